@@ -61,7 +61,7 @@ def _cut_network(facts: NetworkFacts, most_bytes: int) -> NetworkFacts:
     bare = replace(
         facts,
         hosts=tuple(replace(host, services=()) for host in facts.hosts),
-        endpoints=tuple(each for each in facts.endpoints if each.matched_printer_ids),
+        endpoints=tuple(endpoint for endpoint in facts.endpoints if endpoint.matched_printer_ids),
     )
     if len(_encoded(Result(bare))) > most_bytes // 2:
         facts, bare = _with_few_lines(facts), _with_few_lines(bare)
@@ -77,7 +77,10 @@ def _cut_network(facts: NetworkFacts, most_bytes: int) -> NetworkFacts:
     shorter = replace(
         facts,
         hosts=tuple(
-            replace(host, services=tuple(each for each in host.services if id(each) in kept_ids))
+            replace(
+                host,
+                services=tuple(service for service in host.services if id(service) in kept_ids),
+            )
             for host in facts.hosts
         ),
         endpoints=tuple(e for e in facts.endpoints if id(e) in kept_ids or e.matched_printer_ids),
@@ -91,8 +94,8 @@ def _in_turns(facts: NetworkFacts) -> list[Service | Endpoint]:
     items_by_owner: list[tuple[tuple[str, type], Service | Endpoint]] = [
         ((_device(host), Service), service) for host in facts.hosts for service in host.services
     ]
-    endpoints = (each for each in facts.endpoints if not each.matched_printer_ids)
-    items_by_owner += (((_device(each), Endpoint), each) for each in endpoints)
+    endpoints = (endpoint for endpoint in facts.endpoints if not endpoint.matched_printer_ids)
+    items_by_owner += (((_device(endpoint), Endpoint), endpoint) for endpoint in endpoints)
     return in_turns(items_by_owner)
 
 
@@ -110,14 +113,14 @@ def _with_few_lines(facts: NetworkFacts) -> NetworkFacts:
     )
 
 
-def _device(each: Host | Endpoint) -> str:
-    return each.mac_address or each.address
+def _device(host: Host | Endpoint) -> str:
+    return host.mac_address or host.address
 
 
 def _describe_cut(all_facts: NetworkFacts, kept_facts: NetworkFacts) -> list[str]:
     """Return a line for each device that lost services or endpoints, the largest loss first."""
     before, after = _counts(all_facts), _counts(kept_facts)
-    cut = sorted(before - after, key=lambda each: after[each] - before[each])
+    cut = sorted(before - after, key=lambda code: after[code] - before[code])
     names = {e.mac_address: f"{e.address} (MAC {e.mac_address})" for e in all_facts.endpoints}
     names |= {h.mac_address: f"{h.address} (MAC {h.mac_address})" for h in all_facts.hosts}
     lines = [
@@ -185,7 +188,7 @@ def _without_value(facts: ApplicationFacts, field: Field) -> ApplicationFacts:
     empty = replace(field, status="collection-failed", value=None, reason=reason)
 
     def others(fields: Sequence[Field]) -> tuple[Field, ...]:
-        return tuple(empty if each is field else each for each in fields)
+        return tuple(empty if other is field else other for other in fields)
 
     return replace(
         facts,

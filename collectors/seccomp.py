@@ -134,7 +134,7 @@ def instructions(architecture: Architecture, pid: int) -> Sequence[Instruction]:
 
 def assemble(program: Sequence[Instruction]) -> bytes:
     """Return the instructions as an array of struct sock_filter (linux/filter.h)."""
-    return b"".join(_INSTRUCTION.pack(*each) for each in program)
+    return b"".join(_INSTRUCTION.pack(*instruction) for instruction in program)
 
 
 def _where(number: int, block: list[Instruction]) -> list[Instruction]:

@@ -109,9 +109,9 @@ def _signals_raise() -> Iterator[None]:
         raise _Stopped
 
     signals = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(each, stop) for each in signals]
+    before = [signal.signal(number, stop) for number in signals]
     try:
         yield
     finally:
-        for each, handler in zip(signals, before, strict=True):
-            signal.signal(each, handler)
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)

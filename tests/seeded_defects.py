@@ -77,7 +77,7 @@ class Copy:
         for words in (("-I", "-c"), ("-c",)):
             command = (self._python, *words, code)
             done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=True)
-            if not all(Path(each).is_relative_to(self.root) for each in done.stdout.split()):
+            if not all(Path(path).is_relative_to(self.root) for path in done.stdout.split()):
                 sys.exit(f"the copy does not run its own code: {done.stdout}")
 
     @contextmanager

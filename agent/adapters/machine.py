@@ -55,7 +55,7 @@ def thermal_throttles(folder: Path = Path("/sys/devices/system/cpu")) -> int | N
     those of x86 processors from Intel have them.
     """
     counters = folder.glob("cpu[0-9]*/thermal_throttle/*_throttle_count")
-    values = (_read(each) or "" for each in counters)
+    values = (_read(counter) or "" for counter in counters)
     return max((int(value) for value in values if value.isdecimal()), default=None)
 
 

@@ -117,7 +117,7 @@ async def check_printers(
     payload = payload_of(*job_run)
     if not isinstance(payload, NetworkPayload):
         raise TypeError("the job is for a network report")
-    unknown = (each.reason for each in payload.failures if each.step == PRINTER_STEP)
+    unknown = (failure.reason for failure in payload.failures if failure.step == PRINTER_STEP)
     return payload, next(unknown, None)
 
 

@@ -68,8 +68,8 @@ def run(options: argparse.Namespace) -> int:
 def schema() -> dict[str, Any]:
     """Return the configuration's JSON Schema."""
     document = Config.model_json_schema()
-    for each in (document, *document["$defs"].values()):
-        each.pop("description", None)  # a docstring; the packaged agent has no docstrings
+    for schema_ in (document, *document["$defs"].values()):
+        schema_.pop("description", None)  # a docstring; the packaged agent has no docstrings
     return {
         "$schema": SCHEMA_DIALECT,
         **document,

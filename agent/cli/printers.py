@@ -86,7 +86,7 @@ def _read_memory(resolved: ResolvedState) -> tuple[PrinterMemory, Memory]:
 
 def _forget(file: PrinterMemory, memory: Memory, printer_id: str | None) -> None:
     """Forget a printer, so that the next report accepts the device at its address."""
-    ids = [each.id for each in memory.printers]
+    ids = [printer.id for printer in memory.printers]
     matches = [id_ for id_ in ids if printer_id in (id_, id_.partition(":")[2])]
     if len(matches) != 1:
         known_ids = ", ".join(ids) or "none"
@@ -107,12 +107,12 @@ def _show(screen: Screen, memory: Memory) -> None:
         ("printer", "seen (UTC)", "at", "known by"),
         [
             (
-                (each.id, "none"),
-                (_when(each.seen_at), "none"),
-                (each.address, "none"),
-                (_mark(each), "quiet"),
+                (printer.id, "none"),
+                (_when(printer.seen_at), "none"),
+                (printer.address, "none"),
+                (_mark(printer), "quiet"),
             )
-            for each in memory.printers
+            for printer in memory.printers
         ],
     )
     for replacement in memory.replacements:

@@ -73,12 +73,12 @@ def _meant(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
 
     A missing section is also left out if one of its keys is above the first section.
     """
-    missing = [each.path for each in issues if each.fault == "missing"]
+    missing = [issue.path for issue in issues if issue.fault == "missing"]
     meant: set[Path] = set()
-    for *above, key in (each.path for each in issues if each.fault == "unknown"):
+    for *above, key in (issue.path for issue in issues if issue.fault == "unknown"):
         if not above:
             sections = sections_of(model).items()
-            meant.update((name,) for name, each in sections if key in each.model_fields)
+            meant.update((name,) for name, section in sections if key in section.model_fields)
         missing_keys = [str(m[-1]) for m in missing if m[:-1] == tuple(above) and m not in meant]
         nearest = _nearest(str(key), missing_keys)
         if nearest and _nearest(str(key), keys_below(model, tuple(above))) == nearest:
@@ -139,7 +139,7 @@ def _message(model: type[Section], issue: Issue) -> str:
 def _known_instead(model: type[Section], path: Path) -> str:
     """Return the section that has an unknown key, or else the most similar key."""
     *above, key = path
-    sections = [name for name, each in sections_of(model).items() if key in each.model_fields]
+    sections = [name for name, section in sections_of(model).items() if key in section.model_fields]
     if len(sections) == 1 and not above:
         return f": it belongs below a line [{sections[0]}]"
     nearest = _nearest(str(key), keys_below(model, tuple(above)))

@@ -259,7 +259,7 @@ def _exclusions(tree: Tree) -> Iterator[Issue]:
     network = _section(tree, "network")
     excluded_networks = _networks(network.get("exclude"))
     subnets = _networks(network.get("subnets")) or [ipaddress.IPv4Network("0.0.0.0/0")]
-    if excluded_networks and all(_is_covered(each, excluded_networks) for each in subnets):
+    if excluded_networks and all(_is_covered(subnet, excluded_networks) for subnet in subnets):
         problem = "leaves no subnet to scan: set device_only = true instead"
         yield Issue(("network", "exclude"), problem, value=network["exclude"])
 
@@ -291,4 +291,4 @@ def _networks(values: object) -> Sequence[ipaddress.IPv4Network]:
 
 
 def _is_covered(network: ipaddress.IPv4Network, by: Iterable[ipaddress.IPv4Network]) -> bool:
-    return any(network.subnet_of(each) for each in ipaddress.collapse_addresses(by))
+    return any(network.subnet_of(excluded) for excluded in ipaddress.collapse_addresses(by))

@@ -111,7 +111,7 @@ class _Mistake:
         if get_origin(self.model.model_fields[name].annotation) is tuple:
             return f"write [[{name}]], with two brackets, above each of the {name}"
         headers = (HEADER.match(line) for line in self.before)
-        first = next((n for n, each in enumerate(headers, 1) if each and each[2] == name), None)
+        first = next((n for n, match in enumerate(headers, 1) if match and match[2] == name), None)
         where = f", first in line {first}" if first else ""
         return f"[{name}] appears twice{where}: move these keys there, and delete this line"
 

@@ -18,7 +18,9 @@ def cause_of(results: Iterable[CheckResult]) -> str | None:
 
 def hidden_by(results: Iterable[CheckResult]) -> str | None:
     """Return the first check whose result this user cannot see, or the check that explains it."""
-    return next((each.because or each.name for each in results if each.status == "unseen"), None)
+    return next(
+        (result.because or result.name for result in results if result.status == "unseen"), None
+    )
 
 
 def explained(results: tuple[CheckResult, ...]) -> tuple[CheckResult, ...]:
@@ -30,9 +32,9 @@ def explained(results: tuple[CheckResult, ...]) -> tuple[CheckResult, ...]:
         effect = results[index]
         if effect.status not in {"warn", "fail"}:
             continue
-        causes = {each.name for each in results if _is_cause(each)}
+        causes = {result.name for result in results if _is_cause(result)}
         if cause := next((name for name in effect.explained_by if name in causes), None):
-            results = tuple(_with_cause(each, effect, cause) for each in results)
+            results = tuple(_with_cause(result, effect, cause) for result in results)
     return results
 
 

@@ -98,8 +98,8 @@ def _tables(
 
 
 def _endpoints(payload: NetworkPayload) -> Iterator[Row]:
-    for each in payload.endpoints:
-        values = to_plain(each)
+    for endpoint in payload.endpoints:
+        values = to_plain(endpoint)
         yield [values[name] for name in ENDPOINT]
 
 
@@ -115,8 +115,8 @@ def _hosts(payload: NetworkPayload) -> Iterator[Row]:
 
 
 def _printers(payload: NetworkPayload) -> Iterator[Row]:
-    for each in payload.printers or ():
-        values = {**to_plain(each), "isMoved": status_of(each) == "moved"}
+    for printer in payload.printers or ():
+        values = {**to_plain(printer), "isMoved": status_of(printer) == "moved"}
         yield [values[name] for name in PRINTER]
 
 

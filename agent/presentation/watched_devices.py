@@ -40,23 +40,29 @@ def watched_devices(payload: NetworkPayload) -> tuple[WatchedLine, ...]:
 def watched_rows(payload: NetworkPayload) -> tuple[WatchedRow, ...]:
     """Return the watched devices, the ones with problems first."""
     order = tuple(SEVERITIES)
-    devices = sorted(watched_devices(payload), key=lambda each: order.index(each.state))
+    devices = sorted(
+        watched_devices(payload), key=lambda watched_device: order.index(watched_device.state)
+    )
     return tuple(
         WatchedRow(
-            shorten(each.name, NAME_LENGTH),
-            each.kind,
-            each.state,
-            SEVERITIES[each.state],
-            plain("; ".join(_details(each))),
+            shorten(device.name, NAME_LENGTH),
+            device.kind,
+            device.state,
+            SEVERITIES[device.state],
+            plain("; ".join(_details(device))),
         )
-        for each in devices
+        for device in devices
     )
 
 
 def located_devices(payload: NetworkPayload) -> dict[str, WatchedLine]:
     """Return the watched devices that answered, by their addresses."""
-    located = (each for each in watched_devices(payload) if each.state in ("present", "moved"))
-    return {each.address: each for each in located if each.address}
+    located = (
+        watched_device
+        for watched_device in watched_devices(payload)
+        if watched_device.state in ("present", "moved")
+    )
+    return {device.address: device for device in located if device.address}
 
 
 def _details(device: WatchedLine) -> Iterator[str]:

@@ -49,8 +49,12 @@ class Memory:
     def without(self, printer_id: str) -> "Memory":
         """Return the memory without one printer."""
         return Memory(
-            tuple(each for each in self.printers if each.id != printer_id),
-            tuple(each for each in self.replacements if each.printer.id != printer_id),
+            tuple(printer for printer in self.printers if printer.id != printer_id),
+            tuple(
+                replacement
+                for replacement in self.replacements
+                if replacement.printer.id != printer_id
+            ),
         )
 
 
@@ -59,12 +63,12 @@ NOTHING_LEARNED: Final = Memory()
 
 def still_known(learned: LearnedPrinters, now: datetime) -> LearnedPrinters:
     """Return the printers whose details are not too old."""
-    recent = [each for each in learned if _is_within(KEPT, each.seen_at, now)]
+    recent = [printer for printer in learned if _is_within(KEPT, printer.seen_at, now)]
     return tuple(
-        each
-        if _is_within(REPLACEMENT_REPORTED, each.replaced_at or "", now)
-        else replace(each, replaced_at=None)
-        for each in recent[:PRINTERS_MAX]
+        printer
+        if _is_within(REPLACEMENT_REPORTED, printer.replaced_at or "", now)
+        else replace(printer, replaced_at=None)
+        for printer in recent[:PRINTERS_MAX]
     )
 
 
@@ -77,23 +81,27 @@ def updated(memory: Memory, facts: Facts, now: datetime) -> Memory:
     if facts.cancelled:
         return memory
     known_printers = still_known(memory.printers, now)
-    before = {each.id: each for each in known_printers if _is_there(each.id, facts)}
+    before = {
+        known_printer.id: known_printer
+        for known_printer in known_printers
+        if _is_there(known_printer.id, facts)
+    }
     seen_by_id = _by_id(facts.learned)
-    new = {id_: _merged(before.get(id_), each) for id_, each in seen_by_id.items()}
+    new = {id_: _merged(before.get(id_), printer) for id_, printer in seen_by_id.items()}
     replacements = _replacements(memory, facts, now)
-    for each in facts.strangers:
-        replacement = replacements.get(each.id)
+    for stranger in facts.strangers:
+        replacement = replacements.get(stranger.id)
         if replacement is not None and _has_replaced(replacement, now):
-            new.setdefault(each.id, replace(replacement.printer, replaced_at=replacement.since))
+            new.setdefault(stranger.id, replace(replacement.printer, replaced_at=replacement.since))
     return Memory(
         tuple((before | new).values())[-PRINTERS_MAX:],
-        tuple(each for id_, each in replacements.items() if id_ in before and id_ not in new),
+        tuple(printer for id_, printer in replacements.items() if id_ in before and id_ not in new),
     )
 
 
 def _replacements(memory: Memory, facts: Facts, now: datetime) -> dict[str, Replacement]:
     """Return the devices that might have replaced a printer, including devices that are now off."""
-    replacements = {each.printer.id: each for each in memory.replacements}
+    replacements = {replacement.printer.id: replacement for replacement in memory.replacements}
     for id_, stranger in _by_id(facts.strangers).items():
         was = replacements.get(id_)
         if was is not None and _is_same(was.printer, stranger):
@@ -111,7 +119,7 @@ def _has_replaced(replacement: Replacement, now: datetime) -> bool:
 
 
 def _by_id(printers: LearnedPrinters) -> dict[str, LearnedPrinter]:
-    return {each.id: redacted(each, redact) for each in printers if _is_short(each)}
+    return {printer.id: redacted(printer, redact) for printer in printers if _is_short(printer)}
 
 
 def _is_same(one: LearnedPrinter, other: LearnedPrinter) -> bool:
@@ -137,9 +145,9 @@ def _merged(before: LearnedPrinter | None, now: LearnedPrinter) -> LearnedPrinte
 def _is_there(printer_id: str, facts: Facts) -> bool:
     if not isinstance(facts, NetworkFacts) or facts.printers is None or facts.failures:
         return True
-    present_ids = {each.id for each in facts.printers}
+    present_ids = {printer.id for printer in facts.printers}
     return printer_id in present_ids or _source(printer_id) not in {
-        _source(each) for each in present_ids
+        _source(present_id) for present_id in present_ids
     }
 
 
@@ -149,7 +157,7 @@ def _source(printer_id: str) -> str:
 
 
 def _is_short(learned: LearnedPrinter) -> bool:
-    texts = (getattr(learned, each.name) for each in fields(learned))
+    texts = (getattr(learned, field.name) for field in fields(learned))
     return all(len(text) <= TEXT_MAX for text in texts if text)
 
 

@@ -60,11 +60,11 @@ class LocalFaultRecorder:
         ended = self._faults.end_all(at) if is_excused else self._faults.observe(at, reading)
         is_unsure = self._faults.is_suspected or reading.is_pending
         self._due_s = now_s + (CONFIRM_AFTER_S if is_unsure else EVERY_S)
-        new = [each for each in self._faults.present(at) if each not in before]
-        for each in new:
-            log.warning("%s (%s)", each.evidence, each.cause)
-        for each in ended:
-            log.warning("the fault of %s (%s) ended", each.subject, each.cause)
+        new = [fault for fault in self._faults.present(at) if fault not in before]
+        for fault in new:
+            log.warning("%s (%s)", fault.evidence, fault.cause)
+        for fault in ended:
+            log.warning("the fault of %s (%s) ended", fault.subject, fault.cause)
         return ended, events, bool(new)
 
     def end_all(self, now: datetime) -> Sequence[Incident]:

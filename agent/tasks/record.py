@@ -150,8 +150,8 @@ class Recorder:
         hour = self._hours.hour()
         if hour is None:
             return history
-        earlier = [each for each in history.hours if each.at != hour.at]
-        written = [each for each in history.hours if each.at == hour.at]
+        earlier = [other for other in history.hours if other.at != hour.at]
+        written = [other for other in history.hours if other.at == hour.at]
         return replace(history, hours=(*earlier, reduce(joined_hours, (*written, hour))))
 
     # ------------------------------------------------------------------ the loop
@@ -194,13 +194,13 @@ class Recorder:
         self.record.quarantine_unreadable()
         values, lasting = self.record.values(), self.record.open_incidents()
         recent = self.record.history(now - FLAPPING_WITHIN, now).incidents
-        broken = [each for each in lasting if each.is_interruption]
+        broken = [incident for incident in lasting if incident.is_interruption]
         self._link, self._machine = self.sensors.read_link(), self.read_machine()
         self._slept_s = self.clock.slept_s()
         if self.run_id and values.get("stopped") == self.run_id:
             self._incidents = IncidentBuilder(recent, broken)
             self._present = self._incidents.present(now)
-            faults = (each for each in lasting if not each.is_interruption)
+            faults = (incident for incident in lasting if not incident.is_interruption)
             if self.local is None:
                 self._ended += faults
             else:
@@ -300,7 +300,9 @@ class Recorder:
     def _note_present(self, ended: Sequence[Incident]) -> None:
         """Write ended incidents, the begin of a new one, and regularly how long it has lasted."""
         before, self._present = self._present, self._incidents.present(self._now())
-        is_new = [each.cause for each in before] != [each.cause for each in self._present]
+        is_new = [incident.cause for incident in before] != [
+            incident.cause for incident in self._present
+        ]
         for incident in self._present[-1:] if is_new else ():
             log.warning("interrupted: %s (%s)", incident.evidence, incident.cause)
         for incident in ended:

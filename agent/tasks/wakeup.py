@@ -14,5 +14,5 @@ async def wait_at_most(event: asyncio.Event, seconds: float | None, clock: Clock
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for each in waits:
-            each.cancel()
+        for waiter in waits:
+            waiter.cancel()

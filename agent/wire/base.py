@@ -83,7 +83,9 @@ def _refuse_null(value: Any, info: ValidationInfo) -> Any:
 def _without_null(schema: dict[str, Any]) -> None:
     """Remove null from the JSON Schema of a field, because `_refuse_null` refuses null."""
     schema.pop("default", None)
-    alternatives = [each for each in schema.pop("anyOf", ()) if each != {"type": "null"}]
+    alternatives = [
+        alternative for alternative in schema.pop("anyOf", ()) if alternative != {"type": "null"}
+    ]
     if len(alternatives) == 1:
         schema.update(alternatives[0])
     elif alternatives:

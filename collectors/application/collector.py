@@ -44,8 +44,8 @@ def snapshot(sources: Sequence[Source[[]]], max_duration_s: float, run: Run) -> 
             browser_fields=tuple(
                 f for source, r in readings if source.in_browser for f in r.fields
             ),
-            learned=tuple(each for _, reading in readings for each in reading.learned),
-            strangers=tuple(each for _, reading in readings for each in reading.others),
+            learned=tuple(printer for _, reading in readings for printer in reading.learned),
+            strangers=tuple(stranger for _, reading in readings for stranger in reading.others),
             failures=_failures(sources, outcomes),
             limitations=tuple(text for _, reading in readings for text in reading.limitations),
             truncated=any(reading.truncated for _, reading in readings),

@@ -146,7 +146,7 @@ class _Collection:
 
     def _select(self) -> TargetSelection:
         local, job = self._collected.local, self._job
-        devices = (each.address for each in self._expected)
+        devices = (expectation.address for expectation in self._expected)
         printer_hosts = (ipv4_host(entry.address) for entry in job.printers)
         known_hosts = (*filter(None, (*devices, *printer_hosts)), *self._neighbours())
         return select_targets(

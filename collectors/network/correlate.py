@@ -81,7 +81,7 @@ def _without_borrowed_uuids(
     Hearsay is a service that a host announces at the address of another host. If the UUID of the
     service belongs to a third device, the service is no evidence of the device at that address.
     """
-    given_uuids = {each.uuid for each in evidence if each.address not in own}
+    given_uuids = {answer.uuid for answer in evidence if answer.address not in own}
     given_uuids |= {
         _uuid(s) for s in services if not s.is_hearsay and not own.issuperset(s.addresses)
     }
@@ -133,8 +133,8 @@ class _Join:
                     self._services_at[address, service.port].append(service)
 
     def add_answers(self, evidence: Sequence[Evidence], hostnames: Sequence[HostName]) -> None:
-        for each in evidence:
-            self._answers[each.address, each.port].append(each)
+        for answer in evidence:
+            self._answers[answer.address, answer.port].append(answer)
         for name in hostnames:
             self._names[name.address].append(name.hostname)
             self._answered_names.setdefault(name.address, name.hostname)
@@ -192,11 +192,11 @@ class _Join:
         services = self._services_at.get((address, port), [])
         txts = [(service.type, dict(service.txt)) for service in services]
         instances = [service.instance for service in services]
-        uuids = _distinct(*map(_uuid, services), *(each.uuid for each in answers))
+        uuids = _distinct(*map(_uuid, services), *(answer.uuid for answer in answers))
         announced_states = (_announced_state(address, port, service) for service in services)
-        queues = (*announced_states, *(each for each in answers if not each.server))
-        states = [each for each in queues if each.state is not None or each.state_reasons]
-        if len(uuids) > 1 or (not uuids and len({each.queue for each in queues}) > 1):
+        queues = (*announced_states, *(answer for answer in answers if not answer.server))
+        states = [queue for queue in queues if queue.state is not None or queue.state_reasons]
+        if len(uuids) > 1 or (not uuids and len({queue.queue for queue in queues}) > 1):
             states = []  # there are several printers behind the port, so it has no single state
         return PortObservation(
             address=address,
@@ -211,12 +211,12 @@ class _Join:
                 *(txt.get("rp", "").strip("/") for kind, txt in txts if kind in PRINT_SERVICES)
             ),
             uuids=uuids,
-            answered_uuids=_distinct(*(each.uuid for each in answers)),
+            answered_uuids=_distinct(*(answer.uuid for answer in answers)),
             serials=_distinct(
                 *(real_serial(txt.get("serial") or txt.get("usb_ser")) for _, txt in txts),
-                *(real_serial(each.serial) for each in answers),
+                *(real_serial(answer.serial) for answer in answers),
             ),
-            models=_distinct(*(each.make_model for each in answers), *map(txt_model, services)),
+            models=_distinct(*(answer.make_model for answer in answers), *map(txt_model, services)),
             is_announced=bool(services),
             state=states[-1].state if states else None,
             state_reasons=states[-1].state_reasons if states else (),

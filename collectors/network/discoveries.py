@@ -102,9 +102,9 @@ class Discoveries:
         """Announce that no more ports are queried. Closes the remaining ports' connections."""
         with self._lock:
             self._is_asking = False
-            for each in self._ports:
-                each.close()
-            self._ports = [replace(each, connection=None) for each in self._ports]
+            for port in self._ports:
+                port.close()
+            self._ports = [replace(port, connection=None) for port in self._ports]
 
     @property
     def asks_ipp_at_once(self) -> bool:
@@ -122,8 +122,8 @@ class Discoveries:
             new_ports, self._ports = self._ports, []
             known_queues = self._queues or {}
         return tuple(
-            replace(each, queues=known_queues.get((each.address, each.port), NO_QUEUES))
-            for each in new_ports
+            replace(port, queues=known_queues.get((port.address, port.port), NO_QUEUES))
+            for port in new_ports
         )
 
     def take_waiting(self) -> tuple[OpenPort, ...]:

@@ -79,7 +79,7 @@ class FairQueue:
         self._total_bytes += len(packet)
         if self._count <= self._packets_max and self._total_bytes <= self._bytes_max:
             return None
-        most = max(self._packets, key=lambda each: self._bytes[each])
+        most = max(self._packets, key=lambda queued_owner: self._bytes[queued_owner])
         return self._removed(most, self._packets[most].pop())[0]
 
     def take(self) -> tuple[str, bytes] | None:

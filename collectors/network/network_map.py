@@ -148,9 +148,9 @@ def _services(host: HostObservation) -> tuple[Service, ...]:
     """Return announced services, then open ports without an announcement."""
     by_port = sorted(_services_by_port(host).items())
     announced = [
-        Service(port, "mdns", each.instance or None, each.type, _was_reached(host, port))
+        Service(port, "mdns", service.instance or None, service.type, _was_reached(host, port))
         for port, services in by_port
-        for each in services
+        for service in services
     ]
     unannounced = [
         Service(port, "tcp", port_name(port), reachable=True)

@@ -140,7 +140,7 @@ def facts_of(
         os_platform=collected.os_platform,
         os_version=collected.os_version,
         started_at=collected.started_at,
-        interfaces=tuple(each.interface for each in collected.local.in_use),
+        interfaces=tuple(interface.interface for interface in collected.local.in_use),
         hosts=kept,
         endpoints=assemble_endpoints(observed, matches),
         printers=None if collected.known is None else matches.printers,
@@ -193,11 +193,11 @@ def _unavailable(collected: CollectedFacts) -> Unavailable:
         interfaces = NO_NETWORK
     if not in_use:
         mac_address, gateway = mac_address or interfaces, gateway or interfaces
-    elif not any(each.interface.mac_address for each in in_use):
-        names = ", ".join(each.interface.name for each in in_use)
+    elif not any(interface.interface.mac_address for interface in in_use):
+        names = ", ".join(interface.interface.name for interface in in_use)
         mac_address = f"the system reports no MAC address of {names}"
     if in_use and gateway is None and not collected.local.gateways:
-        direct = next((each for each in in_use if each.metric is not None), None)
+        direct = next((interface for interface in in_use if interface.metric is not None), None)
         gateway = (
             NO_DEFAULT_ROUTE
             if direct is None

@@ -38,8 +38,8 @@ def unconfirmed(
     """
     excluded = parse_networks(exclude)
     links = [network_of(a) for i in local.in_use for a in i.interface.addresses]
-    known = {each.address for each in expected if each.address}
-    macs = {each.mac_address for each in expected if each.mac_address}
+    known = {expectation.address for expectation in expected if expectation.address}
+    macs = {expectation.mac_address for expectation in expected if expectation.mac_address}
     missing = macs - {host.mac_address for host in scan.hosts if host.is_confirmed}
     known |= {h.address for h in scan.hosts if missing or h.mac_address in macs}
     done = {host.address for host in scan.hosts if host.is_confirmed}
@@ -48,7 +48,7 @@ def unconfirmed(
         address
         for address in known - done
         if any(ipaddress.ip_address(address) in link for link in links)
-        and not any(ipaddress.ip_address(address) in each for each in excluded)
+        and not any(ipaddress.ip_address(address) in network for network in excluded)
     )
 
 
@@ -83,18 +83,18 @@ def match_devices(
     states: list[DeviceState] = []
     known: list[tuple[KnownPrinter, Device, str]] = []
     strangers: list[tuple[KnownPrinter, Device, str]] = []
-    for each in expected:
-        subject = _subject(each)
-        state = state_of(each, answers, tuple(_recognised(subject, index, answers)))
+    for expectation in expected:
+        subject = _subject(expectation)
+        state = state_of(expectation, answers, tuple(_recognised(subject, index, answers)))
         states.append(state)
         device = index.at(state.address or "")
         if device is None or state.address not in answers.macs:
             continue
         if state.state in ("present", "moved"):
             known.append((subject, device, state.address or ""))
-        elif state.other_mac and each.is_mac_learned:
+        elif state.other_mac and expectation.is_mac_learned:
             strangers.append((subject, device, state.address or ""))
-    others = (each for each in learn(strangers, index.devices) if each.mac_address)
+    others = (learned for learned in learn(strangers, index.devices) if learned.mac_address)
     return DeviceMatches(tuple(states), tuple(learn(known, index.devices)), tuple(others))
 
 

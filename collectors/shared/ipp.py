@@ -68,7 +68,12 @@ class Group:
     attributes: tuple[Attribute, ...]
 
     def values(self, name: str) -> Iterator[Value]:
-        return (value for each in self.attributes if each.name == name for value in each.values)
+        return (
+            value
+            for attribute in self.attributes
+            if attribute.name == name
+            for value in attribute.values
+        )
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return the string values of an attribute; () if it has none."""
@@ -150,8 +155,8 @@ def decode_response(data: bytes) -> Response:
 def _attribute(tag: int, name: str, values: Sequence[str]) -> bytes:
     names = (name, *([""] * (len(values) - 1)))
     return b"".join(
-        bytes([tag]) + _sized(each.encode()) + _sized(value.encode())
-        for each, value in zip(names, values, strict=True)
+        bytes([tag]) + _sized(attribute.encode()) + _sized(value.encode())
+        for attribute, value in zip(names, values, strict=True)
     )
 
 
@@ -169,7 +174,9 @@ def _read_groups(data: bytes) -> Iterator[Group]:
             if depth:
                 raise IppError("a collection has no end")
             if tag:
-                yield Group(tag, tuple(Attribute(each, tuple(v)) for each, v in attributes))
+                yield Group(
+                    tag, tuple(Attribute(attribute, tuple(v)) for attribute, v in attributes)
+                )
             tag, attributes = item, []
             continue
         if not tag:

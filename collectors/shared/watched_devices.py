@@ -81,7 +81,7 @@ def expectations(
     devices: Iterable[WatchedDevice], learned: Sequence[LearnedPrinter]
 ) -> tuple[Expectation, ...]:
     """Add to each device what was learned about it, unless its configuration has changed since."""
-    by_id = {(each.id, each.setup): each for each in learned}
+    by_id = {(printer.id, printer.setup): printer for printer in learned}
     bare = (Expectation(device) for device in devices)
     return tuple(Expectation(e.device, by_id.get((e.id, e.setup))) for e in bare)
 
@@ -102,10 +102,12 @@ NOTHING_UNTOUCHED: Final = Untouched()
 
 
 def untouched(expected: Iterable[Expectation]) -> Untouched:
-    terminals = [each for each in expected if each.device.kind == UNTOUCHED_KIND]
+    terminals = [
+        expectation for expectation in expected if expectation.device.kind == UNTOUCHED_KIND
+    ]
     return Untouched(
-        frozenset(each.device.address for each in terminals if each.device.address),
-        frozenset(each.mac_address for each in terminals if each.mac_address),
+        frozenset(terminal.device.address for terminal in terminals if terminal.device.address),
+        frozenset(terminal.mac_address for terminal in terminals if terminal.mac_address),
     )
 
 

@@ -18,17 +18,19 @@ def chart(context: RequestContext, body: messages.FiguresQuery) -> messages.Char
 def sales(context: RequestContext, body: messages.NarrowedQuery) -> messages.Sales:
     """Return the figures of a period, and the net of the period before."""
     query = question(context, body)
-    before = {each.currency: each.figures.net_cents for each in figures_part(query.previous)}
+    before = {
+        currency.currency: currency.figures.net_cents for currency in figures_part(query.previous)
+    }
     return messages.Sales(
         windows=query.windows,
         currencies=tuple(
             messages.CurrencySales(
-                currency=each.currency,
-                figures=each.figures,
-                previous_net_cents=(previous := before.get(each.currency, 0)),
-                delta_percent=percent(each.figures.net_cents - previous, previous),
+                currency=currency.currency,
+                figures=currency.figures,
+                previous_net_cents=(previous := before.get(currency.currency, 0)),
+                delta_percent=percent(currency.figures.net_cents - previous, previous),
             )
-            for each in figures_part(query)
+            for currency in figures_part(query)
         ),
     )
 
@@ -48,9 +50,11 @@ def reconciliation(
         windows=query.windows,
         currencies=tuple(
             messages.CurrencyReconciliation(
-                currency=each.currency, methods=each.methods, coverage=each.figures.coverage
+                currency=currency.currency,
+                methods=currency.methods,
+                coverage=currency.figures.coverage,
             )
-            for each in figures_part(query)
+            for currency in figures_part(query)
         ),
     )
 
@@ -67,8 +71,8 @@ def venues(context: RequestContext, body: messages.NarrowedQuery) -> messages.Ve
     return messages.Venues(
         windows=query.windows,
         currencies=tuple(
-            messages.CurrencyVenues(currency=each.currency, locations=each.locations)
-            for each in figures_part(query)
+            messages.CurrencyVenues(currency=currency.currency, locations=currency.locations)
+            for currency in figures_part(query)
         ),
     )
 

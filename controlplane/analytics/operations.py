@@ -18,8 +18,10 @@ def dashboard(context: RequestContext, body: messages.FiguresQuery) -> messages.
         buckets=parts.buckets_part(request),
         windows=current.windows,
         coverage=tuple(
-            messages.CurrencyCoverage(currency=each.currency, coverage=each.figures.coverage)
-            for each in current.currencies
+            messages.CurrencyCoverage(
+                currency=currency.currency, coverage=currency.figures.coverage
+            )
+            for currency in current.currencies
         ),
     )
 

@@ -24,10 +24,10 @@ def summary_period(question: Question) -> messages.SummaryPeriod:
         windows=question.windows,
         currencies=tuple(
             CurrencySummary.model_construct(
-                **{name: getattr(each, name) for name in CurrencyFigures.model_fields},
-                buckets=tuple(by_currency.get(each.currency, ())),
+                **{name: getattr(currency, name) for name in CurrencyFigures.model_fields},
+                buckets=tuple(by_currency.get(currency.currency, ())),
             )
-            for each in figures_part(question)
+            for currency in figures_part(question)
         ),
     )
 
@@ -47,17 +47,17 @@ def buckets_part(question: Question) -> tuple[messages.CurrencyBuckets, ...]:
 
 def items_part(question: Question) -> tuple[messages.CurrencyItems, ...]:
     sums = question.reader.items(question.day_ranges)
-    articles = question.reader.articles({each for part in sums.values() for each in part})
+    articles = question.reader.articles({article for part in sums.values() for article in part})
     top_items = {currency: items(part.items(), articles) for currency, part in sums.items()}
     # The models are not validated, because a currency can have 500 items.
     return tuple(
         messages.CurrencyItems.model_construct(
             currency=currency,
-            items=each.listed,
-            omitted_count=each.omitted,
-            omitted_net_cents=each.omitted_net,
+            items=top.listed,
+            omitted_count=top.omitted,
+            omitted_net_cents=top.omitted_net,
         )
-        for currency, each in sorted(top_items.items())
+        for currency, top in sorted(top_items.items())
     )
 
 

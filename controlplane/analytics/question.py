@@ -85,7 +85,7 @@ def days_of(
 ) -> dict[QueryLocation, Days]:
     """Return the local days of each location. Raises a refusal if the dates are invalid."""
     try:
-        return {each: period_days(query, each.clock, context.now) for each in locations}
+        return {location: period_days(query, location.clock, context.now) for location in locations}
     except PeriodError as error:
         raise invalid_field(error.field, str(error)) from None
 

@@ -30,7 +30,7 @@ REPORTS: Final = Area(
     (_row(routes.FINANCIAL_SUMMARY, operations.financial_summary),),
 )
 OPERATIONS: Final[dict[str, Procedure]] = {
-    each.path: each
-    for each in (*ANALYTICS.operations, *REPORTS.operations)
-    if isinstance(each, Procedure)
+    operation.path: operation
+    for operation in (*ANALYTICS.operations, *REPORTS.operations)
+    if isinstance(operation, Procedure)
 }

@@ -22,7 +22,7 @@ def show(options: argparse.Namespace) -> int:
     if options.json:
         print_json(records)
     elif options.csv:
-        write_exactly(csv_of(CSV_COLUMNS, [tuple(to_plain(each).values()) for each in records]))
+        write_exactly(csv_of(CSV_COLUMNS, [tuple(to_plain(record).values()) for record in records]))
     else:
         print_records(
             records,

@@ -82,8 +82,8 @@ def report_of(client: OperationsClient, text: str) -> UUID:
         for number, device in enumerate(devices, 1):
             progress.show(f"searching for report {start}: {number} of {len(devices)} devices")
             newest = client.device(DeviceDetailRequest(instance_id=device.instance_id)).reports
-            ids = (each.report_id for each in newest)
-            matches |= {each: each for each in ids if str(each).startswith(start)}
+            ids = (report.report_id for report in newest)
+            matches |= {id_: id_ for id_ in ids if str(id_).startswith(start)}
     return only_match(text, matches, "report", "Use the whole id for a report that is not recent.")
 
 

@@ -118,7 +118,7 @@ def _show(report: ReportDetail) -> None:
         )
         _print_indented(sentence)
     listed_count = min(FINDINGS_MAX, len(headline.findings))
-    if more := sum(each.count for each in headline.findings) - listed_count:
+    if more := sum(finding.count for finding in headline.findings) - listed_count:
         _print_indented(words(f"and {more} more on its page", "dim"))
 
 

@@ -72,7 +72,7 @@ def plan(locations: Sequence[str], count: int, prefix: str) -> list[KeyFile]:
             name = " ".join(filter(None, (prefix, f"{location_id or 'key'}-{number:0{digits}}")))
             key = key_store.new_key(name=name, locations=[location_id] if location_id else [])
             files.append(KeyFile(key, f"{stem}-{number:0{digits}}.key"))
-    (name, times), *_ = Counter(each.file.casefold() for each in files).most_common(1)
+    (name, times), *_ = Counter(file.file.casefold() for file in files).most_common(1)
     if times > 1:
         raise UsageError(
             f"two locations would have the file {name}: their ids differ only in upper and lower"
@@ -130,17 +130,17 @@ def _require_new(directory: Path) -> None:
 
 
 def _write_all(staging: Path, files: Sequence[KeyFile]) -> None:
-    for each in files:
-        _write(staging / each.file, f"{each.key.secret}\n")
+    for file in files:
+        _write(staging / file.file, f"{file.key.secret}\n")
     rows = [
         (
-            str(each.key.id),
-            f"…{each.key.hint}",  # `keys list` shows the same text
-            ", ".join(each.key.locations),
-            each.key.name,
-            each.file,
+            str(file.key.id),
+            f"…{file.key.hint}",  # `keys list` shows the same text
+            ", ".join(file.key.locations),
+            file.key.name,
+            file.file,
         )
-        for each in files
+        for file in files
     ]
     _write(staging / MANIFEST, csv_of(_COLUMNS, rows))
     sync_directory(staging)

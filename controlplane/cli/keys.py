@@ -92,7 +92,7 @@ def _create_files(options: argparse.Namespace, locations: Sequence[str]) -> int:
     files = plan(locations, options.count or 1, options.name)
     directory = Path(options.out)
     with written(directory, files):
-        _add(options, [each.key for each in files])
+        _add(options, [file.key for file in files])
     print(f"wrote {len(files)} keys and manifest.csv to {directory}")
     sys.stderr.write(
         f"Access of each key: {_grant_of(options)}. Keep the files: they are the only copy.\n"
@@ -109,7 +109,7 @@ def _grant_of(options: argparse.Namespace) -> str:
 def _add(options: argparse.Namespace, keys: Sequence[NewKey]) -> None:
     def work(session: Session) -> list[str]:
         now, organization = system_clock(), options.organization
-        location_ids = {each for key in keys for each in key.locations}
+        location_ids = {location for key in keys for location in key.locations}
         unknown = unknown_locations(session, options, location_ids)
         key_store.add_keys(
             session, keys, can_write=options.write, organization_id=organization, now=now
@@ -146,7 +146,10 @@ def unknown_locations(
     unknown = sorted(set(ids) - existing_ids.keys())
     if unknown and not options.new_locations:
         are = "locations {} do" if len(unknown) > 1 else "location {} does"
-        names = [f"{each} ({name})" if name else each for each, name in existing_ids.items()]
+        names = [
+            f"{location_id} ({name})" if name else location_id
+            for location_id, name in existing_ids.items()
+        ]
         raise UsageError(
             f"the {are.format(shortened(unknown, LISTED_MAX))} not exist",
             f"Locations: {shortened(names, KNOWN_LISTED_MAX) or 'none'}."
@@ -172,6 +175,6 @@ def shortened(values: Sequence[str], most: int) -> str:
 
 def require_locations(ids: Sequence[str]) -> None:
     """Raise UsageError if a text cannot be the id of a location."""
-    for each in ids:
-        if not 1 <= utf16_length(each) <= LOCATION_ID_MAX or not each.isprintable():
+    for location_id in ids:
+        if not 1 <= utf16_length(location_id) <= LOCATION_ID_MAX or not location_id.isprintable():
             raise UsageError(f"a location id has 1 to {LOCATION_ID_MAX} printable characters")

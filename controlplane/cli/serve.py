@@ -132,7 +132,7 @@ def _origin(text: str | None) -> str | None:
 
 def _proxies(addresses: Sequence[str]) -> frozenset[str]:
     try:
-        return frozenset(str(ipaddress.ip_address(each)) for each in addresses)
+        return frozenset(str(ipaddress.ip_address(address)) for address in addresses)
     except ValueError as error:
         raise UsageError(f"--trusted-proxy requires an IP address: {error}") from error
 

@@ -103,10 +103,10 @@ def password(options: argparse.Namespace) -> int:
     def work(session: Session) -> None:
         user = _user(session, options)
         users.set_password(session, user, password_hash)
-        for each in users.memberships(session, user.id):
+        for membership in users.memberships(session, user.id):
             add_audit_entry(
                 session, "password.change", user_subject(user), "signed out everywhere",
-                organization_id=each.organization_id,
+                organization_id=membership.organization_id,
             )  # fmt: skip
 
     in_database(options, work)
@@ -179,7 +179,9 @@ def _known_user(session: Session, options: argparse.Namespace) -> User | None:
                 "Leave out --known to create one.",
             )
         return None
-    organizations = [each.organization_id for each in users.memberships(session, user.id)]
+    organizations = [
+        membership.organization_id for membership in users.memberships(session, user.id)
+    ]
     if options.organization in organizations:
         raise UsageError(
             f"{user.email} is a member of {options.organization} already",

@@ -138,7 +138,7 @@ class RetailClient(ServiceCalls):
     ) -> Iterator[Sale]:
         """Yield completed sales, a page at a time. Both bounds are inclusive."""
         limits = {"initiated_at_from": initiated_from, "initiated_at_to": initiated_to}
-        bounds = {name: each.isoformat() for name, each in limits.items() if each is not None}
+        bounds = {name: bound.isoformat() for name, bound in limits.items() if bound is not None}
         parameters = {"status": "completed", "sort": sort, **bounds}
         return self._entries(routes.SALES, SalePage, parameters)
 

@@ -21,14 +21,14 @@ def start_service(processes: Processes, environment: Environment) -> tuple[str, 
     """Start the service with a new API key. Returns its base URL and a sign-in link."""
     database, key = f"sqlite:///{processes.home / 'service.db'}", processes.home / "api-key"
     _make_key(database, key)
-    sockets = [each.fileno() for each in environment.outside]
+    sockets = [socket_.fileno() for socket_ in environment.outside]
     service = processes.start(
         "service",
         *("controlplane.demo.service", database, str(key), *map(str, sockets)),
         inherited_files=sockets,
     )
-    for each in environment.outside:
-        each.close()
+    for socket_ in environment.outside:
+        socket_.close()
     link = processes.wait_for_line("service", service, r"sign in at (\S+)")
     return processes.wait_for_line("service", service, r"listening on (\S+)"), link
 

@@ -22,7 +22,7 @@ REQUEST_TTL_S: Final = 90
 
 def main() -> None:
     database, key_file, *descriptor = sys.argv[1:]
-    outside = [socket.socket(fileno=int(each)) for each in descriptor]
+    outside = [socket.socket(fileno=int(number)) for number in descriptor]
     inside = bind("127.0.0.1", outside[0].getsockname()[1] if outside else 0)
     links = SignInLinks()
     link = links.offer(Path(key_file).read_text().strip())

@@ -45,7 +45,7 @@ def _printer(number: int, mac: str, model: str, name: str, *reasons: str) -> Lan
         f"printer-make-and-model={model}",
         "printer-state=3",
     )
-    states = (f"printer-state-reasons={each}" for each in reasons or ("none",))
+    states = (f"printer-state-reasons={reason}" for reason in reasons or ("none",))
     printer = IppPrinter("/ipp/print", (*descriptions, *states))
     return LanHost(
         f"192.168.77.{number}", mac, (80, 515, 631, 9100), latency_ms=4.0, jitter_ms=3.0,

@@ -91,8 +91,8 @@ def _open_intervals(session: Session, devices: Sequence[DeviceRow]) -> None:
         )
         # If the end of an earlier interval was never stored, set it to the start of that interval.
         # A device can have only one interval without an end.
-        for each in session.scalars(still_open):
-            each.until = each.since
+        for open_interval in session.scalars(still_open):
+            open_interval.until = open_interval.since
         session.flush()
         session.execute(
             insert(OfflineInterval),
@@ -118,7 +118,11 @@ def _maybe_outdated(
     for organization_id, location_id, priority in groups:
         schedule = by_location[organization_id, location_id]
         state = status_of(schedule, NO_DEVICE, never_seen, now, window).state
-        with_windows = {each.instance_id for each in schedule.maintenance if each.instance_id}
+        with_windows = {
+            maintenance.instance_id
+            for maintenance in schedule.maintenance
+            if maintenance.instance_id
+        }
         query = _devices().where(
             Device.organization_id == organization_id,
             Device.location_id == location_id,

@@ -62,14 +62,14 @@ def health_of(priority: int, severity: str | None) -> Health:
 
 def has_health(health: Health) -> ColumnElement[bool]:
     """Return the condition for devices with this health, as `health_of` defines it."""
-    priorities = [each for each, name in _BY_PRIORITY.items() if name == health]
+    priorities = [priority for priority, name in _BY_PRIORITY.items() if name == health]
     if priorities:
         return Device.priority.in_(priorities)
     severity = func.coalesce(Device.severity, "")
-    severities = [each for each, name in _BY_SEVERITY.items() if name == health]
+    severities = [severity for severity, name in _BY_SEVERITY.items() if name == health]
     has_severity = severity.in_(severities) if severities else severity.not_in(_BY_SEVERITY)
     # The priorities are listed, so that the database reads only these parts of the index.
-    other_priorities = [each.value for each in Priority if each not in _BY_PRIORITY]
+    other_priorities = [priority.value for priority in Priority if priority not in _BY_PRIORITY]
     return and_(Device.priority.in_(other_priorities), has_severity)
 
 
@@ -97,7 +97,9 @@ def record_report(context: RequestContext, device: Device, report: Report) -> No
 def update_severity(session: Session, device: Device) -> None:
     """Set the severity and priority of the device from its newest reports."""
     newest = (device.network_report, device.application_report)
-    query = select(Report.severity).where(Report.position.in_([each for each in newest if each]))
+    query = select(Report.severity).where(
+        Report.position.in_([position for position in newest if position])
+    )
     device.severity = most_severe(*session.scalars(query))
     if device.priority in ONLINE:
         device.priority = priority_of(device.severity)

@@ -32,16 +32,16 @@ def device_records(
     session: Session, devices: Sequence[tables.Device], now: datetime, settings: Settings
 ) -> tuple[DeviceRecord, ...]:
     """Return the records in the same order, with the names of locations and organizations."""
-    names = names_of(session, ((each.organization_id, each.location_id) for each in devices))
+    names = names_of(session, ((device.organization_id, device.location_id) for device in devices))
     return tuple(
         record_of(
             DeviceRecord,
-            each,
-            location_name=names.location(each.organization_id, each.location_id),
-            organization_name=names.organization(each.organization_id),
-            online=is_online(each, now, settings),
+            device,
+            location_name=names.location(device.organization_id, device.location_id),
+            organization_name=names.organization(device.organization_id),
+            online=is_online(device, now, settings),
         )
-        for each in devices
+        for device in devices
     )
 
 

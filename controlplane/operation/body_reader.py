@@ -70,8 +70,8 @@ def _start_process() -> ProcessPoolExecutor:
 
 def prepare_child_process() -> None:
     """Lower this process's priority, ignore signals to the group, and end with the service."""
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     lower_priority()
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -159,17 +159,17 @@ class Fairness:
             caller.organization_id: self._settings.organization_streams_max,
             (of, caller.key_id): own[of],
         }
-        for each, limit in limits.items():
-            if self._streams[each] >= limit:
+        for owner, limit in limits.items():
+            if self._streams[owner] >= limit:
                 raise unavailable(f"too many {of} streams are open", wait_s=spread(AGAIN_S))
         self._streams.update(limits.keys())
         try:
             yield
         finally:
             self._streams.subtract(limits.keys())
-            for each in limits:
-                if not self._streams[each]:
-                    del self._streams[each]
+            for owner in limits:
+                if not self._streams[owner]:
+                    del self._streams[owner]
 
     def charge(self, caller: Caller, processor_s: float, *, free_s: float = 0.0) -> None:
         """Charge a caller and its organization for the processor seconds of a call.

@@ -79,8 +79,10 @@ def page(
     """
     if cursor is not None:
         query = query.where(order.after(context.cursors.read(listing, cursor)))
-    columns = [each for each in (order.column, order.position) if each is not None]
-    query = query.order_by(*(each.desc() if order.is_descending else each for each in columns))
+    columns = [column for column in (order.column, order.position) if column is not None]
+    query = query.order_by(
+        *(column.desc() if order.is_descending else column for column in columns)
+    )
     result = context.session.execute(query.limit(limit + 1))
     rows: Sequence[Any] = result.scalars().all() if len(result.keys()) == 1 else result.all()
     if len(rows) <= limit:

@@ -39,8 +39,8 @@ def callers(session: Session, ids: Collection[UUID], now: datetime) -> dict[UUID
     callers_by_id: dict[UUID, Caller] = {}
     for step in _steps(ids):
         keys = map(_of_key, session.execute(_KEYS_BY_ID, {"ids": step}))
-        callers_by_id.update({each.key_id: each for each in keys if each is not None})
-        other_ids = [each for each in step if each not in callers_by_id]
+        callers_by_id.update({key.key_id: key for key in keys if key is not None})
+        other_ids = [key_id for key_id in step if key_id not in callers_by_id]
         if other_ids:
             for row in session.execute(_SESSIONS_BY_ID, {"ids": other_ids, "now": now}):
                 callers_by_id[row.id] = _of_session(row)

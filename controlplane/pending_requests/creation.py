@@ -40,19 +40,21 @@ def create(
             "until", f"must be in the future, at most {UNTIL_MAX.days} days from now"
         )
     devices = _devices(context, body)
-    able = [each for each in devices if _is_able(each, body.kind)]
+    able = [device for device in devices if _is_able(device, body.kind)]
     existing = _existing(context.session, devices, body.kind)
-    new = [each for each in able if (each.organization_id, each.instance_id) not in existing]
+    new = [
+        device for device in able if (device.organization_id, device.instance_id) not in existing
+    ]
     _refuse_too_many(context, len(new))
     rows = [_new(context, device, body) for device in new]
     context.session.add_all(rows)
     for row in existing.values():
         row.until = max(row.until, body.until)
-    context.changed |= {each.position for each in able}
+    context.changed |= {device.position for device in able}
     if able:
         context.note(_event(able, body))
     return records.CreatePendingReply(
-        pending_requests=tuple(each.id for each in (*existing.values(), *rows)),
+        pending_requests=tuple(pending.id for pending in (*existing.values(), *rows)),
         created=len(rows),
         existing=len(existing),
         refused=len(devices) - len(able),
@@ -84,12 +86,12 @@ def cancel(
 
 def _devices(context: RequestContext, body: records.CreatePendingRequest) -> Sequence[Device]:
     choices = (body.instance_ids, body.location, body.all)
-    if sum(each is not None for each in choices) != 1:
+    if sum(choice is not None for choice in choices) != 1:
         raise invalid_field("instanceIds", "give exactly one of instanceIds, location and all")
     if body.instance_ids is not None:
         # Each device is loaded separately, so that a device to which the caller has no access is
         # refused as in any other call.
-        return [context.device(each) for each in dict.fromkeys(body.instance_ids)]
+        return [context.device(instance_id) for instance_id in dict.fromkeys(body.instance_ids)]
     if body.location is not None and not context.caller.has_access_to(body.location):
         raise foreign_location()
     query = select(Device).where(context.visible(Device), Device.revoked_at.is_(None))
@@ -123,7 +125,7 @@ def _existing(
     for step in in_steps(devices):
         query = select(PendingRequest).where(
             PendingRequest.organization_id == step[0].organization_id,
-            PendingRequest.instance_id.in_([each.instance_id for each in step]),
+            PendingRequest.instance_id.in_([device.instance_id for device in step]),
             PendingRequest.kind == kind,
             PendingRequest.state.in_(OPEN_PENDING),
         )

@@ -126,9 +126,9 @@ def _require_storable(value: Any) -> None:
     """Refuse a report that cannot be stored as text and read again."""
     level = [value]
     for _ in range(DEPTH_MAX + 1):
-        if any(isinstance(each, float) and not math.isfinite(each) for each in level):
+        if any(isinstance(item, float) and not math.isfinite(item) for item in level):
             raise invalid_field("report", "must not contain a number that is too large")
-        level = [inner for each in level for inner in _children(each)]
+        level = [inner for item in level for inner in _children(item)]
         if not level:
             break
     else:

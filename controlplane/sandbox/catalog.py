@@ -108,7 +108,7 @@ class _CatalogBuilder:
         self._dated = {**self._own, "created_at": plan.began, "updated_at": plan.began}
         self._drafts: list[tuple[LineSnapshot, int, int]] = []
         self._rows: list[Base] = []
-        self._units = [self._unit(*each) for each in UNITS]
+        self._units = [self._unit(*unit) for unit in UNITS]
         rates = AWKWARD_VAT if plan.is_awkward else VAT
         self._fees = [self._fee(name, name, "vat", percentage) for name, percentage in rates]
         self._fee("municipality", "Municipality fee", "municipality", MUNICIPALITY_MILLI)

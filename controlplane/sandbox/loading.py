@@ -85,7 +85,7 @@ def _transactions(
         for venue in venues:
             for transaction in generator.transactions(venue, day):
                 if transaction.sale.initiated_at <= until:
-                    refunds = (each for each in transaction.refunds if _is_due(each, until))
+                    refunds = (refund for refund in transaction.refunds if _is_due(refund, until))
                     yield replace(transaction, refunds=tuple(refunds)), venue
 
 
@@ -107,7 +107,7 @@ class BulkWriter:
         self._sale += 1
         lines = line_rows(sale)
         changed_at = max(
-            (_created_at(each, transaction) for each in transaction.refunds),
+            (_created_at(refund, transaction) for refund in transaction.refunds),
             default=sale.initiated_at,
         )
         hour = hour_of(sale.initiated_at, clock.zone)

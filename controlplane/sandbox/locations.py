@@ -120,7 +120,9 @@ def load_locations(session: Session, plan: Plan) -> tuple[list[Venue], list[Meth
             clock_of(location.zone),
             location.currency,
             tuple(till.position for till in tills if till.location == location.position),
-            tuple(each.position for each in people if each.location == location.position),
+            tuple(
+                employee.position for employee in people if employee.location == location.position
+            ),
         )
         for number, location in enumerate(of(Location, Location.id))
     ]

@@ -94,8 +94,8 @@ class _Import:
         self._write(content, waiting)
         if not self._counts.get("organizations"):
             raise FormatError("the file contains no organization")
-        for each in CONTENTS:
-            advance_position(self._session.connection(), each.table.__table__)
+        for kind in CONTENTS:
+            advance_position(self._session.connection(), kind.table.__table__)
         rebuild(self._session)
         return self._counts
 
@@ -155,7 +155,7 @@ class _Import:
 
 
 def _columns(content: Content) -> list[Column[Any]]:
-    return [each for each in content.table.__table__.columns if each.name != CALCULATED]
+    return [column for column in content.table.__table__.columns if column.name != CALCULATED]
 
 
 def _has_position(content: Content) -> bool:
@@ -182,8 +182,8 @@ def _plain(value: Any) -> Any:
 def _model(content: Content) -> type[BaseModel]:
     """Return a strict model of the table's rows."""
     fields: dict[str, Any] = {
-        each.name: (_kind(each) | None if each.nullable else _kind(each), ...)
-        for each in _columns(content)
+        column.name: (_kind(column) | None if column.nullable else _kind(column), ...)
+        for column in _columns(content)
     }
     config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
     return create_model(content.name, __config__=config, **fields)

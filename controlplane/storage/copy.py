@@ -76,7 +76,7 @@ def _empty(target: Connection) -> None:
     Raises NotEmptyError if the target has any other data.
     """
     tables_with_data = (ApiKey, RetailKey, User, Device, Organization, SupportLink, SupportChannel)
-    for table in (each.__table__ for each in tables_with_data):
+    for table in (content.__table__ for content in tables_with_data):
         if count := target.execute(select(func.count()).select_from(table)).scalar():
             raise NotEmptyError(f"{table.description} has {count} rows")
     for table in reversed(tables()):

@@ -18,9 +18,9 @@ def channels(session: Session) -> Sequence[SupportChannel]:
 def set_channel(session: Session, *, kind: str, address: str, hours: str | None) -> bool:
     """Add a channel, or change the hours of an existing one. Return False if the list is full."""
     channel_rows = channels(session)
-    for each in channel_rows:
-        if (each.kind, each.address) == (kind, address):
-            each.hours = hours
+    for channel_row in channel_rows:
+        if (channel_row.kind, channel_row.address) == (kind, address):
+            channel_row.hours = hours
             return True
     if len(channel_rows) >= CHANNELS_MAX:
         return False

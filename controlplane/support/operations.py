@@ -52,8 +52,8 @@ def contact(context: RequestContext, _body: None) -> Contact:
     access = _access_of(context.session, context.caller)
     links = confirmed_links(context.session, access.visible)
     return Contact(
-        channels=tuple(record_of(SupportChannel, each) for each in channels(context.session)),
-        links=tuple(link_record(each, context.now) for each in links),
+        channels=tuple(record_of(SupportChannel, channel) for channel in channels(context.session)),
+        links=tuple(link_record(link, context.now) for link in links),
     )
 
 
@@ -68,7 +68,10 @@ def inspect(context: RequestContext, body: TokenRequest) -> Inspection:
     names = names_of_organizations(context.session, choices)
     return Inspection(
         **dict(record),
-        organizations=tuple(Choice(id=each, name=names.get(each)) for each in choices),
+        organizations=tuple(
+            Choice(id=organization_id, name=names.get(organization_id))
+            for organization_id in choices
+        ),
     )
 
 
@@ -133,10 +136,10 @@ def _access_of(session: Session, caller: Caller) -> Access:
     because the operations of support name the organization."""
     if caller.kind == "session" and caller.owner_id is not None:
         members = memberships(session, caller.owner_id)
-        linkable = (each for each in members if each.role in WRITING and not each.locations)
+        linkable = (member for member in members if member.role in WRITING and not member.locations)
         return Access(
-            tuple(each.organization_id for each in members),
-            tuple(each.organization_id for each in linkable),
+            tuple(member.organization_id for member in members),
+            tuple(organization.organization_id for organization in linkable),
         )
     own = (caller.organization_id,)
     return Access(own, own if caller.can_write and not caller.locations else ())

@@ -55,7 +55,7 @@ def build_app(core: Core) -> Starlette:
             core.close()
 
     routes = [
-        *(Route(each.path, _endpoint(core, each)) for each in OPERATIONS),
+        *(Route(operation.path, _endpoint(core, operation)) for operation in OPERATIONS),
         Route("/openapi.json", Handler(core, partial(serve_document, FACADE))),
         *viewer_routes(core),
         *sign_in_routes(core),
@@ -91,7 +91,11 @@ def build_app(core: Core) -> Starlette:
 
 def _names(routes: Iterable[Route]) -> dict[str, str]:
     """Return, for each path, the name of its operation in metrics and logs."""
-    names = {each.path: f"{area.name}.{each.name}" for area in AREAS for each in area.operations}
+    names = {
+        operation.path: f"{area.name}.{operation.name}"
+        for area in AREAS
+        for operation in area.operations
+    }
     names[RESOURCE_PATH] = "callMcp"
     for route in routes:
         is_page = route.path == "/" or "." in route.path.rpartition("/")[2]

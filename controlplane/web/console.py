@@ -39,9 +39,9 @@ from controlplane.web.pipeline import run
 
 MEDIA_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 SCRIPTS_AND_STYLES = sorted(
-    each.name
-    for each in files("controlplane.console").iterdir()
-    if each.name.endswith((".css", ".js"))
+    path.name
+    for path in files("controlplane.console").iterdir()
+    if path.name.endswith((".css", ".js"))
 )
 PAGES = {"/": "index.html"} | {f"/console/{name}": name for name in SCRIPTS_AND_STYLES}
 """The files of the console by path."""

@@ -55,7 +55,7 @@ def console_api_routes(core: Core) -> list[Route]:
         *alert_webhook_operations(),
     )
     return [
-        *(Route(each.path, Endpoint(core, each)) for each in operations),
+        *(Route(operation.path, Endpoint(core, operation)) for operation in operations),
         Route(PREFIX + "changes", ChangesEndpoint(core)),
     ]
 

@@ -75,7 +75,7 @@ class HeartbeatEndpoint:
             publish(session, result.keys_to_notify, self._core.name)
             return result
 
-        result = await self._core.write(work, [each.caller for each in heartbeats])
+        result = await self._core.write(work, [heartbeat.caller for heartbeat in heartbeats])
         self._core.feeds.notify(result.keys_to_notify)
         for organization_id, positions in result.seen.items():
             is_reordered = organization_id in result.returned

@@ -58,19 +58,19 @@ class Endpoint:
         authenticate: Authenticate = by_key_or_session,
     ) -> None:
         self._core = core
-        self._operations = {each.method: each for each in operations}
+        self._operations = {operation.method: operation for operation in operations}
         self._admit = {
-            each.method: partial(
+            row.method: partial(
                 admit,
                 core,
                 authenticate=authenticate,
                 methods=[operation.method for operation in operations],
-                writes=each.writes,
-                requires_session=each.requires_session,
-                checks_role=each.checks_role,
-                has_body=each.has_body,
+                writes=row.writes,
+                requires_session=row.requires_session,
+                checks_role=row.checks_role,
+                has_body=row.has_body,
             )
-            for each in operations
+            for row in operations
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -205,8 +205,8 @@ def preferred_page_size(headers: Sequence[str]) -> int | None:
     contract refuse unknown keys in a body. A service ignores preferences that it does not know
     (RFC 7240).
     """
-    for each in ",".join(headers).split(","):
-        if match := _MAX_PAGE_SIZE.fullmatch(each.partition(";")[0].strip()):
+    for header in ",".join(headers).split(","):
+        if match := _MAX_PAGE_SIZE.fullmatch(header.partition(";")[0].strip()):
             return min(int(match[1]), PAGE_MAX)
     return None
 
@@ -214,6 +214,6 @@ def preferred_page_size(headers: Sequence[str]) -> int | None:
 def by_path(operations: Iterable[Procedure]) -> dict[str, list[Procedure]]:
     """Return operations grouped by their path."""
     paths: dict[str, list[Procedure]] = {}
-    for each in operations:
-        paths.setdefault(each.path, []).append(each)
+    for operation in operations:
+        paths.setdefault(operation.path, []).append(operation)
     return paths

@@ -51,7 +51,9 @@ def reply_to(refusal: Refusal, path: str, trace_id: str) -> Response:
     errors = refusal.errors
     if is_retail(path):
         code = retail_code(refusal.status, refusal.code)
-        errors = {_INDEX.sub(r"[\1]", name): each for name, each in (errors or {}).items()} or None
+        errors = {
+            _INDEX.sub(r"[\1]", name): messages for name, messages in (errors or {}).items()
+        } or None
     problem = Problem(
         title=refusal.status.phrase,
         type=TYPE_PREFIX + refusal.code,

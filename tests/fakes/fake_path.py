@@ -65,7 +65,7 @@ class FakePath:
 
     def failing(self) -> set[FaultKind]:
         now = self.clock.elapsed_s
-        return {each.kind for each in self.faults if each.at_s <= now < each.ends_s}
+        return {fault.kind for fault in self.faults if fault.at_s <= now < fault.ends_s}
 
     # ------------------------------------------------------------------ sensors
 
@@ -150,7 +150,7 @@ class FakePath:
 
     async def _notify(self) -> None:
         """Call ``on_change`` when a link, an address or a route changes."""
-        for at_s in sorted({t for each in self.faults for t in (each.at_s, each.ends_s)}):
+        for at_s in sorted({t for fault in self.faults for t in (fault.at_s, fault.ends_s)}):
             before = self.read_link()
             await self.clock.sleep(at_s - self.clock.elapsed_s)
             if self.read_link() != before:
@@ -158,7 +158,7 @@ class FakePath:
 
     async def _stream(self, recorder: Recorder) -> None:
         """Break the idle command stream when the path was silent for some seconds."""
-        for begin_s in sorted(each.at_s for each in self.faults):
+        for begin_s in sorted(fault.at_s for fault in self.faults):
             await self.clock.sleep(begin_s - self.clock.elapsed_s)
             if self._service(self.failing()) == "refused":
                 recorder.note_stream_broken()  # the service's process ended

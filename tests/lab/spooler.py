@@ -86,8 +86,8 @@ class Spooler:
         ``backends`` are names of backends of manufacturers' drivers. They are created as stubs that
         never run, because CUPS refuses a queue whose backend is missing.
         """
-        for each in ("cache", "spool", "state", "root/ppd", "tmp", "log", "bin/backend"):
-            (self.directory / each).mkdir(parents=True)
+        for path in ("cache", "spool", "state", "root/ppd", "tmp", "log", "bin/backend"):
+            (self.directory / path).mkdir(parents=True)
         for place in (PROGRAMS, PROGRAMS / "backend"):
             for program in place.iterdir():
                 own = self.directory / "bin" / program.relative_to(PROGRAMS)

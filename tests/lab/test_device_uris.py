@@ -43,7 +43,7 @@ def known() -> dict[str, KnownPrinter]:
                 running.kill()
     assert refused == REFUSED
     assert (cups.failures, cups.limitations) == ((), ())
-    return {each.id.removeprefix("cups:"): each for each in cups.printers}
+    return {printer.id.removeprefix("cups:"): printer for printer in cups.printers}
 
 
 def create_queue(spooler: Spooler, name: str, uri: str) -> bool:

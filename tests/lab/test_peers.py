@@ -106,17 +106,17 @@ def facts_of(report: subprocess.Popen[bytes]) -> dict[str, Any]:
 
 def findings_of(*browsing: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
     """Let all scripts begin at the same time, when all are ready. Returns their output."""
-    for each in browsing:
-        assert each.stdout is not None
-        assert each.stdout.readline() == b"ready\n"
-    for each in browsing:
-        assert each.stdin is not None
-        each.stdin.write(b"\n")
-        each.stdin.flush()
+    for process in browsing:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+    for process in browsing:
+        assert process.stdin is not None
+        process.stdin.write(b"\n")
+        process.stdin.flush()
     findings = []
-    for each in browsing:
-        output, errors = each.communicate(timeout=600)
-        assert each.returncode == 0, errors.decode()
+    for process in browsing:
+        output, errors = process.communicate(timeout=600)
+        assert process.returncode == 0, errors.decode()
         findings.append(dict(json.loads(output)))
     return findings
 
@@ -215,7 +215,9 @@ def truth(venue: Venue) -> dict[str, Any]:
 
 
 def printer(facts: dict[str, Any], printer_id: str) -> dict[str, Any]:
-    (result,) = (each for each in facts["printers"] if each["id"] == printer_id)
+    (result,) = (
+        printer_facts for printer_facts in facts["printers"] if printer_facts["id"] == printer_id
+    )
     return dict(result)
 
 
@@ -256,7 +258,7 @@ def test_a_queue_that_the_device_does_not_have_is_unreachable(facts: dict[str, A
 def test_each_queue_of_a_print_server_is_judged_by_its_own_path(facts: dict[str, Any]):
     shared, paused = printer(facts, "cups:server-shared"), printer(facts, "cups:server-paused")
     missing = printer(facts, "cups:server-missing")
-    assert [each["status"] for each in (shared, paused)] == ["reachable"] * 2
+    assert [queue["status"] for queue in (shared, paused)] == ["reachable"] * 2
     assert "stopped" not in shared["reason"]
     assert "paused" in paused["reason"]
     assert missing["status"] == "unreachable"
@@ -290,7 +292,7 @@ def test_faults_are_reported_with_their_cause(facts: dict[str, Any]):
     sentences = " ".join(unreachable.sentences)
     assert "The printer office at " in sentences
     assert unreachable.count == sum(
-        each["status"] == "unreachable" for each in facts["printers"]
+        printer_facts["status"] == "unreachable" for printer_facts in facts["printers"]
     ) - len(findings["printer-moved"].sentences)
 
 
@@ -320,9 +322,9 @@ def test_configured_printers_are_matched_in_addition_to_queues(facts: dict[str, 
 
 def test_endpoints_have_label_model_and_printers(facts: dict[str, Any], truth: dict[str, Any]):
     (kitchen,) = (
-        each
-        for each in facts["endpoints"]
-        if (each["address"], each["port"]) == (truth["Kitchen"]["address"], 631)
+        endpoint
+        for endpoint in facts["endpoints"]
+        if (endpoint["address"], endpoint["port"]) == (truth["Kitchen"]["address"], 631)
     )
     assert (kitchen["label"], kitchen["model"]) == ("Kitchen", "Brother HL-L2350DW")
     assert kitchen["host"] == "Kitchen-host.local"
@@ -332,7 +334,7 @@ def test_endpoints_have_label_model_and_printers(facts: dict[str, Any], truth: d
 
 
 def test_hosts_of_the_peer_lan_have_their_names(facts: dict[str, Any]):
-    hosts = {each["address"]: each for each in facts["hosts"]}
+    hosts = {host["address"]: host for host in facts["hosts"]}
     assert {"10.66.0.1", "10.66.0.11", "10.66.0.12", "10.66.0.20", "10.66.0.43"} <= set(hosts)
     assert hosts["10.66.0.43"]["hostname"] == "Cellar-host.local"
 
@@ -350,11 +352,11 @@ def test_two_reports_at_once_do_not_disturb_each_other(venue: Venue, facts: dict
     for report in running:
         again = facts_of(report)
         assert again["failures"] == []
-        for each in facts["printers"]:
-            other = printer(again, each["id"])
+        for printer_facts in facts["printers"]:
+            other = printer(again, printer_facts["id"])
             assert (other["status"], other["matched_endpoint"]) == (
-                each["status"],
-                each["matched_endpoint"],
+                printer_facts["status"],
+                printer_facts["matched_endpoint"],
             )
 
 
@@ -402,19 +404,21 @@ def test_thousands_of_services_with_hostile_names_are_listed_up_to_the_limit(ven
     finally:
         announcer.kill()
         announcer.communicate()
-    own = [each for each in whole["services"] if host.address in each["addresses"]]
+    own = [service for service in whole["services"] if host.address in service["addresses"]]
     # One instance in 70 has a name that is not UTF-8 and is sent without its address. It cannot be
     # queried by name, so its address stays unknown.
     assert len(own) >= services * 59 // 60
     assert whole["truncated"] is False
     assert len(cut["services"]) == limit
     assert cut["truncated"] is True
-    assert any("services over the limit were left out" in each for each in cut["limitations"])
-    for each in own:
-        texts = (each["instance"], *(value for _, value in each["txt"]))
+    assert any(
+        "services over the limit were left out" in limitation for limitation in cut["limitations"]
+    )
+    for service in own:
+        texts = (service["instance"], *(value for _, value in service["txt"]))
         for text in texts:
             assert text.replace("\u200d", "").isprintable(), repr(text)
-    assert any("<script>" in each["instance"] for each in own)
+    assert any("<script>" in service["instance"] for service in own)
     assert whole["rss_mib"] < 90
 
 
@@ -438,4 +442,4 @@ def test_faults_disappear_after_the_fix(venue: Venue):
 
 
 def _names(findings: dict[str, Any]) -> set[tuple[str, str]]:
-    return {(each["instance"], each["type"]) for each in findings["services"]}
+    return {(service["instance"], service["type"]) for service in findings["services"]}

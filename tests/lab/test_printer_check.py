@@ -53,7 +53,9 @@ def check(directory: Path, **changed: object) -> LabResult:
 def test_check_of_all_printers_names_each_cause_and_contacts_nothing_else(tmp_path: Path) -> None:
     result = check(tmp_path)
     (run,) = result.runs
-    printers = {each["id"]: (each["status"], each["reason"]) for each in run.facts["printers"]}
+    printers = {
+        printer["id"]: (printer["status"], printer["reason"]) for printer in run.facts["printers"]
+    }
     assert printers["bar"] == (
         "reachable", "Reachable on port 9100, matched by address and port"
     )  # fmt: skip
@@ -78,7 +80,7 @@ def test_check_of_all_printers_names_each_cause_and_contacts_nothing_else(tmp_pa
 def test_check_of_one_printer_contacts_only_this_printer(tmp_path: Path) -> None:
     result = check(tmp_path, printer="Bar")
     (run,) = result.runs
-    assert [each["id"] for each in run.facts["printers"]] == ["bar"]
+    assert [printer["id"] for printer in run.facts["printers"]] == ["bar"]
     assert result.counters.arp_requests == 1
     assert result.counters.syns_by_port == {515: 1, 631: 1, 9100: 1}
     check_harmless(result)
@@ -93,7 +95,7 @@ def test_snmp_only_reads_the_state_of_the_printers(
     result = check(tmp_path, snmp_community="public")
     (record,) = {*folder.glob("*-*.json")} - before
     requests = {(kind, request) for kind, request, _ in json.loads(record.read_text())["requests"]}
-    assert {each for each in requests if "SNMP" in each[1]} == {("printer", "SNMP get")}
+    assert {request for request in requests if "SNMP" in request[1]} == {("printer", "SNMP get")}
     check_harmless(result)
 
 

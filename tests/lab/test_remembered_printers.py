@@ -54,7 +54,7 @@ def report(
         "max_hosts": 256,
         "max_services": 512,
         "max_duration_s": 300,
-        "learned": [asdict(each) for each in still_known(known.printers, now)],
+        "learned": [asdict(printer_facts) for printer_facts in still_known(known.printers, now)],
         "printers": [
             {"id": name, "name": name, "transport": "network", "address": f"{address}:9100"}
             for name, address in ADDRESSES.items()
@@ -66,7 +66,7 @@ def report(
     assert result.counters.most_print_connections <= 1
     (run,) = result.runs
     memory.write(updated(known, validate(run.facts, NetworkFacts), now))
-    return {each["id"]: each for each in run.facts["printers"]}
+    return {printer_facts["id"]: printer_facts for printer_facts in run.facts["printers"]}
 
 
 def test_moved_swapped_and_replaced_printers_are_identified_by_mac(tmp_path: Path) -> None:
@@ -75,9 +75,9 @@ def test_moved_swapped_and_replaced_printers_are_identified_by_mac(tmp_path: Pat
     memory = PrinterMemory(state)
 
     printers = report(memory, FIRST, tmp_path)
-    assert {each["status"] for each in printers.values()} == {"reachable"}
-    known = {each.id: each for each in memory.load()[0].printers}
-    assert {name: each.mac_address for name, each in known.items()} == MACS
+    assert {printer_facts["status"] for printer_facts in printers.values()} == {"reachable"}
+    known = {printer_facts.id: printer_facts for printer_facts in memory.load()[0].printers}
+    assert {name: known_printer.mac_address for name, known_printer in known.items()} == MACS
 
     printers = report(memory, SECOND, tmp_path)
     for name, place in (("kitchen", 6), ("bar", 5), ("office", 20)):
@@ -93,8 +93,9 @@ def test_moved_swapped_and_replaced_printers_are_identified_by_mac(tmp_path: Pat
     assert (waiting.printer.id, waiting.printer.mac_address) == ("pass", STRANGER_MAC)
 
     printers = report(memory, FIRST, tmp_path)
-    assert {each["status"] for each in printers.values()} == {"reachable"}
+    assert {printer_facts["status"] for printer_facts in printers.values()} == {"reachable"}
     assert memory.load()[0].replacements == ()
-    assert {each.id: replace(each, seen_at="") for each in memory.load()[0].printers} == {
-        name: replace(each, seen_at="") for name, each in known.items()
-    }
+    assert {
+        printer_facts.id: replace(printer_facts, seen_at="")
+        for printer_facts in memory.load()[0].printers
+    } == {name: replace(known_printer, seen_at="") for name, known_printer in known.items()}

@@ -116,10 +116,10 @@ def at_or_none(number: int | None) -> str | None:
 
 def check_network(facts: dict[str, Any]) -> None:
     states = {
-        each["device"]["name"]: (
-            each["state"], each["address"], each["moved_from"], each["other_mac"]
+        state["device"]["name"]: (
+            state["state"], state["address"], state["moved_from"], state["other_mac"]
         )
-        for each in facts["devices"]
+        for state in facts["devices"]
     }  # fmt: skip
     assert states == {
         name: (state, at(address), at_or_none(moved), mac)
@@ -128,7 +128,7 @@ def check_network(facts: dict[str, Any]) -> None:
 
 
 def check_snapshot(facts: dict[str, Any]) -> None:
-    fields = {each["key"]: each["value"] for each in facts["fields"]}
+    fields = {field["key"]: field["value"] for field in facts["fields"]}
     for name, (state, address, moved, mac) in EXPECTED.items():
         aspects = ("present", "address", "movedFrom", "otherMac")
         values = tuple(fields[f"device.{name}.{aspect}"] for aspect in aspects)
@@ -139,10 +139,12 @@ def check_both(result: LabResult) -> None:
     network, snapshot = result.runs
     check_network(network.facts)
     check_snapshot(snapshot.facts)
-    hosts = {each["address"]: each for each in network.facts["hosts"]}
+    hosts = {host["address"]: host for host in network.facts["hosts"]}
     for number in (10, 21, 24):
-        assert not any(each["source"] == "tcp" for each in hosts[f"{LAN}.{number}"]["services"])
-    assert any(each["source"] == "tcp" for each in hosts[f"{LAN}.15"]["services"])
+        assert not any(
+            service["source"] == "tcp" for service in hosts[f"{LAN}.{number}"]["services"]
+        )
+    assert any(service["source"] == "tcp" for service in hosts[f"{LAN}.15"]["services"])
 
 
 def test_both_reports_find_the_devices_and_send_nothing_to_the_terminals(tmp_path: Path) -> None:
@@ -168,7 +170,7 @@ def test_terminals_get_nothing_if_the_system_reports_no_neighbour_events(tmp_pat
 @pytest.mark.large
 def test_a_check_of_printers_sends_nothing_to_a_terminal_at_their_address(tmp_path: Path) -> None:
     (run,) = collect_in_lan(PLAN, {**JOB, "printers_only": True}, tmp_path).runs
-    assert [each["status"] for each in run.facts["printers"]] == ["unreachable"] * 2
+    assert [printer["status"] for printer in run.facts["printers"]] == ["unreachable"] * 2
 
 
 @pytest.mark.large
@@ -176,22 +178,32 @@ def test_a_check_of_printers_sends_nothing_to_a_terminal_at_their_address(tmp_pa
 def test_a_generated_venue_sends_nothing_to_its_terminals(tmp_path: Path, seed: int) -> None:
     """The devices of a generated venue have moved since they were learned."""
     venue = venue_of(seed)
-    learned = [asdict(each) for each in learned_on_the_first_day(venue)]
-    known = {"devices": [asdict(each) for each in venue.devices], "learned": learned}
+    learned = [asdict(device_state) for device_state in learned_on_the_first_day(venue)]
+    known = {
+        "devices": [asdict(device_state) for device_state in venue.devices],
+        "learned": learned,
+    }
     network = {"ports": VENUE_PORTS, "max_hosts": 300, "max_services": 99, "max_duration_s": 300}
     snapshot = {"kind": "application", "max_duration_s": 300}
     hosts = tuple(
-        LanHost(address, each.mac, tuple(each.ports)) for address, each in venue.now.items()
+        LanHost(address, host.mac, tuple(host.ports)) for address, host in venue.now.items()
     )
-    terminals = tuple(each.lan.mac for each in venue.watched if each.is_terminal)
+    terminals = tuple(
+        watched_device.lan.mac for watched_device in venue.watched if watched_device.is_terminal
+    )
     plan = LabPlan(f"{NETWORK}.0/24", OWN, GATEWAY_ADDRESS, hosts, terminals=terminals)
     runs = collect_in_lan(
         plan, {**network, **known}, tmp_path, others=({**snapshot, **known},)
     ).runs
-    fields = {each["key"]: each["value"] for each in runs[1].facts["fields"]}
-    for each, state in zip(venue.watched, runs[0].facts["devices"], strict=True):
-        if each.fate != "new MAC":  # this LAN has no names, by which the device is recognised
-            assert (state["state"], state["address"]) == (each.network.state, each.network.address)
-            name = each.device.name
-            if each.snapshot.state != "unknown":
-                assert fields[f"device.{name}.movedFrom"] == each.snapshot.moved_from
+    fields = {field["key"]: field["value"] for field in runs[1].facts["fields"]}
+    for watched_device, state in zip(venue.watched, runs[0].facts["devices"], strict=True):
+        if (
+            watched_device.fate != "new MAC"
+        ):  # this LAN has no names, by which the device is recognised
+            assert (state["state"], state["address"]) == (
+                watched_device.network.state,
+                watched_device.network.address,
+            )
+            name = watched_device.device.name
+            if watched_device.snapshot.state != "unknown":
+                assert fields[f"device.{name}.movedFrom"] == watched_device.snapshot.moved_from

@@ -150,4 +150,4 @@ def test_the_graph_of_this_checkout_has_direct_and_indirect_importers(
 
 
 def test_every_reader_in_the_table_exists(sources: Mapping[str, str]) -> None:
-    assert {each for _, readers in READERS for each in readers} <= sources.keys()
+    assert {reader for _, readers in READERS for reader in readers} <= sources.keys()

@@ -72,7 +72,7 @@ def test_no_folder_has_too_many_files() -> None:
 def test_every_picture_has_a_dark_and_a_light_form() -> None:
     image = re.compile(r'(?:srcset|src)="(?:docs/)?images/([\w.-]+)"')
     documents = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
-    named = {name for each in documents for name in image.findall(each.read_text())}
+    named = {name for document in documents for name in image.findall(document.read_text())}
     assert named == {path.name for path in (ROOT / "docs/images").iterdir()}
     dark = {name for name in named if "-light." not in name}
     assert {name.replace(".", "-light.") for name in dark} == named - dark

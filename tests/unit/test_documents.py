@@ -20,7 +20,7 @@ CODE_FOLDERS = ("agent", "collectors", "controlplane", "packaging", "tests")
 def linked(document: Path) -> set[Path]:
     """Return the files that a document links to. A link to a folder is a link to its README."""
     targets = {(document.parent / name).resolve() for name in LINK.findall(document.read_text())}
-    return {each / "README.md" if each.is_dir() else each for each in targets}
+    return {target / "README.md" if target.is_dir() else target for target in targets}
 
 
 def test_every_link_leads_to_a_file() -> None:
@@ -37,7 +37,7 @@ def test_every_link_leads_to_a_file() -> None:
 def test_every_document_is_two_clicks_from_the_readme() -> None:
     reached = {ROOT / "README.md"}
     for _ in range(CLICKS_MAX):
-        reached |= {target for each in reached for target in linked(each) if target.suffix == ".md"}
+        reached |= {target for path in reached for target in linked(path) if target.suffix == ".md"}
     assert set((ROOT / "docs").rglob("*.md")) - reached == set()
 
 

@@ -19,7 +19,7 @@ def imports() -> dict[str, set[str]]:
     graph = grimp.build_graph(
         "agent", "collectors", "controlplane", exclude_type_checking_imports=True, cache_dir=None
     )
-    return {each: graph.find_modules_directly_imported_by(each) for each in graph.modules}
+    return {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
 
 
 def test_modules_form_no_cycle(imports: dict[str, set[str]]) -> None:

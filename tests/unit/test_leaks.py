@@ -44,6 +44,6 @@ def test_a_test_that_leaks_a_task_thread_or_socket_fails(tmp_path: Path) -> None
     )
     lines = re.findall(r"^(ERROR|FAILED|PASSED) .*::test_(\w+)", done.stdout, re.MULTILINE)
     outcomes = {f"{outcome} {name}" for outcome, name in lines}
-    failures = {each for each in outcomes if not each.startswith("PASSED")}
+    failures = {outcome for outcome in outcomes if not outcome.startswith("PASSED")}
     assert failures == {"ERROR task", "ERROR thread", "FAILED socket"}, done.stdout
     assert "PASSED task_that_is_cancelled" in outcomes

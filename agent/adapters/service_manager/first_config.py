@@ -58,7 +58,7 @@ def config_text(options: InstallOptions, paths: ServicePaths) -> str:
     except ValidationError as error:
         issues = error.issues
     if issues:
-        reasons_by_name = ((each.path[-1] if each.path else "", each.reason) for each in issues)
+        reasons_by_name = ((issue.path[-1] if issue.path else "", issue.reason) for issue in issues)
         raise ConfigError(
             tuple(f"{_OPTIONS.get(str(key), key)} {why}" for key, why in reasons_by_name)
         )

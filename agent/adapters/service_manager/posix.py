@@ -149,7 +149,7 @@ def _import_paths() -> Iterator[Path]:
 
 def _require_safe_start(path: Path, owners: Collection[int]) -> Path:
     """Check the longest existing part of ``path``, and return this part."""
-    present = next(each for each in (path, *path.parents) if os.path.lexists(each))
+    present = next(ancestor for ancestor in (path, *path.parents) if os.path.lexists(ancestor))
     _require_safe(present, owners, first_step=_FOREIGN)
     return present
 

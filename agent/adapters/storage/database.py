@@ -212,15 +212,15 @@ class Database:
     def quarantine_tables(self, name: str, tables: Sequence[str], failpoint: Failpoint) -> None:
         """Copy the rows of tables to the quarantine, and drop the tables."""
         table_names = {row[0] for row in self.query("SELECT name FROM sqlite_schema")}
-        present = [each for each in tables if each in table_names]
+        present = [table for table in tables if table in table_names]
         rows = {
-            each: [tuple(row) for row in self.query(f"SELECT * FROM {each}")]  # noqa: S608
-            for each in present
+            table: [tuple(row) for row in self.query(f"SELECT * FROM {table}")]  # noqa: S608
+            for table in present
         }
         self._state.quarantine(name, json.dumps(rows, default=repr).encode())
         with self.transaction(failpoint) as connection:
-            for each in present:
-                connection.execute(f"DROP TABLE {each}")
+            for table in present:
+                connection.execute(f"DROP TABLE {table}")
         self._note_quarantined(sum(map(len, rows.values())))
 
     def _note_quarantined(self, rows: int) -> None:

@@ -101,7 +101,7 @@ class Record:
                 _write_incident(connection, incident)
             connection.executemany(
                 "INSERT INTO events VALUES (?, ?, ?)",
-                [(each.at.timestamp(), each.kind, each.detail[:TEXT_MAX]) for each in events],
+                [(event.at.timestamp(), event.kind, event.detail[:TEXT_MAX]) for event in events],
             )
             for hour in hours:
                 _write_hour(connection, hour)
@@ -163,7 +163,9 @@ def read_record(state: StateDirectory, since: datetime, until: datetime) -> Hist
         raise StateError(f"{path} cannot be read: {error}") from None
     if state.holder() is not None:
         return known
-    ended = (_closed(each) if each.ended_at is None else each for each in known.incidents)
+    ended = (
+        _closed(incident) if incident.ended_at is None else incident for incident in known.incidents
+    )
     return replace(known, incidents=tuple(ended))
 
 

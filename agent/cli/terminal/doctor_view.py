@@ -41,10 +41,12 @@ def show(
 
 def _rows(results: tuple[CheckResult, ...], *, everything: bool) -> list[Row]:
     if everything:
-        return [_row(each) for each in results]
-    rows = [_row(each) for each in results if each.status != "skipped" and each.because is None]
-    for cause in dict.fromkeys(each.because for each in results if each.because):
-        names = ", ".join(each.name for each in results if each.because == cause)
+        return [_row(result) for result in results]
+    rows = [
+        _row(result) for result in results if result.status != "skipped" and result.because is None
+    ]
+    for cause in dict.fromkeys(result.because for result in results if result.because):
+        names = ", ".join(result.name for result in results if result.because == cause)
         rows.append(
             (("-", "quiet"), ("not run", "quiet"), (f"{names}: fix {cause} first", "quiet"))
         )

@@ -72,7 +72,7 @@ def _show_verdict(screen: Screen, history: History, now: datetime, to_local: ToL
     if not known:
         screen.paragraph(f"No interruptions since {since}.", "good")
         return
-    total = format_seconds(round(sum(each.duration_s for each in known)))
+    total = format_seconds(round(sum(incident.duration_s for incident in known)))
     screen.paragraph(f"{counted(len(known), 'interruption')} since {since}, {total} in total.")
 
 
@@ -97,7 +97,7 @@ def _show_days(screen: Screen, days: tuple[DayRow, ...]) -> None:
 
 def _show_legend(screen: Screen, days: tuple[DayRow, ...]) -> None:
     titles = [CAUSE_TITLES[cause] for cause in causes_in(days)]
-    legend = [f"{each.letter} {each.label}" for each in titles]
+    legend = [f"{title.letter} {title.label}" for title in titles]
     letters = {hour.letter for day in days for hour in day.hours}
     if any(letter.islower() for letter in letters):
         legend.append(f"small letter: less than {format_seconds(SHORT_S)}")
@@ -115,7 +115,7 @@ def _show_list(screen: Screen, history: History, now: datetime, to_local: ToLoca
     if not rows:
         return
     screen.blank()
-    screen.table(("when", "duration", "what"), [_row(each) for each in rows[:LISTED_MAX]])
+    screen.table(("when", "duration", "what"), [_row(row) for row in rows[:LISTED_MAX]])
     if len(rows) > LISTED_MAX:
         older = len(rows) - LISTED_MAX
         screen.line((f"there are {older} older rows: see --hours and --json", "quiet"))

@@ -91,8 +91,8 @@ def application_changes(before: ApplicationPayload, after: ApplicationPayload) -
     ]
     was_checked = _checked(before, was, after), _checked(after, now, before)
     changes_in_findings = finding_changes(APPLICATION_RULES, (was, now), was_checked)
-    full = {each.thing for each in changes_in_findings if each.code == "finding disk-full"}
-    changes += (each for each in _disks(was.machine, now.machine) if each.thing not in full)
+    full = {change_.thing for change_ in changes_in_findings if change_.code == "finding disk-full"}
+    changes += (disk for disk in _disks(was.machine, now.machine) if disk.thing not in full)
     return Changes(
         before.started_at, most_severe_first((*changes, *changes_in_findings)), not_compared
     )
@@ -107,7 +107,7 @@ def has_moved(before: float, after: float, by: float) -> bool:
 
 
 def _restarts(was: SnapshotFacts, now: SnapshotFacts) -> Iterator[Change]:
-    boots = tuple(parse_timestamp(each.machine.text("os.bootTime")) for each in (was, now))
+    boots = tuple(parse_timestamp(payload.machine.text("os.bootTime")) for payload in (was, now))
     machine = tuple(_restarted("machine-start", "", "The machine", boots, BOOT_MOVED_S))
     starts = _agent_start(was), _agent_start(now)
     yield from machine or _restarted("agent-start", "", "The agent", starts, BOOT_MOVED_S)
@@ -152,7 +152,7 @@ _GROUPS: Final = (
 
 
 def _state_changes(was: Fields, now: Fields, group: _Group) -> Iterator[Change]:
-    names = (each.names(group.name, group.aspect) for each in (was, now))
+    names = (payload.names(group.name, group.aspect) for payload in (was, now))
     for name in dict.fromkeys(chain(*names)):
         key = f"{group.name}.{name}"
         label = f"The {group.label} {shorten(now.text(f'{key}.name') or name, NAME_LENGTH)}"
@@ -170,7 +170,7 @@ def _restarted(
     code: str, thing: str, label: str, starts: tuple[datetime | None, ...], by_s: float
 ) -> Iterator[Change]:
     if _is_other(starts, by_s):
-        old, new = (each.isoformat() if each else "" for each in starts)
+        old, new = (started_at.isoformat() if started_at else "" for started_at in starts)
         sentence = f"{label} was restarted: it has been running since {format_timestamp(new)}."
         yield change(code, thing, (old, new), "muted", sentence)
 
@@ -187,7 +187,7 @@ def _is_other(times: tuple[datetime | None, ...], by_s: float) -> bool:
 
 def _texts(was: Fields, now: Fields) -> Iterator[Change]:
     for row in _TEXTS:
-        old, new = (shorten(row.read(each, row.key), NAME_LENGTH) for each in (was, now))
+        old, new = (shorten(row.read(payload, row.key), NAME_LENGTH) for payload in (was, now))
         if old and new and old != new:
             sentence = row.sentence.format(label=row.label, old=old, new=new)
             yield change(row.key, "", (old, new), row.severity, sentence)
@@ -195,7 +195,7 @@ def _texts(was: Fields, now: Fields) -> Iterator[Change]:
 
 def _disks(was: Fields, now: Fields) -> Iterator[Change]:
     for mount in was.names("disk", "usedFraction"):
-        before, after = (each.number(f"disk.{mount}.usedFraction") for each in (was, now))
+        before, after = (payload.number(f"disk.{mount}.usedFraction") for payload in (was, now))
         if before is None or after is None or not has_moved(before, after, DISK_MOVED):
             continue
         old_level, new_level = (sum(used >= at for at in DISK_LEVELS) for used in (before, after))
@@ -207,7 +207,7 @@ def _disks(was: Fields, now: Fields) -> Iterator[Change]:
 
 
 def _figures(was: Fields, now: Fields) -> Iterator[Change]:
-    before, after = (each.number("hardware.memoryBytes") or 0 for each in (was, now))
+    before, after = (payload.number("hardware.memoryBytes") or 0 for payload in (was, now))
     if before and after and has_moved(before, after, MEMORY_MOVED * max(before, after)):
         old, new = format_bytes(before), format_bytes(after)
         severity: Severity = "warn" if after < before else "muted"
@@ -253,7 +253,7 @@ def _fields_of(facts: SnapshotFacts, name: str) -> dict[str, SnapshotField | Bro
     peripherals are left out.
     """
     things = (*facts.interfaces, *facts.peripherals)
-    things_with_name = [each for each in things if each[0] == name] or things
+    things_with_name = [peripheral for peripheral in things if peripheral[0] == name] or things
     return dict(facts.machine.by_key) | {
         f"{owner} {key}": field
         for owner, fields in things_with_name

@@ -89,7 +89,7 @@ def _links(was: Mapping[str, Fields], now: Mapping[str, Fields]) -> Iterator[Cha
         yield from _connection(name, label, one, other)
         ssids = one.text("interface.wifiSsid"), other.text("interface.wifiSsid")
         if all(ssids) and ssids[0] != ssids[1]:
-            old, new = (shorten(each, NAME_LENGTH) for each in ssids)
+            old, new = (shorten(ssid, NAME_LENGTH) for ssid in ssids)
             sentence = f"{label} is on the Wi-Fi {new}; it was on {old}."
             yield change("interface.wifiSsid", name, ssids, "warn", sentence)
         addresses = _addresses(one), _addresses(other)
@@ -118,9 +118,13 @@ def _connection(name: str, label: str, one: Fields, other: Fields) -> Iterator[C
 
 def _addresses(link: Fields) -> str:
     """Return the IPv4 addresses. IPv6 addresses change regularly (RFC 8981) and are left out."""
-    own_addresses = (each.partition("/")[0] for each in link.texts("interface.addresses"))
+    own_addresses = (address.partition("/")[0] for address in link.texts("interface.addresses"))
     return ", ".join(
-        sorted(each for each in own_addresses if ":" not in each and is_routable(each))
+        sorted(
+            own_address
+            for own_address in own_addresses
+            if ":" not in own_address and is_routable(own_address)
+        )
     )
 
 
@@ -145,8 +149,8 @@ def _peripheral_changes(before: ReportWithFacts, after: ReportWithFacts) -> Iter
         if not (_is_counted(before[1], kind) and _is_counted(after[1], kind)):
             continue
         was, now = _devices(before[0], kind), _devices(after[0], kind)
-        by_identity = {each.identity: each for each in (*was, *now)}
-        counts = (Counter(each.identity for each in devices) for devices in (was, now))
+        by_identity = {device.identity: device for device in (*was, *now)}
+        counts = (Counter(device.identity for device in devices) for devices in (was, now))
         for identity, old, new in differences(*counts):
             device, is_removed = by_identity[identity], (new or 0) < (old or 0)
             remaining_text = f" {new} of them remain." if is_removed and new else ""
@@ -167,9 +171,9 @@ def _is_counted(facts: SnapshotFacts, kind: str) -> bool:
 
 def _devices(payload: ApplicationPayload, kind: str) -> list[_Device]:
     return [
-        _device(each.id, Fields({field.key: field for field in each.fields}))
-        for each in payload.snapshot.peripherals
-        if each.kind == kind
+        _device(peripheral.id, Fields({field.key: field for field in peripheral.fields}))
+        for peripheral in payload.snapshot.peripherals
+        if peripheral.kind == kind
     ]
 
 

@@ -86,7 +86,7 @@ def change(
 
 
 def most_severe_first(changes: Iterable[Change]) -> tuple[Change, ...]:
-    return tuple(sorted(changes, key=lambda each: SEVERITY_ORDER.index(each.severity)))
+    return tuple(sorted(changes, key=lambda change_: SEVERITY_ORDER.index(change_.severity)))
 
 
 def differences(
@@ -120,5 +120,9 @@ def _limits(payload: NetworkPayload | ApplicationPayload) -> frozenset[str]:
         own = payload.snapshot.limitations
     else:
         own = payload.network_map.limitations if payload.network_map else ()
-    lines = (each for each in (*payload.limitations, *own) if parse_watched(each) is None)
+    lines = (
+        limitation
+        for limitation in (*payload.limitations, *own)
+        if parse_watched(limitation) is None
+    )
     return frozenset(_NUMBERS.sub("#", line) for line in lines)

@@ -57,7 +57,7 @@ def finding_changes(
 ) -> list[Change]:
     """Compare the matches of the rules in the ``facts`` of two reports, the earlier one first."""
     rules = tuple(rules)
-    before, after = (_matches(rules, each) for each in facts)
+    before, after = (_matches(rules, facts_of_report) for facts_of_report in facts)
     return [
         _changed(key, old, new, match, was_checked)
         for key, old, new in differences(before, after)

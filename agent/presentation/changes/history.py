@@ -20,11 +20,11 @@ def incident_changes(was: SnapshotFacts, now: SnapshotFacts) -> Iterator[Change]
     record = record_of(now.machine)
     if record is None or was.taken_at is None:
         return
-    new = [each for each in record.incidents if each.began_at > was.taken_at]
+    new = [incident for incident in record.incidents if incident.began_at > was.taken_at]
     for cause in CAUSES:
-        if same := [each for each in new if each.cause == cause]:
-            count = times(sum(each.count for each in same))
-            downtime_s = sum(each.downtime_s for each in same)
+        if same := [incident for incident in new if incident.cause == cause]:
+            count = times(sum(incident.count for incident in same))
+            downtime_s = sum(incident.downtime_s for incident in same)
             severity: Severity = "warn" if downtime_s >= LONG_S else "muted"
             duration = format_seconds(round(downtime_s))
             sentence = f"{CAUSE_TITLES[cause].sentence} {count}, {duration} in total."

@@ -88,7 +88,7 @@ def _hosts(payload: NetworkPayload) -> list[_Host]:
         _Host(host, row) for host, row in zip(hosts, host_rows(payload), strict=False)
     )
     # A host that is listed at two interfaces counts once.
-    return list({each.identity: each for each in hosts_with_rows}.values())
+    return list({host.identity: host for host in hosts_with_rows}.values())
 
 
 def _split(hosts: list[_Host], is_covered: Callable[[MapHost], bool]) -> tuple[list[_Host], ...]:
@@ -96,9 +96,9 @@ def _split(hosts: list[_Host], is_covered: Callable[[MapHost], bool]) -> tuple[l
 
     This machine is left out of the covered hosts.
     """
-    covered_hosts = [each for each in hosts if is_covered(each.host)]
-    uncovered_hosts = [each for each in hosts if not is_covered(each.host)]
-    return [each for each in covered_hosts if not each.is_local], uncovered_hosts
+    covered_hosts = [host for host in hosts if is_covered(host.host)]
+    uncovered_hosts = [host for host in hosts if not is_covered(host.host)]
+    return [host for host in covered_hosts if not host.is_local], uncovered_hosts
 
 
 # ---------------------------------------------------------------------------- pairs
@@ -127,12 +127,12 @@ def _paired(
 def _unique(hosts: list[_Host], key: Callable[[_Host], Hashable]) -> dict[Hashable, _Host]:
     """Return the hosts whose key no other host has."""
     counts = Counter(map(key, hosts))
-    return {at: each for each in hosts if (at := key(each)) and counts[at] == 1}
+    return {at: host for host in hosts if (at := key(host)) and counts[at] == 1}
 
 
 def _without(pairs: list[_Pair], hosts: list[_Host], side: int) -> list[_Host]:
     paired_ids = {id(pair[side]) for pair in pairs}
-    return [each for each in hosts if id(each) not in paired_ids]
+    return [host for host in hosts if id(host) not in paired_ids]
 
 
 # ---------------------------------------------------------------------------- changes
@@ -145,11 +145,11 @@ def _routers(
 
     A router is replaced if the gateway at its address is now a different device.
     """
-    by_address = {each.address: each for each in new if "gateway" in each.host.sources}
+    by_address = {host.address: host for host in new if "gateway" in host.host.sources}
     swapped_routers = [
-        (each, by_address[each.address])
-        for each in removed_hosts
-        if "gateway" in each.host.sources and each.address in by_address
+        (removed, by_address[removed.address])
+        for removed in removed_hosts
+        if "gateway" in removed.host.sources and removed.address in by_address
     ]
     changes = [
         change(
@@ -169,18 +169,18 @@ def _added_and_removed(removed_hosts: list[_Host], new: list[_Host]) -> Iterator
         (removed_hosts, "is no longer on the network"),
         (new, "is new on the network"),
     ):
-        for each in hosts:
-            if not each.is_transient:
-                states = (each.label, "") if hosts is removed_hosts else ("", each.label)
-                yield change("host", each.thing, states, "muted", f"{each.label} {ending}.")
-    went, came = (sum(each.is_transient for each in hosts) for hosts in (removed_hosts, new))
+        for host in hosts:
+            if not host.is_transient:
+                states = (host.label, "") if hosts is removed_hosts else ("", host.label)
+                yield change("host", host.thing, states, "muted", f"{host.label} {ending}.")
+    went, came = (sum(host.is_transient for host in hosts) for hosts in (removed_hosts, new))
     if went or came:
         sentence = f"Phones and devices without a name: {came} new, {went} gone."
         yield change("passing-hosts", "", (str(went), str(came)), "muted", sentence)
 
 
 def _other_address(one: _Host, other: _Host) -> Change | None:
-    is_expected = any(each.is_transient or each.is_local for each in (one, other))
+    is_expected = any(side.is_transient or side.is_local for side in (one, other))
     if one.address == other.address or is_expected:
         return None
     states = one.row.address, other.row.address

@@ -32,7 +32,7 @@ from agent.wire.payloads.network import MapInterface, NetworkMap, NetworkPayload
 def network_changes(before: NetworkPayload, after: NetworkPayload) -> Changes:
     own = list(_own_network(before, after))
     changes, lines = [*_printer_changes(before, after), *own], _unread_printers(before, after)
-    if any(each.code == "network" for each in own):
+    if any(limitation.code == "network" for limitation in own):
         lines = (*lines, "Hosts were not compared: the machine is on another network.")
     else:
         changes_in_hosts, hosts_not_compared = host_changes(before, after)
@@ -49,7 +49,11 @@ def _checked(one: NetworkPayload, other: NetworkPayload) -> WasChecked[NetworkPa
     A report has a line for each watched device, which states whether the device was checked.
     """
     is_covered = covers(one, other)
-    checked_names = {each.described for each in watched_devices(one) if each.state != "unknown"}
+    checked_names = {
+        watched_device.described
+        for watched_device in watched_devices(one)
+        if watched_device.state != "unknown"
+    }
 
     def was_checked(match: Match[NetworkPayload]) -> bool:
         return match.thing in checked_names if match.rule in WATCHED_NETWORK_RULES else is_covered
@@ -174,7 +178,7 @@ def _address_change(name: str, label: str, old: str, new: str) -> Change:
 def _addresses(link: MapInterface | None) -> str:
     """Return the IPv4 addresses. IPv6 addresses change regularly (RFC 8981) and are left out."""
     ipv4_addresses = (
-        (each.address for each in link.addresses if each.family == "ipv4") if link else ()
+        (address.address for address in link.addresses if address.family == "ipv4") if link else ()
     )
     return ", ".join(sorted(filter(is_routable, ipv4_addresses)))
 

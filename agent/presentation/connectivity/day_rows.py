@@ -50,7 +50,7 @@ class DayRow:
 
     @property
     def downtime_s(self) -> int:
-        return sum(each.downtime_s for each in self.hours)
+        return sum(hour.downtime_s for hour in self.hours)
 
 
 def day_rows(rows: Iterable[HourRow]) -> tuple[DayRow, ...]:
@@ -76,7 +76,7 @@ def day_rows(rows: Iterable[HourRow]) -> tuple[DayRow, ...]:
 
 def causes_in(days: Iterable[DayRow]) -> tuple[Cause, ...]:
     """Return the causes that the rows show, in the order of the path to the service."""
-    known = {each.cause for day in days for each in day.hours}
+    known = {hour.cause for day in days for hour in day.hours}
     return tuple(cause for cause in CAUSES if cause in known)
 
 

@@ -82,4 +82,4 @@ def _parsed(
     machine: Fields, key: str, parse: Callable[[str], Parsed | None], maximum: int
 ) -> tuple[Parsed, ...]:
     lines = map(parse, machine.texts(key)[-maximum:])
-    return tuple(each for each in lines if each is not None)
+    return tuple(line for line in lines if line is not None)

@@ -30,8 +30,8 @@ def is_empty(history: History, until: datetime) -> bool:
 
 def open_incident(incidents: Iterable[Incident]) -> Incident | None:
     """Return the interruption of the connection that lasts now."""
-    lasting = (each for each in incidents if each.ended_at is None)
-    return next((each for each in lasting if each.is_interruption), None)
+    lasting = (incident for incident in incidents if incident.ended_at is None)
+    return next((incident for incident in lasting if incident.is_interruption), None)
 
 
 def connection_sentence(history: History, now: datetime, zone: tzinfo | None = None) -> str:
@@ -43,11 +43,11 @@ def connection_sentence(history: History, now: datetime, zone: tzinfo | None = N
     if lasting := open_incident(history.incidents):
         since = time_text(lasting.began_at.astimezone(zone), now.astimezone(zone))
         return f"no connection since {since}: {lasting.evidence}"
-    known = [each for each in history.incidents if each.is_interruption]
+    known = [incident for incident in history.incidents if incident.is_interruption]
     if not known:
         since = time_text(history.since.astimezone(zone), now.astimezone(zone))
         return f"no interruption since {since}"
-    last = max(known, key=lambda each: each.ended_at or each.began_at)
+    last = max(known, key=lambda incident: incident.ended_at or incident.began_at)
     ended = ago((last.ended_at or last.began_at).isoformat(), now)
     title = CAUSE_TITLES[last.cause].sentence
     title = title[:1].lower() + title[1:]
@@ -67,8 +67,8 @@ def entries(
     to_local: ToLocal,
 ) -> tuple[Entry, ...]:
     """Return the incidents and events, newest first. ``now`` is None if it is unknown."""
-    rows = [(each.began_at, _incident_entry(each, now, to_local)) for each in incidents]
-    rows += [(each.at, _event_entry(each, to_local)) for each in events]
+    rows = [(incident.began_at, _incident_entry(incident, now, to_local)) for incident in incidents]
+    rows += [(event.at, _event_entry(event, to_local)) for event in events]
     return tuple(entry for _, entry in sorted(rows, key=lambda row: row[0], reverse=True))
 
 

@@ -141,7 +141,7 @@ def _description(days: Sequence[DayRow]) -> str:
 
 
 def _legend(days: Sequence[DayRow], record: ReportedRecord) -> Iterator[LegendEntry]:
-    totals = {each.cause: each for each in record.totals}
+    totals = {total.cause: total for total in record.totals}
     for cause in causes_in(days):
         title, total = CAUSE_TITLES[cause], totals.get(cause)
         text = title.label

@@ -36,8 +36,8 @@ NETWORK_RULES: Final = (*PRINTER_RULES, *WATCHED_NETWORK_RULES, *LOCAL_NETWORK_R
 def findings_of(payload: NetworkPayload | ApplicationPayload) -> tuple[Finding, ...]:
     """Return the findings of a report, most severe first; empty if there are none."""
     if isinstance(payload, NetworkPayload):
-        return tuple(finding_of(*each) for each in detect(NETWORK_RULES, payload))
-    return tuple(finding_of(*each) for each in detect(APPLICATION_RULES, facts_of(payload)))
+        return tuple(finding_of(*match) for match in detect(NETWORK_RULES, payload))
+    return tuple(finding_of(*match) for match in detect(APPLICATION_RULES, facts_of(payload)))
 
 
 def verdict_of(findings: tuple[Finding, ...]) -> str:

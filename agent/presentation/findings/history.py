@@ -48,15 +48,15 @@ def _period(record: ReportedRecord, now: datetime, days: int = _WEEK_DAYS) -> st
 
 def _outage(facts: SnapshotFacts, cause: Cause, at_least: int = REPEATED) -> Values | None:
     """Return the values of a sentence about the outages with one cause; None if they were few."""
-    total = next((each for each in totals_of(facts.machine) if each.cause == cause), None)
+    total = next((total for total in totals_of(facts.machine) if total.cause == cause), None)
     if total is None:
         return None
     record, now = record_of(facts.machine), facts.taken_at
     if record is None or now is None:
         return None
-    of_cause = [each for each in record.incidents if each.cause == cause]
-    today = [each for each in of_cause if now - each.began_at <= _DAY]
-    count_today = sum(each.count for each in today)
+    of_cause = [incident for incident in record.incidents if incident.cause == cause]
+    today = [incident for incident in of_cause if now - incident.began_at <= _DAY]
+    count_today = sum(incident.count for incident in today)
     is_rare = total.count < at_least and count_today < REPEATED_TODAY
     if is_rare and total.downtime_s < LONG_S:
         return None
@@ -65,7 +65,7 @@ def _outage(facts: SnapshotFacts, cause: Cause, at_least: int = REPEATED) -> Val
     )  # fmt: skip
     if count_today >= REPEATED_TODAY:
         count, period = count_today, _period(record, now, days=1)
-        downtime_s = sum(each.downtime_s for each in today)
+        downtime_s = sum(incident.downtime_s for incident in today)
         hours = tuple(row for row in hours if now - row.hour.at <= _DAY)
     return {
         "times": times(count),
@@ -88,10 +88,10 @@ def _mostly(rows: Iterable[HourRow], cause: Cause) -> str:
         return ""
     for length in range(1, MOSTLY_HOURS_MAX + 1):
         sums = {
-            first: sum(by_hour[(first + each) % 24] for each in range(length))
+            first: sum(by_hour[(first + offset) % 24] for offset in range(length))
             for first in range(24)
         }
-        first = max(sums, key=lambda each: sums[each])
+        first = max(sums, key=lambda first_hour: sums[first_hour])
         if sums[first] >= MOSTLY * by_hour.total():
             return f", mostly {first:02}:00-{(first + length) % 24:02}:00"
     return ""
@@ -108,8 +108,12 @@ def _repeated(cause: Cause, at_least: int = REPEATED) -> Detect[SnapshotFacts]:
 def _lost_interface(facts: SnapshotFacts) -> tuple[str, str]:
     """Return the name and the type of the interface that lost its link last; "" if unknown."""
     record = record_of(facts.machine)
-    lost = (each for each in (record.incidents if record else ()) if each.cause == "link-down")
-    match = next((m for each in lost if (m := _NO_LINK.match(each.evidence))), None)
+    lost = (
+        incident
+        for incident in (record.incidents if record else ())
+        if incident.cause == "link-down"
+    )
+    match = next((m for incident in lost if (m := _NO_LINK.match(incident.evidence))), None)
     types = {name: link.text("interface.type") for name, link in facts.interfaces}
     return (match[1], types.get(match[1], "")) if match else ("", "")
 
@@ -137,8 +141,8 @@ def _events(kind: EventKind, at_least: int) -> Detect[SnapshotFacts]:
         if now is None or not any(kind in line for line in facts.machine.texts(_EVENTS)):
             return
         record = record_of(facts.machine)
-        known = [each for each in record.events if each.kind == kind] if record else []
-        recent = [each for each in known if timedelta() <= now - each.at <= _WEEK_DAYS * _DAY]
+        known = [event for event in record.events if event.kind == kind] if record else []
+        recent = [event for event in known if timedelta() <= now - event.at <= _WEEK_DAYS * _DAY]
         if record is not None and len(recent) >= at_least:
             count, why = times(len(recent)), recent[0].detail
             yield {"times": count, "period": _period(record, now), "why": why}

@@ -72,7 +72,7 @@ def _self_assigned(payload: NetworkPayload) -> Iterator[tuple[bool, Values]]:
     """
     network = readable_map(payload)
     for link in network.interfaces if network is not None else ():
-        addresses = [each.address for each in link.addresses]
+        addresses = [address.address for address in link.addresses]
         own = next(filter(is_self_assigned, addresses), None)
         if network is not None and own is not None and not any(map(is_routable, addresses)):
             is_direct = bool(_in_use(network)) and not link.name.startswith(_WIRELESS_NAMES)
@@ -146,7 +146,7 @@ def _same_address(payload: NetworkPayload) -> Iterator[Values]:
     own = Counter(
         address
         for link in network.interfaces
-        for address in {each.address for each in link.addresses}
+        for address in {listed.address for listed in link.addresses}
         if is_routable(address)
     )
     macs: dict[str, dict[str, None]] = {}

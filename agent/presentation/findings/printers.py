@@ -59,9 +59,9 @@ def complaints_of(printer: Printer) -> str:
 def _complaints(reason: str) -> Iterator[str]:
     """Yield the printer's messages in a reason that need a user's attention."""
     for name in dict.fromkeys(_QUOTED.findall(reason)):
-        for each in re.split(r", | and ", name):
-            if not _HARMLESS.match(each):
-                yield each
+        for word in re.split(r", | and ", name):
+            if not _HARMLESS.match(word):
+                yield word
     if any(phrase in reason for phrase in _STOPPED):
         yield "stopped"
 

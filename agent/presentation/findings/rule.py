@@ -108,8 +108,8 @@ def detect(
     """
     matches = [(rule, values) for rule in rules if (values := tuple(rule.detect(facts)))]
     codes = {rule.code for rule, _ in matches}
-    matches = [each for each in matches if not codes.intersection(each[0].explained_by)]
-    return sorted(matches, key=lambda each: SEVERITY_ORDER.index(each[0].severity))
+    matches = [match for match in matches if not codes.intersection(match[0].explained_by)]
+    return sorted(matches, key=lambda match: SEVERITY_ORDER.index(match[0].severity))
 
 
 def finding_of(rule: Rule[Facts], matches: tuple[Values, ...]) -> Finding:

@@ -35,19 +35,19 @@ def _with_state(devices: Iterable[WatchedLine], state: WatchedState) -> tuple[Va
 
     ``thing`` is the word for what the devices are, if they are all of one kind.
     """
-    devices_in_state = [each for each in devices if each.state == state]
-    kinds = {each.kind for each in devices_in_state}
+    devices_in_state = [device for device in devices if device.state == state]
+    kinds = {device.kind for device in devices_in_state}
     thing = kinds.pop() if len(kinds) == 1 else KIND_WORDS["other"]
     return tuple(
         {
-            "device": each.described,
+            "device": device.described,
             "thing": thing,
-            "at": f"at {each.address}" if each.address else "on this network",
-            "old": each.moved_from or "",
-            "new": each.address or "",
-            "mac": each.other_mac or "",
+            "at": f"at {device.address}" if device.address else "on this network",
+            "old": device.moved_from or "",
+            "new": device.address or "",
+            "mac": device.other_mac or "",
         }
-        for each in devices_in_state
+        for device in devices_in_state
     )
 
 

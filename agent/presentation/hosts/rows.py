@@ -230,12 +230,12 @@ def _unmapped(endpoints: Sequence[Endpoint]) -> MapHost:
         mac_address=first.mac_address,
         services=tuple(
             MapService(
-                name=each.label,
-                port=each.port,
-                source="mdns" if "mdns" in each.discovered_by else "tcp",
-                reachable=each.status == "reachable",
+                name=endpoint.label,
+                port=endpoint.port,
+                source="mdns" if "mdns" in endpoint.discovered_by else "tcp",
+                reachable=endpoint.status == "reachable",
             )
-            for each in endpoints
+            for endpoint in endpoints
         ),
         reachability="reachable" if any(e.status == "reachable" for e in endpoints) else "unknown",
         sources=("tcp",),

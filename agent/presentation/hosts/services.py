@@ -70,7 +70,7 @@ def describe_services(
     keeps its name.
     """
     known_text = "\n".join(known).casefold()
-    titles: dict[float, str] = {each.port: _title(each) for each in endpoints}
+    titles: dict[float, str] = {endpoint.port: _title(endpoint) for endpoint in endpoints}
     offers = [
         (word, port, number)
         for number, port in _ports(services).items()

@@ -43,7 +43,7 @@ def _connection(payload: ApplicationPayload) -> Iterator[RenderableType]:
     yield title("Connection")
     yield words(view.summary)
     if view.entries:
-        yield columns((_entry(each) for each in view.entries), 12)
+        yield columns((_entry(entry) for entry in view.entries), 12)
     if view.more:
         yield words(f"and {len(view.more)} earlier", "dim")
 

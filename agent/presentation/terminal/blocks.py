@@ -103,5 +103,5 @@ def notes_view(limitations: Sequence[str], failures: Sequence[Failure]) -> Itera
         yield columns(lines, first_width=1, padding=(0, 1))
     if failures:
         yield title("Failed steps", len(failures))
-        steps = ((styled(each.step, "bad"), words(each.reason)) for each in failures)
+        steps = ((styled(failure.step, "bad"), words(failure.reason)) for failure in failures)
         yield table(("Step", 18), "Reason", steps)

@@ -20,14 +20,14 @@ def record_document(
         "until": _timestamp(until),
         "incidents": [
             {
-                **asdict(each),
-                "began_at": _timestamp(each.began_at),
-                "ended_at": each.ended_at and _timestamp(each.ended_at),
-                "downtime_s": round(each.downtime_s, 1),
+                **asdict(incident),
+                "began_at": _timestamp(incident.began_at),
+                "ended_at": incident.ended_at and _timestamp(incident.ended_at),
+                "downtime_s": round(incident.downtime_s, 1),
             }
-            for each in history.incidents
+            for incident in history.incidents
         ],
-        "events": [{**asdict(each), "at": _timestamp(each.at)} for each in history.events],
+        "events": [{**asdict(event), "at": _timestamp(event.at)} for event in history.events],
         "hours": [
             {
                 **asdict(row.hour),

@@ -58,13 +58,13 @@ def history_fields(history: History, now: datetime, zone: tzinfo | None = None) 
     week = tuple(interruptions(history, now - WEEK, now))
     faults = interruptions(history, now - WEEK, now, LOCAL_CAUSES)
     roams = [
-        each for each in history.events
-        if each.kind == "access-point-changed" and now - DAY <= each.at <= now
+        event for event in history.events
+        if event.kind == "access-point-changed" and now - DAY <= event.at <= now
     ]  # fmt: skip
     hours = hour_rows(history, now - WEEK, now, zone)
-    today = [each for each in history.hours if now - DAY <= each.at <= now]
-    times = [each.round_trip_p95_ms for each in today if each.round_trip_p95_ms is not None]
-    signals = [each.signal_dbm for each in today if each.signal_dbm is not None]
+    today = [hour for hour in history.hours if now - DAY <= hour.at <= now]
+    times = [hour.round_trip_p95_ms for hour in today if hour.round_trip_p95_ms is not None]
+    signals = [hour.signal_dbm for hour in today if hour.signal_dbm is not None]
     values: tuple[FieldValue | None, ...] = (
         history.since.isoformat(timespec="seconds"),
         len(day),
@@ -73,8 +73,8 @@ def history_fields(history: History, now: datetime, zone: tzinfo | None = None) 
         _downtime_s(week),
         tuple(map(total_line, _totals((*week, *faults)))),
         tuple(_worst_hours(week, zone)),
-        _newest(incident_line(each) for each in history.incidents),
-        _newest(event_line(each) for each in history.events),
+        _newest(incident_line(incident) for incident in history.incidents),
+        _newest(event_line(event) for event in history.events),
         round(median(times), 1) if times else None,
         min(signals, default=None),
         len(roams),
@@ -92,20 +92,20 @@ def history_fields(history: History, now: datetime, zone: tzinfo | None = None) 
 
 
 def _downtime_s(period: Iterable[Interruption]) -> int:
-    return round(sum(each.duration_s for each in period))
+    return round(sum(incident.duration_s for incident in period))
 
 
 def _totals(period: Iterable[Interruption]) -> Iterator[CauseTotal]:
     """Yield the total of each cause, the longest downtime first."""
     by_cause: defaultdict[Cause, list[Interruption]] = defaultdict(list)
-    for each in period:
-        by_cause[each.cause].append(each)
+    for incident in period:
+        by_cause[incident.cause].append(incident)
     for cause, members in sorted(by_cause.items(), key=lambda item: -_downtime_s(item[1])):
         yield CauseTotal(cause, len(members), _downtime_s(members))
 
 
 def _worst_hours(period: Iterable[Interruption], zone: tzinfo | None) -> Iterator[str]:
-    counts = Counter(each.began_at.astimezone(zone).hour for each in period)
+    counts = Counter(incident.began_at.astimezone(zone).hour for incident in period)
     worst = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:WORST_HOURS_MAX]
     return (f"{hour:02}:00: {count} incident{'s'[: count != 1]}" for hour, count in worst)
 

@@ -38,10 +38,15 @@ def interruptions(
     for incident in history.incidents:
         if incident.cause not in causes:
             continue
-        for each in _interruptions(incident, until):
-            if each.began_at < until and (each.ended_at > since or each.began_at >= since):
-                began_at, ended_at = max(each.began_at, since), min(each.ended_at, until)
-                yield replace(each, began_at=began_at, ended_at=ended_at)
+        for interruption in _interruptions(incident, until):
+            if interruption.began_at < until and (
+                interruption.ended_at > since or interruption.began_at >= since
+            ):
+                began_at, ended_at = (
+                    max(interruption.began_at, since),
+                    min(interruption.ended_at, until),
+                )
+                yield replace(interruption, began_at=began_at, ended_at=ended_at)
 
 
 def _interruptions(incident: Incident, now: datetime) -> Iterator[Interruption]:
@@ -65,10 +70,10 @@ def hour_rows(
     downtime: defaultdict[datetime, defaultdict[Cause, float]] = defaultdict(
         lambda: defaultdict(float)
     )
-    for each in interruptions(history, since, until):
-        for at, seconds in _by_hour(each):
-            downtime[at][each.cause] += seconds
-    figures = {each.at: each for each in history.hours if since - _HOUR < each.at < until}
+    for interruption in interruptions(history, since, until):
+        for at, seconds in _by_hour(interruption):
+            downtime[at][interruption.cause] += seconds
+    figures = {hour.at: hour for hour in history.hours if since - _HOUR < hour.at < until}
     return tuple(
         HourRow(
             replace(figures.get(at, Hour(at)), at=_local(at, zone)),

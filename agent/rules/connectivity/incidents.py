@@ -61,8 +61,10 @@ class IncidentBuilder:
     """
 
     def __init__(self, recent: Iterable[Incident] = (), lasting: Iterable[Incident] = ()) -> None:
-        self._recent = [each for each in recent if each.ended_at is not None]
-        self._segments = [_Segment(each.cause, each.began_at, each.evidence) for each in lasting]
+        self._recent = [incident for incident in recent if incident.ended_at is not None]
+        self._segments = [
+            _Segment(incident.cause, incident.began_at, incident.evidence) for incident in lasting
+        ]
         self._ended_at: datetime | None = None
 
     @property
@@ -100,7 +102,9 @@ class IncidentBuilder:
 
     def shift(self, by: timedelta) -> None:
         """Move the present interruption, because the wall clock was set."""
-        self._segments = [replace(each, began_at=each.began_at + by) for each in self._segments]
+        self._segments = [
+            replace(segment, began_at=segment.began_at + by) for segment in self._segments
+        ]
         self._ended_at = self._ended_at and self._ended_at + by
 
     def present(self, at: datetime) -> tuple[Incident, ...]:
@@ -109,7 +113,7 @@ class IncidentBuilder:
         The last one has not ended.
         """
         incidents = [*self._ended(at)]
-        incidents[-1:] = [replace(each, ended_at=None) for each in incidents[-1:]]
+        incidents[-1:] = [replace(incident, ended_at=None) for incident in incidents[-1:]]
         return tuple(incidents)
 
     def _extend(self, segment: _Segment) -> None:
@@ -143,14 +147,14 @@ class IncidentBuilder:
     def _merged(self, incident: Incident) -> Incident:
         """Return the incident, joined with an earlier one where the rules say so."""
         earliest = incident.began_at - FLAPPING_WITHIN
-        self._recent = [each for each in self._recent if _end_of(each) >= earliest]
-        same = [each for each in self._recent if each.cause == incident.cause]
+        self._recent = [other for other in self._recent if _end_of(other) >= earliest]
+        same = [other for other in self._recent if other.cause == incident.cause]
         if same and (incident.began_at - _end_of(same[-1])).total_seconds() < MERGE_S:
             same = same[-1:]
-        elif sum(each.count for each in same) < FLAPPING_FROM:
+        elif sum(other.count for other in same) < FLAPPING_FROM:
             same = []
         merged = reduce(_joined, (*same, incident))
-        self._recent = [each for each in self._recent if each not in same]
+        self._recent = [other for other in self._recent if other not in same]
         self._recent.append(merged)
         return merged
 

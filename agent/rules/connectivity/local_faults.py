@@ -60,10 +60,10 @@ class LocalFaults:
         self._builders: dict[Key, IncidentBuilder] = {}
         self._suspected: dict[Key, datetime] = {}
         earlier = tuple(recent)
-        for each in lasting:
-            key = (each.cause, each.subject)
+        for incident in lasting:
+            key = (incident.cause, incident.subject)
             own = (one for one in earlier if (one.cause, one.subject) == key)
-            self._builders[key] = IncidentBuilder(own, (each,))
+            self._builders[key] = IncidentBuilder(own, (incident,))
 
     @property
     def is_suspected(self) -> bool:
@@ -90,7 +90,7 @@ class LocalFaults:
 
     def present(self, now: datetime) -> tuple[Incident, ...]:
         """Return the incidents that last, with their downtime until ``now``."""
-        return tuple(each for one in self._builders.values() for each in one.present(now))
+        return tuple(fault for builder in self._builders.values() for fault in builder.present(now))
 
     def shift(self, by: timedelta) -> None:
         """Move what lasts, because the wall clock was set."""
@@ -111,7 +111,7 @@ class LocalFaults:
 
     def _free_begin(self, at: datetime) -> datetime:
         """Return a begin that no other incident has, because it identifies the incident."""
-        begins = {each.began_at for each in self._builders.values()}
+        begins = {builder.began_at for builder in self._builders.values()}
         while at in begins:
             at += timedelta(microseconds=1)
         return at

@@ -46,7 +46,7 @@ def fitted(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(fitted(item) for item in value)
     if is_dataclass(value):
-        return {each.name: fitted(getattr(value, each.name)) for each in fields(value)}
+        return {field.name: fitted(getattr(value, field.name)) for field in fields(value)}
     return value
 
 

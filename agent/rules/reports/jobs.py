@@ -61,10 +61,12 @@ def printers_job(config: LocalConfig, printer: str = "") -> NetworkJob:
 def _devices(config: LocalConfig) -> tuple[WatchedDevice, ...]:
     """Return the devices with an address or a MAC, each name once."""
     devices: dict[str, WatchedDevice] = {}
-    for each in config.watched_devices:
-        if each.address or each.mac:
-            device = WatchedDevice(each.name, each.kind, each.address, each.mac)
-            devices.setdefault(each.name, device)
+    for watched_device in config.watched_devices:
+        if watched_device.address or watched_device.mac:
+            device = WatchedDevice(
+                watched_device.name, watched_device.kind, watched_device.address, watched_device.mac
+            )
+            devices.setdefault(watched_device.name, device)
     return tuple(devices.values())
 
 

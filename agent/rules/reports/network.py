@@ -144,16 +144,16 @@ def _watched(collected: facts.NetworkFacts) -> Iterator[str]:
     These lines do not change how complete the report is. They are among the limitations because the
     contract has no field for them.
     """
-    for each in collected.devices:
+    for device in collected.devices:
         yield str(
             WatchedLine(
-                name=each.device.name,
-                kind=KIND_WORDS[each.device.kind],
-                state=each.state,
-                address=each.address,
-                moved_from=each.moved_from,
-                other_mac=each.other_mac,
-                reason=each.reason,
+                name=device.device.name,
+                kind=KIND_WORDS[device.device.kind],
+                state=device.state,
+                address=device.address,
+                moved_from=device.moved_from,
+                other_mac=device.other_mac,
+                reason=device.reason,
             )
         )
 
@@ -207,7 +207,7 @@ def _endpoint(endpoint: facts.Endpoint) -> wire.Endpoint:
     ids = endpoint.matched_printer_ids[: limits.MATCHED_PRINTER_IDS_MAX]
     changes = {
         "discovered_by": tuple(dict.fromkeys(endpoint.discovered_by)),
-        "matched_printer_ids": tuple(clip_id(each, "unknown") for each in ids),
+        "matched_printer_ids": tuple(clip_id(printer_id, "unknown") for printer_id in ids),
     }
     return wire.Endpoint(**fitted(endpoint) | changes)
 
@@ -222,8 +222,10 @@ def _network_map(
     return wire.NetworkMap(
         state="cancelled" if collected.cancelled else "completed",
         os=wire.MapOs(platform=clip(collected.os_platform), version=fitted(collected.os_version)),
-        interfaces=tuple(wire.MapInterface(**fitted(each)) for each in collected.interfaces),
-        hosts=tuple(wire.MapHost(**fitted(each)) for each in collected.hosts),
+        interfaces=tuple(
+            wire.MapInterface(**fitted(interface)) for interface in collected.interfaces
+        ),
+        hosts=tuple(wire.MapHost(**fitted(host)) for host in collected.hosts),
         sources=wire.MapSources(
             interfaces=_map_source(collected.interfaces_source),
             mdns=_map_source(collected.mdns_source),

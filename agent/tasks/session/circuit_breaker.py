@@ -329,7 +329,7 @@ class CircuitBreaker:
         """
         before, breaker.code = breaker.code, code
         if before is not None and before not in {
-            each.code for each in (self._shared, *self._of.values())
+            other.code for other in (self._shared, *self._of.values())
         }:
             self.health.clear({before})
         if code is not None:

@@ -84,7 +84,7 @@ def _one_of_the_two(schema: dict[str, Any]) -> None:
     """Describe `BrowserField` in a JSON Schema as two alternatives: with a value or a reason."""
     fields = schema.pop("properties")
     required_names = [name for name in fields if name not in {"value", "reason"}]
-    statuses = [each for each in get_args(FieldStatus) if each != "available"]
+    statuses = [status for status in get_args(FieldStatus) if status != "available"]
     shapes = (("value", {"const": "available"}), ("reason", {"enum": statuses}))
     closed_schema = {
         "type": schema.pop("type"),

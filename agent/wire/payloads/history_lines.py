@@ -138,7 +138,9 @@ def _hour_parts(row: HourRow) -> Iterator[str]:
         yield f"{hour.failures} failed"
     times = hour.round_trip_p50_ms, hour.round_trip_p95_ms
     if times != (None, None):
-        median, p95 = ("-" if each is None else f"{each:.0f}" for each in times)
+        median, p95 = (
+            "-" if milliseconds is None else f"{milliseconds:.0f}" for milliseconds in times
+        )
         yield f"{median}/{p95} ms"
     if hour.signal_dbm is not None:
         yield f"{hour.signal_dbm} dBm"

@@ -134,7 +134,7 @@ def read_temperatures(_: Deadline, root: Path) -> Fields:
     hwmon_chips = {sensor.name.partition(" ")[0] for sensor in chips}
     sensors = (*chips, *_thermal_zones(root, hwmon_chips))[:_SENSORS_MAX]
     reliable = (sensor for sensor in sensors if _is_reliable(sensor, sensors))
-    hottest = min(reliable, key=lambda each: each.margin, default=None)
+    hottest = min(reliable, key=lambda sensor: sensor.margin, default=None)
     reason = "this machine shows no temperature sensor"
     texts = tuple(f"{sensor.name} {sensor.celsius:.1f}" for sensor in sensors)
     celsius, limit = (hottest.celsius, hottest.limit) if hottest else (None, None)

@@ -120,7 +120,7 @@ def clock_setter(root: Path) -> str | None:
     if any((root / mark).exists() for mark in _CONTAINER_MARKS):
         return "the container's host"
     devices = children(root / "sys/bus/vmbus/devices")
-    is_hyper_v = any(_HYPER_V in (read_line(each / "class_id") or "") for each in devices)
+    is_hyper_v = any(_HYPER_V in (read_line(device / "class_id") or "") for device in devices)
     return "Hyper-V" if is_hyper_v else None
 
 

@@ -308,7 +308,7 @@ def _name_servers(sections: Sections) -> tuple[Field, ...]:
 
 def parse_name_servers(sections: Sections) -> tuple[str, ...]:
     addresses = (text(row, "Address") or "" for row in section(sections, "nameServers").rows)
-    return name_servers(each for each in addresses if not _SITE_LOCAL.match(each))
+    return name_servers(address for address in addresses if not _SITE_LOCAL.match(address))
 
 
 @field_group(*PROXY_KEYS)

@@ -60,11 +60,11 @@ def field_group(
 
 
 def keys_of(groups: Iterable[FieldGroup]) -> tuple[str, ...]:
-    return tuple(key for each in groups for key in each.keys)
+    return tuple(key for group in groups for key in group.keys)
 
 
 def read_groups(groups: Iterable[FieldGroup], sections: Sections) -> Reading:
-    readings = [each(sections) for each in groups]
+    readings = [group(sections) for group in groups]
     return Reading(
         fields=tuple(field for reading in readings for field in reading.fields),
         peripherals=tuple(entry for reading in readings for entry in reading.peripherals),

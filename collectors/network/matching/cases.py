@@ -55,8 +55,12 @@ class Case:
     @property
     def elsewhere(self) -> tuple[Match, ...]:
         """The devices elsewhere that are the printer. A MAC is stronger than other evidence."""
-        other_matches = [each for each in self.matches if each.device is not self.device]
-        by_mac = tuple(each for each in other_matches if each.by == "MAC" and not each.is_by_name)
+        other_matches = [match for match in self.matches if match.device is not self.device]
+        by_mac = tuple(
+            other_match
+            for other_match in other_matches
+            if other_match.by == "MAC" and not other_match.is_by_name
+        )
         if self.seen is not None and self.seen.contact == "open":
             # The device at this address may be another interface of the device elsewhere.
             other_matches = [
@@ -74,7 +78,7 @@ class Case:
         """Return the evidence that a device certainly is this printer, or None."""
         if self.device is device and self.comparison.likeness == "same":
             return self.comparison.by
-        return next((each.by for each in self.matches if each.device is device), None)
+        return next((match.by for match in self.matches if match.device is device), None)
 
     def prints_to(self, device: Device) -> bool:
         return self.device is device and self.comparison.likeness != "different"
@@ -257,13 +261,17 @@ class Cases:
         criteria: tuple[Callable[[Device], bool], ...] = (
             lambda device: bool(device.observations),
             lambda device: may_have_mac(printer, device),
-            lambda device: any(uuid in each.answered_uuids for each in device.observations),
-            lambda device: any(each.contact == "open" for each in device.observations),
+            lambda device: any(
+                uuid in observation.answered_uuids for observation in device.observations
+            ),
+            lambda device: any(
+                observation.contact == "open" for observation in device.observations
+            ),
             lambda device: any(is_same_model(printer.make_model, m) for m in device.models),
         )
         candidates: list[_Choice] = [(k, d) for k in keys if (d := self.index.at(k[0])) is not None]
         for fits in criteria:
-            candidates = [each for each in candidates if fits(each[1])] or candidates
+            candidates = [candidate for candidate in candidates if fits(candidate[1])] or candidates
         devices = tuple(dict.fromkeys(device for _, device in candidates))
         return [key for key, _ in candidates] or keys, devices if len(devices) > 1 else ()
 
@@ -292,9 +300,11 @@ def choose_port(
 ) -> PortObservation | None:
     """Return the best port to print to: the printer's own one, or else a usual print port."""
     if printer.port is not None:
-        observations = [each for each in observations if each.port == printer.port]
+        observations = [
+            observation for observation in observations if observation.port == printer.port
+        ]
         return min(observations, key=_rank, default=None)
-    own = [each for each in observations if is_own(printer, each)]
+    own = [observation for observation in observations if is_own(printer, observation)]
     best = min(own or observations, key=_rank, default=None)
     return best if best is not None and (own or best.port in PRINT_PORTS) else None
 
@@ -304,7 +314,7 @@ def is_own(printer: KnownPrinter, observation: PortObservation) -> bool:
     if printer.uuid is not None and printer.uuid in observation.uuids:
         return True
     name = (printer.dns_sd_name or "").lower()
-    return bool(name) and any(name in service_names(each) for each in observation.instances)
+    return bool(name) and any(name in service_names(instance) for instance in observation.instances)
 
 
 def _rank(observation: PortObservation) -> tuple[bool, int, int]:

@@ -51,11 +51,11 @@ def with_destinations(
     """
     directory = Directory(observed, DeviceIndex(()))
     printers: list[KnownPrinter] = []
-    for each in known:
-        keys = directory.resolve(each).keys if is_resolved_by_mdns(each) else ()
+    for printer in known:
+        keys = directory.resolve(printer).keys if is_resolved_by_mdns(printer) else ()
         keys = tuple(key for key in keys if ":" not in key[0]) or keys
-        printers += [replace(each, addresses=(address,), port=port) for address, port in keys]
-        printers += () if keys else (each,)
+        printers += [replace(printer, addresses=(address,), port=port) for address, port in keys]
+        printers += () if keys else (printer,)
     return tuple(printers)
 
 
@@ -79,7 +79,7 @@ class Directory:
 
     def resolve(self, printer: KnownPrinter) -> Destination:
         if printer.addresses:
-            return self._to((each, printer.port) for each in printer.addresses)
+            return self._to((address, printer.port) for address in printer.addresses)
         host = printer.host or ""
         if is_mdns_name(host) and (addresses := self._addresses.get(_plain(host))):
             return self._to((a, printer.port) for a in sorted(addresses, key=numeric_order))
@@ -107,7 +107,7 @@ class Directory:
         if device := self._index.at(address):
             return device.address
         devices = self._index.having("mac_addresses", mac_in_address(address))
-        alive = [each for each in devices if each.is_alive] or devices
+        alive = [device for device in devices if device.is_alive] or devices
         return alive[0].address if len(alive) == 1 else address
 
     def _resolve_service(self, printer: KnownPrinter, name: str) -> Destination:
@@ -117,17 +117,17 @@ class Directory:
         kind, at = printer.dns_sd_type, next((a for s in services for a in s.addresses), "")
         if kind is None:  # cups-browsed uses IPP, and HPLIP any service
             types = PRINT_SERVICES if printer.port else _IPP
-            usable = [each for each in services if each.type in types]
+            usable = [service for service in services if service.type in types]
         else:
             usable = [
-                each
-                for each in services
-                if each.type == kind and each.instance.lower() == name.lower()
+                service
+                for service in services
+                if service.type == kind and service.instance.lower() == name.lower()
             ]
         own = [e for e in usable if _given_uuid(e) in (None, printer.uuid) or not printer.uuid]
         keys = [(a, printer.port or e.port) for e in own if e.port for a in e.addresses]
         if keys:
-            hosts = {each.hostname.lower() for each in own}
+            hosts = {service.hostname.lower() for service in own}
             is_one_of = len(hosts) > 1 or "" in hosts
             keys.sort(key=lambda key: numeric_order(key[0]))
             return self._to(keys, is_one_of=is_one_of)
@@ -139,7 +139,7 @@ class Directory:
         if not printer.mac_address:
             devices = self._index.having("uuids", printer.uuid)
         if devices:
-            return self._to([(each.address, printer.port) for each in devices], is_one_of=True)
+            return self._to([(device.address, printer.port) for device in devices], is_one_of=True)
         problem: Problem = "UUID" if printer.uuid else "nothing"
         return Destination(problem="MAC" if printer.mac_address else problem)
 

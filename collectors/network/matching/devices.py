@@ -41,23 +41,23 @@ class Device:
 
     @property
     def models(self) -> tuple[str, ...]:
-        return tuple(model for each in self.observations for model in each.models)
+        return tuple(model for observation in self.observations for model in observation.models)
 
     @property
     def uuids(self) -> tuple[str, ...]:
-        return tuple(uuid for each in self.observations for uuid in each.uuids)
+        return tuple(uuid for observation in self.observations for uuid in observation.uuids)
 
     @property
     def serials(self) -> tuple[str, ...]:
-        return tuple(serial for each in self.observations for serial in each.serials)
+        return tuple(serial for observation in self.observations for serial in observation.serials)
 
     @property
     def instances(self) -> tuple[str, ...]:
-        return tuple(name for each in self.observations for name in each.instances)
+        return tuple(name for observation in self.observations for name in observation.instances)
 
     @property
     def print_ports(self) -> tuple[PortObservation, ...]:
-        return tuple(each for each in self.observations if each.port in PRINT_PORTS)
+        return tuple(port for port in self.observations if port.port in PRINT_PORTS)
 
 
 def group_devices(observed: Observations) -> tuple[Device, ...]:
@@ -71,8 +71,8 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
     the neighbour table may still have the MAC of an earlier device.
     """
     observations: dict[str, list[PortObservation]] = defaultdict(list)
-    for each in observed.ports.values():
-        observations[each.address].append(each)
+    for port in observed.ports.values():
+        observations[port.address].append(port)
     scanned_hosts = {a for a, host in observed.hosts.items() if host.scanned}
     single = {
         address: _device((address,), observed.hosts.get(address), observations.get(address, ()))
@@ -141,7 +141,7 @@ class DeviceIndex:
     def of_model(self, model: str | None) -> Iterator[Device]:
         plain_name = plain_model(model)
         for device in self.devices if plain_name else ():
-            if any(is_same_plain_model(plain_name, plain_model(each)) for each in device.models):
+            if any(is_same_plain_model(plain_name, plain_model(name)) for name in device.models):
                 yield device
 
 
@@ -202,7 +202,7 @@ def _device(
     return Device(
         addresses=addresses,
         mac_addresses=(scanned.mac_address,) if scanned and scanned.mac_address else (),
-        hostnames=next((each.hostnames for each in port_observations), ()),
+        hostnames=next((port.hostnames for port in port_observations), ()),
         observations=tuple(port_observations),
         is_alive=is_alive,
         is_there=is_alive or bool(scanned and scanned.is_confirmed),
@@ -218,9 +218,9 @@ def _names(observed: Observations) -> defaultdict[str, set[str]]:
     names: defaultdict[str, set[str]] = defaultdict(set)
     hearsay: list[tuple[str, MdnsService]] = []
     for address, host in observed.hosts.items():
-        own = {each.hostname for each in host.services if not each.is_hearsay}
-        hearsay += ((address, each) for each in host.services if not own)
-        if host.hostname not in {each.hostname for each in host.services}:
+        own = {service.hostname for service in host.services if not service.is_hearsay}
+        hearsay += ((address, service) for service in host.services if not own)
+        if host.hostname not in {service.hostname for service in host.services}:
             own |= {host.hostname or ""}
         names[address] |= {name.lower() for name in own if name}
     announcers = {address: frozenset(own) for address, own in names.items()}
@@ -256,7 +256,7 @@ def _owners(
     Devices are given by their ``first`` address. If several have the MAC or name, only those that
     are alive count: the others may be older entries of the neighbour table.
     """
-    alive = {first.get(address, address) for address, each in single.items() if each.is_alive}
+    alive = {first.get(address, address) for address, device in single.items() if device.is_alive}
     by_mark: dict[str, set[str]] = defaultdict(set)
     owners: dict[str, str] = {}
     for address, device in single.items():
@@ -277,16 +277,18 @@ def _owners(
 
 def _joined(devices: Sequence[Device]) -> Device:
     def distinct(attribute: str) -> tuple[str, ...]:
-        values = (value for each in devices for value in getattr(each, attribute))
+        values = (value for device in devices for value in getattr(device, attribute))
         return tuple(dict.fromkeys(values))
 
     return Device(
         addresses=distinct("addresses"),
         mac_addresses=distinct("mac_addresses"),
         hostnames=distinct("hostnames"),
-        observations=tuple(observation for each in devices for observation in each.observations),
-        is_alive=any(each.is_alive for each in devices),
-        is_there=any(each.is_there for each in devices),
+        observations=tuple(
+            observation for device in devices for observation in device.observations
+        ),
+        is_alive=any(device.is_alive for device in devices),
+        is_there=any(device.is_there for device in devices),
     )
 
 

@@ -33,7 +33,7 @@ def real_serial(text: str | None) -> str | None:
     ``123456789`` or ``XXXXXX``.
     """
     plain = "".join(c for c in (text or "").lower() if c.isalnum())
-    is_counted = len(plain) > 1 and any(plain in each for each in _COUNTED_UP)
+    is_counted = len(plain) > 1 and any(plain in prefix for prefix in _COUNTED_UP)
     if len({*plain.lstrip("0")}) < 2 or is_counted or plain in _PLACEHOLDERS:
         return None
     return (text or "").strip()

@@ -17,8 +17,10 @@ def with_learned(
     known: Sequence[KnownPrinter], learned: Sequence[LearnedPrinter]
 ) -> tuple[KnownPrinter, ...]:
     """Add to each printer the identity that was learned, unless its setup has changed since."""
-    by_id = {(each.id, each.setup): each for each in learned}
-    return tuple(replace(each, learned=by_id.get((each.id, _setup(each)))) for each in known)
+    by_id = {(printer.id, printer.setup): printer for printer in learned}
+    return tuple(
+        replace(printer, learned=by_id.get((printer.id, _setup(printer)))) for printer in known
+    )
 
 
 def learn(
@@ -32,15 +34,15 @@ def learn(
     """
     now = datetime.now(UTC).isoformat(timespec="seconds")
     for printer, device, address in matches:
-        instances = (name for each in device.observations for name in each.instances)
+        instances = (name for observation in device.observations for name in observation.instances)
         yield LearnedPrinter(
             id=printer.id,
             setup=_setup(printer),
             seen_at=now,
             address=address,
-            mac_address=_only(device, devices, lambda each: each.mac_addresses),
-            uuid=_only(device, devices, lambda each: each.uuids),
-            serial=_only(device, devices, lambda each: each.serials),
+            mac_address=_only(device, devices, lambda other: other.mac_addresses),
+            uuid=_only(device, devices, lambda other: other.uuids),
+            serial=_only(device, devices, lambda other: other.serials),
             dns_sd_name=_first(instances),
             hostname=_first(device.hostnames),
             model=_first(device.models),
@@ -56,7 +58,7 @@ def _only(device: Device, devices: Sequence[Device], marks: Marks) -> str | None
     """Return a device's identity of one kind. Returns None if the device has several or none, or if
     another device has the same identity."""
     own = set(marks(device))
-    if len(own) != 1 or any(own & set(marks(each)) for each in devices if each is not device):
+    if len(own) != 1 or any(own & set(marks(other)) for other in devices if other is not device):
         return None
     return own.pop()[:TEXT_KEPT]
 

@@ -24,7 +24,7 @@ def find_machine_symptoms(
     ways, shared_network = _shared(local)
     isolation = next(_isolated(local, known, observed), ("", ""))
     lost_gateway = next(_lost_gateways(local), ("", ""))
-    lookup_s = max((each.lookup_s for each in known if each.addresses), default=0.0)
+    lookup_s = max((printer.lookup_s for printer in known if printer.addresses), default=0.0)
     return MachineSymptoms(
         link_local=_link_local(local),
         ways=ways,
@@ -40,25 +40,27 @@ def find_machine_symptoms(
 
 def _link_local(local: LocalNetwork) -> tuple[str, ...]:
     """Return the machine's IPv4 interfaces if all of its IPv4 addresses are self-assigned."""
-    own = [(each, address) for each in local.in_use for address, _ in _networks(each)]
+    own = [
+        (interface, address) for interface in local.in_use for address, _ in _networks(interface)
+    ]
     if any(address not in _LINK_LOCAL for _, address in own):
         return ()
-    return tuple(dict.fromkeys(each.interface.name for each, _ in own))
+    return tuple(dict.fromkeys(interface.interface.name for interface, _ in own))
 
 
 def _shared(local: LocalNetwork) -> tuple[tuple[str, ...], str]:
     """Return two interfaces with addresses in one network, and the network; empty if none."""
     first: dict[IPv4Network, str] = {}
-    for each in local.in_use:
-        for _, network in _networks(each):
-            if each.is_point_to_point or network.prefixlen == _HOST_ROUTE:
+    for interface in local.in_use:
+        for _, network in _networks(interface):
+            if interface.is_point_to_point or network.prefixlen == _HOST_ROUTE:
                 continue
             for other_network, name in first.items():
-                if other_network.overlaps(network) and name != each.interface.name:
+                if other_network.overlaps(network) and name != interface.interface.name:
                     smaller = max(other_network, network, key=lambda n: n.prefixlen)
-                    return (name, each.interface.name), str(smaller)
+                    return (name, interface.interface.name), str(smaller)
             if network != _LINK_LOCAL:
-                first.setdefault(network, each.interface.name)
+                first.setdefault(network, interface.interface.name)
     return (), ""
 
 
@@ -75,26 +77,30 @@ def _isolated(
     printer_addresses = {
         ipaddress.ip_address(a.partition("%")[0]) for p in known for a in p.addresses
     }
-    for each in local.in_use:
-        gateways = {ipaddress.ip_address(gateway) for gateway in each.interface.gateways}
-        for _, network in _networks(each) if each.is_wireless else ():
+    for interface in local.in_use:
+        gateways = {ipaddress.ip_address(gateway) for gateway in interface.interface.gateways}
+        for _, network in _networks(interface) if interface.is_wireless else ():
             seen_addresses = {address for address in answering if address in network}
             is_whole = any(n.version == 4 and network.subnet_of(n) for n in scanned_networks)
             is_wanted = any(address in network for address in printer_addresses - gateways)
             if is_whole and is_wanted and seen_addresses and seen_addresses <= gateways:
-                yield each.interface.name, str(network)
+                yield interface.interface.name, str(network)
 
 
 def _lost_gateways(local: LocalNetwork) -> Iterator[tuple[str, str]]:
     """Yield each gateway that is outside of its interface's networks, and the interface."""
-    for each in local.in_use:
-        networks = [network for _, network in _networks(each) if network.prefixlen < _HOST_ROUTE]
-        for gateway in each.interface.gateways if networks and not each.is_point_to_point else ():
+    for interface in local.in_use:
+        networks = [
+            network for _, network in _networks(interface) if network.prefixlen < _HOST_ROUTE
+        ]
+        for gateway in (
+            interface.interface.gateways if networks and not interface.is_point_to_point else ()
+        ):
             gateway_address = ipaddress.ip_address(gateway)
             if gateway_address.version == 4 and not any(
                 gateway_address in network for network in networks
             ):
-                yield gateway, each.interface.name
+                yield gateway, interface.interface.name
 
 
 def _networks(local: LocalInterface) -> Iterator[tuple[IPv4Address, IPv4Network]]:

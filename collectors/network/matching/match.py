@@ -107,7 +107,7 @@ class _Judge:
 
     def _unresolved(self, case: Case, row: Row) -> Verdict:
         if row.outcome == "several":
-            where = listed([each.address for each in case.rivals])
+            where = listed([rival.address for rival in case.rivals])
             evidence = f"ambiguous between {where}: all have its {verdicts.name_kind(case.printer)}"
             symptoms = Symptoms(case.printer, row.status, evidence)
             return replace(self._explained(symptoms), is_certain=True)

@@ -78,9 +78,9 @@ def is_other_model(one: str | None, other: str | None) -> bool:
     the family ``TSP100``). A name without a number may be that of a driver for many models.
     """
     plain = (plain_model(one), plain_model(other))
-    if is_same_plain_model(*plain) or not all(re.search(r"\d", each) for each in plain):
+    if is_same_plain_model(*plain) or not all(re.search(r"\d", text) for text in plain):
         return False
-    texts = [_without_driver(each) for each in (one, other)]
+    texts = [_without_driver(text) for text in (one, other)]
     makers = [_maker(text) for text in texts]
     if None not in makers and makers[0] != makers[1]:
         return True

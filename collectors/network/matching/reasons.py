@@ -47,7 +47,7 @@ _REASONS_MAX = 8
 def state_words(reasons: Iterable[str]) -> tuple[str, ...]:
     """Return printer-state-reasons as English texts. In unknown ones, spaces replace dashes."""
     plain = (_SEVERITY.sub("", reason) for reason in reasons)
-    words = (STATE_WORDS.get(each, each.replace("-", " ")) for each in plain)
+    words = (STATE_WORDS.get(reason, reason.replace("-", " ")) for reason in plain)
     return tuple(dict.fromkeys(words))[:_REASONS_MAX]
 
 

@@ -116,7 +116,7 @@ def _match(printer: KnownPrinter, device: Device, index: DeviceIndex) -> Match |
     left_address = next(iter(printer.addresses), "")
     macs = _own_macs(device, index, left_address)
     same = tuple(_claims(printer, device, macs))
-    ports = {each.port for each in device.observations}
+    ports = {observation.port for observation in device.observations}
     if not ports & {*PRINT_PORTS, printer.port} or _contradicts(printer, device):
         return None
     if _has_mac(_macs(printer), macs):
@@ -170,7 +170,7 @@ def _values(printer: KnownPrinter, by: By) -> tuple[str, ...]:
         "serial number": (printer.serial, learned.serial if learned else None),
         "host name": (printer.host, learned.hostname if learned else None),
     }[by]
-    return tuple(dict.fromkeys(each for each in pairs if each))
+    return tuple(dict.fromkeys(pair for pair in pairs if pair))
 
 
 def _with_claim(printer: KnownPrinter, by: By, index: DeviceIndex) -> tuple[Device, ...]:
@@ -206,7 +206,9 @@ def _contradicts(printer: KnownPrinter, device: Device) -> bool:
     )
     return any(
         own and given_values and not set(own) & set(given_values) for own, given_values in pairs
-    ) or bool(device.models and all(is_other_model(model, each) for each in device.models))
+    ) or bool(
+        device.models and all(is_other_model(model, other_model) for other_model in device.models)
+    )
 
 
 def _unlike_learned(printer: KnownPrinter, device: Device, macs: tuple[str, ...]) -> str | None:
@@ -238,17 +240,17 @@ def _unlike_setup(
     """Describe how a device differs from the printer that was set up; None if it does not."""
     printing = device.print_ports
     answers = (seen,) if seen is not None and seen.uuids else printing
-    models = [model for each in printing for model in each.models]
+    models = [model for observation in printing for model in observation.models]
     is_server = (printer.queue or "").startswith(_QUEUES_OF_A_SERVER)
     than = "than the printer that was set up"
-    if _is_foreign(printer.uuid, (u for each in answers for u in each.uuids)):
+    if _is_foreign(printer.uuid, (u for answer in answers for u in answer.uuids)):
         return f"it gives another UUID {than}"
     label = (printer.host or "").lower().partition(".")[0]
     is_named = label in {name.lower().partition(".")[0] for name in device.hostnames}
     own = (*_macs(printer), *(() if is_named else _named_macs(printer)))
     if own and macs and not _has_mac(own, macs):
         return f"it has another MAC {than}"
-    if _is_foreign(printer.serial, (s for each in printing for s in each.serials)):
+    if _is_foreign(printer.serial, (s for observation in printing for s in observation.serials)):
         return f"it gives another serial number {than}"
     if models and not is_server and all(is_other_model(printer.make_model, m) for m in models):
         return f"it is of the model {models[0]}, not {printer.make_model}"
@@ -256,7 +258,7 @@ def _unlike_setup(
 
 
 def name_of(device: Device) -> str | None:
-    labels = (label for each in device.observations for label in each.labels)
+    labels = (label for observation in device.observations for label in observation.labels)
     return next(iter((*device.models, *labels, *device.hostnames)), None)
 
 

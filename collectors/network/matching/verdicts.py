@@ -149,8 +149,8 @@ def with_own_state(symptoms: Symptoms, seen: PortObservation | None, device: Dev
     """Add the state that the device reports for the printer's queue, or else for the printer."""
     printer = symptoms.printer
     states = tuple(reversed(seen.queue_states if seen is not None else ()))
-    of_queue = (each for each in states if printer.queue and each.queue == printer.queue)
-    of_uuid = (each for each in states if printer.uuid and each.uuid == printer.uuid)
+    of_queue = (state for state in states if printer.queue and state.queue == printer.queue)
+    of_uuid = (state for state in states if printer.uuid and state.uuid == printer.uuid)
     ports = (*((seen,) if seen is not None else ()), *device.observations)
     of_port = (port for port in ports if _may_be_state_of(port, printer))
     own = next(chain[Evidence | PortObservation](of_queue, of_uuid, of_port), None)
@@ -167,8 +167,16 @@ def _may_be_state_of(observation: PortObservation, printer: KnownPrinter) -> boo
 
 def open_instead(device: Device, port: int) -> str:
     """Return a list of the device's other print ports that accept connections."""
-    opened = {each.port for each in device.observations if each.contact == "open"}
-    return listed([str(each) for each in PRINT_PORTS if each in opened and each != port])
+    opened = {
+        observation.port for observation in device.observations if observation.contact == "open"
+    }
+    return listed(
+        [
+            str(other_port)
+            for other_port in PRINT_PORTS
+            if other_port in opened and other_port != port
+        ]
+    )
 
 
 class Hints:
@@ -218,4 +226,4 @@ class Hints:
         return None if is_other else devices[0].address
 
     def _free_addresses(self, devices: Iterable[Device]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(each.address for each in devices if self._is_free(each)))
+        return tuple(dict.fromkeys(device.address for device in devices if self._is_free(device)))

@@ -113,8 +113,8 @@ def wanted_by(printers: Sequence[KnownPrinter]) -> Wanted:
         has_mdns_name=any(is_resolved_by_mdns(printer) for printer in printers),
         names=frozenset(form for name in names for form in service_names(name)),
         addresses=frozenset(address for p in printers for address in p.addresses),
-        uuids=frozenset(each.uuid for each in known if each.uuid),
-        macs=frozenset(each.mac_address for each in known if each.mac_address),
+        uuids=frozenset(mark.uuid for mark in known if mark.uuid),
+        macs=frozenset(mark.mac_address for mark in known if mark.mac_address),
     )
 
 
@@ -127,8 +127,8 @@ def announced(services: Sequence[MdnsService], link: LinkLayer, wanted: Wanted) 
         for number, service in enumerate(believed)
         if (addresses := listing.addresses(number)) or not service.addresses
     ]
-    kept = [part for each in kept for part in _parts(each, link)]
-    kept.sort(key=lambda each: each.is_hearsay)
+    kept = [part for service in kept for part in _parts(service, link)]
+    kept.sort(key=lambda service: service.is_hearsay)
     announcers: dict[str, str] = {}
     for service in kept:
         for address in service.addresses:
@@ -182,7 +182,7 @@ def _parts(service: MdnsService, link: LinkLayer) -> Iterator[MdnsService]:
     own = _own(service, link) if service.announcer else service.addresses
     if own or not service.addresses:
         yield service if own == service.addresses else replace(service, addresses=own)
-    if others := tuple(each for each in service.addresses if each not in own):
+    if others := tuple(address for address in service.addresses if address not in own):
         yield replace(service, addresses=others, is_hearsay=True)
 
 
@@ -203,9 +203,9 @@ def _elsewhere(
         parsed = ipaddress.ip_address(address)
         return parsed.is_link_local or any(parsed in network for network in networks)
 
-    far = {each for each in others if not is_here(each)}
+    far = {address for address in others if not is_here(address)}
     is_reachable = any(":" not in a and a not in far for a in addresses)
-    return {each for each in far if ":" not in each} if is_reachable else set()
+    return {address for address in far if ":" not in address} if is_reachable else set()
 
 
 class _Listing:
@@ -225,7 +225,9 @@ class _Listing:
         self._total = 0
         # Services without an address are not counted here, so that they do not count as cut.
         self._announced = Counter(
-            link.announcer(each.announcer) for each in services if each.announcer and each.addresses
+            link.announcer(service.announcer)
+            for service in services
+            if service.announcer and service.addresses
         )
         wants: list[tuple[str, _Pair]] = []
         own: list[tuple[str, _Pair]] = []
@@ -242,21 +244,24 @@ class _Listing:
 
     @property
     def is_cut(self) -> bool:
-        return any(n > self._listed[each] for each, n in self._announced.items())
+        return any(n > self._listed[announcer] for announcer, n in self._announced.items())
 
     def addresses(self, number: int) -> tuple[str, ...]:
         kept = self._addresses.get(number, ())
         return tuple(a for a in self._services[number].addresses if a in kept)
 
     def limitations(self) -> Iterator[str]:
-        cut = {each: n for each, n in self._announced.items() if n > self._listed[each]}
-        ranked = sorted(cut, key=lambda each: cut[each], reverse=True)
-        for each in ranked[:ANNOUNCERS_NAMED_MAX]:
-            source = self._sources(each)
-            yield f"{source} announced {cut[each]:,} services: {self._listed[each]:,} are listed"
+        cut = {
+            announcer: n for announcer, n in self._announced.items() if n > self._listed[announcer]
+        }
+        ranked = sorted(cut, key=lambda announcer: cut[announcer], reverse=True)
+        for announcer in ranked[:ANNOUNCERS_NAMED_MAX]:
+            source = self._sources(announcer)
+            listed = self._listed[announcer]
+            yield f"{source} announced {cut[announcer]:,} services: {listed:,} are listed"
         if rest := ranked[ANNOUNCERS_NAMED_MAX:]:
-            listed = sum(self._listed[each] for each in rest)
-            total = sum(cut[each] for each in rest)
+            listed = sum(self._listed[announcer] for announcer in rest)
+            total = sum(cut[announcer] for announcer in rest)
             yield f"{len(rest):,} more devices announced {total:,} services: {listed:,} are listed"
 
     def _sources(self, announcer: str) -> str:
@@ -301,10 +306,12 @@ def _disputes(disputed: Counter[str], link: LinkLayer) -> Iterator[str]:
     for source, count in disputed.items():
         if count:
             by_announcer[link.announcer(source)].append(source)
-    counts = {each: sum(disputed[s] for s in sources) for each, sources in by_announcer.items()}
-    for each in sorted(counts, key=lambda e: counts[e], reverse=True)[:ANNOUNCERS_NAMED_MAX]:
+    counts = {
+        announcer: sum(disputed[s] for s in sources) for announcer, sources in by_announcer.items()
+    }
+    for announcer in sorted(counts, key=lambda e: counts[e], reverse=True)[:ANNOUNCERS_NAMED_MAX]:
         yield (
-            f"{link.describe(by_announcer[each])} announced {counts[each]:,} services"
+            f"{link.describe(by_announcer[announcer])} announced {counts[announcer]:,} services"
             " that other devices announce differently: only the announcements of those devices"
             " are listed"
         )

@@ -108,9 +108,9 @@ class LinkRecords:
             return False
         known = len(book.types)
         is_new = book.add(records)
-        for each in tuple(book.types)[known:]:
-            if each not in self.types and self._types.take(book.announcer, 1):
-                self.types[each] = None
+        for type_ in tuple(book.types)[known:]:
+            if type_ not in self.types and self._types.take(book.announcer, 1):
+                self.types[type_] = None
         return is_new
 
     def add_verified(self, source: str, records: Iterable[Record]) -> None:

@@ -77,7 +77,7 @@ def browse(
     types = tuple(dict.fromkeys((*SERVICE_TYPES, *own_types)))
     quota = Quota(job.max_services, wanted)
     links = [link for link in map(open_link, interfaces) if link is not None]
-    own = frozenset(address.address for each in interfaces for address in each.addresses)
+    own = frozenset(address.address for interface in interfaces for address in interface.addresses)
     watches = [
         Watch(link, LinkRecords(link.name, quota, link.networks), own=own)
         for link in links[:INTERFACES_MAX]
@@ -105,7 +105,7 @@ def browse(
         services=tuple(services),
         state=_state(watches),
         truncated=bool(cut)
-        or any(each.is_overloaded for each in records)
+        or any(record.is_overloaded for record in records)
         or end in ("deadline", "cancelled"),
         limitations=(*_limitations(watches, cut), *limitations),
         unicast_only=unicast_only,
@@ -164,7 +164,7 @@ class _DirectQueries:
         present = {e.address: e for e in touched if e.mac_address and ":" not in e.address}
         neighbours = [a for a in present if link.is_neighbour((a, 0)) and not self._is_excluded(a)]
         wanted = self._wanted().addresses
-        return sorted(neighbours, key=lambda each: each not in wanted)[:HOSTS_MAX]
+        return sorted(neighbours, key=lambda neighbour: neighbour not in wanted)[:HOSTS_MAX]
 
     def _is_excluded(self, address: str) -> bool:
         return any(ipaddress.ip_address(address) in network for network in self._excluded)
@@ -210,7 +210,7 @@ def _limitations(watches: Sequence[Watch], cut: Mapping[str, int]) -> Iterator[s
 
 def _by_announcer(counts: Mapping[str, int], watches: Sequence[Watch]) -> str:
     """Return ``20 of 192.168.1.66, 3 of 2 others``, the largest counts first."""
-    ranked = sorted(counts.items(), key=lambda each: -each[1])
+    ranked = sorted(counts.items(), key=lambda item: -item[1])
     named = [
         f"{count:,} of {_describe(announcer, watches)}"
         for announcer, count in ranked[:ANNOUNCERS_NAMED_MAX]

@@ -115,7 +115,7 @@ def txt_model(service: MdnsService) -> str | None:
         txt.get("product", "").strip("()"),
         *(_with_maker(txt, txt.get(key, "")) for key in _MODEL_KEYS.get(service.type, ())),
     )
-    return next((each for each in candidates if not is_no_model(each)), None)
+    return next((candidate for candidate in candidates if not is_no_model(candidate)), None)
 
 
 def display_model(model: str) -> str | None:

@@ -61,17 +61,17 @@ def ask_directly(
             for address in hosts[start : start + HOSTS_AT_ONCE]:
                 with suppress(OSError):  # if too many files are open, or there is no route
                     requests.append(_Query(address, port, sockets, selector))
-            for each in requests:
-                each.send(questions)
+            for request in requests:
+                request.send(questions)
             _listen(selector, records, requests, min(deadline_s, time.monotonic() + _AGAIN_S), run)
-            for each in requests:
-                each.send(() if each.answers else questions)
+            for request in requests:
+                request.send(() if request.answers else questions)
             until_s = time.monotonic() + FIRST_ANSWER_S - _AGAIN_S
             _listen(selector, records, requests, min(deadline_s, until_s), run)
-            for each in requests:
-                each.send(lacking(records, each.address) if each.answers else ())
+            for request in requests:
+                request.send(lacking(records, request.address) if request.answers else ())
             _listen(selector, records, (), deadline_s, run)
-            answered += sum(each.answers > 0 for each in requests)
+            answered += sum(request.answers > 0 for request in requests)
     return answered
 
 
@@ -126,5 +126,5 @@ def _listen(
             if key.data.receive(records):
                 last_s = time.monotonic()
         now = time.monotonic()
-        if now >= last_s + SETTLE_S and all(each.answers for each in awaited):
+        if now >= last_s + SETTLE_S and all(request.answers for request in awaited):
             return

@@ -44,7 +44,9 @@ def ask_names(
     ``LAST_WAIT_S`` to answer. Ends at ``deadline_s`` at the latest. Errors of the network or
     machine are not raised.
     """
-    opened = [link for link in (open_link(each) for each in interfaces) if link is not None]
+    opened = [
+        link for link in (open_link(interface) for interface in interfaces) if link is not None
+    ]
     links = [link for link in opened if link.sockets]
     names = _Names(links)
     try:
@@ -70,8 +72,8 @@ class _Names:
         next_s = 0.0
         with selectors.DefaultSelector() as selector:
             for link in self._links:
-                for each in link.sockets:
-                    selector.register(each, selectors.EVENT_READ, link)
+                for socket in link.sockets:
+                    selector.register(socket, selectors.EVENT_READ, link)
             while not run.cancelled and (now := time.monotonic()) < deadline_s:
                 # Read `is_complete` before `hosts()`. In the other order, a host that is added
                 # in between could be missed.

@@ -105,12 +105,12 @@ def select_services(
     ranked: list[tuple[bool, int, str, MdnsService]] = []
     counts: Counter[str] = Counter()
     for link in links:
-        for is_wanted, service in sorted(_services(link), key=lambda each: not each[0]):
+        for is_wanted, service in sorted(_services(link), key=lambda entry: not entry[0]):
             announcer = link.announcer(service.announcer)
             is_first = is_wanted and counts[announcer] < WANTED_PER_ANNOUNCER_MAX
             ranked.append((not is_first, counts[announcer], announcer, service))
             counts[announcer] += 1
-    ranked.sort(key=lambda each: each[:2])
+    ranked.sort(key=lambda entry: entry[:2])
     cut = Counter(announcer for _, _, announcer, _ in ranked[quota.services :])
     for link in links:
         cut += link.left_out(lambda book: len(book.dropped))
@@ -164,7 +164,7 @@ def _joined(services: Sequence[MdnsService]) -> list[MdnsService]:
     same host name and port. In addition, the IPv4 announcement must list the source address of the
     IPv6 announcement, or be the only IPv4 announcement with this host name and port.
     """
-    mains = [each for each in services if ":" not in each.announcer]
+    mains = [service for service in services if ":" not in service.announcer]
     alone: list[MdnsService] = []
     for twin in services:
         if ":" not in twin.announcer:
@@ -186,4 +186,6 @@ def _joined(services: Sequence[MdnsService]) -> list[MdnsService]:
 def _in_order(addresses: Iterable[str]) -> tuple[str, ...]:
     """Sort addresses: IPv4 first, then IPv6, and link-local addresses last in each family."""
     parsed = map(ipaddress.ip_address, addresses)
-    return tuple(map(str, sorted(parsed, key=lambda each: (each.version, each.is_link_local))))
+    return tuple(
+        map(str, sorted(parsed, key=lambda address: (address.version, address.is_link_local)))
+    )

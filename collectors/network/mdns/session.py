@@ -126,8 +126,8 @@ class Session:
             return "settled"
         with selectors.DefaultSelector() as selector:
             for watch in self._watches:
-                for each in watch.link.sockets:
-                    selector.register(each, selectors.EVENT_READ, watch)
+                for socket in watch.link.sockets:
+                    selector.register(socket, selectors.EVENT_READ, watch)
             return self._listen(selector, deadline_s, run)
 
     def _listen(self, selector: selectors.BaseSelector, deadline_s: float, run: Run) -> End:
@@ -185,7 +185,7 @@ class Session:
             if watch.records.add(packet[0], parse_response(packet[1])):
                 self._last_news_s = time.monotonic()
                 queried = {*watch.queried_types, *self._types}
-                new = [each for each in watch.records.types if each not in queried]
+                new = [type_ for type_ in watch.records.types if type_ not in queried]
                 watch.queried_types.update(new)
                 watch.link.send(question_packets(map(type_question, new)))
             if time.monotonic() >= ends_s:
@@ -222,11 +222,11 @@ class Session:
             yield from question_packets((enumeration, *map(type_question, types)))
             return
         unanswered: list[Question] = [enumeration]
-        for each in types:
-            if known := instances.get(each):
-                yield from known_answer_packets(type_question(each), known[:KNOWN_ANSWERS_MAX])
+        for type_ in types:
+            if known := instances.get(type_):
+                yield from known_answer_packets(type_question(type_), known[:KNOWN_ANSWERS_MAX])
             else:
-                unanswered.append(type_question(each))
+                unanswered.append(type_question(type_))
         # Some small responders read only the first questions of a packet.
         for start in range(0, len(unanswered), TYPES_PER_PACKET):
             yield from question_packets(unanswered[start : start + TYPES_PER_PACKET])

@@ -66,7 +66,7 @@ class LinkSockets:
     def send(self, packets: Iterable[bytes]) -> None:
         """Send packets to the multicast group of each address family."""
         for packet in packets:
-            self.sent += sum([self._send(each, packet) for each in self.sockets])
+            self.sent += sum([self._send(socket_, packet) for socket_ in self.sockets])
 
     def receive(self, from_socket: socket.socket) -> tuple[str, bytes] | None:
         """Return the source and the bytes of the next waiting packet, or None if none is waiting.
@@ -112,8 +112,8 @@ class LinkSockets:
         return (*self.problems, *refusal)
 
     def close(self) -> None:
-        for each in self.sockets:
-            each.close()
+        for socket_ in self.sockets:
+            socket_.close()
         self.sockets.clear()
 
     def _send(self, to_socket: socket.socket, packet: bytes) -> bool:
@@ -134,16 +134,18 @@ def open_link(interface: Interface, port: int = PORT) -> LinkSockets | None:
     Errors of the machine are not raised. The returned link describes them in ``problems``.
     """
     networks = tuple(
-        network_of(each) for each in interface.addresses if not is_loopback(each.address)
+        network_of(address) for address in interface.addresses if not is_loopback(address.address)
     )
     if not networks:
         return None
     link = LinkSockets(interface.name, _index(interface.name), networks)
-    v4 = next((each.address for each in interface.addresses if each.family == "ipv4"), None)
+    v4 = next(
+        (address.address for address in interface.addresses if address.family == "ipv4"), None
+    )
     if v4 is not None:
-        _open(link, port, lambda each: _open_v4(v4, each))
-    if link.index and any(each.family == "ipv6" for each in interface.addresses):
-        _open(link, port, lambda each: _open_v6(link.index, each))
+        _open(link, port, lambda socket_: _open_v4(v4, socket_))
+    if link.index and any(address.family == "ipv6" for address in interface.addresses):
+        _open(link, port, lambda socket_: _open_v6(link.index, socket_))
     return link
 
 

@@ -89,7 +89,9 @@ def question_packets(questions: Iterable[Question]) -> tuple[bytes, ...]:
     5353 of this machine, and the kernel would deliver a unicast answer to only one of them.
     """
     bodies: list[list[bytes]] = [[]]
-    for written in filter(None, (write_question(each.labels, each.type) for each in questions)):
+    for written in filter(
+        None, (write_question(question.labels, question.type) for question in questions)
+    ):
         size = HEADER.size + sum(map(len, bodies[-1])) + len(written)
         if bodies[-1] and size > PACKET_MAX_BYTES:
             bodies.append([])

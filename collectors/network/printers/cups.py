@@ -126,9 +126,9 @@ def _with_jobs(
         jobs = parse_jobs(ask_cups(JOBS_REQUEST, deadline_s, environ), time.time())
     except OSError:
         return printers  # the queues are returned without their jobs
-    stopped = {each.id.removeprefix("cups:") for each in printers if each.stopped}
+    stopped = {printer.id.removeprefix("cups:") for printer in printers if printer.stopped}
     stuck = Counter(f"cups:{job.queue}" for job in jobs if job.is_stuck(stopped))
-    return tuple(replace(each, stuck_jobs=stuck[each.id]) for each in printers)
+    return tuple(replace(printer, stuck_jobs=stuck[printer.id]) for printer in printers)
 
 
 def _backend(device: DeviceUri, uri: str) -> str:

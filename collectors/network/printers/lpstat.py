@@ -37,9 +37,9 @@ def parse_lpstat(text: str) -> dict[str, str]:
     """
     matches = (_LINE.fullmatch(line.strip()) for line in text.splitlines())
     uris: dict[str, str] = {}
-    for each in filter(None, matches):
-        name = next(filter(None, each.group("zh", "ja", "ta", "ka", "any"))).partition("/")[0]
-        uris.setdefault(name, _as_uri(each["uri"].strip()))
+    for match in filter(None, matches):
+        name = next(filter(None, match.group("zh", "ja", "ta", "ka", "any"))).partition("/")[0]
+        uris.setdefault(name, _as_uri(match["uri"].strip()))
     return uris
 
 

@@ -30,8 +30,8 @@ class Lookup:
 def with_literal_addresses(printers: Sequence[KnownPrinter]) -> tuple[KnownPrinter, ...]:
     """Set ``addresses`` of the printers whose host is an IP address."""
     return tuple(
-        replace(each, addresses=(literal,)) if (literal := _literal(each.host)) else each
-        for each in printers
+        replace(printer, addresses=(literal,)) if (literal := _literal(printer.host)) else printer
+        for printer in printers
     )
 
 
@@ -59,10 +59,10 @@ def resolve_hosts(
     unfinished = Lookup((), max(SLOW_LOOKUP_S, clock() - started_s))
     lookups = {name: resolved.get(name, unfinished) for name in names}
     return tuple(
-        replace(each, addresses=lookup.addresses, lookup_s=lookup.took_s)
-        if not each.addresses and (lookup := lookups.get(each.host or ""))
-        else each
-        for each in printers
+        replace(printer, addresses=lookup.addresses, lookup_s=lookup.took_s)
+        if not printer.addresses and (lookup := lookups.get(printer.host or ""))
+        else printer
+        for printer in printers
     )
 
 

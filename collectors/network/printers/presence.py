@@ -29,7 +29,7 @@ def with_usb(
     if plugged is None:
         return tuple(known)
     used: set[str] = set()
-    printers = tuple(_with_device(each, plugged, used) for each in known)
+    printers = tuple(_with_device(printer, plugged, used) for printer in known)
     is_sure = not any(e.backend or (e.transport == "usb" and e.present is None) for e in printers)
     return printers + tuple(_plugged(e, is_sure=is_sure) for e in plugged if e.bus_id not in used)
 
@@ -40,9 +40,9 @@ def with_serial(
     is_present: Callable[[str], bool] | None,
 ) -> tuple[KnownPrinter, ...]:
     """Add to each serial printer whether its port exists, and add the printers found on a port."""
-    printers = tuple(_with_port(each, is_present) for each in known)
-    taken = {each.address for each in known}
-    detected = (_on_port(each) for each in plugged if each.path not in taken)
+    printers = tuple(_with_port(printer, is_present) for printer in known)
+    taken = {printer.address for printer in known}
+    detected = (_on_port(device) for device in plugged if device.path not in taken)
     return printers + tuple(detected)
 
 
@@ -76,7 +76,7 @@ def _with_device(
 
 def _missing_file(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> str | None:
     """Describe the case that a printer is plugged in, but the queue's device file is missing."""
-    path, without = printer.address or "", [each for each in plugged if each.path is None]
+    path, without = printer.address or "", [device for device in plugged if device.path is None]
     if not path.startswith("/dev/") or len(without) != 1:
         return None
     return f"{without[0].make_model or 'a printer'} is plugged in by USB, but {path} is missing"
@@ -86,10 +86,10 @@ def _find(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> tuple[list[Us
     """Return the devices that the printer may be, and the evidence that was searched for."""
     if printer.address and printer.address.startswith("/dev/"):
         by = f"device file {printer.address}"
-        return [each for each in plugged if each.path == printer.address], by
+        return [device for device in plugged if device.path == printer.address], by
     if printer.serial:
         by = f"serial number {printer.serial}"
-        same = [each for each in plugged if printer.serial in each.serials]
+        same = [device for device in plugged if printer.serial in device.serials]
         # If two devices have the same serial number, it does not identify a device.
         return (_of_model(printer, same) or same if len(same) > 1 else same), by
     if not plain_model(printer.make_model):

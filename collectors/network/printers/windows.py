@@ -65,10 +65,10 @@ def read_windows_printers(
         why = error.strerror or error
         reason = f"the print spooler does not answer ({why}): start the service Print Spooler"
         return KnownPrinters(failures=(Failure(STEP, reason),))
-    printers = (_printer(each, registry) for each in listed[:PRINTERS_MAX])
+    printers = (_printer(printer, registry) for printer in listed[:PRINTERS_MAX])
     left_out = len(listed) - PRINTERS_MAX
     return KnownPrinters(
-        printers=tuple(each for each in printers if each is not None),
+        printers=tuple(printer for printer in printers if printer is not None),
         limitations=(f"{left_out} printers of the spooler were left out",) if left_out > 0 else (),
     )
 

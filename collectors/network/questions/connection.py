@@ -60,9 +60,9 @@ async def _connected(address: str, port: int) -> socket.socket:
         chosen = next(iter(done))
         return chosen.result()
     finally:
-        for each in attempts:
-            if each is not chosen:
-                _discard(each)
+        for attempt in attempts:
+            if attempt is not chosen:
+                _discard(attempt)
 
 
 async def _attempt(address: str, port: int) -> socket.socket:

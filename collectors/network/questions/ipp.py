@@ -51,8 +51,11 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
     answers: list[Evidence] = []
     spooler: str | None = None
     is_tls = False
-    for queue in (*certain, *(each for each in USUAL_QUEUES if each not in certain)):
-        if queue not in certain and (announced or any(not each.is_missing for each in answers)):
+    for queue in (
+        *certain,
+        *(queue_name for queue_name in USUAL_QUEUES if queue_name not in certain),
+    ):
+        if queue not in certain and (announced or any(not answer.is_missing for answer in answers)):
             break
         try:
             reply = await _ask(open_port, queue, is_tls=is_tls)
@@ -66,7 +69,7 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
         evidence = _read_evidence(open_port, reply)
         if evidence is not None and not (evidence.is_missing and queue not in own):
             answers.append(replace(evidence, queue=names.get(queue, queue)))
-    if spooler and all(each.is_missing for each in answers):
+    if spooler and all(answer.is_missing for answer in answers):
         answers.append(Evidence(open_port.address, open_port.port, server=spooler))
     return tuple(answers)
 

@@ -65,7 +65,7 @@ def _meaningful(text: str) -> str | None:
     status = _STATUS.fullmatch(clean)
     phrase = (status[2] if status else clean).lower().rstrip("!.")
     is_error = phrase in _PHRASES or phrase in _OLD_PHRASES
-    if status and status[1] in {str(int(each)) for each in HTTPStatus}:
+    if status and status[1] in {str(int(known_status)) for known_status in HTTPStatus}:
         is_error |= not phrase or phrase.startswith((*_PHRASES, *_OLD_PHRASES, "error", "page"))
     return None if is_error or _GENERIC_TITLE.fullmatch(clean) else clean
 

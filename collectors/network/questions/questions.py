@@ -123,10 +123,10 @@ class _Asker:
             await asyncio.sleep(_POLL_S)
 
     def _begin(self, ports: Iterable[OpenPort]) -> None:
-        for each in self._accept(ports):
-            task = asyncio.create_task(self._ask_port(each))
+        for target in self._accept(ports):
+            task = asyncio.create_task(self._ask_port(target))
             self._pending.add(task)
-            task.add_done_callback(partial(self._end, each))
+            task.add_done_callback(partial(self._end, target))
 
     def _end(self, open_port: OpenPort, task: asyncio.Task[None]) -> None:
         self._pending.discard(task)
@@ -135,15 +135,15 @@ class _Asker:
     def _accept(self, ports: Iterable[OpenPort]) -> list[OpenPort]:
         """Return the ports to query. Counts them, and the ports beyond ``PORTS_MAX``."""
         accepted: list[OpenPort] = []
-        allowed = [each for each in ports if each.port in ALLOWED]
-        for each in sorted(allowed, key=lambda each: tuple(ALLOWED).index(each.port)):
-            question = ALLOWED[each.port]
+        allowed = [port for port in ports if port.port in ALLOWED]
+        for entry in sorted(allowed, key=lambda target: tuple(ALLOWED).index(target.port)):
+            question = ALLOWED[entry.port]
             if self._accepted[question] >= PORTS_MAX:
                 self.too_many += 1
-                each.close()
+                entry.close()
                 continue
             self._accepted[question] += 1
-            accepted.append(each)
+            accepted.append(entry)
         return accepted
 
     async def _ask_port(self, open_port: OpenPort) -> None:

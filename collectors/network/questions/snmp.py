@@ -92,7 +92,7 @@ def encode_question(community: str, number: int) -> bytes:
     _V2C.apiPDU.set_defaults(question)
     _V2C.apiPDU.set_request_id(question, number)
     wanted = (_ERRORS, _STATUS, _DEVICE, _SERIAL)
-    _V2C.apiPDU.set_varbinds(question, [(each, _V2C.null) for each in wanted])
+    _V2C.apiPDU.set_varbinds(question, [(oid, _V2C.null) for oid in wanted])
     _V2C.apiMessage.set_defaults(message)
     _V2C.apiMessage.set_community(message, community)
     _V2C.apiMessage.set_pdu(message, question)

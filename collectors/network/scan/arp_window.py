@@ -26,7 +26,7 @@ class ArpWindow:
         self._pending = deque(targets)
         self._total = len(targets)
         self._sent: dict[str, float] = {}  # in order of sending, so the oldest comes first
-        self._unanswered: dict[str, Target] = {each.address: each for each in targets}
+        self._unanswered: dict[str, Target] = {target.address: target for target in targets}
         self._room = room
 
     def next_to_ask(self, room: int) -> tuple[Target, ...]:

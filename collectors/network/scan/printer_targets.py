@@ -47,13 +47,15 @@ def select_printers(
     """
     own = {target.address for target in select_own_addresses(interfaces).targets}
     others = sorted(address for address in addresses if address not in own)
-    subnets = tuple(f"{each}/32" for each in others if ":" not in each and is_private(each))
+    subnets = tuple(
+        f"{address}/32" for address in others if ":" not in address and is_private(address)
+    )
     if not subnets:
         return TargetSelection()
     selection = select_targets(interfaces, subnets=subnets, exclude=exclude, max_hosts=max_hosts)
     targets = tuple(target for target in selection.targets if target.address not in own)
     set_up = {address for printer in known for address in printer.addresses}
-    networks = tuple(f"{each.address}/32" for each in targets if each.address in set_up)
+    networks = tuple(f"{target.address}/32" for target in targets if target.address in set_up)
     return replace(selection, targets=targets, networks=networks)
 
 

@@ -141,9 +141,9 @@ def _distinct(ranges: Sequence[_Range]) -> list[_Range]:
     For example, an interface may have two addresses in one network.
     """
     kept: list[_Range] = []
-    for each in ranges:
-        if not any(each.network.subnet_of(other.network) for other in kept):
-            kept.append(each)
+    for range_ in ranges:
+        if not any(range_.network.subnet_of(other.network) for other in kept):
+            kept.append(range_)
     return kept
 
 

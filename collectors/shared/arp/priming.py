@@ -36,8 +36,8 @@ class PrimingSockets:
         return False
 
     def close(self) -> None:
-        for each in self._sockets:
-            each.close()
+        for socket_ in self._sockets:
+            socket_.close()
 
 
 def _datagram_socket() -> socket.socket:

@@ -138,7 +138,7 @@ class Resolver:
     def step(self) -> None:
         """Read the table once, and make the kernel resolve the next addresses."""
         now = self._network.now()
-        table = {each.address: each for each in self._network.table()}
+        table = {neighbour.address: neighbour for neighbour in self._network.table()}
         for address, query in tuple(self._queries.items()):
             self._check(address, query, table.get(address), now)
         room = self._room.left(self._unresolved, len(self.answers))

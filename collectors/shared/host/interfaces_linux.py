@@ -45,10 +45,10 @@ def _join(
 ) -> LocalInterface:
     own = [
         InterfaceAddress(
-            each.address, "ipv6" if ":" in each.address else "ipv4", each.prefix_length
+            address.address, "ipv6" if ":" in address.address else "ipv4", address.prefix_length
         )
-        for each in addresses
-        if each.index == link.index
+        for address in addresses
+        if address.index == link.index
     ]
     routes = [route for route in by_metric if route.index == link.index]
     return LocalInterface(

@@ -25,7 +25,7 @@ class LocalInterface:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        return tuple(each.address for each in self.interface.addresses)
+        return tuple(address.address for address in self.interface.addresses)
 
 
 @dataclass(frozen=True, slots=True)

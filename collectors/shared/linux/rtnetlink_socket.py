@@ -32,7 +32,7 @@ def read_dump(
     request = bytes((family, 0, 0, 0))  # struct rtgenmsg, padded
     with open_netlink(NETLINK_ROUTE) as opened:
         bodies = dump(opened, message_type, request, message_type + rtnetlink.NEW_FROM_GET)
-    return tuple(each for each in map(parse, bodies) if each is not None)
+    return tuple(message for message in map(parse, bodies) if message is not None)
 
 
 def read_neighbours(family: int = rtnetlink.AF_INET) -> tuple[LinkNeighbour, ...]:

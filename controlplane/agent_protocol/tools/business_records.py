@@ -170,8 +170,8 @@ def _reports(_context: ToolContext, rows: Sequence[Report], _ids: Any) -> Iterab
         findings = None
         if len(rows) <= FINDINGS_MAX:
             findings = tuple(
-                record_of(FindingRecord, each, more_count=each.more, fix=each.advice)
-                for each in findings_in(row)
+                record_of(FindingRecord, finding, more_count=finding.more, fix=finding.advice)
+                for finding in findings_in(row)
             )
         yield record_of(DeviceReportRecord, row, report_id=row.id, findings=findings)
 

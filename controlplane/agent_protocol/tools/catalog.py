@@ -145,18 +145,20 @@ def _variations(context: ToolContext, goods: Sequence[UUID]) -> Mapping[UUID, li
     query = select(GoodVariation).where(GoodVariation.good_id.in_(goods))
     variations = list(context.session.scalars(query.order_by(GoodVariation.number)))
     codes: defaultdict[UUID, list[CodeRow]] = defaultdict(list)
-    of = select(GoodCode).where(GoodCode.variation_id.in_([each.id for each in variations]))
+    of = select(GoodCode).where(
+        GoodCode.variation_id.in_([variation.id for variation in variations])
+    )
     for code in context.session.scalars(of.order_by(GoodCode.number)):
         codes[code.variation_id].append(record_of(CodeRow, code))
     rows: defaultdict[UUID, list[VariationRow]] = defaultdict(list)
-    for each in variations:
-        rows[each.good_id].append(
+    for variation in variations:
+        rows[variation.good_id].append(
             record_of(
                 VariationRow,
-                each,
-                variation_id=each.id,
-                price_cents=each.price,
-                codes=tuple(codes[each.id]),
+                variation,
+                variation_id=variation.id,
+                price_cents=variation.price,
+                codes=tuple(codes[variation.id]),
             )
         )
     return rows

@@ -136,12 +136,12 @@ def _describe(name: DatasetName) -> DatasetDescription:
         fields=tuple(_fields(row)),
         filters=_FILTERS.get(name, ()),
         groupings=tuple(
-            Grouping(name=each, description=text)
-            for each, text in (GROUPINGS.items() if is_figures else ())
+            Grouping(name=grouping, description=text)
+            for grouping, text in (GROUPINGS.items() if is_figures else ())
         ),
         metrics=tuple(
-            MetricDescription(name=each, description=text)
-            for each, text in (METRICS.items() if is_figures else ())
+            MetricDescription(name=metric, description=text)
+            for metric, text in (METRICS.items() if is_figures else ())
         ),
         examples=tuple(
             Example(question=question, arguments=args) for question, args in _examples(name)
@@ -184,9 +184,9 @@ def _type(field: Json, definitions: Json) -> tuple[str, Json | None]:
     if "$ref" in field:
         field = definitions[field["$ref"].rpartition("/")[2]]
     if "anyOf" in field:
-        parts = [_type(each, definitions) for each in field["anyOf"]]
+        parts = [_type(schema, definitions) for schema in field["anyOf"]]
         words = list(dict.fromkeys(word for word, _ in parts))
-        inner = next((each for _, each in parts if each is not None), None)
+        inner = next((inner_type for _, inner_type in parts if inner_type is not None), None)
         return " or ".join(words), inner
     if "enum" in field or "const" in field:
         return "one of " + ", ".join(map(str, field.get("enum", [field.get("const")]))), None

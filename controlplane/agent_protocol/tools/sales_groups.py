@@ -127,7 +127,7 @@ SumSales = Callable[[Any, Sequence[str]], Iterator[SumsByColumns[Any]]] | None
 
 def supported_metrics(groups: Sequence[GroupBy], hours: Hours = None) -> SupportedMetrics:
     """Return the metrics that a combination of groupings supports."""
-    if any(each in BY_ARTICLE for each in groups):
+    if any(group in BY_ARTICLE for group in groups):
         return _ARTICLES
     return _HOURS if "hour" in groups and not reads_sales(groups, hours) else _DAYS
 
@@ -135,7 +135,7 @@ def supported_metrics(groups: Sequence[GroupBy], hours: Hours = None) -> Support
 def reads_sales(groups: Sequence[GroupBy], hours: Hours) -> bool:
     """Return whether no rollup has these groupings, so that single sales must be read."""
     by_hour = ("paymentType", "employee", *BY_ARTICLE)
-    is_mixed = "hour" in groups and any(each in by_hour for each in groups)
+    is_mixed = "hour" in groups and any(group in by_hour for group in groups)
     return hours is not None or "employee" in groups or is_mixed
 
 
@@ -234,13 +234,13 @@ def _columns(groups: Iterable[GroupBy]) -> tuple[str, ...]:
     """Return the columns of the rollups, or of single sales, that the groupings need."""
     of = {"month": "day", "day": "day", "weekday": "day", "hour": "hour", "location": "location",
           "paymentType": "payment_type", "employee": "employee"}  # fmt: skip
-    return tuple(dict.fromkeys(of[each] for each in groups if each in of))
+    return tuple(dict.fromkeys(of[group] for group in groups if group in of))
 
 
 def _key(
     groups: Iterable[GroupBy], values: Mapping[str, Any], ids: Mapping[int, str]
 ) -> tuple[Any, ...]:
-    return tuple(_value(each, values, ids) for each in groups if each not in BY_ARTICLE)
+    return tuple(_value(group, values, ids) for group in groups if group not in BY_ARTICLE)
 
 
 def _value(group: GroupBy, values: Mapping[str, Any], ids: Mapping[int, str]) -> Any:
@@ -267,7 +267,7 @@ def _by_hour(question: Question, groups: Sequence[GroupBy]) -> list[Group]:
     buckets_by_currency = buckets(question.locations, question.hours())
     for currency, of_currency in buckets_by_currency.items():
         for bucket in of_currency:
-            values = (_of_bucket(each, bucket) for each in groups)
+            values = (_of_bucket(group, bucket) for group in groups)
             sums[currency, *values].update({name: bucket[name] for name in _SUMMED})
     return [
         Group(
@@ -314,11 +314,11 @@ def _by_article(
     for currency, values, summand in rows_by_columns:
         group_sums = sums[currency, *_key(groups, values, ids)]
         add_part(group_sums, values["snapshot"], summand)
-    snapshots = {each for part in sums.values() for each in part}
+    snapshots = {article for part in sums.values() for article in part}
     categories = question.reader.categories(snapshots) if "category" in groups else {}
     articles = question.reader.articles(snapshots) if "item" in groups else {}
     rows = list[Group]()
-    other_groups = [each for each in groups if each not in BY_ARTICLE]
+    other_groups = [group for group in groups if group not in BY_ARTICLE]
     for (currency, *group_values), part in sums.items():
         for category, of in _split(part, categories, is_split="category" in groups):
             for ranking in rank(of.items(), articles):

@@ -135,13 +135,13 @@ def _add_command(subparsers: Any, name: str, command: Command) -> None:
     )
     parser.is_intermixed = command.is_intermixed
     parser.set_defaults(verb=command.function)
-    for each in command.arguments:
+    for part in command.arguments:
         container: argparse._ActionsContainer = parser
-        if isinstance(each, Group) and each.title:
-            container = parser.add_argument_group(each.title)
-        elif isinstance(each, Group):
-            container = parser.add_mutually_exclusive_group(required=each.is_required)
-        for argument in each.arguments if isinstance(each, Group) else (each,):
+        if isinstance(part, Group) and part.title:
+            container = parser.add_argument_group(part.title)
+        elif isinstance(part, Group):
+            container = parser.add_mutually_exclusive_group(required=part.is_required)
+        for argument in part.arguments if isinstance(part, Group) else (part,):
             container.add_argument(*argument.names, **argument.keywords)
 
 

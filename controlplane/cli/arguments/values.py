@@ -71,7 +71,9 @@ def duration(units: str = "mhd", days_max: int = DAYS_MAX) -> Callable[[str], fl
         match = _DURATION.fullmatch(text)
         duration_s = int(match[1]) * _UNITS_S[match[2]] if match and match[2] in units else 0
         if not 0 < duration_s <= days_max * 86_400:
-            examples = ", ".join(each for each in ("90m", "12h", "7d") if each[-1] in units)
+            examples = ", ".join(
+                example for example in ("90m", "12h", "7d") if example[-1] in units
+            )
             raise argparse.ArgumentTypeError(
                 f"must be a duration such as {examples}, at most {days_max}d"
             )

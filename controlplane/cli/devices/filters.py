@@ -41,7 +41,7 @@ class Filters:
         given, version = self.options, device.app_version or ""
         names = {device.location_id.casefold(), (device.location_name or "").casefold()}
         return (
-            _matches_one(names, [each.casefold() for each in given.location])
+            _matches_one(names, [location_name.casefold() for location_name in given.location])
             and self.state in (None, state_of(device))
             and _matches_one({device.platform}, given.platform)
             and _matches_one({version}, given.app_version)

@@ -57,7 +57,9 @@ def healths(client: OperationsClient, search: str = "") -> dict[UUID, Health] | 
         return client.post(HEALTHS, body, HealthsReply)
 
     try:
-        return {each.instance_id: each.health for reply in _pages(page) for each in reply.devices}
+        return {
+            device.instance_id: device.health for reply in _pages(page) for device in reply.devices
+        }
     except NotFoundError:
         return None
 
@@ -69,7 +71,7 @@ def printers(
         body = PrintersRequest(state=state, search=search or None, cursor=cursor, size=PAGE_MAX)
         return client.post(PRINTERS, body, PrintersReply)
 
-    return [each for reply in _pages(page) for each in reply.printers]
+    return [printer for reply in _pages(page) for printer in reply.printers]
 
 
 def incidents(client: OperationsClient, location: str | None, days: int) -> list[IncidentRecord]:
@@ -79,7 +81,7 @@ def incidents(client: OperationsClient, location: str | None, days: int) -> list
         )
         return client.post(INCIDENTS, body, IncidentsReply)
 
-    return [each for reply in _pages(page) for each in reply.incidents]
+    return [incident for reply in _pages(page) for incident in reply.incidents]
 
 
 def reports(client: OperationsClient, request: ReportsRequest) -> list[ListedReport] | None:
@@ -90,7 +92,7 @@ def reports(client: OperationsClient, request: ReportsRequest) -> list[ListedRep
         return client.post(REPORTS, body, ReportsReply)
 
     try:
-        return [each for reply in _pages(page) for each in reply.reports]
+        return [report for reply in _pages(page) for report in reply.reports]
     except NotFoundError:
         return None
 

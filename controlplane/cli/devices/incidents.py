@@ -43,7 +43,11 @@ def list_all(options: argparse.Namespace) -> int:
             incidents = fleet.incidents(client, options.location, options.days)
         except NotFoundError as error:
             raise CommandError("this service has no list of incidents") from error
-    lines = [(incident, each) for incident in incidents for each in incident.incidents]
+    lines = [
+        (incident, device_incident)
+        for incident in incidents
+        for device_incident in incident.incidents
+    ]
     if not print_as(options, lines if options.csv else incidents, CSV):
         _print(incidents, options.days)
     return 0
@@ -72,20 +76,20 @@ def _print(incidents: list[IncidentRecord], days: int) -> None:
         ("began", "lasted", "devices", "interruption"),
         [
             (
-                f"{each.began_at.astimezone():%d %b %H:%M}",
-                _duration(each),
+                f"{incident.began_at.astimezone():%d %b %H:%M}",
+                _duration(incident),
                 Styled(
-                    f"{each.device_count} of {each.observer_count}",
-                    STYLES["bad" if each.device_count > 1 else "muted"],
+                    f"{incident.device_count} of {incident.observer_count}",
+                    STYLES["bad" if incident.device_count > 1 else "muted"],
                 ),
             )
-            for each in incidents
+            for incident in incidents
         ],
-        [tables.text_of(sentence_of(each) + _corrections(each)) for each in incidents],
+        [tables.text_of(sentence_of(incident) + _corrections(incident)) for incident in incidents],
         f"No interruptions in the last {period}.",
     )
     if incidents:
-        shared_count = sum(each.device_count > 1 for each in incidents)
+        shared_count = sum(incident.device_count > 1 for incident in incidents)
         total = counted(len(incidents), "interruption")
         tables.print_note(f"{total}, {shared_count} of them shared by several devices")
 
@@ -100,9 +104,9 @@ def _duration(incident: IncidentRecord) -> str:
 def _corrections(incident: IncidentRecord) -> str:
     """Return a sentence about the devices whose times were corrected, or ""."""
     corrected_fields = {
-        each.name: each.clock_correction_seconds
-        for each in incident.incidents
-        if each.clock_correction_seconds
+        device_incident.name: device_incident.clock_correction_seconds
+        for device_incident in incident.incidents
+        if device_incident.clock_correction_seconds
     }
     if not corrected_fields:
         return ""

@@ -16,16 +16,16 @@ from controlplane.client.refusals import NotFoundError
 from controlplane.devices.overview.records import PrinterRecord
 
 CSV: Final[CsvColumns[PrinterRecord]] = {
-    "name": lambda each: each.name,
-    "state": lambda each: each.state,
-    "since": lambda each: f"{each.since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
-    "address": lambda each: each.address,
-    "reason": lambda each: each.detail,
-    "device": lambda each: each.device.legacy_install_id,
-    "instanceId": lambda each: each.device.instance_id,
-    "health": lambda each: each.health,
-    "locationId": lambda each: each.device.location_id,
-    "locationName": lambda each: each.device.location_name,
+    "name": lambda printer: printer.name,
+    "state": lambda printer: printer.state,
+    "since": lambda printer: f"{printer.since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+    "address": lambda printer: printer.address,
+    "reason": lambda printer: printer.detail,
+    "device": lambda printer: printer.device.legacy_install_id,
+    "instanceId": lambda printer: printer.device.instance_id,
+    "health": lambda printer: printer.health,
+    "locationId": lambda printer: printer.device.location_id,
+    "locationName": lambda printer: printer.device.location_name,
 }
 
 
@@ -37,7 +37,7 @@ def list_all(options: argparse.Namespace) -> int:
             raise CommandError("this service has no list of printers") from error
     options.search = ""  # the service has applied the search
     filters = Filters(options)
-    printers = [each for each in printers if filters.admits(each.device)]
+    printers = [printer for printer in printers if filters.admits(printer.device)]
     if print_as(options, printers, CSV):
         return 0
     _print(printers)
@@ -51,19 +51,19 @@ def _print(printers: list[PrinterRecord]) -> None:
         ("printer", "state", "since", "device", "location", "reason"),
         [
             (
-                each.name,
-                status(each.state),
-                age(each.since),
-                each.device.legacy_install_id,
-                location_of(each.device),
+                printer.name,
+                status(printer.state),
+                age(printer.since),
+                printer.device.legacy_install_id,
+                location_of(printer.device),
             )
-            for each in printers
+            for printer in printers
         ],
-        [tables.text_of(each.detail, STYLES["muted"]) for each in printers],
+        [tables.text_of(printer.detail, STYLES["muted"]) for printer in printers],
         "No printers match.",
     )
     if printers:
-        counts = Counter(each.state for each in printers)
+        counts = Counter(printer.state for printer in printers)
         noun = "printer" if len(printers) == 1 else "printers"
         states = ", ".join(f"{count} {state}" for state, count in counts.items())
         tables.print_note(f"{len(printers)} {noun}: {states}")

@@ -58,7 +58,7 @@ def list_all(options: argparse.Namespace) -> int:
         if matching is None or device.instance_id in matching
     ]
     if options.health:
-        devices = [each for each in devices if each.health in options.health]
+        devices = [device for device in devices if device.health in options.health]
     if options.ndjson:
         for device in devices:
             print(json.dumps(to_plain(device)))

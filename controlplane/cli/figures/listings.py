@@ -23,23 +23,23 @@ from controlplane.figures.records import (
 
 UNKNOWN: Final = "unknown"
 MONEY: Final[Sequence[tuple[str, Callable[[Figures], int | float | None]]]] = (
-    ("gross", lambda each: each.gross_cents),
-    ("discount", lambda each: each.discount_cents),
-    ("sales", lambda each: each.sale_cents),
-    ("refunds", lambda each: each.refund_cents),
-    ("net", lambda each: each.net_cents),
-    ("VAT", lambda each: each.vat_cents),
-    ("known VAT", lambda each: each.known_vat_cents),
-    ("net without VAT", lambda each: each.net_without_vat_cents),
-    ("municipality fee", lambda each: each.municipality_fee_cents),
-    ("refunded fees", lambda each: each.refunded_fee_cents),
-    ("refunded tips", lambda each: each.refund_tip_cents),
-    ("refunded in total", lambda each: each.refund_amount_cents),
-    ("average sale", lambda each: each.average_sale_cents),
+    ("gross", lambda figures: figures.gross_cents),
+    ("discount", lambda figures: figures.discount_cents),
+    ("sales", lambda figures: figures.sale_cents),
+    ("refunds", lambda figures: figures.refund_cents),
+    ("net", lambda figures: figures.net_cents),
+    ("VAT", lambda figures: figures.vat_cents),
+    ("known VAT", lambda figures: figures.known_vat_cents),
+    ("net without VAT", lambda figures: figures.net_without_vat_cents),
+    ("municipality fee", lambda figures: figures.municipality_fee_cents),
+    ("refunded fees", lambda figures: figures.refunded_fee_cents),
+    ("refunded tips", lambda figures: figures.refund_tip_cents),
+    ("refunded in total", lambda figures: figures.refund_amount_cents),
+    ("average sale", lambda figures: figures.average_sale_cents),
 )
 COUNTS: Final[Sequence[tuple[str, Callable[[Figures], int]]]] = (
-    ("number of sales", lambda each: each.sale_count),
-    ("number of refunds", lambda each: each.refund_count),
+    ("number of sales", lambda figures: figures.sale_count),
+    ("number of refunds", lambda figures: figures.refund_count),
 )
 
 
@@ -61,21 +61,23 @@ def print_summary(
     if not is_first:
         console().print()
     print_heading(summary)
-    before = {each.currency: each for each in summary.previous.currencies}
-    now = {each.currency: each for each in summary.current.currencies}
+    before = {currency.currency: currency for currency in summary.previous.currencies}
+    now = {currency.currency: currency for currency in summary.current.currencies}
     today = None if pulses is None else _today(summary.current.windows, pulses)
     for currency in sorted({*now, *before}):
         _print_currency(currency, now.get(currency), before.get(currency), today)
     if not now and not before:
         console().print(Text("Nothing was sold.", "dim"))
-    zones = sorted({each.location_id for each in summary.current.windows if each.fell_back_to_utc})
+    zones = sorted(
+        {window.location_id for window in summary.current.windows if window.fell_back_to_utc}
+    )
     if zones:
         print_lines([f"No valid time zone, so days are in UTC: {', '.join(zones)}."])
 
 
 def print_heading(summary: FinancialSummary) -> None:
     windows = summary.current.windows
-    location_ids = [each.location_id for each in windows]
+    location_ids = [window.location_id for window in windows]
     where = location_ids[0] if len(location_ids) == 1 else f"{len(location_ids)} locations"
     line = f"{where}, {_days(windows)}; before: {_days(summary.previous.windows)}"
     console().print(text_of(line), soft_wrap=is_piped())
@@ -85,11 +87,11 @@ def _today(windows: Sequence[Window], pulses: Sequence[VenuePulse]) -> Today:
     if not pulses:
         return Today(None, "")
     nets: dict[str, tuple[int, int]] = {}
-    for each in (currency for pulse in pulses for currency in pulse.currencies):
-        today, yesterday = nets.get(each.currency, (0, 0))
-        nets[each.currency] = today + each.today_cents, yesterday + each.yesterday_cents
+    for currency in (currency for pulse in pulses for currency in pulse.currencies):
+        today, yesterday = nets.get(currency.currency, (0, 0))
+        nets[currency.currency] = today + currency.today_cents, yesterday + currency.yesterday_cents
     now = datetime.now(UTC)
-    times = {f"{now.astimezone(clock_of(each.time_zone).zone):%H:%M}" for each in windows}
+    times = {f"{now.astimezone(clock_of(window.time_zone).zone):%H:%M}" for window in windows}
     return Today(nets, f"until {times.pop()}" if len(times) == 1 else "until the same time")
 
 
@@ -152,10 +154,10 @@ def _money_row(
     now: Figures | None,
     before: Figures | None,
 ) -> tuple[str, str, str, str]:
-    values = [None if each is None else value(each) for each in (now, before)]
+    values = [None if figures is None else value(figures) for figures in (now, before)]
     cells = [
-        _unknown(name, each) if amount is None else format_amount(round(amount), currency)
-        for each, amount in zip((now, before), values, strict=True)
+        _unknown(name, figures) if amount is None else format_amount(round(amount), currency)
+        for figures, amount in zip((now, before), values, strict=True)
     ]
     return name, cells[0], cells[1], _change(*values)
 
@@ -163,7 +165,7 @@ def _money_row(
 def _count_row(
     name: str, value: Callable[[Figures], int], now: Figures | None, before: Figures | None
 ) -> tuple[str, str, str, str]:
-    values = [0 if each is None else value(each) for each in (now, before)]
+    values = [0 if figures is None else value(figures) for figures in (now, before)]
     return name, str(values[0]), str(values[1]), _change(*values)
 
 
@@ -182,20 +184,20 @@ def _change(now: float | None, before: float | None) -> str:
 def _print_locations(currency: str, locations: Sequence[LocationFigures]) -> None:
     rows = [
         (
-            each.location_id,
-            format_amount(each.figures.net_cents, currency),
-            "" if each.share_percent is None else f"{each.share_percent:.1f} %",
-            str(each.figures.sale_count),
+            location.location_id,
+            format_amount(location.figures.net_cents, currency),
+            "" if location.share_percent is None else f"{location.share_percent:.1f} %",
+            str(location.figures.sale_count),
         )
-        for each in locations
+        for location in locations
     ]
     console().print()
     print_rows(("location", "net", "share", "sales"), rows, "")
 
 
 def _days(windows: Sequence[Window]) -> str:
-    first = min((each.from_date for each in windows), default="")
-    last = max((each.to_date for each in windows), default="")
+    first = min((window.from_date for window in windows), default="")
+    last = max((window.to_date for window in windows), default="")
     return first if first == last else f"{first} to {last}"
 
 

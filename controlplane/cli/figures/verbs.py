@@ -27,12 +27,15 @@ def show(options: argparse.Namespace) -> int:
         raise UsageError("--all shows all locations: use it with at most one --location")
     with client_of(options) as client:
         if options.location and not options.all:
-            bodies = [_body(options, period, each, is_all=False) for each in options.location]
+            bodies = [
+                _body(options, period, location_id, is_all=False)
+                for location_id in options.location
+            ]
             summaries = [client.financial_summary(body) for body in bodies]
         else:
             summaries = [_of_all(client, options, period)]
         is_compared = period == "today" and not options.json
-        pulses_of_all = [_pulses(client, each) if is_compared else None for each in summaries]
+        pulses_of_all = [_pulses(client, summary) if is_compared else None for summary in summaries]
     if options.json:
         print_json(summaries)
         return 0
@@ -48,8 +51,8 @@ def _pulses(client: OperationsClient, summary: FinancialSummary) -> Sequence[Ven
     windows = summary.current.windows
     if len(windows) > COMPARED_MAX:
         return ()
-    queries = (LocationQuery(location_id=each.location_id) for each in windows)
-    return [each for query in queries for each in client.venue_financial_pulse(query).venues]
+    queries = (LocationQuery(location_id=window.location_id) for window in windows)
+    return [venue for query in queries for venue in client.venue_financial_pulse(query).venues]
 
 
 def _period(options: argparse.Namespace) -> Period:

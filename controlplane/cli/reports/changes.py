@@ -21,9 +21,9 @@ def latest(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         reports = reports_since(client, device_of(client, options.instance), lambda _: True)
         report_ids = (
-            each.report_id
-            for each in reports
-            if each.kind == options.kind and each.outcome != "failed"
+            report.report_id
+            for report in reports
+            if report.kind == options.kind and report.outcome != "failed"
         )
         two = list(islice(report_ids, 2))
         if len(two) < len(("after", "before")):
@@ -32,14 +32,19 @@ def latest(options: argparse.Namespace) -> int:
                 f"{plain(options.instance)} has {count} of kind {options.kind} to compare",
                 "Request another: venue-control request DEVICE KIND --wait",
             )
-        after, before = (client.report(ReportDetailRequest(report_id=each)) for each in two)
+        after, before = (
+            client.report(ReportDetailRequest(report_id=compared_id)) for compared_id in two
+        )
     return _show(before, after, as_json=options.json)
 
 
 def against(client: OperationsClient, report_id: UUID, options: argparse.Namespace) -> int:
     """Print the changes between ``report_id`` and the report of --against, from old to new."""
     other_id = report_of(client, options.against)
-    two = [client.report(ReportDetailRequest(report_id=each)) for each in (report_id, other_id)]
+    two = [
+        client.report(ReportDetailRequest(report_id=compared_id))
+        for compared_id in (report_id, other_id)
+    ]
     before, after = sorted(two, key=lambda report: report.created_at)
     if before.instance_id != after.instance_id:
         sys.stderr.write("The reports are of two different devices.\n")
@@ -83,8 +88,8 @@ def _print(changes: Changes) -> None:
     to.print(words(f"Since {format_timestamp(changes.since)}:", "dim"))
     if not changes.changes:
         to.print(styled(changes.verdict, changes.severity))
-    for each in changes.listed:
-        to.print(styled(each.sentence, each.severity))
+    for change in changes.listed:
+        to.print(styled(change.sentence, change.severity))
     if changes.more:
         to.print(words(f"and {changes.more} more, see --json", "dim"))
     for sentence in changes.not_compared:

@@ -59,7 +59,9 @@ def _listed(
     if reports is None:
         return None
     by_id = {device.instance_id: device for device in devices}
-    return [(by_id[each.instance_id], each) for each in reports if each.instance_id in by_id]
+    return [
+        (by_id[report.instance_id], report) for report in reports if report.instance_id in by_id
+    ]
 
 
 def _print(pairs: DeviceReports, empty: str) -> None:
@@ -120,7 +122,7 @@ def _fetch_reports(
             reports = reports_since(
                 client, device.instance_id, lambda report: report.created_at >= since
             )
-            pairs += [(device, each) for each in reports if kind in (None, each.kind)]
+            pairs += [(device, report) for report in reports if kind in (None, report.kind)]
     return sorted(pairs, key=lambda pair: pair[1].created_at, reverse=True)
 
 

@@ -87,11 +87,11 @@ class RequestBatch:
         self.is_unreachable = False
 
     def counts(self) -> Counter[str]:
-        return Counter(each.status for each in self.requests)
+        return Counter(request.status for request in self.requests)
 
     @property
     def open(self) -> list[DeviceRequest]:
-        return [each for each in self.requests if not each.is_over]
+        return [request for request in self.requests if not request.is_over]
 
     def create(self, devices: Iterable[Device]) -> None:
         for device in devices:
@@ -109,7 +109,7 @@ class RequestBatch:
             while ahead and (at_once is None or len(self.open) < at_once):
                 self._create(ahead.popleft())
             if waiting := self.open:
-                self._poll(min(waiting, key=lambda each: each.next_poll_s))
+                self._poll(min(waiting, key=lambda entry: entry.next_poll_s))
 
     def _create(self, device: Device) -> None:
         request = DeviceRequest(device)
@@ -132,7 +132,9 @@ class RequestBatch:
 
     def _has_open_request(self, device: Device) -> bool:
         detail = self._client.device(DeviceDetailRequest(instance_id=device.instance_id))
-        return any(each.kind == self._kind and each.status in OPEN for each in detail.requests)
+        return any(
+            request.kind == self._kind and request.status in OPEN for request in detail.requests
+        )
 
     def _poll(self, request: DeviceRequest) -> None:
         """Poll one request when it is due."""
@@ -164,10 +166,10 @@ class RequestBatch:
     def _update(self, request: DeviceRequest, reply: CreateRequestReply) -> None:
         body = DeviceDetailRequest(instance_id=request.device.instance_id)
         detail = self._client.device(body)
-        statuses = [each.status for each in detail.requests if each.id == reply.request_id]
+        statuses = [row.status for row in detail.requests if row.id == reply.request_id]
         if not statuses:
             raise CommandError("the service does not list the request any more")
         request.status = statuses[0]
         request.report_ids = [
-            each.report_id for each in detail.reports if each.request_id == reply.request_id
+            report.report_id for report in detail.reports if report.request_id == reply.request_id
         ]

@@ -100,7 +100,7 @@ def _run(
     def on_change(request: DeviceRequest) -> None:
         progress.show(_progress_of(batch, total - len(skipped_devices)))
         if request.is_over:
-            done_count = sum(each.is_over for each in batch.requests)
+            done_count = sum(created.is_over for created in batch.requests)
             name, outcome = request.device.legacy_install_id, request.trouble or request.status
             progress.log(f"{done_count} of {total - len(skipped_devices)}: {name} {outcome}")
 
@@ -142,14 +142,14 @@ def _finish(
                 results.save(finished_requests[-1], Path(options.out))
     results.print_results(finished_requests)
     if not options.wait:
-        return not any(each.request.trouble for each in finished_requests)
-    return all(each.is_good for each in finished_requests)
+        return not any(finished_request.request.trouble for finished_request in finished_requests)
+    return all(finished_request.is_good for finished_request in finished_requests)
 
 
 def _progress_of(batch: RequestBatch, total: int) -> str:
     """Return ``12 of 40 done · 3 running, 20 queued``."""
     counts = batch.counts()
-    done_count = sum(each.is_over for each in batch.requests)
+    done_count = sum(request.is_over for request in batch.requests)
     counts_by_state = [
         f"{counts[word]} {word}" for word in ("running", "received", "queued") if counts[word]
     ]
@@ -176,7 +176,7 @@ def _note_if_offline(device: Device, reply: CreateRequestReply) -> None:
 
 
 def _note_what_continues(requests: list[DeviceRequest]) -> None:
-    replies = [each.reply for each in requests if each.reply is not None]
+    replies = [request.reply for request in requests if request.reply is not None]
     if not replies:
         return
     until = _time_of_day(max(reply.expires_at for reply in replies))

@@ -47,13 +47,13 @@ def _selected(options: argparse.Namespace, client: OperationsClient) -> list[UUI
     if is_for_one(options):
         return [device_of(client, options.instance[0])]
     devices = selected_devices(options, listed_devices(client))
-    return [each.instance_id for each in devices if each.revoked_at is None]
+    return [device.instance_id for device in devices if device.revoked_at is None]
 
 
 def _print(replies: Sequence[CreatePendingReply], until: datetime) -> int:
-    count = sum(len(each.pending_requests) for each in replies)
-    existing_count = sum(each.existing for each in replies)
-    refused_count = sum(each.refused for each in replies)
+    count = sum(len(reply.pending_requests) for reply in replies)
+    existing_count = sum(reply.existing for reply in replies)
+    refused_count = sum(reply.refused for reply in replies)
     if not count:
         raise CommandError("no selected device makes reports of this kind")
     devices = f"{count} device{'' if count == 1 else 's'}"

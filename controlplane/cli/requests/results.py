@@ -62,14 +62,14 @@ def print_results(results: list[Result]) -> None:
     """Print a row for each device. On a narrow terminal, the headline is on the next line."""
     rows = [
         (
-            each.request.device.legacy_install_id,
-            location_of(each.request.device),
-            status(each.request.status or NONE),
-            each.report.id if each.report else None,
+            result.request.device.legacy_install_id,
+            location_of(result.request.device),
+            status(result.request.status or NONE),
+            result.report.id if result.report else None,
         )
-        for each in results
+        for result in results
     ]
-    sentences = [text_of(each.headline, STYLES[each.severity]) for each in results]
+    sentences = [text_of(result.headline, STYLES[result.severity]) for result in results]
     headings = ("device", "location", "outcome", "report", "headline")
     print_rows_and_sentences(headings, rows, sentences, "No report was requested.")
     if results:
@@ -78,7 +78,7 @@ def print_results(results: list[Result]) -> None:
 
 def _counted(results: list[Result]) -> str:
     """Return ``12 devices: 10 completed, 2 expired``."""
-    counts = Counter(each.request.status or "not requested" for each in results).most_common()
+    counts = Counter(result.request.status or "not requested" for result in results).most_common()
     noun = "device" if len(results) == 1 else "devices"
     return f"{len(results)} {noun}: {', '.join(f'{count} {word}' for word, count in counts)}"
 

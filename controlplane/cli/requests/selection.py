@@ -70,7 +70,7 @@ def selected_devices(options: argparse.Namespace, devices: Sequence[Device]) -> 
     if options.instance:
         if options.all or not filters.is_empty:
             raise UsageError("use either names of devices, or --all and filters")
-        return list(dict.fromkeys(device_named(each, devices) for each in options.instance))
+        return list(dict.fromkeys(device_named(instance, devices) for instance in options.instance))
     if options.all or not filters.is_empty:
         return _filtered(filters, devices)
     raise UsageError("no device is selected: use a name, --location or --all")

@@ -27,11 +27,15 @@ def _amount(price: Money | None) -> str | None:
 
 def _price_range(good: Good) -> str:
     """Return ``10.00 AED``, or ``10.00–14.00 AED`` if the prices of its variations differ."""
-    prices = [each.default_price for each in good.variations if each.default_price is not None]
+    prices = [
+        variation.default_price
+        for variation in good.variations
+        if variation.default_price is not None
+    ]
     if not prices:
         return _money(None)
-    lowest = min(prices, key=lambda each: each.value)
-    highest = max(prices, key=lambda each: each.value)
+    lowest = min(prices, key=lambda price: price.value)
+    highest = max(prices, key=lambda price: price.value)
     if lowest.value == highest.value:
         return _money(lowest)
     return f"{format_amount(lowest.value, lowest.currency_code)}–{_money(highest)}"
@@ -64,11 +68,13 @@ GOODS: Final[Columns[Good]] = {
     "tax": lambda good: good.vat.fee_item_name,
 }
 VARIATIONS: Final[Columns[Variation]] = {
-    "variation": lambda each: each.id,
-    "name": lambda each: each.name or None,
-    "status": lambda each: each.status,
-    "price": lambda each: _money(each.default_price),
-    "codes": lambda each: ", ".join(f"{code.type} {code.value}" for code in each.codes) or None,
+    "variation": lambda variation: variation.id,
+    "name": lambda variation: variation.name or None,
+    "status": lambda variation: variation.status,
+    "price": lambda variation: _money(variation.default_price),
+    "codes": lambda variation: (
+        ", ".join(f"{code.type} {code.value}" for code in variation.codes) or None
+    ),
 }
 CATEGORIES_CSV: Final[CsvColumns[Category]] = {
     "id": lambda category: category.id,
@@ -103,7 +109,10 @@ def goods(options: argparse.Namespace) -> int:
     if not options.csv:
         return _list(options, RetailClient.goods, {}, GOODS, "There are no goods.")
     with retail_client_of(options) as client:
-        print_csv(((good, each) for good in client.goods() for each in good.variations), GOODS_CSV)
+        print_csv(
+            ((good, variation) for good in client.goods() for variation in good.variations),
+            GOODS_CSV,
+        )
     return 0
 
 
@@ -112,7 +121,7 @@ def categories(options: argparse.Namespace) -> int:
 
     def fetch(client: RetailClient) -> Iterable[Category]:
         records = list(client.categories())
-        names.update((each.id, each.name) for each in records)
+        names.update((record.id, record.name) for record in records)
         return records
 
     columns: Columns[Category] = {
@@ -171,15 +180,15 @@ def _good_of(client: RetailClient, text: str) -> Good:
         raise CommandError(f"there is no good {text}", hint) from error
     except ValueError:
         start = text.casefold()
-    matches = (each for each in client.goods() if start and str(each.id).startswith(start))
-    return only_match(text, {each.id: each for each in matches}, "good", hint)
+    matches = (article for article in client.goods() if start and str(article.id).startswith(start))
+    return only_match(text, {match.id: match for match in matches}, "good", hint)
 
 
 def _category_of(client: RetailClient, good: Good) -> str:
     """Return the name of the good's category, or the category's id if the API does not list it."""
     if good.category_id is None:
         return ""
-    names = (each.name for each in client.categories() if each.id == good.category_id)
+    names = (category.name for category in client.categories() if category.id == good.category_id)
     return next(names, str(good.category_id))
 
 

@@ -51,8 +51,8 @@ def list_all(options: argparse.Namespace) -> int:
 
 def _rows(client: RetailClient, sales: Sequence[Sale]) -> Iterator[SaleRow]:
     """Yield the rows of the table of sales, with the names of tills, locations and employees."""
-    tills = {each.id: each for each in client.points_of_sale()}
-    names = {each.id: each.name for each in client.employees()}
+    tills = {point_of_sale.id: point_of_sale for point_of_sale in client.points_of_sale()}
+    names = {employee.id: employee.name for employee in client.employees()}
     for sale in sales:
         till = tills.get(sale.point_of_sale_id)
         employee_id = sale.initiated_by_id

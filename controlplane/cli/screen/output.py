@@ -19,11 +19,11 @@ CsvColumns = Mapping[str, Callable[[Record], CsvCell | UUID]]
 
 
 def print_json(records: Iterable[BaseModel]) -> None:
-    print(json.dumps([to_plain(each) for each in records], indent=2))
+    print(json.dumps([to_plain(record) for record in records], indent=2))
 
 
 def print_csv(records: Iterable[Record], columns: CsvColumns[Record]) -> None:
-    rows = ([_csv_cell(value(each)) for value in columns.values()] for each in records)
+    rows = ([_csv_cell(value(record)) for value in columns.values()] for record in records)
     write_exactly(csv_of(tuple(columns), rows))
 
 
@@ -33,7 +33,7 @@ def print_records(
     """Print a table, or ``empty`` if there are no records."""
     from controlplane.cli.screen.tables import print_rows  # rich is slow to import
 
-    rows = [[value(each) for value in columns.values()] for each in records]
+    rows = [[value(record) for value in columns.values()] for record in records]
     print_rows(tuple(columns), rows, empty, title)
 
 

@@ -53,11 +53,11 @@ def is_piped() -> bool:
 
 def ids_of(ids: Iterable[UUID]) -> dict[UUID, str]:
     """Return the text of each id: complete in a pipe, otherwise the shortest that is unique."""
-    sorted_ids = sorted({str(each) for each in ids})
+    sorted_ids = sorted({str(id_) for id_ in ids})
     length = 36 if is_piped() else SHORT_ID
-    while len({each[:length] for each in sorted_ids}) < len(sorted_ids):
+    while len({id_text[:length] for id_text in sorted_ids}) < len(sorted_ids):
         length += 1
-    return {UUID(each): each[:length] for each in sorted_ids}
+    return {UUID(id_text): id_text[:length] for id_text in sorted_ids}
 
 
 def print_lines(lines: Sequence[str]) -> None:
@@ -102,7 +102,12 @@ def print_rows(headings: Sequence[str], rows: Rows, empty: str, title: str = "")
             to.print(Text(title, "italic"))
         for first, *other_cells in cells:
             to.print(first)
-            to.print(Padding(Text(" · ").join(each for each in other_cells if each), (0, 0, 0, 2)))
+            to.print(
+                Padding(
+                    Text(" · ").join(other_cell for other_cell in other_cells if other_cell),
+                    (0, 0, 0, 2),
+                )
+            )
 
 
 def fits(headings: Sequence[str], rows: Rows) -> bool:
@@ -113,7 +118,7 @@ def fits(headings: Sequence[str], rows: Rows) -> bool:
 def _print_sentences_below(headings: Sequence[str], rows: Rows, sentences: Sequence[Text]) -> None:
     """Print each row, and its sentence on the next line."""
     to = console()
-    cells = [[text_of(each, "dim") for each in headings], *_cells(rows)]
+    cells = [[text_of(heading, "dim") for heading in headings], *_cells(rows)]
     widths = _widths(*cells)
     is_list = sum(widths) + 2 * len(widths) > to.width
     if is_list:
@@ -143,8 +148,8 @@ def print_rows_and_sentences(
 def _cells(rows: Rows) -> list[list[Text]]:
     columns = []
     for column in zip(*rows, strict=True):
-        ids = ids_of(each for each in column if isinstance(each, UUID))
-        columns.append([_text(each, ids) for each in column])
+        ids = ids_of(cell for cell in column if isinstance(cell, UUID))
+        columns.append([_text(cell, ids) for cell in column])
     return [list(row) for row in zip(*columns, strict=True)]
 
 

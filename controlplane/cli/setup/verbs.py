@@ -103,9 +103,9 @@ def _read(session: Session, organization_id: str) -> Existing:
     return Existing(
         None if organization is None else organization.name,
         tuple(
-            each.user.email
-            for each in users.members(session, organization_id)
-            if each.membership.role == "owner" and not each.membership.locations
+            member.user.email
+            for member in users.members(session, organization_id)
+            if member.membership.role == "owner" and not member.membership.locations
         ),
         known_locations(session, organization_id),
         tuple(f"{key.name or 'unnamed'} (…{key.hint})" for key in session.scalars(keys)),
@@ -215,7 +215,9 @@ def _create(session: Session, options: argparse.Namespace, plan: Plan) -> str | 
 
 
 def _print_existing(existing: Existing) -> None:
-    locations = [f"{name or 'no name'} ({each})" for each, name in existing.locations.items()]
+    locations = [
+        f"{name or 'no name'} ({location_id})" for location_id, name in existing.locations.items()
+    ]
     for title, values in (
         ("organization", (existing.name or "",)),
         ("owner", existing.owners),

@@ -58,7 +58,7 @@ def list_links(options: argparse.Namespace) -> int:
 def disconnect(options: argparse.Namespace) -> int:
     start = options.id.casefold()
     matches = {
-        each.id: each.id for each in _links(options) if start and str(each.id).startswith(start)
+        link.id: link.id for link in _links(options) if start and str(link.id).startswith(start)
     }
     hint = "`venue-control support list` lists the links."
     link_id = only_match(options.id, matches, "link", hint, UsageError)
@@ -72,9 +72,9 @@ def list_channels(options: argparse.Namespace) -> int:
     print_records(
         in_database(options, channels.channels),
         {
-            "kind": lambda each: each.kind,
-            "address": lambda each: each.address,
-            "hours": lambda each: each.hours,
+            "kind": lambda channel: channel.kind,
+            "address": lambda channel: channel.address,
+            "hours": lambda channel: channel.hours,
         },
         "There are no channels. Add one: venue-control support channels set KIND ADDRESS",
     )
@@ -113,7 +113,7 @@ def require_label(text: str, what: str) -> str:
 def _links(options: argparse.Namespace) -> list[Link]:
     now = system_clock()
     return in_database(
-        options, lambda session: [link_record(each, now) for each in all_links(session)]
+        options, lambda session: [link_record(link, now) for link in all_links(session)]
     )
 
 

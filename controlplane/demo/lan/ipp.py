@@ -21,7 +21,7 @@ def ipp_answer(printers: Sequence[IppPrinter], request: bytes) -> bytes:
     The reply has the attributes of the printer at the requested path, or the IPP status not-found.
     """
     path = request.split(b" ", 2)[1].decode("latin-1")
-    printer = next((each for each in printers if each.path == path), None)
+    printer = next((printer for printer in printers if printer.path == path), None)
     if printer is None:
         return ipp.http_response(status=ipp.NOT_FOUND)
     return ipp.http_response((ipp.PRINTER_GROUP, _attributes(printer.attributes)))
@@ -29,8 +29,8 @@ def ipp_answer(printers: Sequence[IppPrinter], request: bytes) -> bytes:
 
 def _attributes(lines: Iterable[str]) -> Iterator[ipp.Attribute]:
     before = ""
-    for each in lines:
-        name, _, text = each.partition("=")
+    for line in lines:
+        name, _, text = line.partition("=")
         tag = _TAGS.get(name, ipp.TEXT)
         # The second and each further value of an attribute have an empty name (RFC 8010, 3.1.5).
         yield tag, "" if name == before else name, int(text) if tag == ipp.ENUM else text

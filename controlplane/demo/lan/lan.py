@@ -63,7 +63,7 @@ class TapLan:
                 for _ in range(64):
                     self.handle(os.read(self._tap, FRAME_MAX), time.monotonic())
         self._send_due(time.monotonic())
-        return [each for each in ready if each != self._tap]
+        return [ready_descriptor for ready_descriptor in ready if ready_descriptor != self._tap]
 
     def _send_due(self, now: float) -> None:
         while self._due and self._due[0][0] <= now:

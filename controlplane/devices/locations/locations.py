@@ -139,14 +139,16 @@ def _schedules(
         lines = row.opening_hours or ()
         hours[row.organization_id, row.location_id] = read_hours(valid_zone(zone) or "UTC", lines)
     recent = MaintenanceWindow.until > now - MAINTENANCE_KEPT
-    for each in session.scalars(
+    for maintenance in session.scalars(
         select(MaintenanceWindow).where(recent, *_in_locations(MaintenanceWindow, location_keys))
     ):
-        window = Maintenance(each.instance_id, each.since, each.until)
-        windows.setdefault((each.organization_id, each.location_id), []).append(window)
+        window = Maintenance(maintenance.instance_id, maintenance.since, maintenance.until)
+        windows.setdefault((maintenance.organization_id, maintenance.location_id), []).append(
+            window
+        )
     return Schedules(
-        (each, Schedule(hours.get(each), tuple(windows.get(each, ()))))
-        for each in hours.keys() | windows.keys()
+        (location_id, Schedule(hours.get(location_id), tuple(windows.get(location_id, ()))))
+        for location_id in hours.keys() | windows.keys()
     )
 
 

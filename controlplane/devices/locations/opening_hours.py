@@ -56,9 +56,9 @@ class OpeningHours:
         last = until.astimezone(zone).date()
         results = []
         while day <= last:
-            for each in self.intervals:
-                if each.weekday == day.weekday():
-                    results.append(_span(each, day, zone))
+            for interval in self.intervals:
+                if interval.weekday == day.weekday():
+                    results.append(_span(interval, day, zone))
             day += timedelta(days=1)
         return merge_spans(results, since, until)
 
@@ -86,7 +86,7 @@ def _spans_around(hours: OpeningHours, day: date) -> tuple[Span, ...]:
 def read_hours(zone: str, lines: Iterable[str]) -> OpeningHours:
     """Parse lines such as ``Mon-Fri 08:00-22:00``. Raises ValueError with a message for users."""
     require_zone(zone)
-    intervals = sorted({each for line in lines for each in _intervals(line)})
+    intervals = sorted({interval for line in lines for interval in _intervals(line)})
     if len(intervals) > INTERVALS_MAX:
         raise ValueError(f"at most {INTERVALS_MAX} intervals per week are possible")
     return OpeningHours(zone, tuple(intervals))
@@ -103,7 +103,8 @@ def require_zone(zone: str) -> None:
 def format_hours(hours: OpeningHours) -> list[str]:
     """Return the hours as lines that `read_hours` accepts."""
     return [
-        f"{DAYS[each.weekday]} {_clock(each.start)}-{_clock(each.end)}" for each in hours.intervals
+        f"{DAYS[interval.weekday]} {_clock(interval.start)}-{_clock(interval.end)}"
+        for interval in hours.intervals
     ]
 
 
@@ -137,7 +138,7 @@ def _intervals(line: str) -> list[Interval]:
     if start in {DAY_MINUTES, end}:
         raise ValueError(f"{line!r} opens and closes at the same time. A whole day is 00:00-24:00")
     count = (last - first) % 7 + 1
-    return [Interval((first + each) % 7, start, end) for each in range(count)]
+    return [Interval((first + offset) % 7, start, end) for offset in range(count)]
 
 
 def _weekday(word: str) -> int:

@@ -56,8 +56,12 @@ def locations(context: RequestContext, _body: EmptyRequest) -> messages.Location
     """Return the locations that the caller may see, with their settings."""
     session, organization_id, caller = context.session, context.organization_id, context.caller
     existing_locations = known_locations(session, organization_id)
-    names = {each: name for each, name in existing_locations.items() if caller.has_access_to(each)}
-    location_keys = [(organization_id, each) for each in names]
+    names = {
+        location_id: name
+        for location_id, name in existing_locations.items()
+        if caller.has_access_to(location_id)
+    }
+    location_keys = [(organization_id, location_id) for location_id in names]
     time_zones = zones(session, location_keys)
     hours = {
         row.location_id: row.opening_hours
@@ -70,14 +74,16 @@ def locations(context: RequestContext, _body: EmptyRequest) -> messages.Location
     counts = {row[0]: row[1] for row in session.execute(count.group_by(Device.location_id))}
     records = [
         messages.LocationRecord(
-            location_id=each,
+            location_id=location_id,
             name=name,
-            time_zone=time_zones.get((organization_id, each)),
-            opening_hours=None if hours.get(each) is None else tuple(hours[each] or ()),
-            maintenance=tuple(windows.get(each, ())),
-            device_count=counts.get(each, 0),
+            time_zone=time_zones.get((organization_id, location_id)),
+            opening_hours=None
+            if hours.get(location_id) is None
+            else tuple(hours[location_id] or ()),
+            maintenance=tuple(windows.get(location_id, ())),
+            device_count=counts.get(location_id, 0),
         )
-        for each, name in names.items()
+        for location_id, name in names.items()
     ]
     may_write = caller.kind == "session" and caller.can_write
     alerts_to: messages.WebhookOwner | None = None
@@ -87,7 +93,9 @@ def locations(context: RequestContext, _body: EmptyRequest) -> messages.Location
         alerts_to = "operator"
     return messages.LocationsReply(
         organization_name=names_of_organizations(session, (organization_id,)).get(organization_id),
-        locations=tuple(sorted(records, key=lambda each: (each.name or each.location_id).lower())),
+        locations=tuple(
+            sorted(records, key=lambda record: (record.name or record.location_id).lower())
+        ),
         can_write=may_write,
         can_add=may_write and not caller.locations,
         alerts_to=alerts_to,
@@ -214,7 +222,7 @@ def _unused_id(existing_ids: Collection[str]) -> str:
     The search begins after the number of known locations.
     """
     ids = (f"loc-{number:04}" for number in itertools.count(len(existing_ids) + 1))
-    return next(each for each in ids if each not in existing_ids)
+    return next(location_id for location_id in ids if location_id not in existing_ids)
 
 
 def _device(context: RequestContext, location_id: str, instance_id: UUID | None) -> Device | None:

@@ -150,14 +150,14 @@ def _midnight(day: date, clock: ZoneInfo) -> datetime:
 
 def _not_required(schedule: Schedule, since: datetime, until: datetime) -> list[Span]:
     """Return when the device need not be online."""
-    spans = [(each.since, each.until) for each in schedule.maintenance]
+    spans = [(window.since, window.until) for window in schedule.maintenance]
     if schedule.hours is not None:
         spans += _without([(since, until)], schedule.hours.spans(since, until))
     return merge_spans(spans, since, until)
 
 
 def _common(some: Iterable[Span], other_spans: Sequence[Span]) -> list[Span]:
-    return [each for start, end in some for each in merge_spans(other_spans, start, end)]
+    return [span for start, end in some for span in merge_spans(other_spans, start, end)]
 
 
 def _without(some: Iterable[Span], other_spans: Sequence[Span]) -> list[Span]:

@@ -123,8 +123,8 @@ def _read(value: Json) -> RpcRequest:
     try:
         envelope = codec.validate(value, Envelope)
     except ValidationError as error:
-        paths = [each.where for each in error.issues]
-        is_of_meta = all(each.startswith("params._meta") for each in paths)
+        paths = [issue.where for issue in error.issues]
+        is_of_meta = all(path.startswith("params._meta") for path in paths)
         message = f"{error.where[:64] or 'the request'} {error.reason}"
         raise RpcError(INVALID_PARAMS if is_of_meta else INVALID_REQUEST, message) from None
     if envelope.id is None and not envelope.method.startswith(NOTIFICATIONS):
@@ -148,8 +148,8 @@ def _require_shallow(params: Json) -> None:
     for _ in range(DEPTH_MAX):
         level = [
             inner
-            for each in level
-            for inner in (each.values() if isinstance(each, dict) else each)
+            for value in level
+            for inner in (value.values() if isinstance(value, dict) else value)
             if isinstance(inner, dict | list)
         ]
         if not level:

@@ -175,7 +175,9 @@ async def _answer(
         user = None
         if organization_id is not None:
             lock_user(session, caller.owner_id)
-            of = {each.organization_id for each in memberships(session, caller.owner_id)}
+            of = {
+                membership.organization_id for membership in memberships(session, caller.owner_id)
+            }
             if organization_id not in of:
                 raise invalid_request("you are not a member of the organization")
             user = ConsentingUser(caller.owner_id, organization_id)
@@ -201,8 +203,8 @@ def _consent(
         form_source=form_source(redirect_uri),
         email=user.email,
         organizations=tuple(
-            Organization(each.id, each.name or each.id, _describe_locations(each.locations))
-            for each in records
+            Organization(record.id, record.name or record.id, _describe_locations(record.locations))
+            for record in records
         ),
         chosen=caller.organization_id,
         query=oauth_request.query,

@@ -97,7 +97,7 @@ def scrape(
 def service_processes() -> tuple[int, ...]:
     """Return the process that started this worker, and all of its children."""
     parent = psutil.Process(os.getppid())
-    return (parent.pid, *(each.pid for each in parent.children(recursive=True)))
+    return (parent.pid, *(child.pid for child in parent.children(recursive=True)))
 
 
 class _ServiceState(Collector):

@@ -90,8 +90,8 @@ class Metrics:
         )
         self._calls: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
         self._by_kind = {
-            each: (self._waits.labels(each), self._transactions.labels(each))
-            for each in get_args(Transaction)
+            arg: (self._waits.labels(arg), self._transactions.labels(arg))
+            for arg in get_args(Transaction)
         }
         self._begin_at_zero()
 

@@ -117,7 +117,7 @@ class Interface:
 
     @property
     def operations(self) -> Iterator[Operation]:
-        return (each for area in self.areas for each in area.operations)
+        return (operation for area in self.areas for operation in area.operations)
 
 
 def document(interface: Interface) -> Json:
@@ -125,10 +125,10 @@ def document(interface: Interface) -> Json:
     schemas, components = _schemas(interface)
     paths: Json = {}
     for area in interface.areas:
-        for each in area.operations:
-            operation_object = _operation(interface, area, each, schemas)
-            paths.setdefault(each.path, {})[each.method.lower()] = operation_object
-    tags = [{"name": each.name, "description": each.description} for each in interface.areas]
+        for operation in area.operations:
+            operation_object = _operation(interface, area, operation, schemas)
+            paths.setdefault(operation.path, {})[operation.method.lower()] = operation_object
+    tags = [{"name": area.name, "description": area.description} for area in interface.areas]
     return {
         "openapi": "3.1.0",
         "info": {
@@ -138,8 +138,8 @@ def document(interface: Interface) -> Json:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
-        "tags": [each for each in tags if each["name"]],
-        "security": [{each: []} for each in interface.security],
+        "tags": [tag for tag in tags if tag["name"]],
+        "security": [{scheme: []} for scheme in interface.security],
         "paths": paths,
         "components": {
             "schemas": components,
@@ -156,24 +156,28 @@ def _schemas(interface: Interface) -> tuple[dict[Key, Json], Json]:
     """
     operations = list(interface.operations)
     models: list[type[Any]] = [Problem, *interface.models]
-    schemas_of = [SchemaOf(("", each.__name__), each) for each in models]
-    for each in operations:
-        if each.body is not None:
-            schemas_of.append(SchemaOf((each.path, f"{each.method} body"), each.body))
-        schemas_of.append(SchemaOf((each.path, f"{each.method} reply"), each.reply, is_reply=True))
+    schemas_of = [SchemaOf(("", model.__name__), model) for model in models]
+    for operation in operations:
+        if operation.body is not None:
+            schemas_of.append(
+                SchemaOf((operation.path, f"{operation.method} body"), operation.body)
+            )
+        schemas_of.append(
+            SchemaOf((operation.path, f"{operation.method} reply"), operation.reply, is_reply=True)
+        )
     schemas, components = json_schemas(schemas_of)
     components |= interface.components
-    for each in operations:
-        if each.body is not None:
-            key = (each.path, f"{each.method} body")
+    for operation in operations:
+        if operation.body is not None:
+            key = (operation.path, f"{operation.method} body")
             name = schemas[key]["$ref"].rpartition("/")[2]
-            if each.body_schema is not None:
-                components[name] = each.body_schema(components[name])
-            if each.method == "GET":  # Its parameters are listed in the operation.
+            if operation.body_schema is not None:
+                components[name] = operation.body_schema(components[name])
+            if operation.method == "GET":  # Its parameters are listed in the operation.
                 schemas[key] = components[name]
-    for each in operations:
-        if each.method == "GET" and each.body is not None:
-            components.pop(each.body.__name__, None)
+    for operation in operations:
+        if operation.method == "GET" and operation.body is not None:
+            components.pop(operation.body.__name__, None)
     return schemas, {name: readable(schema) for name, schema in sorted(components.items())}
 
 
@@ -245,7 +249,7 @@ def _refusal(interface: Interface, status: int, codes: Iterable[str]) -> Json:
     words = interface.words.get(status, _WORDS[status])
     if status in interface.empty:
         return {"description": words, "headers": _headers_of(status)}
-    codes_sent = sorted({code for each in codes if (code := interface.code_of(status, each))})
+    codes_sent = sorted({code for refusal in codes if (code := interface.code_of(status, refusal))})
     properties: Json = {
         "status": {"const": status},
         "code": {"enum": codes_sent} if codes_sent else False,

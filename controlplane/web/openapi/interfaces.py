@@ -29,7 +29,9 @@ from controlplane.web.openapi.schemas import Json
 from controlplane.web.problems import RETAIL_EMPTY, retail_code
 
 AREAS: Final[tuple[Area, ...]] = (REMOTE_CONTROL, SUPPORT, ANALYTICS, REPORTS)
-OPERATIONS: Final[tuple[Operation, ...]] = tuple(each for area in AREAS for each in area.operations)
+OPERATIONS: Final[tuple[Operation, ...]] = tuple(
+    operation for area in AREAS for operation in area.operations
+)
 
 
 def _cookie(name: str, where: str) -> Json:

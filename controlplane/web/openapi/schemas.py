@@ -30,8 +30,8 @@ class SchemaOf:
 def json_schemas(schemas_of: Iterable[SchemaOf]) -> tuple[dict[Key, Json], Json]:
     """Return the schemas by key, and the schemas of the models to which they refer, by name."""
     inputs: list[tuple[Key, JsonSchemaMode, TypeAdapter[Any]]] = [
-        (each.key, "serialization" if each.is_reply else "validation", TypeAdapter(each.kind))
-        for each in schemas_of
+        (schema.key, "serialization" if schema.is_reply else "validation", TypeAdapter(schema.kind))
+        for schema in schemas_of
     ]
     result, extra = TypeAdapter.json_schemas(
         inputs, by_alias=True, ref_template=REFERENCES, schema_generator=_Schemas
@@ -44,12 +44,12 @@ def readable(value: Any) -> Any:
     """Return a schema whose descriptions are Markdown."""
     if isinstance(value, dict):
         return {
-            key: markdown(each)
-            if key == "description" and isinstance(each, str)
-            else readable(each)
-            for key, each in value.items()
+            key: markdown(item)
+            if key == "description" and isinstance(item, str)
+            else readable(item)
+            for key, item in value.items()
         }
-    return [readable(each) for each in value] if isinstance(value, list) else value
+    return [readable(item) for item in value] if isinstance(value, list) else value
 
 
 def markdown(text: str) -> str:

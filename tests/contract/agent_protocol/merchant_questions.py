@@ -69,9 +69,9 @@ def of_totals(result: Json, metric: str) -> dict[str, Any]:
     """Return a metric of each currency that has a sale or refund."""
     listed = {row["currency"] for row in result["rows"]}
     return {
-        each["currency"]: each["metrics"][metric]
-        for each in result["totals"]
-        if each["currency"] in listed
+        total["currency"]: total["metrics"][metric]
+        for total in result["totals"]
+        if total["currency"] in listed
     }
 
 
@@ -99,15 +99,15 @@ def sale(entry: Entry) -> bool:
 def some_receipt(raw: RawRows) -> Json:
     """Return a sale of yesterday at the first location, with several lines."""
     day = TODAY - timedelta(days=1)
-    entries = raw.of(day, day, lambda each: each.is_sale and each.location == "loc-0001")
-    return max(entries, key=lambda each: (len(each.items), each.row["number"])).row
+    entries = raw.of(day, day, lambda entry: entry.is_sale and entry.location == "loc-0001")
+    return max(entries, key=lambda entry: (len(entry.items), entry.row["number"])).row
 
 
 def item_sums(entries: list[Entry], attribute: str, value: str) -> dict[Any, int]:
     sums: dict[Any, int] = defaultdict(int)
-    for each in entries:
-        for item in each.items:
-            sums[each.currency, getattr(item, attribute)] += getattr(item, value)
+    for entry in entries:
+        for item in entry.items:
+            sums[entry.currency, getattr(item, attribute)] += getattr(item, value)
     return dict(sums)
 
 
@@ -154,7 +154,7 @@ async def best_weekday(assistant: Assistant) -> Any:
 
 async def top_of_the_euro_venue(assistant: Assistant) -> Any:
     context = await assistant.call("business_context")
-    (venue,) = [each for each in context["locations"] if each["currency"] == "EUR"]
+    (venue,) = [location for location in context["locations"] if location["currency"] == "EUR"]
     result = await assistant.sales(
         MONTH, "item", locations=[venue["locationId"]], currency=venue["currency"], limit=3
     )
@@ -239,7 +239,8 @@ async def discounts(assistant: Assistant) -> Any:
 async def unknown_articles(assistant: Assistant) -> Any:
     result = await assistant.sales(YEAR)
     return {
-        each["currency"]: each["coverage"]["missingSaleSnapshotCount"] for each in result["totals"]
+        total["currency"]: total["coverage"]["missingSaleSnapshotCount"]
+        for total in result["totals"]
     }
 
 
@@ -257,7 +258,9 @@ def receipt_by_number(number: str) -> Callable[[Assistant], Awaitable[Any]]:
 def receipt_by_ticket(ticket: str) -> Callable[[Assistant], Awaitable[Any]]:
     async def answer(assistant: Assistant) -> Any:
         context = await assistant.call("business_context")
-        venue = next(each for each in context["locations"] if each["locationId"] == "loc-0001")
+        venue = next(
+            location for location in context["locations"] if location["locationId"] == "loc-0001"
+        )
         midnight = datetime.combine(TODAY - timedelta(days=1), time(), ZoneInfo(venue["timeZone"]))
         (row,) = await assistant.records(
             "sales",
@@ -272,7 +275,7 @@ def receipt_by_ticket(ticket: str) -> Callable[[Assistant], Awaitable[Any]]:
 
 async def last_report(assistant: Assistant) -> Any:
     (report,) = await assistant.records("deviceReports", limit=1)
-    return report["headline"], [each["sentences"] for each in report["findings"]]
+    return report["headline"], [finding["sentences"] for finding in report["findings"]]
 
 
 async def not_offered(assistant: Assistant) -> Any:
@@ -284,9 +287,9 @@ def price_by_code(code: str) -> Callable[[Assistant], Awaitable[Any]]:
     async def answer(assistant: Assistant) -> Any:
         (good,) = (await assistant.call("read_catalog", search=code))["rows"]
         return [
-            (each["priceCents"], each["currency"])
-            for each in good["variations"]
-            if code in {one["value"] for one in each["codes"]}
+            (variation["priceCents"], variation["currency"])
+            for variation in good["variations"]
+            if code in {one["value"] for one in variation["codes"]}
         ]
 
     return answer
@@ -299,33 +302,35 @@ def recounted_price(raw: RawRows, code: str) -> Any:
 
 def recounted_shares(raw: RawRows) -> Any:
     whole = added(raw.of(*MONTH, sale), currency, net)
-    cards = added(raw.of(*MONTH, lambda each: each.is_sale and each.payment_type == "card"),
+    cards = added(raw.of(*MONTH, lambda entry: entry.is_sale and entry.payment_type == "card"),
                   currency, net)  # fmt: skip
     return {code: cards.get(code, 0) / cents for code, cents in whole.items() if cents}
 
 
 def recounted_refunds(raw: RawRows) -> Any:
     entries = raw.of(*MONTH)
-    counts = added(entries, currency, lambda each: int(not each.is_sale))
+    counts = added(entries, currency, lambda entry: int(not entry.is_sale))
     money = added(
         entries,
         currency,
-        lambda each: 0 if each.is_sale else sum(each.row[name] for name in ("goods", "fee", "tip")),
+        lambda entry: (
+            0 if entry.is_sale else sum(entry.row[name] for name in ("goods", "fee", "tip"))
+        ),
     )
     return {code: (counts[code], cents) for code, cents in money.items()}
 
 
 def recounted_average(raw: RawRows) -> Any:
     entries = raw.of(*MONTH)
-    cents = added(entries, currency, lambda each: each.net * each.is_sale)
-    counts = added(entries, currency, lambda each: each.is_sale)
+    cents = added(entries, currency, lambda entry: entry.net * entry.is_sale)
+    counts = added(entries, currency, lambda entry: entry.is_sale)
     return {code: cents[code] / counts[code] if counts[code] else None for code in cents}
 
 
 def recounted_employees(raw: RawRows) -> Any:
-    entries = raw.of(*MONTH, lambda each: each.is_sale and each.employee is not None)
+    entries = raw.of(*MONTH, lambda entry: entry.is_sale and entry.employee is not None)
     names = raw.names["employees"]
-    people = by_currency_and(lambda each: (each.employee, names[each.employee]))
+    people = by_currency_and(lambda entry: (entry.employee, names[entry.employee]))
     return best(added(entries, people, net))
 
 
@@ -339,49 +344,49 @@ def recounted_categories(raw: RawRows) -> Any:
 
 
 def recounted_locations(raw: RawRows) -> Any:
-    entries = raw.of(*MONTH, lambda each: each.currency == "AED")
-    (winner,) = best(added(entries, lambda each: ("AED", each.location), net)).values()
+    entries = raw.of(*MONTH, lambda entry: entry.currency == "AED")
+    (winner,) = best(added(entries, lambda entry: ("AED", entry.location), net)).values()
     return raw.names["locations"][winner[0]], winner[1]
 
 
 def recounted_euro_venue(raw: RawRows) -> Any:
     (venue,) = [row["id"] for row in raw.locations if row["currency"] == "EUR"]
-    entries = raw.of(*MONTH, lambda each: each.location == venue and each.currency == "EUR")
+    entries = raw.of(*MONTH, lambda entry: entry.location == venue and entry.currency == "EUR")
     sums = item_sums(entries, "key", "net")
     ranked = sorted(sums.items(), key=lambda entry: -entry[1])
     return [(key, cents) for (_, key), cents in ranked[:3]]
 
 
 def recounted_before_noon(raw: RawRows) -> Any:
-    entries = raw.of(*MONTH, lambda each: each.local.hour < NOON)
+    entries = raw.of(*MONTH, lambda entry: entry.local.hour < NOON)
     sums = item_sums(entries, "key", "quantity_milli")
     return {key: value for key, value in sums.items() if value}
 
 
 def recounted_hours(raw: RawRows) -> Any:
     sums: dict[Any, int] = defaultdict(int)
-    for each in raw.of(*WEEK):
-        for item in each.items:
-            sums[each.currency, item.key, each.local.hour] += item.quantity_milli
+    for entry in raw.of(*WEEK):
+        for item in entry.items:
+            sums[entry.currency, item.key, entry.local.hour] += item.quantity_milli
     return {key: value for key, value in sums.items() if value}
 
 
 def recounted_vat(raw: RawRows) -> Any:
     entries = raw.of(date(2026, 10, 1), date(2026, 10, 31))
     return added(
-        entries, currency, lambda each: (each.row["tax"] or 0) * (1 if each.is_sale else -1)
+        entries, currency, lambda entry: (entry.row["tax"] or 0) * (1 if entry.is_sale else -1)
     )
 
 
 def recounted_unknown(raw: RawRows) -> Any:
     sums = added(
-        raw.of(*YEAR), currency, lambda each: int(each.is_sale and not each.row["has_lines"])
+        raw.of(*YEAR), currency, lambda entry: int(entry.is_sale and not entry.row["has_lines"])
     )
     return {row["currency"]: 0 for row in raw.locations} | sums
 
 
 def by_currency_and(key: Callable[[Entry], Any]) -> Callable[[Entry], Any]:
-    return lambda each: (each.currency, key(each))
+    return lambda entry: (entry.currency, key(entry))
 
 
 def questions(raw: RawRows) -> tuple[Question, ...]:
@@ -389,7 +394,7 @@ def questions(raw: RawRows) -> tuple[Question, ...]:
     receipt = some_receipt(raw)
     code = max(row["value"] for row in raw.codes)
     yesterday = (TODAY - timedelta(days=1), TODAY - timedelta(days=1))
-    months = by_currency_and(lambda each: each.local.strftime("%Y-%m"))
+    months = by_currency_and(lambda entry: entry.local.strftime("%Y-%m"))
     return (
         Question("What did we earn yesterday?", net_of_yesterday,
                  lambda raw: added(raw.of(*yesterday), currency, net)),
@@ -405,17 +410,17 @@ def questions(raw: RawRows) -> tuple[Question, ...]:
                  lambda raw: best(added(raw.of(*YEAR), months, net))),
         Question("How did each location do on each of the last seven days?", location_by_day,
                  lambda raw: added(
-                     [each for each in raw.entries
-                      if in_last_days(raw, each, len_of(WEEK))],
-                     lambda each: (each.currency, each.location, each.local.date().isoformat()),
+                     [entry for entry in raw.entries
+                      if in_last_days(raw, entry, len_of(WEEK))],
+                     lambda entry: (entry.currency, entry.location, entry.local.date().isoformat()),
                      net)),
         Question("At which hour are most sales made?", busiest_hour,
                  lambda raw: best(added(raw.of(*MONTH),
-                                        by_currency_and(lambda each: each.local.hour),
-                                        lambda each: each.is_sale))),
+                                        by_currency_and(lambda entry: entry.local.hour),
+                                        lambda entry: entry.is_sale))),
         Question("Which weekday is the best?", best_weekday,
                  lambda raw: best(added(raw.of(*YEAR),
-                                        by_currency_and(lambda each: each.local.isoweekday()),
+                                        by_currency_and(lambda entry: entry.local.isoweekday()),
                                         net))),
         Question("What are the three best goods of the venue that takes euros?",
                  top_of_the_euro_venue, recounted_euro_venue),
@@ -432,8 +437,8 @@ def questions(raw: RawRows) -> tuple[Question, ...]:
         Question("How much VAT did we take in October?", known_vat, recounted_vat),
         Question("How much discount did we give?", discounts,
                  lambda raw: added(raw.of(*MONTH), currency,
-                                   lambda each: (each.row["gross"] - each.row["total"])
-                                   if each.is_sale else 0)),
+                                   lambda entry: (entry.row["gross"] - entry.row["total"])
+                                   if entry.is_sale else 0)),
         Question("Of how many sales is it unknown what was sold?", unknown_articles,
                  recounted_unknown),
         Question("Show a receipt by its number", receipt_by_number(receipt["number"]),
@@ -450,7 +455,7 @@ def questions(raw: RawRows) -> tuple[Question, ...]:
 
 
 def recounted_receipt(raw: RawRows, receipt: Json) -> Any:
-    (entry,) = [each for each in raw.entries if each.is_sale and each.row == receipt]
+    (entry,) = [entry for entry in raw.entries if entry.is_sale and entry.row == receipt]
     return receipt["total"], receipt["currency"], len(entry.items)
 
 

@@ -61,7 +61,7 @@ class RawRows:
     ) -> list[Entry]:
         """Return the entries of these local days, both included."""
         return [
-            each for each in self.entries if first <= each.local.date() <= last and wanted(each)
+            entry for entry in self.entries if first <= entry.local.date() <= last and wanted(entry)
         ]
 
     def zone(self, location: str) -> tzinfo:
@@ -130,6 +130,6 @@ def added(
 ) -> dict[Any, int]:
     """Return the sums of ``value`` by ``key``."""
     sums: dict[Any, int] = defaultdict(int)
-    for each in entries:
-        sums[key(each)] += value(each)
+    for entry in entries:
+        sums[key(entry)] += value(entry)
     return dict(sums)

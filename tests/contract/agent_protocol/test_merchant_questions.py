@@ -80,7 +80,7 @@ async def test_a_merchant_gets_right_answers_in_few_calls(merchant: Served, tmp_
     raw = RawRows(tmp_path / "service.db")
     every_question = questions(raw)
     assert len(every_question) >= 20
-    assert {each.currency for each in raw.entries} == {"AED", "EUR"}
+    assert {entry.currency for entry in raw.entries} == {"AED", "EUR"}
     await send_report(merchant)
     headers = {"authorization": f"Bearer {merchant.api_key}"}
     async with (

@@ -85,7 +85,7 @@ class Inspector:
     async def tools(self, *words: str) -> list[str]:
         code, output = await self.run("--method", "tools/list", *words)
         assert code == 0, output
-        return [each["name"] for each in _result(output)["tools"]]
+        return [tool["name"] for tool in _result(output)["tools"]]
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> tuple[int, str]:
         return await self.run(

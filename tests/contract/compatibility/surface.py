@@ -116,8 +116,8 @@ def json_keys() -> Iterator[str]:
         **{f"collect {kind}": (payload,) for kind, payload in PAYLOADS.items()},
     }
     for command, documents in outputs.items():
-        for each in documents:
-            yield from (f"venue-agent {command} {path}" for path in _paths_of_value(each))
+        for document in documents:
+            yield from (f"venue-agent {command} {path}" for path in _paths_of_value(document))
 
 
 def operation_fields() -> Iterator[str]:
@@ -171,14 +171,14 @@ def problems(recorded: Surface, now: Surface) -> list[str]:
     for part in sorted({*recorded, *now}):
         before, after = set(recorded.get(part, ())), set(now.get(part, ()))
         lines += [
-            f"{part}: `{each}` is gone. Users of 1.x depend on it (docs/compatibility.md). Keep it,"
+            f"{part}: `{name}` is gone. Users of 1.x depend on it (docs/compatibility.md). Keep it,"
             " or in a major version delete its line in tests/contract/compatibility/surface.json"
-            for each in sorted(before - after)
+            for name in sorted(before - after)
         ]
         lines += [
-            f"{part}: `{each}` is new. Record it:"
+            f"{part}: `{name}` is new. Record it:"
             " python -m tests.contract.compatibility.surface --record"
-            for each in sorted(after - before)
+            for name in sorted(after - before)
         ]
     return lines
 

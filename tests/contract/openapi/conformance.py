@@ -61,7 +61,10 @@ def _operation(method: str, path: str) -> tuple[str, str, Json] | None:
     """
     for name in _DOCUMENTS:
         paths = _DOCUMENTS[name]()["paths"]
-        for written in (path, *(each for each, form in _forms(name) if form.fullmatch(path))):
+        for written in (
+            path,
+            *(template for template, form in _forms(name) if form.fullmatch(path)),
+        ):
             if method in paths.get(written, ()):
                 return name, written, paths[written][method]
     return None
@@ -72,9 +75,9 @@ def _forms(name: str) -> list[tuple[str, re.Pattern[str]]]:
     """Return the paths of a document that have parameters, each with a pattern that matches it."""
     parameter = re.compile(r"\\\{\w+\\\}")
     return [
-        (each, re.compile(parameter.sub("[^/]+", re.escape(each))))
-        for each in _DOCUMENTS[name]()["paths"]
-        if "{" in each
+        (path, re.compile(parameter.sub("[^/]+", re.escape(path))))
+        for path in _DOCUMENTS[name]()["paths"]
+        if "{" in path
     ]
 
 
@@ -84,5 +87,5 @@ def _validator(
 ) -> jsonschema_rs.Draft202012Validator:
     document = _DOCUMENTS[document_name]()
     reply = document["paths"][path][method]["responses"][status]["content"]
-    (schema,) = [each["schema"] for kind, each in reply.items() if kind.endswith("json")]
+    (schema,) = [content["schema"] for kind, content in reply.items() if kind.endswith("json")]
     return jsonschema_rs.Draft202012Validator({"components": document["components"], **schema})

@@ -101,13 +101,13 @@ def _existing(name: str, body: dict[str, Any]) -> dict[str, Any]:
         return _answer(_challenges.popleft() if _challenges else _challenged())
     if name == "acknowledge" or (name == "submitResult" and "requestId" in body):
         request = _request_body(body.get("kind"))
-        named = {each: request[each] for each in ("requestId", "bindingId")}
+        named = {key: request[key] for key in ("requestId", "bindingId")}
         # Each report needs a new id, because the service refuses a repeated id.
         return named if name == "acknowledge" else named | {"reportId": str(uuid.uuid4())}
     if name == "reportDetail":
         return {"reportId": _reported()}
     results: dict[str, Any] = {} if name != "submitResult" else {"reportId": str(uuid.uuid4())}
-    results |= {each: _device()[each] for each in ("instanceId", "bindingId") if each in body}
+    results |= {key: _device()[key] for key in ("instanceId", "bindingId") if key in body}
     if "cursor" in body and name in _cursors:
         results["cursor"] = _cursors[name]
     return results
@@ -199,7 +199,7 @@ def _remember(name: str, body: dict[str, Any], reply: dict[str, Any]) -> None:
         _reports.append(reply["reportId"])
         _forget(_requests, "requestId", reply["requestId"])
     elif name == "revoke":
-        for device in [each for each in _devices if each["instanceId"] == body["instanceId"]]:
+        for device in [device for device in _devices if device["instanceId"] == body["instanceId"]]:
             _forget(_requests, "bindingId", device["bindingId"])
         _forget(_devices, "instanceId", body["instanceId"])
     if reply.get("nextCursor"):
@@ -207,5 +207,5 @@ def _remember(name: str, body: dict[str, Any], reply: dict[str, Any]) -> None:
 
 
 def _forget(things: deque[dict[str, Any]], name: str, value: Any) -> None:
-    for thing in [each for each in things if each[name] == value]:
+    for thing in [device_changes for device_changes in things if device_changes[name] == value]:
         things.remove(thing)

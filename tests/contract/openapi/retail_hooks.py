@@ -44,12 +44,12 @@ def _items(path: str, name: str = "items") -> list[dict[str, Any]]:
 
 
 _ids: Final = {
-    "good_id": [each["id"] for each in _items(routes.GOODS)],
-    "sale_id": [each["id"] for each in _items(routes.SALES)],
-    "category_id": [each["id"] for each in _items(routes.CATEGORIES)],
-    "uom_id": [each["id"] for each in _items(routes.UOMS)],
+    "good_id": [item["id"] for item in _items(routes.GOODS)],
+    "sale_id": [item["id"] for item in _items(routes.SALES)],
+    "category_id": [item["id"] for item in _items(routes.CATEGORIES)],
+    "uom_id": [item["id"] for item in _items(routes.UOMS)],
 }
-_fees: Final = [each["id"] for each in _items(routes.FEES, "fee_items")]
+_fees: Final = [item["id"] for item in _items(routes.FEES, "fee_items")]
 
 
 @schemathesis.hook
@@ -92,8 +92,8 @@ def filter_failure(context: HookContext, failure: Failure, case: Case, response:
     if text.get("code") == "invalid_cursor":
         return False
     # No schema can express any of these mistakes.
-    named = [f"{name}: {each}" for name, all_of in text["errors"].items() for each in all_of]
-    return not all(any(known in each for known in NOT_IN_A_SCHEMA) for each in named)
+    named = [f"{name}: {message}" for name, all_of in text["errors"].items() for message in all_of]
+    return not all(any(known in message for known in NOT_IN_A_SCHEMA) for message in named)
 
 
 @atexit.register

@@ -71,7 +71,7 @@ def body_schema(name: str) -> dict[str, Any]:
 
 def test_the_openapi_document_has_the_operations_of_the_contract() -> None:
     assert len(PATHS) == 12 + 4 + 10
-    assert set(document()["paths"]) == PATHS == {each.path for each in OPERATIONS}
+    assert set(document()["paths"]) == PATHS == {operation.path for operation in OPERATIONS}
     for path, methods in document()["paths"].items():
         assert list(methods) == ["post"]
         assert methods["post"]["operationId"] == path.removeprefix("/api/public/v1/").replace(
@@ -93,16 +93,16 @@ def test_deprecated_operations_are_marked_and_send_headers() -> None:
 
 
 def test_reading_operations_are_those_of_the_contract() -> None:
-    assert {each.name for each in OPERATIONS if not each.writes} == READING
+    assert {operation.name for operation in OPERATIONS if not operation.writes} == READING
     for path, methods in document()["paths"].items():
         codes = json.dumps(methods["post"]["responses"].get("403"))
         assert ("read_only_key" in codes) == (path.rpartition("/")[2] not in READING)
 
 
 def test_names_are_unique_and_every_operation_is_described() -> None:
-    ids = [f"{area.name}.{each.name}" for area in AREAS for each in area.operations]
+    ids = [f"{area.name}.{operation.name}" for area in AREAS for operation in area.operations]
     assert len(ids) == len(set(ids))
-    assert all(each.description for each in OPERATIONS)
+    assert all(operation.description for operation in OPERATIONS)
 
 
 def test_every_schema_is_valid_and_every_reference_resolves() -> None:
@@ -117,7 +117,7 @@ def test_every_schema_is_valid_and_every_reference_resolves() -> None:
 
 
 @pytest.mark.parametrize(
-    "operation", [each for each in OPERATIONS if each.body], ids=lambda each: each.name
+    "operation", [row for row in OPERATIONS if row.body], ids=lambda row: row.name
 )
 def test_schemas_of_bodies_refuse_unknown_fields(operation: Any) -> None:
     schema = body_schema(operation.name)
@@ -135,7 +135,7 @@ def test_a_body_field_is_required_only_if_it_is_a_constant_or_has_no_default() -
 
 
 def test_only_the_operation_contact_has_no_body() -> None:
-    (alone,) = [each for each in OPERATIONS if each.body is None]
+    (alone,) = [operation for operation in OPERATIONS if operation.body is None]
     described = document()["paths"][alone.path]["post"]
     assert described["operationId"] == "support.contact"
     assert "requestBody" not in described
@@ -150,7 +150,7 @@ def test_schema_and_service_accept_the_same_reports(
     kind: str, outcome: str, report: str, reason: str | None
 ) -> None:
     body = {"kind": kind, "outcome": outcome, "report": REPORTS[report]}
-    body |= {each: str(uuid.uuid4()) for each in ("bindingId", "reportId")}
+    body |= {key: str(uuid.uuid4()) for key in ("bindingId", "reportId")}
     body |= {} if reason is None else {"failureReason": reason}
     try:
         parse_submission(json.dumps(body).encode())
@@ -246,7 +246,7 @@ def test_the_typed_client_has_a_method_for_every_operation() -> None:
                 call()
     public = {name for name in vars(OperationsClient) if not name.startswith("_")}
     assert public == {*calls, "post"}  # `post` is for operations outside the facade
-    assert sorted(called) == sorted(each.path for each in OPERATIONS)
+    assert sorted(called) == sorted(operation.path for operation in OPERATIONS)
     assert len(called) == 12 + 10 + 4
 
 
@@ -264,6 +264,6 @@ def test_the_handbook_lists_the_same_codes() -> None:
 
 
 def test_no_operation_names_a_code_that_does_not_exist() -> None:
-    for each in OPERATIONS:
-        assert each.refusals <= {code for codes in CODES.values() for code in codes}
-        assert not each.refusals & ANYWHERE
+    for operation in OPERATIONS:
+        assert operation.refusals <= {code for codes in CODES.values() for code in codes}
+        assert not operation.refusals & ANYWHERE

@@ -60,7 +60,9 @@ def test_the_service_matches_its_document(tmp_path: Path) -> None:
         seen = ask(service, "/openapi.json", "schemathesis.toml", environment, tmp_path)
     finally:
         assert stop(service) == 0
-    assert {each.name for each in OPERATIONS} == {key.split()[0] for key in seen if " 200" in key}
+    assert {operation.name for operation in OPERATIONS} == {
+        key.split()[0] for key in seen if " 200" in key
+    }
     assert not [key for key in seen if " 5" in key]
 
 
@@ -81,7 +83,7 @@ def test_the_retail_api_matches_its_document(tmp_path: Path) -> None:
         assert stop(service) == 0
     reached = {" ".join(key.split()[:2]) for key in seen if key.split()[2] in {"200", "201"}}
     tokens = {f"POST {path}" for path in (routes.TOKENS, routes.REFRESH)}
-    assert reached == tokens | {f"{each.method} {each.path}" for each in RETAIL}
+    assert reached == tokens | {f"{operation.method} {operation.path}" for operation in RETAIL}
     assert not [key for key in seen if key.split()[2].startswith("5")]
 
 

@@ -138,10 +138,15 @@ VERSION_1: Final = f"POST {devices.REPORT_DETAIL} 1"
 
 def operations() -> tuple[str, ...]:
     """Return the method and path of every operation that the service serves."""
-    facade = (f"POST {each.path}" for each in OPERATIONS)
+    facade = (f"POST {operation.path}" for operation in OPERATIONS)
     tokens = (f"POST {path}" for path in _TOKENS)
     tools = (f"{agents.TOOL}{name}" for name in TOOLS)
-    return (*facade, *tokens, *(f"{each.method} {each.path}" for each in RETAIL), *tools)
+    return (
+        *facade,
+        *tokens,
+        *(f"{operation.method} {operation.path}" for operation in RETAIL),
+        *tools,
+    )
 
 
 def written(examples: Mapping[str, str]) -> str:
@@ -151,8 +156,8 @@ def written(examples: Mapping[str, str]) -> str:
 
 def _parts(examples: Mapping[str, str]) -> Iterator[str]:
     yield INTRODUCTION
-    by_path = {each.path: each for each in OPERATIONS}
-    deprecated = tuple(each.path for each in OPERATIONS if each.successor)
+    by_path = {operation.path: operation for operation in OPERATIONS}
+    deprecated = tuple(operation.path for operation in OPERATIONS if operation.successor)
     others = (*_DEVICE_SIDE, *_OPERATOR_SIDE, *_SUPPORT, *_CURRENT_FIGURES, *deprecated)
     for title, paths in (
         ("Devices", _DEVICE_SIDE),
@@ -195,7 +200,9 @@ def _retail(examples: Mapping[str, str]) -> Iterator[str]:
         yield f"{words}\n"
         yield examples[f"POST {path}"]
     yield "## Retail: catalog, sales, structure\n"
-    rows: dict[tuple[str, str], Any] = {(each.method, each.path): each for each in RETAIL}
+    rows: dict[tuple[str, str], Any] = {
+        (operation.method, operation.path): operation for operation in RETAIL
+    }
     for method, path in (*_RETAIL, *(key for key in rows if key not in _RETAIL)):
         yield f"### {method} {path}\n"
         yield f"{rows[method, path].description}\n"

@@ -15,10 +15,10 @@ def laid_out(value: Any) -> str:
 def _cut(value: Any) -> Any:
     """Return ``value`` with one element of each list, without parts that are shown elsewhere."""
     if isinstance(value, list):
-        return [_cut(each) for each in value[:1]] + ([MORE] if len(value) > 1 else [])
+        return [_cut(item) for item in value[:1]] + ([MORE] if len(value) > 1 else [])
     if not isinstance(value, dict):
         return value
-    cut = {name: _cut(each) for name, each in value.items()}
+    cut = {name: _cut(part) for name, part in value.items()}
     if {"current", "previous"} <= set(cut):
         cut["previous"] = {MORE: "the same fields as current"}
     if value.get("kind") == "network" and value.get("payload"):
@@ -37,16 +37,16 @@ def _lines(value: Any, width: int, before: int) -> list[str]:
     if before + len(whole) < width or not isinstance(value, list | dict) or not value:
         return [whole]
     if isinstance(value, list):
-        parts = [("", each) for each in value]
+        parts = [("", item) for item in value]
     else:
-        parts = [(f"{_flat(name)}: ", each) for name, each in value.items()]
+        parts = [(f"{_flat(name)}: ", part) for name, part in value.items()]
     lines: list[str] = []
     can_go_on = False
-    for place, (name, each) in enumerate(parts):
-        within = _lines(each, width - len(STEP), len(name))
+    for place, (name, part) in enumerate(parts):
+        within = _lines(part, width - len(STEP), len(name))
         within = [f"{name}{within[0]}", *within[1:]]
         within[-1] += "" if place == len(parts) - 1 else ","
-        is_plain = not isinstance(each, list | dict)
+        is_plain = not isinstance(part, list | dict)
         if can_go_on and is_plain and len(lines[-1]) + len(within[0]) + 1 <= width:
             lines[-1] += f" {within[0]}"
         else:

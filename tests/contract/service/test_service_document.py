@@ -47,10 +47,12 @@ def test_every_operation_has_an_example(service: Recorder) -> None:
 
 
 def test_every_retail_reply_fits_the_documented_schema(service: Recorder) -> None:
-    of_retail = [each for each in service.replies if each.request.url.path.startswith("/api/v1/")]
+    of_retail = [
+        reply for reply in service.replies if reply.request.url.path.startswith("/api/v1/")
+    ]
     for reply in of_retail:
         require_fitting(reply)
-    assert {each.status_code for each in of_retail} == {
+    assert {reply.status_code for reply in of_retail} == {
         200, 201, 400, 401, 403, 404, 409, 415, 429, 500, 503,
     }  # fmt: skip
 
@@ -89,12 +91,12 @@ def of_facade(service: Recorder) -> Iterator[httpx2.Response]:
 
 def test_success_is_200_with_json(service: Recorder) -> None:
     results = {
-        (each.status_code, each.headers["content-type"].partition(";")[0])
-        for each in of_facade(service)
+        (reply.status_code, reply.headers["content-type"].partition(";")[0])
+        for reply in of_facade(service)
     }
     assert results == {(200, "application/json")}
-    called = {each.request.url.path for each in of_facade(service)}
-    assert called == {each.path for each in OPERATIONS}
+    called = {reply.request.url.path for reply in of_facade(service)}
+    assert called == {operation.path for operation in OPERATIONS}
 
 
 def values_in(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -112,7 +114,7 @@ def values_in(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 def test_amounts_timestamps_and_numbers_have_the_documented_form(service: Recorder) -> None:
     seen: Counter[str] = Counter()
-    for name, value in (each for reply in of_facade(service) for each in values_in(reply.json())):
+    for name, value in (pair for reply in of_facade(service) for pair in values_in(reply.json())):
         if name.endswith("Cents") or name == "cents":
             seen["amounts"] += 1
             # The only amount that need not be an integer is an average.
@@ -126,4 +128,4 @@ def test_amounts_timestamps_and_numbers_have_the_documented_form(service: Record
         if type(value) is int:
             seen["integers"] += 1
             assert abs(value) <= 2**53 - 1, name
-    assert min(seen[each] for each in ("amounts", "timestamps", "dates", "integers")) > 100
+    assert min(seen[kind] for kind in ("amounts", "timestamps", "dates", "integers")) > 100

@@ -44,8 +44,14 @@ async def show_interruptions(
             lost.insert(0, _incident("link-down", now - timedelta(hours=9, seconds=number)))
         is_fast = timedelta(hours=2 if number == 1 else 0)
         moved = [
-            Incident(each.cause, each.began_at + is_fast, (each.ended_at or now) + is_fast, 95, "x")
-            for each in lost
+            Incident(
+                request.cause,
+                request.began_at + is_fast,
+                (request.ended_at or now) + is_fast,
+                95,
+                "x",
+            )
+            for request in lost
         ]
         record = History(now - DAY + is_fast, tuple(moved))
         report = to_plain(with_record(application_snapshot(), record, now + is_fast))

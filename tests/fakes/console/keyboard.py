@@ -95,7 +95,7 @@ async def _device(page: Page, results: dict[str, Any], till: Any) -> None:
     await page.press("Enter")
     await page.until("document.querySelector('#request-network').ariaDisabled === 'true'")
     results["after request"] = await page.run("document.activeElement.id")
-    request = next(each for each in await till.commands() if each["kind"] == "network")
+    request = next(command for command in await till.commands() if command["kind"] == "network")
     results["announcements"] = []
     for status in ("received", "running"):
         await till.acknowledge(request["requestId"], status)

@@ -48,10 +48,10 @@ EARLIER: Final = json.loads(
         small_venue().model_copy(
             update={
                 "printers": tuple(
-                    each.model_copy(
-                        update={"status": "reachable", "matched_endpoint": each.address}
+                    printer.model_copy(
+                        update={"status": "reachable", "matched_endpoint": printer.address}
                     )
-                    for each in small_venue().printers or ()
+                    for printer in small_venue().printers or ()
                 )
             }
         )

@@ -33,7 +33,7 @@ async def run(base_url: str, servers: tuple[str, ...]) -> None:
                 diagnosis = diagnose(sample)
                 _print((asdict(sample), diagnosis.cause if diagnosis else None))
             case "names":
-                _print([asdict(each) for each in await sensors.query_name_servers()])
+                _print([asdict(name_server) for name_server in await sensors.query_name_servers()])
     sensors.close()
 
 

@@ -51,7 +51,7 @@ def without_gateway(lab: Venue) -> contextlib.AbstractContextManager[None]:
 
 def answers(sample: dict[str, Any]) -> dict[str, tuple[str, bool | None]]:
     servers = sample["name_servers"]
-    return {each["address"]: (each["answer"], each["knows_others"]) for each in servers}
+    return {server["address"]: (server["answer"], server["knows_others"]) for server in servers}
 
 
 def test_a_working_path_has_no_fault(sensor: SensorProcess) -> None:
@@ -63,7 +63,7 @@ def test_a_working_path_has_no_fault(sensor: SensorProcess) -> None:
     assert len(link["gateway_mac"].split(":")) == 6
     assert sample["gateway_answers"] is True
     assert answers(sample) == {GATEWAY: ("answer", True), INTERNET: ("answer", None)}
-    assert [each["is_local"] for each in sample["name_servers"]] == [True, False]
+    assert [name_server["is_local"] for name_server in sample["name_servers"]] == [True, False]
     assert (sample["service"], sample["is_service_local"]) == ("connected", False)
 
 
@@ -142,10 +142,10 @@ def test_a_local_name_server_without_others_shows_that_the_provider_is_down(
 
 def test_a_stopped_name_server_is_silent(lab: Venue) -> None:
     sensor = lab.sensor(INTERNET)
-    assert [each["answer"] for each in sensor.ask("names")] == ["answer"]
+    assert [answer["answer"] for answer in sensor.ask("names")] == ["answer"]
     with lab.stopped("names"):
         sample, cause = sensor.ask("probe")
-        assert [each["answer"] for each in sensor.ask("names")] == ["silent"]
+        assert [answer["answer"] for answer in sensor.ask("names")] == ["silent"]
     assert cause == "name-servers-silent"
     assert sample["service"] == "connected"
 

@@ -227,15 +227,15 @@ def test_a_missing_dhcp_server_and_a_stopped_spooler_are_reported_until_fixed(
     reports: list[Report],
 ) -> None:
     first, last = reports[0], reports[3]
-    (bar,) = (each for each in first["printers"] if each["id"] == "bar")
+    (bar,) = (printer_facts for printer_facts in first["printers"] if printer_facts["id"] == "bar")
     without = "no address from a DHCP server on"
     assert without in bar["reason"]
-    assert any(without in each for each in first["limitations"])
-    assert [each["reason"] for each in first["failures"]] == [
+    assert any(without in limitation for limitation in first["limitations"])
+    assert [failure["reason"] for failure in first["failures"]] == [
         "the print spooler (CUPS) does not run: start it (`systemctl start cups`)"
     ]
     assert last["failures"] == []
-    assert not any(without in each for each in last["limitations"])
+    assert not any(without in limitation for limitation in last["limitations"])
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_a_missing_dhcp_server_and_a_stopped_spooler_are_reported_until_fixed(
 def test_network_problem_is_listed_once_and_explains_a_printer(
     number: int, words: str, reports: list[Report]
 ) -> None:
-    assert sum(words in each for each in reports[number]["limitations"]) == 1
-    reasons = [each["reason"] for each in reports[number]["printers"]]
-    assert any(words in each for each in reasons), reasons
+    assert sum(words in limitation for limitation in reports[number]["limitations"]) == 1
+    reasons = [printer_facts["reason"] for printer_facts in reports[number]["printers"]]
+    assert any(words in reason for reason in reasons), reasons
     assert words not in str(reports[3])

@@ -111,5 +111,5 @@ def test_queue_is_judged_by_its_destination_and_its_printer(
 
 
 def test_slow_name_servers_are_reported_as_one_limitation(report: Report) -> None:
-    assert sum("the name servers took" in each for each in report["limitations"]) == 1
+    assert sum("the name servers took" in limitation for limitation in report["limitations"]) == 1
     assert report["failures"] == []

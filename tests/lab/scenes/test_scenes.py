@@ -42,9 +42,10 @@ def test_report_is_clean_after_the_fix(scene: Any, reports: list[Report]) -> Non
 def test_check_of_the_printers_agrees_with_the_report(reports: list[Report], place: Path) -> None:
     """`venue-agent printers` contacts only the printers, and has the same result for each."""
     states = json.loads((place / CHECKED).read_text())["states"]
-    checked = {each["id"]: (each["status"], each["matchedEndpoint"]) for each in states}
+    checked = {state["id"]: (state["status"], state["matchedEndpoint"]) for state in states}
     assert checked == {
-        each["id"]: (each["status"], each["matchedEndpoint"]) for each in reports[0]["printers"]
+        printer["id"]: (printer["status"], printer["matchedEndpoint"])
+        for printer in reports[0]["printers"]
     }
 
 
@@ -55,7 +56,7 @@ def test_reports_have_no_failures(reports: list[Report]) -> None:
 
 
 def check(part: Part, report: Report) -> None:
-    printers = {each["id"]: each for each in report["printers"]}
+    printers = {printer["id"]: printer for printer in report["printers"]}
     for name, right in part.verdicts.items():
         queue = printers.get(f"cups:{name}") or printers[name]
         seen = (queue["status"], queue["matchedEndpoint"], queue["transport"])

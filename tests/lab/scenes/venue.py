@@ -134,17 +134,17 @@ def play(acts: Sequence[Act], lan: Lan, directory: Path) -> list[dict[str, Any]]
 def _plug_in(devices: Sequence[dict[str, str]]) -> None:
     """Replace the USB devices in sysfs with ``devices``."""
     shutil.rmtree(USB_DEVICES, ignore_errors=True)
-    for each in devices:
-        device = USB_DEVICES / each["bus_id"]
-        interface = USB_DEVICES / f"{each['bus_id']}:1.0"
-        (interface / "usbmisc" / each["node"]).mkdir(parents=True)
+    for lan_device in devices:
+        device = USB_DEVICES / lan_device["bus_id"]
+        interface = USB_DEVICES / f"{lan_device['bus_id']}:1.0"
+        (interface / "usbmisc" / lan_device["node"]).mkdir(parents=True)
         device.mkdir()
-        files = {name: each[name] for name in ("manufacturer", "product", "serial")}
+        files = {name: lan_device[name] for name in ("manufacturer", "product", "serial")}
         for name, text in {**files, "idVendor": "0519", "idProduct": "0003"}.items():
             if text:
                 (device / name).write_text(f"{text}\n")
         (interface / "bInterfaceClass").write_text("07\n")
-        (interface / "ieee1284_id").write_text(f"{each['device_id']}\n")
+        (interface / "ieee1284_id").write_text(f"{lan_device['device_id']}\n")
 
 
 def _set_up_queue(spooler: Spooler, queue: dict[str, str]) -> None:
@@ -159,7 +159,7 @@ def _remember(learned: Sequence[LearnedPrinter]) -> None:
     state = StateDirectory(STATE)
     state.prepare()
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    PrinterMemory(state).write(Memory(tuple(replace(each, seen_at=now) for each in learned)))
+    PrinterMemory(state).write(Memory(tuple(replace(printer, seen_at=now) for printer in learned)))
 
 
 def _run_agent(config: Path, *words: str) -> str:
@@ -194,7 +194,7 @@ def main() -> int:
             for command in act["commands"]:
                 subprocess.run(["sh", "-c", command], env=dict(spooler.environment), check=True)
             if act["learned"]:
-                _remember([LearnedPrinter(**each) for each in act["learned"]])
+                _remember([LearnedPrinter(**printer) for printer in act["learned"]])
             report = _run_agent(directory / "config.toml", "collect", "network")
             (directory / f"report-{number}.json").write_text(report)
             if number == 0:

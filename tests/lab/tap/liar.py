@@ -96,7 +96,7 @@ class Liar:
         for n in self._numbers:
             host = _name(f"far-{n}", "local")
             far = [socket.inet_aton(f"203.0.{n % 256}.{k + 1}") for k in range(ADDRESSES)]
-            records = [*_service(f"Far {n}", 80, host), *(_a(host, each) for each in far)]
+            records = [*_service(f"Far {n}", 80, host), *(_a(host, address) for address in far)]
             yield self._multicast(self._response(records))
 
     def huge_texts(self) -> Iterator[bytes]:

@@ -163,6 +163,7 @@ def _load_host(raw: dict[str, Any]) -> LanHost:
         LanService(**{**service, "txt": tuple(service["txt"])}) for service in raw["services"]
     )
     values["ipp"] = tuple(
-        IppPrinter(each["path"], tuple(each["attributes"])) for each in raw["ipp"]
+        IppPrinter(ipp_printer["path"], tuple(ipp_printer["attributes"]))
+        for ipp_printer in raw["ipp"]
     )
     return LanHost(**values)

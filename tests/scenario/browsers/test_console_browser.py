@@ -474,7 +474,7 @@ def test_audit_log_has_every_action(people: dict[str, Any]) -> None:
     assert any(
         line.startswith("ada@example.com created the API key till of the bar") for line in log
     )
-    assert all("from 127.0.0.1" in each for each in people["credentials"])
+    assert all("from 127.0.0.1" in credential for credential in people["credentials"])
     assert all(line.startswith("bob@example.com") for line in people["bob"])
 
 
@@ -622,14 +622,14 @@ def test_every_state_of_the_page_fits_the_window_and_is_accessible(
     else:
         assert states == STATES[name]
     assert set(seen) == {f"{state} {scheme}" for state in states for scheme in SCHEMES}
-    assert {state: each["layout"] for state, each in seen.items() if each["layout"] != "fits"} == {}
+    assert {state: view["layout"] for state, view in seen.items() if view["layout"] != "fits"} == {}
     # At least five rules of axe-core apply to every page and pass. Fewer passes mean that axe-core
     # did not run.
-    assert all(each["axe"]["passes"] >= 5 for each in seen.values())
+    assert all(view["axe"]["passes"] >= 5 for view in seen.values())
     violations = {
         (state, rule["rule"], *rule["at"])
-        for state, each in seen.items()
-        for rule in each["axe"]["violations"]
+        for state, view in seen.items()
+        for rule in view["axe"]["violations"]
         if rule["impact"] in GRAVE
     }
     assert violations == set()

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--pairs", type=int, default=6, help="number of pairs of faults")
     parser.add_argument("kinds", nargs="*", default=[*FAULTS], metavar="KIND")
     chosen = parser.parse_args(arguments)
-    lengths = [float(each) for each in chosen.lengths.split(",")]
+    lengths = [float(length) for length in chosen.lengths.split(",")]
     singles = [single(kind, length) for kind in chosen.kinds for length in lengths]
     pairs = [pair(Random(seed)) for seed in range(chosen.pairs)]
     began_s = time.monotonic()
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
         (healthy,) = future.result()
     print(ROW.format("fault", "s", "recorded", "cause", "begin error s", "end error s"))
     failures = [_row(case, [r for r in results if r.case == case]) for case in singles]
-    failures += [_pair_row(each) for each in results if len(each.case.parts) > 1]
+    failures += [_pair_row(result) for result in results if len(result.case.parts) > 1]
     print(f"a healthy venue: {len(healthy.incidents)} incidents, {len(healthy.events)} events")
     _print_costs(began_s)
     return int(any(failures) or bool(healthy.incidents))
@@ -66,10 +66,10 @@ def _row(case: Case, results: Sequence[Result]) -> bool:
     """Print the row of a fault. Returns whether it failed."""
     part = case.parts[0]
     noticed_by = FAULTS[part.kind].noticed_by
-    recorded = [each for each in results if each.incidents]
-    right = [each for each in recorded if each.causes == case.expected]
-    begins = [each.begin_error_s for each in recorded]
-    ends = [each.end_error_s for each in recorded]
+    recorded = [result for result in results if result.incidents]
+    right = [incident for incident in recorded if incident.causes == case.expected]
+    begins = [incident.begin_error_s for incident in recorded]
+    ends = [incident.end_error_s for incident in recorded]
     counts = f"{len(recorded)}/{len(results)}", f"{len(right)}/{len(recorded)}"
     line = ROW.format(part.kind, f"{part.length_s:g}", *counts, _range(begins), _range(ends))
     is_required = part.length_s >= SHORT_S[noticed_by]
@@ -79,13 +79,13 @@ def _row(case: Case, results: Sequence[Result]) -> bool:
     is_wrong = is_required and (
         len(recorded) < share * len(results)
         or len(right) < len(recorded)
-        or any(not -CLOSE_S <= each <= begin_max_s for each in begins)
-        or any(not -CLOSE_S <= each <= end_max_s for each in ends)
+        or any(not -CLOSE_S <= error_s <= begin_max_s for error_s in begins)
+        or any(not -CLOSE_S <= error_s <= end_max_s for error_s in ends)
     )
     print(line + ("  WRONG" if is_wrong else "" if is_required else "  (by chance)"))
-    for each in results:
+    for result in results:
         if is_wrong:
-            print(f"    {each.incidents}")
+            print(f"    {result.incidents}")
     return is_wrong
 
 
@@ -107,7 +107,7 @@ def _range(values: Sequence[float]) -> str:
 def _print_costs(began_s: float) -> None:
     stop_server()
     used = [resource.getrusage(who) for who in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)]
-    processor_s = sum(each.ru_utime + each.ru_stime for each in used)
+    processor_s = sum(usage.ru_utime + usage.ru_stime for usage in used)
     print(f"{time.monotonic() - began_s:.0f} s, of which {processor_s:.0f} s of processor time")
 
 

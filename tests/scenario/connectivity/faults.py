@@ -45,13 +45,13 @@ def _restart(program: str) -> Step:
 
 def _rules(verb: str, *selectors: str) -> Step:
     """Add or delete rules of the gateway that drop packets."""
-    return _ip("gateway", *(f"rule {verb} pref 0 {each} blackhole" for each in selectors))
+    return _ip("gateway", *(f"rule {verb} pref 0 {selector} blackhole" for selector in selectors))
 
 
 _ROUTE = f"route add default via {GATEWAY}"
 _ADDRESS = f"addr add {TILL}/24 dev eth0"
 _ALL = ("iif eth0",)
-_ALL_BUT_ARP = tuple(f"iif eth0 ipproto {each}" for each in ("icmp", "tcp", "udp"))
+_ALL_BUT_ARP = tuple(f"iif eth0 ipproto {protocol}" for protocol in ("icmp", "tcp", "udp"))
 _ONWARD = (f"iif eth0 to {INTERNET}", f"iif lo to {INTERNET}")
 
 FAULTS: Final = {

@@ -54,15 +54,15 @@ class Case:
     parts: tuple[Part, ...]
 
     def __str__(self) -> str:
-        return "+".join(f"{each.kind}-{each.length_s:g}s" for each in self.parts)
+        return "+".join(f"{part.kind}-{part.length_s:g}s" for part in self.parts)
 
     @property
     def begins_s(self) -> float:
-        return min(each.after_s for each in self.parts)
+        return min(part.after_s for part in self.parts)
 
     @property
     def ends_s(self) -> float:
-        return max(each.ends_s for each in self.parts)
+        return max(part.ends_s for part in self.parts)
 
     @property
     def expected(self) -> list[Cause]:
@@ -70,16 +70,16 @@ class Case:
 
         A cause that comes again within a minute is the same incident.
         """
-        spans = [(FAULTS[each.kind].cause, each.after_s, each.ends_s) for each in self.parts]
+        spans = [(FAULTS[part.kind].cause, part.after_s, part.ends_s) for part in self.parts]
         return [*dict.fromkeys(nearest_causes(spans))]
 
     @property
     def causes(self) -> frozenset[Cause]:
-        return frozenset(FAULTS[each.kind].cause for each in self.parts)
+        return frozenset(FAULTS[part.kind].cause for part in self.parts)
 
     @property
     def heartbeat_s(self) -> float:
-        return min(HEARTBEAT_S[FAULTS[each.kind].noticed_by] for each in self.parts)
+        return min(HEARTBEAT_S[FAULTS[part.kind].noticed_by] for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Result:
 
     @property
     def causes(self) -> list[Cause]:
-        return [each.cause for each in self.incidents]
+        return [incident.cause for incident in self.incidents]
 
     @property
     def begin_error_s(self) -> float:
@@ -100,7 +100,7 @@ class Result:
 
     @property
     def end_error_s(self) -> float:
-        ended_at = max(each.ended_at or datetime.now(UTC) for each in self.incidents)
+        ended_at = max(incident.ended_at or datetime.now(UTC) for incident in self.incidents)
         return (ended_at - self.began_at).total_seconds() - self.case.ends_s
 
 
@@ -125,7 +125,7 @@ def play_cases(cases: Sequence[Case], grace_s: float) -> list[Result]:
     """
     venues = [lambda built, own=own: _play_all(built, own) for own in _distributed(cases)]
     intervals = [own[0].heartbeat_s for own in _distributed(cases)]
-    return [each for own in run_venues(venues, intervals, grace_s) for each in own]
+    return [played for own in run_venues(venues, intervals, grace_s) for played in own]
 
 
 def run_venues(
@@ -148,10 +148,10 @@ def _distributed(cases: Sequence[Case]) -> list[list[Case]]:
     with the same cause that follow each other closely become one.
     """
     venues: list[list[Case]] = []
-    for case in sorted(cases, key=lambda each: -each.ends_s):
+    for case in sorted(cases, key=lambda planned: -planned.ends_s):
         for own in venues:
-            causes = frozenset[Cause]().union(*(each.causes for each in own))
-            lasts_s = sum(each.ends_s + PAUSE_S for each in own)
+            causes = frozenset[Cause]().union(*(played.causes for played in own))
+            lasts_s = sum(played.ends_s + PAUSE_S for played in own)
             if (
                 not causes & case.causes
                 and own[0].heartbeat_s == case.heartbeat_s
@@ -195,11 +195,11 @@ def _play(built: Site, case: Case) -> datetime:
 
 
 def _is_open(history: History) -> bool:
-    return any(each.ended_at is None for each in history.incidents)
+    return any(incident.ended_at is None for incident in history.incidents)
 
 
 def _between(history: History, begin: datetime, end: datetime) -> tuple[Incident, ...]:
-    return tuple(each for each in history.incidents if begin <= each.began_at < end)
+    return tuple(incident for incident in history.incidents if begin <= incident.began_at < end)
 
 
 def play_healthy(built: Site) -> History:

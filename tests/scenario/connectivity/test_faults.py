@@ -39,15 +39,15 @@ IN_MEDIUM = [
 CASES = [
     *IN_MEDIUM,
     *(single(kind, LENGTH_S[fault.noticed_by]) for kind, fault in FAULTS.items()
-      if kind not in {each.parts[0].kind for each in IN_MEDIUM}),
+      if kind not in {case.parts[0].kind for case in IN_MEDIUM}),
     *(pair(Random(seed)) for seed in range(4)),
 ]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def results(selected: list[dict[str, Any]]) -> dict[Case, Result]:
-    cases = [each["case"] for each in selected if "case" in each]
-    return {each.case: each for each in play_cases(cases, GRACE_S)}
+    cases = [selection["case"] for selection in selected if "case" in selection]
+    return {played.case: played for played in play_cases(cases, GRACE_S)}
 
 
 @pytest.mark.parametrize("case", sizes.large_except(IN_MEDIUM.__contains__, CASES), ids=str)
@@ -63,6 +63,6 @@ def test_a_healthy_venue_has_no_incident() -> None:
     history: History
     (history,) = run_venues([play_healthy], [15.0], GRACE_S)
     assert history.incidents == ()
-    assert [each.kind for each in history.events] == [
+    assert [event.kind for event in history.events] == [
         "address-changed", "address-changed", "agent-started",
     ]  # fmt: skip

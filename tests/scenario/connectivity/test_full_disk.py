@@ -66,7 +66,7 @@ async def incidents(agent: AgentProcess, config: Path) -> list[tuple[str, int]]:
         *inside, *verb, stdout=asyncio.subprocess.PIPE, env=environment(), cwd=ROOT
     )
     output, _ = await process.communicate()
-    return [(each["cause"], each["count"]) for each in json.loads(output)["incidents"]]
+    return [(incident["cause"], incident["count"]) for incident in json.loads(output)["incidents"]]
 
 
 async def interrupt(service: StrictService, agent: AgentProcess, number: int) -> None:

@@ -90,7 +90,7 @@ def published() -> dict[str, str]:
     results = {}
     parts = DOCUMENT.read_text(encoding="utf-8").split("\n## ")
     for scene in SCENES:
-        (part,) = (each for each in parts if each.startswith(f"{TITLES[scene.name]}\n"))
+        (part,) = (part for part in parts if part.startswith(f"{TITLES[scene.name]}\n"))
         for failpoint, side, number, ends in ROW.findall(part):
             plan = f"{failpoint}:{side}:{number or 1}"
             for kind, end in zip(scene.kinds, ends.split(" | "), strict=True):

@@ -37,7 +37,7 @@ async def record(state: Path, clock: FakeClock, until_s: float = UNTIL_S) -> Non
     directory = StateDirectory(state)
     directory.prepare()
     database = Database(directory)
-    path = FakePath(clock, [each for each in FAULTS if each.at_s > clock.elapsed_s])
+    path = FakePath(clock, [fault for fault in FAULTS if fault.at_s > clock.elapsed_s])
     recorder = Recorder(
         sensors=path, record=Record(database), clock=clock, keep=timedelta(days=30), boot_id="one"
     )

@@ -98,7 +98,7 @@ async def test_a_killed_agent_answers_each_request_exactly_once(case: Case, tmp_
     assert ending.trace["child-started:before"] <= MAX_COLLECTIONS
     if case.scene is LEARNED:
         memory, reason = PrinterMemory(StateDirectory(tmp_path / "state")).peek()
-        assert ([each.id for each in memory.printers], reason) == (["cups:kitchen"], None)
+        assert ([printer.id for printer in memory.printers], reason) == (["cups:kitchen"], None)
     if case.scene is PLAIN:
         assert len(set(ending.bodies)) == 1, "the report was sent again with different bytes"
         assert {"received", "running"} <= set(ending.acknowledged)

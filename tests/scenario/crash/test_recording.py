@@ -59,20 +59,20 @@ async def test_a_kill_at_a_write_loses_no_incident_that_was_written(
     died_at = START + timedelta(seconds=trace[-1][1])
     committed = [at_s for name, at_s in trace if name.startswith("after")]
     written_at = START + timedelta(seconds=committed[-1]) if committed else START
-    ended = [each for each in whole if (each.ended_at or died_at) <= written_at]
-    assert all(each in history.incidents for each in ended)
+    ended = [incident for incident in whole if (incident.ended_at or died_at) <= written_at]
+    assert all(incident in history.incidents for incident in ended)
 
     clock = FakeClock()
     clock.advance(trace[-1][1] + 5)
     await record(tmp_path / "state", clock, UNTIL_S + 600)
     again = written(tmp_path)
-    assert all(each in again.incidents for each in ended)
-    assert all(each.ended_at is not None for each in again.incidents)
-    later = [each for each in whole if each.began_at > died_at + timedelta(minutes=2)]
-    assert [each.cause for each in again.incidents][len(again.incidents) - len(later) :] == [
-        each.cause for each in later
-    ]
-    assert [each.kind for each in again.events] == (["agent-killed"] if committed else [])
+    assert all(incident in again.incidents for incident in ended)
+    assert all(incident.ended_at is not None for incident in again.incidents)
+    later = [incident for incident in whole if incident.began_at > died_at + timedelta(minutes=2)]
+    assert [incident.cause for incident in again.incidents][
+        len(again.incidents) - len(later) :
+    ] == [incident.cause for incident in later]
+    assert [event.kind for event in again.events] == (["agent-killed"] if committed else [])
     with sqlite3.connect(tmp_path / "state" / "agent.db") as connection:
         assert connection.execute("PRAGMA quick_check").fetchone() == ("ok",)
     connection.close()

@@ -85,7 +85,7 @@ def test_healthy_agent_skips_only_checks_that_do_not_apply(answers: Mapping[str,
 
 def test_hanging_check_times_out(answers: Mapping[str, Any]) -> None:
     for name in HANGING:
-        details = [each["detail"] for each in answers[name]["outcomes"] if each["detail"]]
+        details = [outcome["detail"] for outcome in answers[name]["outcomes"] if outcome["detail"]]
         assert any(re.search("no result after|no answer in time", detail) for detail in details)
 
 

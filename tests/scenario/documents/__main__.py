@@ -97,7 +97,9 @@ class Follower:
             ["bash", "-c", f". {variables}; env -0"], capture_output=True, text=True, check=True,
             env=self.environment,
         )  # fmt: skip
-        pairs = (each.partition("=") for each in exported.stdout.split("\0") if each)
+        pairs = (
+            assignment.partition("=") for assignment in exported.stdout.split("\0") if assignment
+        )
         self.environment |= {name: value for name, _, value in pairs if name.startswith("VENUE_")}
 
     def _run(self, command: str, words: list[str]) -> Step:
@@ -160,7 +162,7 @@ def main() -> None:
             steps = list(follower.follow((ROOT / document).read_text(encoding="utf-8")))
         finally:
             follower.stop()
-    print(json.dumps([asdict(each) for each in steps]))
+    print(json.dumps([asdict(step) for step in steps]))
 
 
 if __name__ == "__main__":

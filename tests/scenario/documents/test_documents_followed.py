@@ -53,12 +53,12 @@ def followed(document: str) -> list[Step]:
         cwd=ROOT, env=environment,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return [Step(**each) for each in json.loads(done.stdout)]
+    return [Step(**step) for step in json.loads(done.stdout)]
 
 
 def output_of(document: str, start: str) -> str:
     """Return the output of the last command of a document that begins with ``start``."""
-    return [each.output for each in followed(document) if each.command.startswith(start)][-1]
+    return [step.output for step in followed(document) if step.command.startswith(start)][-1]
 
 
 @pytest.mark.parametrize("document", sizes.large_except(IN_MEDIUM.__contains__, DOCUMENTS))
@@ -76,7 +76,7 @@ def test_every_command_works_as_written(document: str) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_command_of_the_programs_exists(document: str) -> None:
     blocks = re.findall(r"^```sh\n(.*?)^```$", (ROOT / document).read_text(), re.M | re.S)
-    commands = [each for block in blocks for each in commands_of(block)]
+    commands = [command for block in blocks for command in commands_of(block)]
     assert commands
     for command in commands:
         program, *words = shlex.split(command.partition(" > ")[0], comments=True)
@@ -125,7 +125,7 @@ def test_the_agent_protocol_returns_a_result() -> None:
 
 def test_token_exchange_returns_sales_and_its_error_header_matches_the_document() -> None:
     sales: list[Any] = json.loads(output_of("docs/service.md", 'curl -s "'))["items"]
-    assert {each["status"] for each in sales} == {"completed"}
+    assert {sale["status"] for sale in sales} == {"completed"}
     refused = output_of("docs/service.md", "curl -s -D -")
     head, _, body = refused.replace("\r", "").partition("\n\n")
     assert body == ""

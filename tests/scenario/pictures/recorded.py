@@ -47,7 +47,8 @@ def recorded_till(payload: ApplicationPayload) -> ApplicationPayload:
 def with_faults(history: History) -> History:
     """Return a record in which the till's Wi-Fi failed, and the receipt printer had no paper."""
     incidents = [
-        replace(each, evidence=each.evidence.replace("wlan0", WIFI)) for each in history.incidents
+        replace(past_incident, evidence=past_incident.evidence.replace("wlan0", WIFI))
+        for past_incident in history.incidents
     ]
     began_at = NOW - timedelta(minutes=100)
     evidence = "receipts: stopped (media-empty-error)"

@@ -121,18 +121,18 @@ async def _accepted_by_the_service_of_today(folder: Path, tmp_path: Path, body: 
         async with beside(database, Settings(), clock) as today:
             key = facts["apiKey"]
             listed = (await today.post(path("listDevices"), api_key=key)).json()["devices"]
-            assert [each["instanceId"] for each in listed] == [facts["device"]]
+            assert [device_row["instanceId"] for device_row in listed] == [facts["device"]]
             for _ in range(2):
                 reply = await today.post(path("submitResult"), body, api_key=key)
                 assert reply.status_code == 200, reply.text
             named = json.dumps({"instanceId": facts["device"]})
             detail = (await today.post(path("deviceDetail"), named, api_key=key)).json()
             wanted = sorted([*facts["answered"], facts["waiting"]])
-            assert sorted(each["requestId"] for each in detail["reports"]) == wanted
-            for each in detail["reports"]:
-                named = json.dumps({"reportId": each["reportId"]})
+            assert sorted(report["requestId"] for report in detail["reports"]) == wanted
+            for report in detail["reports"]:
+                named = json.dumps({"reportId": report["reportId"]})
                 printed = await today.post(path("reportDetail"), named, api_key=key)
-                assert printed.json()["payload"]["reportId"] == each["reportId"]
+                assert printed.json()["payload"]["reportId"] == report["reportId"]
     finally:
         database.close()
 

@@ -263,7 +263,7 @@ def _collected(kind: str, how: str, job: dict[str, Any]) -> dict[str, Any]:
     assert child.returncode == 0
     facts: dict[str, Any] = events[-1]["facts"]
     checkpoints = [e["facts"]["confinement"] for e in events if e["event"] == "checkpoint"]
-    assert all(each == facts["confinement"] for each in checkpoints)
+    assert all(checkpoint == facts["confinement"] for checkpoint in checkpoints)
     return facts
 
 

@@ -129,9 +129,12 @@ class HostileReplies(HostileService):
             await x.write(f"event: error\ndata: {mark('event-error')}\n\n".encode())
             entries = self._hostile_entries()
         more = self._unknown_keys() if self._is_hostile else {}
-        for each in self._waiting.values():
-            self._note_values("onCommands", each)
-        for entry in (*entries, *({**more, **each} for each in self._waiting.values())):
+        for waiting_request in self._waiting.values():
+            self._note_values("onCommands", waiting_request)
+        for entry in (
+            *entries,
+            *({**more, **waiting_request} for waiting_request in self._waiting.values()),
+        ):
             await x.write(b"data: " + json.dumps(entry).encode() + b"\n\n")
         await asyncio.Event().wait()
 

@@ -156,8 +156,8 @@ def test_the_daemon_connects_only_to_the_configured_service(runs: tuple[Run, Run
 
 
 def test_the_daemon_listens_on_no_port(runs: tuple[Run, Run]) -> None:
-    for each in runs:
-        bound = {values[0] for event, values in each.events if event == "socket.bind"}
+    for daemon_run in runs:
+        bound = {values[0] for event, values in daemon_run.events if event == "socket.bind"}
         # The address of a netlink socket is two numbers (netlink(7)).
         assert {re.sub(r"\d+", "n", address) for address in bound} <= {"(n, n)"}
 

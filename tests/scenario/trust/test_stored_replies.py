@@ -54,7 +54,7 @@ def test_the_agent_starts_again_after_the_largest_enrollment(memory_home: Path) 
 
 def test_a_larger_enrollment_is_refused_and_not_stored(memory_home: Path) -> None:
     _, conditions = run_in_virtual_time(start_twice(memory_home, RECORD_MAX_BYTES + 1))
-    assert all("bad-reply" in each for each in conditions)
+    assert all("bad-reply" in condition for condition in conditions)
     assert (memory_home / "state" / "device.json").stat().st_size < 1000
 
 

@@ -96,8 +96,8 @@ async def _play(wanted: set[tuple[str, ...]]) -> None:
 
 
 def write_cells(cells: Iterable[Cell]) -> None:
-    for each in cells:
-        sys.stdout.write(json.dumps(asdict(each)) + "\n")
+    for table_cell in cells:
+        sys.stdout.write(json.dumps(asdict(table_cell)) + "\n")
     sys.stdout.flush()
 
 

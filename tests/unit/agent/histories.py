@@ -72,10 +72,10 @@ def bad_venue() -> History:
     moved = Event("access-point-changed", evening + 4 * _MINUTE, "to 00:11:22:33:44:66")
     return History(
         since=SINCE,
-        incidents=tuple(sorted(incidents, key=lambda each: each.began_at)),
+        incidents=tuple(sorted(incidents, key=lambda stored_incident: stored_incident.began_at)),
         events=(*power, moved),
         hours=tuple(
-            replace(each, failures=4 if each.at.hour in (17, 18) else 0) for each in hours(-81)
+            replace(hour, failures=4 if hour.at.hour in (17, 18) else 0) for hour in hours(-81)
         ),
     )
 
@@ -86,14 +86,16 @@ def moved(history: History, by: timedelta) -> History:
         since=history.since + by,
         incidents=tuple(
             replace(
-                each, began_at=each.began_at + by, ended_at=each.ended_at and each.ended_at + by
+                stored_incident,
+                began_at=stored_incident.began_at + by,
+                ended_at=stored_incident.ended_at and stored_incident.ended_at + by,
             )
-            for each in history.incidents
+            for stored_incident in history.incidents
         ),
-        events=tuple(replace(each, at=each.at + by) for each in history.events),
+        events=tuple(replace(event, at=event.at + by) for event in history.events),
         hours=tuple(
-            replace(each, at=(each.at + by).replace(minute=0, second=0, microsecond=0))
-            for each in history.hours
+            replace(hour, at=(hour.at + by).replace(minute=0, second=0, microsecond=0))
+            for hour in history.hours
         ),
     )
 

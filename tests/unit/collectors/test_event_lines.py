@@ -76,9 +76,9 @@ def test_only_the_largest_device_is_cut_and_reported() -> None:
     )
     for event in (Checkpoint(facts), Result(facts)):
         output = facts_of(line_of(event, LIMIT))
-        addresses = [each["address"] for each in output["endpoints"]]
+        addresses = [endpoint["address"] for endpoint in output["endpoints"]]
         assert all(addresses.count(f"10.0.0.{n}") == 1 for n in range(10))
-        assert all(len(each["services"]) == 3 for each in output["hosts"][:10])
+        assert all(len(host["services"]) == 3 for host in output["hosts"][:10])
         assert [e["port"] for e in output["endpoints"] if e["matched_printer_ids"]] == [9100]
         assert output["endpoints"][0]["port"] == 0  # the first endpoints, the best ones, are kept
         assert len(output["printers"]) == 1
@@ -91,7 +91,7 @@ def test_only_the_largest_device_is_cut_and_reported() -> None:
 def test_services_of_many_devices_are_cut_equally() -> None:
     facts = network(hosts=tuple(a_host(f"10.0.{n // 250}.{n % 250}", 40, None) for n in range(50)))
     content = facts_of(line_of(Result(facts), LIMIT))
-    counts = {len(each["services"]) for each in content["hosts"]}
+    counts = {len(host["services"]) for host in content["hosts"]}
     assert len(content["hosts"]) == 50
     assert max(counts) - min(counts) <= 1
     assert len(content["limitations"]) == 17
@@ -143,7 +143,7 @@ def test_the_longest_field_of_a_snapshot_loses_its_value_and_gets_a_reason() -> 
     )
     content = facts_of(line_of(Result(facts), LIMIT))
     for fields in (content["fields"], content["interfaces"][0]["fields"]):
-        assert [each["status"] for each in fields] == ["collection-failed", "available"]
+        assert [field["status"] for field in fields] == ["collection-failed", "available"]
         assert "100,002 bytes" in fields[0]["reason"]
     assert content["limitations"] == ["cpu was left out: it is too long"]
     assert content["truncated"]

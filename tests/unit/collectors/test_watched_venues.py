@@ -165,16 +165,18 @@ def truth_of(state: DeviceState) -> Truth:
 def test_the_network_report_finds_each_device_and_contacts_no_terminal(seed: int) -> None:
     venue = venue_of(seed)
     first, first_lan = network_report(venue, venue.before, {})
-    assert [truth_of(each) for each in first.devices] == [
-        Truth("present", each.home) for each in venue.watched
+    assert [truth_of(device) for device in first.devices] == [
+        Truth("present", watched_device.home) for watched_device in venue.watched
     ]
     learned = updated(NOTHING_LEARNED, first, datetime.now(UTC)).printers
     second, second_lan = network_report(venue, venue.now, venue.stale, learned)
-    assert {each.device.name: truth_of(each) for each in second.devices} == {
-        each.device.name: each.network for each in venue.watched
+    assert {device.device.name: truth_of(device) for device in second.devices} == {
+        watched_device.device.name: watched_device.network for watched_device in venue.watched
     }
     assert second.failures == ()
-    terminals = {each.lan.mac for each in venue.watched if each.is_terminal}
+    terminals = {
+        watched_device.lan.mac for watched_device in venue.watched if watched_device.is_terminal
+    }
     for lan in (first_lan, second_lan):
         assert not terminals & {mac for mac, _ in lan.connects}
 
@@ -187,6 +189,7 @@ def test_the_snapshot_finds_each_device_by_arp(seed: int) -> None:
     ends_s = kernel.now() + DEADLINE_S - 0.2
     search = Search(expected, LOCAL, (), Resolver(kernel), kernel)
     answers = search.run(lambda: kernel.now() >= ends_s)
-    assert {each.device.name: truth_of(state_of(each, answers)) for each in expected} == {
-        each.device.name: each.snapshot for each in venue.watched
-    }
+    assert {
+        expectation.device.name: truth_of(state_of(expectation, answers))
+        for expectation in expected
+    } == {watched_device.device.name: watched_device.snapshot for watched_device in venue.watched}

@@ -67,7 +67,7 @@ class Venue:
 
     @property
     def devices(self) -> tuple[WatchedDevice, ...]:
-        return tuple(each.device for each in self.watched)
+        return tuple(watched_device.device for watched_device in self.watched)
 
 
 def venue_of(seed: int) -> Venue:
@@ -83,18 +83,18 @@ def venue_of(seed: int) -> Venue:
         before[free.pop()] = LanDevice(repeater, ports_of(rng))
     venue = Venue(before, dict(before), [])
     watched = [new_device(rng, number, free.pop()) for number in range(rng.randrange(1, 7))]
-    for each in watched:
-        before[each.home] = venue.now[each.home] = each.lan
-    exchanged = [each for each in watched if each.fate == "exchanged"]
+    for watched_device in watched:
+        before[watched_device.home] = venue.now[watched_device.home] = watched_device.lan
+    exchanged = [watched_device for watched_device in watched if watched_device.fate == "exchanged"]
     for one, other in zip(exchanged[::2], exchanged[1::2], strict=False):
         venue.now[one.home], venue.now[other.home] = other.lan, one.lan
         set_truth(one, Truth("moved", other.home, one.home, other.lan.mac))
         set_truth(other, Truth("moved", one.home, other.home, one.lan.mac))
     if len(exchanged) % 2:
         exchanged[-1].fate = "stays"
-    for each in watched:
-        if each.fate != "exchanged":
-            befall(rng, venue, each, free, repeater)
+    for watched_device in watched:
+        if watched_device.fate != "exchanged":
+            befall(rng, venue, watched_device, free, repeater)
     venue.watched = watched
     venue.stale = stale_table(rng, venue)
     return venue
@@ -118,38 +118,42 @@ def new_device(rng: random.Random, number: int, home: str) -> Watched:
     return Watched(device, lan, home, fate, Truth("", None), Truth("", None))
 
 
-def befall(rng: random.Random, venue: Venue, each: Watched, free: list[str], repeater: str) -> None:
+def befall(
+    rng: random.Random, venue: Venue, watched_device: Watched, free: list[str], repeater: str
+) -> None:
     """Let the fate of a device happen, and set the truth about it."""
-    now, home, lan = venue.now, each.home, each.lan
-    if each.fate == "stays":
-        set_truth(each, Truth("present", home))
+    now, home, lan = venue.now, watched_device.home, watched_device.lan
+    if watched_device.fate == "stays":
+        set_truth(watched_device, Truth("present", home))
         return
     del now[home]
     newcomer = None
-    if "replaced" in each.fate:
+    if "replaced" in watched_device.fate:
         has_repeater = any(host.mac == repeater for host in now.values())
         mac = repeater if has_repeater and rng.random() < 0.3 else mac_of(rng)
         newcomer = now[home] = LanDevice(mac, ports_of(rng))
-    if each.fate.startswith("moves"):
+    if watched_device.fate.startswith("moves"):
         new = free.pop()
         now[new] = lan
-        set_truth(each, Truth("moved", new, home, newcomer.mac if newcomer else None))
-    elif each.fate == "new MAC":
+        set_truth(watched_device, Truth("moved", new, home, newcomer.mac if newcomer else None))
+    elif watched_device.fate == "new MAC":
         other = replace(lan, mac=mac_of(rng, is_random=True))
         new = rng.choice((home, free.pop()))
         now[new] = other
-        each.network = Truth("present", home) if new == home else Truth("moved", new, home)
-        each.snapshot = Truth("unknown" if new == home else "absent", home)
-    elif newcomer is None or each.device.address is None:
-        set_truth(each, Truth("absent", home))
+        watched_device.network = (
+            Truth("present", home) if new == home else Truth("moved", new, home)
+        )
+        watched_device.snapshot = Truth("unknown" if new == home else "absent", home)
+    elif newcomer is None or watched_device.device.address is None:
+        set_truth(watched_device, Truth("absent", home))
     elif newcomer.mac == repeater:
-        set_truth(each, Truth("unknown", home))
+        set_truth(watched_device, Truth("unknown", home))
     else:
-        set_truth(each, Truth("replaced", home, None, newcomer.mac))
+        set_truth(watched_device, Truth("replaced", home, None, newcomer.mac))
 
 
-def set_truth(each: Watched, truth: Truth) -> None:
-    each.network = each.snapshot = truth
+def set_truth(watched_device: Watched, truth: Truth) -> None:
+    watched_device.network = watched_device.snapshot = truth
 
 
 def stale_table(rng: random.Random, venue: Venue) -> dict[str, str]:
@@ -223,11 +227,13 @@ def learned_on_the_first_day(venue: Venue) -> tuple[LearnedPrinter, ...]:
     """Return what a report of the first day learned, for tests of the snapshot alone."""
     return tuple(
         LearnedPrinter(
-            f"device:{each.device.name}",
-            " ".join(filter(None, (each.device.address, each.device.mac_address))),
+            f"device:{watched_device.device.name}",
+            " ".join(
+                filter(None, (watched_device.device.address, watched_device.device.mac_address))
+            ),
             "2026-11-01T00:00:00+00:00",
-            each.home,
-            each.lan.mac,
+            watched_device.home,
+            watched_device.lan.mac,
         )
-        for each in venue.watched
+        for watched_device in venue.watched
     )

@@ -82,7 +82,7 @@ class Reports:
 
         Calls ``kill`` when ``kill_at`` reports are accepted.
         """
-        remaining = [each for each in self.bodies if each not in self.accepted]
+        remaining = [body for body in self.bodies if body not in self.accepted]
 
         async def submit_some() -> None:
             nonlocal kill_at

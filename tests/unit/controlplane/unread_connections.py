@@ -28,10 +28,10 @@ def unread_connections(
 def wait_until_closed(connections: Sequence[int], count: int) -> None:
     """Wait until the service has closed ``count`` of the connections."""
     poll = select.poll()
-    for each in connections:
+    for connection in connections:
         # RDHUP is reported without reading. HUP and ERR are always reported.
-        poll.register(each, select.POLLRDHUP)
+        poll.register(connection, select.POLLRDHUP)
     while count > 0:
-        for each, _ in poll.poll():
-            poll.unregister(each)
+        for descriptor, _ in poll.poll():
+            poll.unregister(descriptor)
             count -= 1

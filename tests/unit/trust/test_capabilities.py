@@ -46,9 +46,9 @@ def test_the_document_is_generated_from_the_present_code() -> None:
 
 def test_each_reply_model_of_the_devices_operations_has_a_table() -> None:
     models = {
-        each
-        for _, each in inspect.getmembers(device_operations, inspect.isclass)
-        if issubclass(each, Tolerant) and each is not Tolerant
+        model
+        for _, model in inspect.getmembers(device_operations, inspect.isclass)
+        if issubclass(model, Tolerant) and model is not Tolerant
     }
     assert {row.model for row in REPLIES} == models
     for row in REPLIES:
@@ -123,7 +123,7 @@ def is_accepted(schema: dict[str, Any], value: Any) -> bool:
     """Return whether the row of a field in the document accepts ``value``."""
     match schema:
         case {"anyOf": choices}:
-            fits = any(is_accepted(each, value) for each in choices)
+            fits = any(is_accepted(choice, value) for choice in choices)
         case {"const": constant}:
             fits = value is constant
         case {"enum": words}:
@@ -134,7 +134,7 @@ def is_accepted(schema: dict[str, Any], value: Any) -> bool:
             fits = is_text and least <= len(value) <= most
         case {"type": "array", "items": items}:
             is_short = isinstance(value, list) and len(value) <= schema["maxItems"]
-            fits = is_short and all(is_accepted(items, each) for each in value)
+            fits = is_short and all(is_accepted(items, item) for item in value)
         case _:
             fits = value is None
     return fits
@@ -173,7 +173,8 @@ def test_only_the_listed_texts_have_no_limit_of_their_own() -> None:
         name
         for row in REPLIES
         for name, schema in fields_of(row.model).items()
-        for each in schema.get("anyOf", [schema])
-        if each.get("type") == "string" and not {"format", "enum", "maxLength"} & each.keys()
+        for alternative in schema.get("anyOf", [schema])
+        if alternative.get("type") == "string"
+        and not {"format", "enum", "maxLength"} & alternative.keys()
     }
     assert unlimited == FREE_TEXT

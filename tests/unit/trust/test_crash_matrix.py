@@ -20,7 +20,7 @@ def test_each_result_is_one_that_the_crash_tests_allow() -> None:
     for case in cases():
         state, reports, _ = published[str(case)].split("; ")
         assert state == case.scene.state, case
-        allowed = {f"one report, {each}" for each in case.scene.outcomes} or {"no report"}
+        allowed = {f"one report, {outcome}" for outcome in case.scene.outcomes} or {"no report"}
         assert reports in allowed, case
 
 

@@ -29,7 +29,7 @@ def rows() -> list[tuple[str, int, list[str]]]:
 def test_each_attacker_has_rows_with_consecutive_numbers() -> None:
     assert len(rows()) >= ROWS_MIN
     for letter, least in ATTACKERS.items():
-        numbers = [number for each, number, _ in rows() if each == letter]
+        numbers = [number for row_letter, number, _ in rows() if row_letter == letter]
         assert numbers == list(range(1, len(numbers) + 1)), letter
         assert len(numbers) >= least, letter
     assert {letter for letter, _, _ in rows()} == ATTACKERS.keys()
@@ -57,7 +57,7 @@ def test_each_named_test_is_collected_and_not_skipped(
 ) -> None:
     file = ROOT / "tests" / path
     collected = collect(pytest.Module.from_parent(request.session, path=file))
-    for name in (test for each, test in NAMED if each == path):
+    for name in (test for test_path, test in NAMED if test_path == path):
         assert name in collected, f"{name} is not collected"
         assert not is_skipped(collected[name]), f"{name} is skipped"
         assert not begins_with_skip(file, name), f"{name} is skipped in its body"
@@ -77,7 +77,7 @@ def collect(collector: pytest.Module | pytest.Class) -> dict[str, list[pytest.Ma
 def marks_of(value: object) -> list[pytest.Mark]:
     marks = getattr(value, "pytestmark", [])
     marks = marks if isinstance(marks, list) else [marks]
-    return [getattr(each, "mark", each) for each in marks]
+    return [getattr(mark, "mark", mark) for mark in marks]
 
 
 def is_skipped(marks: list[pytest.Mark]) -> bool:
@@ -91,9 +91,9 @@ def begins_with_skip(file: Path, name: str) -> bool:
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     (test,) = (n for n in ast.walk(tree) if isinstance(n, functions) and n.name == name)
     return any(
-        isinstance(each, ast.Expr)
-        and ast.unparse(each).startswith(("pytest.skip(", "pytest.xfail("))
-        for each in test.body
+        isinstance(statement, ast.Expr)
+        and ast.unparse(statement).startswith(("pytest.skip(", "pytest.xfail("))
+        for statement in test.body
     )
 
 

@@ -76,7 +76,7 @@ def read_dhcp(
         )
     clients = _running_clients(root / "proc")
     return {
-        name: dhcp_of([each for each in addresses if each.link == name], leases, clients)
+        name: dhcp_of([address for address in addresses if address.link == name], leases, clients)
         for name in names
     }
 
@@ -94,16 +94,23 @@ def dhcp_of(
         now: The present, in seconds since the epoch.
     """
     now = time.time() if now is None else now
-    own = {each.address: each for each in addresses}
+    own = {address.address: address for address in addresses}
     if not own:
         return Dhcp(reason="the kernel does not list its addresses")
-    stored_leases = (each for each in reversed(leases.known) if each.address in own)
+    stored_leases = (lease for lease in reversed(leases.known) if lease.address in own)
     lease = next(
-        (each for each in stored_leases if _is_current(each, own[each.address], now)), None
+        (
+            stored_lease
+            for stored_lease in stored_leases
+            if _is_current(stored_lease, own[stored_lease.address], now)
+        ),
+        None,
     )
     if lease is not None:
         return _leased(lease, own[lease.address], now, "unsupported", _NOT_STORED)
-    limited_address = next((each for each in own.values() if each.valid_s is not None), None)
+    limited_address = next(
+        (address for address in own.values() if address.valid_s is not None), None
+    )
     if limited_address is not None:
         why: tuple[FieldStatus, str] = ("unsupported", _NOT_STORED)
         if leases.denied:
@@ -144,7 +151,7 @@ def kernel_addresses() -> tuple[Address, ...]:
         bodies = dump(connection, _RTM_GETADDR, request, _RTM_NEWADDR)
     names, now_s = dict(socket.if_nameindex()), time.monotonic()
     addresses = (parse_address(body, names, now_s) for body in bodies)
-    return tuple(each for each in addresses if each is not None)
+    return tuple(address for address in addresses if address is not None)
 
 
 def parse_address(body: bytes, names: Mapping[int, str], now_s: float) -> Address | None:

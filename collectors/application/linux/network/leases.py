@@ -58,7 +58,7 @@ def stored_leases(root: Path) -> Leases:
     for pattern in LEASES:
         directory, _, name = pattern.removeprefix("/").rpartition("/")
         try:
-            files = [each for each in (root / directory).iterdir() if fnmatch(each.name, name)]
+            files = [path for path in (root / directory).iterdir() if fnmatch(path.name, name)]
         except PermissionError:
             is_denied = True
             continue
@@ -72,7 +72,7 @@ def stored_leases(root: Path) -> Leases:
                 is_denied = True
             except OSError:
                 continue
-    by_age.sort(key=lambda each: each[0])
+    by_age.sort(key=lambda entry: entry[0])
     return Leases(tuple(lease for _, leases in by_age for lease in leases), is_denied)
 
 

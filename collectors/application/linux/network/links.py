@@ -52,8 +52,8 @@ def read_links(root: Path, names: tuple[str, ...], deadline: Deadline) -> Links:
     objects = cache(lambda: ask_network_manager(deadline))
     wireless = read_wireless(root, wifi, objects) if wifi else {}
     dhcp = {
-        name: _PEER if each.is_used is False and types[name] in _PEER_TYPES else each
-        for name, each in read_dhcp(root, names, objects).items()
+        name: _PEER if settings.is_used is False and types[name] in _PEER_TYPES else settings
+        for name, settings in read_dhcp(root, names, objects).items()
     }
     return Links(types, wireless, default_routes(root / "proc/net"), dhcp)
 

@@ -78,8 +78,10 @@ def wifi_of(ask: Ask) -> Known:
     if family is None:
         return {}
     bodies = ask(family, _request(_GET_INTERFACE), family)
-    interfaces = [each for body in bodies if (each := parse_interface(body)) is not None]
-    return {each.name: (each, _connection(ask, family, each)) for each in interfaces}
+    interfaces = [parsed for body in bodies if (parsed := parse_interface(body)) is not None]
+    return {
+        interface.name: (interface, _connection(ask, family, interface)) for interface in interfaces
+    }
 
 
 def parse_interface(body: bytes) -> Interface | None:

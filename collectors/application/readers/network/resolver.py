@@ -41,7 +41,7 @@ def read_resolver(
 
 def servers_field(servers: Iterable[str], origin: str) -> Field:
     """Return the name servers, without IPv6 zones."""
-    addresses = tuple(dict.fromkeys(each.partition("%")[0] for each in servers))
+    addresses = tuple(dict.fromkeys(server.partition("%")[0] for server in servers))
     reason = "no name server is set"
     return either("network.dnsServers", origin, addresses or None, reason, "not-applicable")
 

@@ -52,12 +52,12 @@ def read_watched_devices(
     deadline: Deadline, job: ApplicationJob, *, answers: ReadAnswers | None = None
 ) -> Reading:
     expected = expectations(job.devices, job.learned)
-    names = tuple(each.device.name for each in expected)
+    names = tuple(expectation.device.name for expectation in expected)
     fields = [available("device.watched", "configuration", names)]
     if not expected:
         return Reading(tuple(fields))
     read = (answers or read_answers)(expected, job, deadline)
-    states = tuple(state_of(each, read) for each in expected)
+    states = tuple(state_of(expectation, read) for expectation in expected)
     for state in states:
         fields += device_fields(state)
     pairs = [learned_identity(e, s, read) for e, s in zip(expected, states, strict=True)]
@@ -107,8 +107,12 @@ def read_answers(
 
 def known_answers(network: ArpNetwork) -> Answers:
     """Return the confirmed entries of the neighbour table, without sending anything."""
-    table = (each for each in network.table() if each.state == "reachable" and each.mac_address)
-    macs = {each.address: each.mac_address for each in table}
+    table = (
+        neighbour
+        for neighbour in network.table()
+        if neighbour.state == "reachable" and neighbour.mac_address
+    )
+    macs = {neighbour.address: neighbour.mac_address for neighbour in table}
     return Answers(macs, is_whole=False, reason=_DEVICE_ONLY)
 
 
@@ -133,18 +137,20 @@ class Search:
     def run(self, is_over: Callable[[], bool]) -> Answers:
         """Resolve the addresses of the devices, and then the network if it is necessary."""
         self.table = {e.address: e.mac_address for e in self.network.table() if e.mac_address}
-        wanted = {each.mac_address for each in self.expected}
-        known = {each.address for each in self.expected if each.address}
+        wanted = {expectation.mac_address for expectation in self.expected}
+        known = {expectation.address for expectation in self.expected if expectation.address}
         known |= {address for address, mac in self.table.items() if mac in wanted}
         self.resolver.add(filter(self._may_resolve, sorted(known)), KNOWN_TRIES)
         while not is_over():
             self.resolver.step()
-            missing = [each for each in self.expected if self._is_missing(each)]
+            missing = [
+                expectation for expectation in self.expected if self._is_missing(expectation)
+            ]
             if missing and not self.has_swept:
                 self.has_swept = True
                 addresses = tuple(filter(self._may_resolve, self._neighbourhood(missing)))
                 self.resolver.add(addresses)
-                self.swept = tuple(each for each in addresses if each not in self.table)
+                self.swept = tuple(address for address in addresses if address not in self.table)
             if all(map(self._is_settled, self.expected)):
                 break
             self.network.wait()
@@ -157,25 +163,25 @@ class Search:
             reason=NOT_TRIED if self.resolver.is_done else _TIME_UP,
         )
 
-    def _having(self, each: Expectation) -> set[str]:
-        return {a for a, mac in self.resolver.answers.items() if mac == each.mac_address}
+    def _having(self, expectation: Expectation) -> set[str]:
+        return {a for a, mac in self.resolver.answers.items() if mac == expectation.mac_address}
 
-    def _is_missing(self, each: Expectation) -> bool:
+    def _is_missing(self, expectation: Expectation) -> bool:
         """Return whether a device with a known MAC does not answer where it is expected."""
-        if each.mac_address is None or self._having(each):
+        if expectation.mac_address is None or self._having(expectation):
             return False
-        address = each.address or ""
+        address = expectation.address or ""
         return not self.resolver.is_pending(address) or self.resolver.is_late(address)
 
-    def _is_settled(self, each: Expectation) -> bool:
+    def _is_settled(self, expectation: Expectation) -> bool:
         """Return whether further answers cannot change the state of a device."""
-        having = self._having(each) if each.mac_address else set()
-        if each.address in having:
+        having = self._having(expectation) if expectation.mac_address else set()
+        if expectation.address in having:
             return True
-        older = {a for a, mac in self.table.items() if mac == each.mac_address}
-        if any(map(self.resolver.is_pending, (each.address or "", *older))):
+        older = {a for a, mac in self.table.items() if mac == expectation.mac_address}
+        if any(map(self.resolver.is_pending, (expectation.address or "", *older))):
             return False
-        return each.mac_address is None or bool(having) or self._is_swept
+        return expectation.mac_address is None or bool(having) or self._is_swept
 
     @property
     def _is_swept(self) -> bool:
@@ -186,12 +192,14 @@ class Search:
         is_on_link = any(
             parsed in network_of(a) for i in self._links for a in i.interface.addresses
         )
-        is_excluded = any(parsed in each for each in parse_networks(self.exclude))
+        is_excluded = any(parsed in network for network in parse_networks(self.exclude))
         return is_on_link and not is_excluded and address not in self.local.own_addresses
 
     @property
     def _links(self) -> tuple[LocalInterface, ...]:
-        return tuple(each for each in self.local.in_use if not each.is_point_to_point)
+        return tuple(
+            interface for interface in self.local.in_use if not interface.is_point_to_point
+        )
 
     def _neighbourhood(self, missing: Sequence[Expectation]) -> Iterator[str]:
         """Yield the addresses of this machine's /24 network on each link of a missing device.
@@ -201,7 +209,9 @@ class Search:
         for number, link in enumerate(self._links):
             for own in link.interface.addresses:
                 network = network_of(own)
-                is_wanted = any(_is_on(each.address, network, number) for each in missing)
+                is_wanted = any(
+                    _is_on(expectation.address, network, number) for expectation in missing
+                )
                 if is_wanted and any(network.overlaps(known) for known in OWN_RANGES):
                     prefix = max(_SWEEP_PREFIX, network.prefixlen)
                     block = ipaddress.ip_network(f"{own.address}/{prefix}", strict=False)

@@ -101,7 +101,7 @@ class Recorder:
     def _same(self, value: Any, name: str = "") -> Any:
         """Return a value without random parts."""
         if isinstance(value, dict):
-            return {each: self._same(part, each) for each, part in value.items()}
+            return {key: self._same(part, key) for key, part in value.items()}
         if isinstance(value, list):
             return [self._same(part) for part in value]
         if isinstance(value, str):

@@ -32,8 +32,8 @@ async def _catalog(kept: Recorder) -> None:
     uoms = await kept.call("GET", routes.UOMS)
     fees = await kept.call("GET", routes.FEES)
     categories = await kept.call("GET", routes.CATEGORIES)
-    piece = next(each for each in uoms["items"] if each["name"] == "Piece")
-    vat = next(each for each in fees["fee_items"] if each.get("percentage") == 5)
+    piece = next(item for item in uoms["items"] if item["name"] == "Piece")
+    vat = next(fee_item for fee_item in fees["fee_items"] if fee_item.get("percentage") == 5)
     good = _good(categories["items"][0]["id"], piece["id"], vat["id"])
     made = await kept.call("POST", routes.GOODS, sent=good)
     await kept.call("POST", routes.GOODS, sent=good, of="409 existing_entity_conflict")
@@ -84,7 +84,7 @@ def _codes() -> list[Json]:
 async def _sales(kept: Recorder) -> None:
     query = f"?status=completed&sort=initiated_at_asc&initiated_at_from={SOLD_FROM}"
     listed = await kept.call("GET", routes.SALES, query=query)
-    sale = next(each for each in listed["items"] if each["positions"])
+    sale = next(item for item in listed["items"] if item["positions"])
     await kept.call("GET", routes.SALE.format(sale_id=sale["id"]), of=f"GET {routes.SALE}")
     await kept.call("GET", routes.EMPLOYEES)
     await kept.call("GET", routes.POINTS_OF_SALE)

@@ -96,9 +96,9 @@ def _fields(owner: str, schema: Schema) -> Iterator[tuple[tuple[str, str], set[s
         yield (owner, field), forms
         for inner in _alternatives(part):
             items = inner.get("items", {})
-            for each in (inner, *_alternatives(items)):
-                if "properties" in each and id(each) not in _NAMES:
-                    yield from _fields(f"{owner}: {field}", each)
+            for alternative in (inner, *_alternatives(items)):
+                if "properties" in alternative and id(alternative) not in _NAMES:
+                    yield from _fields(f"{owner}: {field}", alternative)
 
 
 def _forms_of_schema(schema: Schema) -> Iterator[str]:
@@ -120,7 +120,11 @@ def _forms_of_schema(schema: Schema) -> Iterator[str]:
 
 
 def _alternatives(schema: Schema) -> list[Schema]:
-    return [each for each in schema.get("anyOf", [schema]) if each != {"type": "null"}]
+    return [
+        alternative
+        for alternative in schema.get("anyOf", [schema])
+        if alternative != {"type": "null"}
+    ]
 
 
 def _name(schema: Schema) -> str:
@@ -133,7 +137,7 @@ def _fitting(schema: Schema, value: Any) -> Schema:
     alternatives = _alternatives(schema)
     if len(alternatives) == 1:
         return alternatives[0]
-    return next(each for each in alternatives if not violations(each, value))
+    return next(alternative for alternative in alternatives if not violations(alternative, value))
 
 
 def seen_in(replies: Iterable[httpx2.Response]) -> Forms:
@@ -175,8 +179,8 @@ def _collect_forms(
     schema = _fitting(schema, value)
     name = _NAMES.get(id(schema), owner)
     if isinstance(value, list):
-        for each in value:
-            _collect_forms(schema.get("items", {}), each, owner, forms)
+        for item in value:
+            _collect_forms(schema.get("items", {}), item, owner, forms)
     elif isinstance(value, dict):
         for field, part in schema.get("properties", {}).items():
             if field not in value:

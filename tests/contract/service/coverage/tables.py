@@ -30,7 +30,7 @@ def coverage_tables() -> Iterator[str]:
     for table in TABLES:
         yield f"### {table.title}\n"
         yield "| statement | tests |\n|---|---|"
-        yield from (_row(each) for each in table.rows)
+        yield from (_row(row) for row in table.rows)
         yield ""
     yield "### Fields of replies\n"
     yield (

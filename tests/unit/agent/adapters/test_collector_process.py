@@ -214,7 +214,7 @@ async def test_an_oversized_line_of_a_child_is_ignored(caplog: pytest.LogCapture
 
     assert collected.error is None
     assert facts(collected).limitations == ("whole",)
-    assert [each.step for each in seen] == ["disks", "after"]
+    assert [step.step for step in seen] == ["disks", "after"]
     assert "an event is longer than 16777216 bytes: ignored" in caplog.text
 
 
@@ -225,7 +225,7 @@ async def test_facts_sent_before_an_oversized_result_are_kept() -> None:
 
     assert collected.error == "an event is longer than 16777216 bytes"
     assert facts(collected).limitations == ("so far",)
-    assert [each.step for each in seen] == ["disks", "after"]
+    assert [step.step for step in seen] == ["disks", "after"]
     (failure,) = facts(collected).failures
     assert failure.reason == collected.error
 

@@ -412,8 +412,8 @@ async def _queried_proxies(
     proxies. Return the requests to the proxy of the system, and to the one of the environment.
     """
     async with running_server() as system, running_server() as environment:
-        for each in (system, environment):
-            each.answer(b"", 502)
+        for proxy in (system, environment):
+            proxy.answer(b"", 502)
         monkeypatch.delenv("NO_PROXY")
         monkeypatch.setenv("HTTPS_PROXY", environment.base_url)
         monkeypatch.setattr(
@@ -432,7 +432,7 @@ async def _queried_proxies(
         with pytest.raises(ServiceUnavailable):
             await client.heartbeat(HEARTBEAT)
         await client.close()
-        both = ([each.path for each in made.requests] for made in (system, environment))
+        both = ([request.path for request in made.requests] for made in (system, environment))
         return next(both), next(both)
 
 
@@ -629,7 +629,9 @@ async def test_stream_sets_the_reconnect_time(
     server.write_answer = write_answer
 
     answers = (await frames(client))[1]
-    assert [each.reconnect_s for each in answers if each.reconnect_s is not None] == understood
+    assert [
+        answer.reconnect_s for answer in answers if answer.reconnect_s is not None
+    ] == understood
     assert ids(answers) == []
 
 

@@ -43,7 +43,7 @@ class Child:
     async def collect(self, job: Job, *_: object) -> Collected:
         assert isinstance(job, NetworkJob)
         self.jobs.append(job)
-        printers = tuple(each for each in STATES if job.printer in ("", each.name))
+        printers = tuple(state for state in STATES if job.printer in ("", state.name))
         failure = Failure(PRINTER_STEP, f"this machine has no printer {job.printer!r}")
         facts = good_facts("network")
         assert isinstance(facts, NetworkFacts)
@@ -134,7 +134,7 @@ def test_json_output_contains_the_present_state(
 ) -> None:
     assert run(tmp_path, "--json") == 0
     states = json.loads(capsys.readouterr().out)["states"]
-    assert [(each["id"], each["status"]) for each in states] == [
+    assert [(state["id"], state["status"]) for state in states] == [
         ("cups:bar", "reachable"), ("cups:office", "reachable"), ("cups:kitchen", "unreachable"),
     ]  # fmt: skip
 

@@ -124,14 +124,25 @@ def test_json_has_the_documented_keys(config: Path, capsys: pytest.CaptureFixtur
     document = json.loads(capsys.readouterr().out)
     section = (ROOT / "docs/cli.md").read_text().partition("\n## timeline\n")[2]
     section = section.partition("\n## ")[0]
-    rows = (each[0] for each in (document["incidents"], document["events"], document["hours"]))
+    rows = (
+        rows_of_kind[0]
+        for rows_of_kind in (document["incidents"], document["events"], document["hours"])
+    )
     for key in {*document, *(key for row in rows for key in row)}:
         assert re.search(rf"[`.]{key}`", section), key
     assert document["recorder_enabled"] is True
     assert document["since"] == written.since.isoformat(timespec="seconds")
-    assert [each["count"] for each in document["incidents"]] == [1, 1, 1, 1, 12, 1, 1]
+    assert [stored_incident["count"] for stored_incident in document["incidents"]] == [
+        1,
+        1,
+        1,
+        1,
+        12,
+        1,
+        1,
+    ]
     assert document["incidents"][0]["cause"] == "gateway-silent"
-    downtimes = (each["downtime_s"].get("gateway-silent", 0) for each in document["hours"])
+    downtimes = (hour["downtime_s"].get("gateway-silent", 0) for hour in document["hours"])
     assert sum(downtimes) == 5400
 
 

@@ -240,7 +240,7 @@ def test_a_problem_from_the_environment_names_the_variable(file: Path) -> None:
 )
 def test_settings_that_the_service_would_always_refuse_are_refused(file: Path, line: str) -> None:
     key = line.partition(" ")[0]
-    text = "".join(f"{each}\n" for each in SERVICE.splitlines() if not each.startswith(key))
+    text = "".join(f"{text}\n" for text in SERVICE.splitlines() if not text.startswith(key))
     (problem,) = problems_in(file, f"{text}{line}\n")
     assert f"service.{key} must" in problem
 

@@ -46,8 +46,12 @@ def test_csv_contains_the_ports_of_all_endpoints_and_the_latencies_of_all_hosts(
     assert payload.network_map is not None
     hosts = read(report_csv(payload, "hosts"))
     endpoints = read(report_csv(payload, "endpoints"))
-    assert [row["address"] for row in endpoints] == [each.address for each in payload.endpoints]
-    assert [int(row["port"]) for row in endpoints] == [each.port for each in payload.endpoints]
+    assert [row["address"] for row in endpoints] == [
+        endpoint.address for endpoint in payload.endpoints
+    ]
+    assert [int(row["port"]) for row in endpoints] == [
+        endpoint.port for endpoint in payload.endpoints
+    ]
     reported = {host.address: host.latency_ms for host in payload.network_map.hosts}
     assert set(reported) <= {row["address"] for row in hosts}
     for row in hosts:

@@ -28,7 +28,9 @@ BAR = replace(KITCHEN, id="cups:bar", mac_address="00:1b:a9:00:00:02")
 
 
 def facts(*learned: LearnedPrinter, there: tuple[str, ...] = (KITCHEN.id, BAR.id)) -> NetworkFacts:
-    printers = tuple(Printer(each, each, "network", "unreachable") for each in there)
+    printers = tuple(
+        Printer(printer_id, printer_id, "network", "unreachable") for printer_id in there
+    )
     return NetworkFacts(
         "local-network", "linux", None, "2026-11-21", printers=printers, learned=learned
     )
@@ -77,8 +79,8 @@ HOUR = timedelta(hours=1)
 
 
 def reports(memory: Memory, *facts_by_age: tuple[timedelta, NetworkFacts]) -> Memory:
-    for age, each in facts_by_age:
-        memory = updated(memory, each, NOW + age)
+    for age, collected in facts_by_age:
+        memory = updated(memory, collected, NOW + age)
     return memory
 
 

@@ -157,7 +157,7 @@ async def test_macs_of_watched_devices_are_sent_with_the_next_snapshot(stranger:
 
     jobs = [job for job in workshop.collectors.jobs if isinstance(job, ApplicationJob)]
     assert [job.learned for job in jobs] == [(), (bar,)]
-    assert [[each.name for each in job.devices] for job in jobs] == [["Bar"]] * 2
+    assert [[device.name for device in job.devices] for job in jobs] == [["Bar"]] * 2
 
 
 async def test_unreadable_printer_memory_is_quarantined(workshop: ExecutorHarness) -> None:

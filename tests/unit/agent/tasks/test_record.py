@@ -75,7 +75,7 @@ async def running(path: FakePath, record: Record, **options: object) -> AsyncIte
 
 async def played(faults: Sequence[Fault], record: Record, until_s: float = 0.0) -> History:
     path = FakePath(FakeClock(limit_s=40 * 86_400.0), faults)
-    until_s = until_s or max(each.ends_s for each in faults) + 300.0
+    until_s = until_s or max(fault.ends_s for fault in faults) + 300.0
     async with running(path, record) as recorder:
         await path.play(recorder, until_s)
     return record.history(START, path.clock.now())
@@ -123,7 +123,9 @@ async def test_of_two_faults_at_once_the_nearest_is_the_cause(tmp_path: Path) ->
         ]
         history = await played(faults, record_in(tmp_path / str(number)))
         expected = nearest_causes([(CAUSE_OF[f.kind], f.at_s, f.ends_s) for f in faults])
-        actual = [each.cause for each in sorted(history.incidents, key=lambda each: each.began_at)]
+        actual = [
+            entry.cause for entry in sorted(history.incidents, key=lambda entry: entry.began_at)
+        ]
         right += actual == expected
     assert right >= 0.95 * pairs
 
@@ -142,7 +144,7 @@ async def test_a_healthy_month_has_no_incident(record: Record) -> None:
         clock.advance(60.0)
     history = record.history(START, clock.now())
     assert history.incidents == ()
-    kinds = Counter(each.kind for each in history.events)
+    kinds = Counter(event.kind for event in history.events)
     assert kinds["slept"] == days
     assert kinds["agent-started"] + kinds["machine-started"] == days - 1
     assert len(history.hours) >= days * 20
@@ -151,7 +153,9 @@ async def test_a_healthy_month_has_no_incident(record: Record) -> None:
 async def test_a_healthy_day_writes_less_than_100_kib(tmp_path: Path) -> None:
     record, clock = record_in(tmp_path), FakeClock(limit_s=40 * 86_400.0)
     path, wal = FakePath(clock), tmp_path / f"{NAME}-wal"
-    record.write(hours=[Hour(START - timedelta(hours=each), 60) for each in range(30 * 24)])
+    record.write(
+        hours=[Hour(START - timedelta(hours=hours_ago), 60) for hours_ago in range(30 * 24)]
+    )
     async with running(path, record) as recorder:
         await path.play(recorder, 7200.0)
         before = wal.stat().st_size
@@ -159,7 +163,7 @@ async def test_a_healthy_day_writes_less_than_100_kib(tmp_path: Path) -> None:
         written = wal.stat().st_size - before
     assert 0 < written <= 100 * 1024
     oldest = clock.now() - timedelta(days=40)
-    hours = {each.at for each in record.history(oldest, clock.now()).hours}
+    hours = {hour.at for hour in record.history(oldest, clock.now()).hours}
     assert 30 * 24 <= len(hours) <= 33 * 24
     assert max(hours) >= clock.now() - timedelta(hours=1)
 
@@ -231,7 +235,7 @@ async def test_an_incident_survives_a_killed_agent(record: Record) -> None:
     (incident,) = history.incidents
     assert incident.cause == "gateway-silent"
     assert seconds(incident.ended_at) >= FIRST_S + 900 - 70
-    assert [each.kind for each in history.events] == ["power-lost"]
+    assert [event.kind for event in history.events] == ["power-lost"]
 
 
 async def test_a_recorder_that_failed_continues_its_interruption(record: Record) -> None:
@@ -290,8 +294,8 @@ async def test_a_stop_before_the_first_step_keeps_the_record(record: Record) -> 
     async with running(path, record, boot_id="one"):
         await path.clock.sleep(1.0)
     history = record.history(START, path.clock.now())
-    assert [each.cause for each in history.incidents] == ["link-down"]
-    assert [each.kind for each in history.events] == ["agent-killed"]
+    assert [incident.cause for incident in history.incidents] == ["link-down"]
+    assert [event.kind for event in history.events] == ["agent-killed"]
 
 
 def _no_space(**_: object) -> None:
@@ -356,7 +360,7 @@ async def test_setting_the_clock_does_not_change_the_length_of_an_interruption(
         assert incident.downtime_s == 100.0
         await path.play(recorder, FIRST_S + 600)
         incidents = recorder.history(START - timedelta(days=1)).incidents
-    assert [each.downtime_s for each in incidents] == [100.0, 9.0]
+    assert [incident.downtime_s for incident in incidents] == [100.0, 9.0]
 
 
 async def test_a_record_that_began_in_the_future_begins_now(record: Record) -> None:

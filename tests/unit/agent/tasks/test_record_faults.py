@@ -82,7 +82,7 @@ async def test_each_local_fault_is_an_incident_and_no_interruption(record: Recor
         await path.play(recorder, 7200.0)
         history = recorder.history(START)
     for cause, name, begin_s, end_s in spans:
-        (incident,) = (each for each in history.incidents if each.subject == name)
+        (incident,) = (incident for incident in history.incidents if incident.subject == name)
         assert incident.cause == cause
         assert 0 <= seconds(incident.began_at) - begin_s <= EVERY_S + HEARTBEAT_S
         if end_s > 7200.0:
@@ -111,7 +111,7 @@ async def test_local_faults_are_read_during_an_interruption(record: Record) -> N
     async with running(path, local, record) as recorder:
         await path.play(recorder, 7200.0)
         incidents = recorder.history(START).incidents
-    assert [each.cause for each in incidents] == ["provider-down", "queue-stopped"]
+    assert [incident.cause for incident in incidents] == ["provider-down", "queue-stopped"]
     assert abs(incidents[0].downtime_s - 3000.0) <= 2 * CLOSE_S
 
 
@@ -204,6 +204,6 @@ async def test_a_conflict_of_the_gateways_address_is_the_cause(fault: str, recor
     assert (incident.cause, incident.evidence) == (
         "address-conflict", "another machine also uses 192.168.1.1",
     )  # fmt: skip
-    kinds = [each.kind for each in history.events]
+    kinds = [event.kind for event in history.events]
     assert kinds.count("gateway-conflict") == 1
     assert kinds.count("gateway-changed") <= 3

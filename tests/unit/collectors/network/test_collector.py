@@ -192,7 +192,7 @@ def test_a_printer_is_recognised_by_the_mac_learned_in_an_earlier_run() -> None:
     )
     kitchen = replace(PRINTER, open_ports=(9100,), refused_ports=())
     learned = collect(World(hosts=(kitchen,), known=(queue,))).learned
-    assert [each.mac_address for each in learned] == [PRINTER.mac_address]
+    assert [device.mac_address for device in learned] == [PRINTER.mac_address]
 
     job = job_from_json("network", json.dumps(asdict(replace(JOB, learned=learned))).encode())
     assert isinstance(job, NetworkJob)
@@ -202,7 +202,7 @@ def test_a_printer_is_recognised_by_the_mac_learned_in_an_earlier_run() -> None:
     assert (facts.printers[0].reason or "").startswith("Moved to 10.0.0.77:9100 (same MAC)")
     # The printer is remembered at its new address. The queue has the old address until a user fixes
     # it.
-    assert [(each.mac_address, each.address) for each in facts.learned] == [
+    assert [(device.mac_address, device.address) for device in facts.learned] == [
         (PRINTER.mac_address, "10.0.0.77")
     ]
     again = collect(moved, replace(JOB, learned=facts.learned))
@@ -280,7 +280,7 @@ def test_printers_are_queried_by_snmp_if_a_community_is_configured() -> None:
     assert requests == [((SnmpTarget("10.0.0.9", 9100),), "venue")]
     assert facts.printers is not None
     assert "the printer reports: door open" in (facts.printers[0].reason or "")
-    assert {each.port for each in facts.endpoints} == {9100, 631}
+    assert {endpoint.port for endpoint in facts.endpoints} == {9100, 631}
 
 
 def test_a_complete_collection_has_all_facts() -> None:
@@ -451,7 +451,7 @@ def test_a_printer_is_contacted_at_the_address_that_its_dns_sd_name_announces() 
     facts = collect(world, browse=lambda *_: MdnsFindings((service,), SourceState("succeeded")))
     assert world.scanned[1] == (Target("10.50.0.5", "local", None, (8631,)),)
     assert facts.printers is not None
-    assert [each.status for each in facts.printers] == ["reachable", "unreachable"]
+    assert [printer.status for printer in facts.printers] == ["reachable", "unreachable"]
 
 
 def test_a_printer_in_another_network_that_does_not_answer_is_unreachable() -> None:
@@ -469,7 +469,7 @@ def test_a_public_ipv6_address_is_contacted_only_in_an_own_network() -> None:
         wanted, limitations = printer_targets(
             (known,), tried=(), own=(), exclude=(), networks=parse_networks(networks)
         )
-        return tuple(each.address for each in wanted), len(limitations)
+        return tuple(target.address for target in wanted), len(limitations)
 
     assert targets("2001:db8::/64") == (("2001:db8::5",), 0)
     assert targets("2001:db8:1::/64") == ((), 1)

@@ -69,7 +69,7 @@ def test_endpoints_have_labels_and_models_of_all_sources():
             Evidence("10.0.0.9", 8080, title="Other page"),
         ],
     )
-    assert {(each.port, each.labels[0], each.models[:1]) for each in observed.ports.values()} == {
+    assert {(port.port, port.labels[0], port.models[:1]) for port in observed.ports.values()} == {
         (631, "Kitchen", ("From IPP",)),
         (80, "Kitchen", ()),
         (8080, "Other page", ()),

@@ -33,7 +33,9 @@ def test_the_kind_of_most_devices_is_right() -> None:
 
 
 def test_labels_and_models_of_most_devices_are_right() -> None:
-    share = _share(lambda each: (described(each)[1:], (each.label, each.model)), "label and model")
+    share = _share(
+        lambda device: (described(device)[1:], (device.label, device.model)), "label and model"
+    )
     assert share >= RIGHT_MIN
 
 
@@ -47,7 +49,7 @@ def described(device: Device) -> tuple[str, str | None, str | None]:
     """Return the device's kind, and the label and model of its port, according to the payload."""
     payload = payload_of(device)
     (row,) = host_rows(payload)
-    endpoint = next(each for each in payload.endpoints if each.port == device.port)
+    endpoint = next(endpoint for endpoint in payload.endpoints if endpoint.port == device.port)
     return row.kind, endpoint.label, endpoint.model
 
 
@@ -93,7 +95,7 @@ def _evidence(device: Device) -> list[Evidence]:
 def _share(judge: Callable[[Device], tuple[object, object]], what: str) -> float:
     """Return the share of devices that are judged correctly. Print the other devices."""
     judged = [(device.maker, *judge(device)) for device in DEVICES]
-    wrong = [each for each in judged if each[1] != each[2]]
+    wrong = [row for row in judged if row[1] != row[2]]
     print(f"{what}: {len(judged) - len(wrong)} of {len(judged)} devices are right")
     for maker, text, truth in wrong:
         print(f"  {maker}: reported {text!r}, expected {truth!r}")

@@ -34,7 +34,7 @@ def test_own_host_name_and_spooler_are_not_queried() -> None:
         discoveries.add_port(address, 80, 1.0)
     discoveries.set_queues({})
     assert discoveries.hosts() == ("10.0.0.9",)
-    assert [(each.address, each.port) for each in discoveries.take_ports()] == [
+    assert [(port.address, port.port) for port in discoveries.take_ports()] == [
         ("10.0.0.20", 80),
         ("10.0.0.9", 80),
         ("10.0.0.9", 631),
@@ -52,15 +52,15 @@ def test_connections_are_handed_to_the_queries_or_closed() -> None:
     discoveries.add_port("10.0.0.2", 631, 1.0, taken)
     discoveries.add_port("10.0.0.2", 631, 2.0, twice)
     discoveries.add_port("10.0.0.20", 631, 1.0, own)
-    assert [each.connection for each in discoveries.take_ports()] == [None, taken]
+    assert [port.connection for port in discoveries.take_ports()] == [None, taken]
     discoveries.add_port("10.0.0.3", 631, 1.0, left)
     discoveries.end_asking()
     assert not discoveries.asks_ipp_at_once
     discoveries.add_port("10.0.0.4", 631, 1.0, late)
-    assert [each.connection for each in discoveries.take_ports()] == [None, None]
+    assert [port.connection for port in discoveries.take_ports()] == [None, None]
     with taken:
         assert taken.fileno() != -1
-        assert {each.fileno() for each in (early, twice, own, left, late)} == {-1}
+        assert {socket_.fileno() for socket_ in (early, twice, own, left, late)} == {-1}
 
 
 def test_ipp_is_not_queried_before_its_queues_are_known() -> None:

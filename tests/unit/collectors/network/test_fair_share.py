@@ -48,7 +48,7 @@ def test_owners_take_turns_in_round_robin_order(owned: list[tuple[str, int]]) ->
     turns = in_turns((owner, (owner, item)) for owner, item in owned)
     assert sorted(turns) == sorted(owned)
     for owner in "abc":
-        assert [each for each in turns if each[0] == owner] == [e for e in owned if e[0] == owner]
+        assert [turn for turn in turns if turn[0] == owner] == [e for e in owned if e[0] == owner]
     counts = [[o for o, _ in turns[:n]] for n in range(len(turns))]
     for before, (owner, _) in zip(counts, turns, strict=True):
         waiting = {o for o, _ in turns[len(before) :]}

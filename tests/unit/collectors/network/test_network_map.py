@@ -176,7 +176,7 @@ def test_endpoints_beyond_the_share_of_a_device_are_listed_last() -> None:
     lies = [endpoint("10.0.0.2", port, mdns=True) for port in range(1, 1001)]
     printer, till = endpoint("10.0.0.9", 9100), endpoint("10.0.0.8", 22)
     matched = endpoint("10.0.0.2", 2000, mdns=True, ids=("kitchen",))
-    printing = [(each.address, each.port) for each in lies]
+    printing = [(lie.address, lie.port) for lie in lies]
     ordered = by_worth([*lies, printer, till, matched], printing)
     assert ordered[0] == matched
     assert ordered[1:3] == (printer, till)
@@ -184,7 +184,7 @@ def test_endpoints_beyond_the_share_of_a_device_are_listed_last() -> None:
 
 def test_all_addresses_of_one_announcer_count_as_one_device() -> None:
     lies = [endpoint(f"10.0.0.{n}", 631, mdns=True) for n in range(1, 101)]
-    announcers = {each.address: "02:00:00:00:00:66" for each in lies}
+    announcers = {lie.address: "02:00:00:00:00:66" for lie in lies}
     ordered = by_worth([*lies, endpoint("10.0.0.200", 22)], (), announcers)
     assert ordered.index(endpoint("10.0.0.200", 22)) == ENDPOINTS_AT_ONCE
 

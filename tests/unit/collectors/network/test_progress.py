@@ -48,7 +48,7 @@ def test_announced_queues_are_known_for_each_address_and_port() -> None:
 def test_only_print_services_announce_queues() -> None:
     facts = _collected(_service("_http._tcp", 80, rp="admin"), _service("_ipp._tcp", 631))
     ports = observed_in(facts, announced_in(facts)).ports.values()
-    assert [each.queues for each in ports] == [(), (), (), ()]
+    assert [port.queues for port in ports] == [(), (), (), ()]
 
 
 def test_configured_queues_are_queried() -> None:

@@ -40,7 +40,7 @@ def test_loopback_is_recognised_by_address_and_by_name() -> None:
 
 def test_invalid_networks_are_left_out() -> None:
     texts = ("10.0.0.0/24", "x", "192.168.1.20", "fd00::/8")
-    assert [str(each) for each in parse_networks(texts)] == [
+    assert [str(network) for network in parse_networks(texts)] == [
         "10.0.0.0/24",
         "192.168.1.20/32",
         "fd00::/8",

@@ -49,7 +49,7 @@ def test_the_answer_of_a_real_printer_is_decoded():
     assert len(printer.texts("media-supported")) > 1
     assert printer.text("media-col-default") is None
     assert list(printer.values("media-col-default")) == []  # a collection
-    names = {each.name for each in printer.attributes}
+    names = {attribute.name for attribute in printer.attributes}
     assert "media-col-default" in names
     assert not names & {"media-size", "media-type"}
 
@@ -99,7 +99,7 @@ def test_members_of_a_collection_are_no_attributes_of_the_printer():
     )
     response = ipp.decode_response(message(b"\x04", *collection, item(0x42, "after", b"ok")))
     (printer,) = response.printers
-    assert [(each.name, each.values) for each in printer.attributes] == [
+    assert [(attribute.name, attribute.values) for attribute in printer.attributes] == [
         ("media-col", ()),
         ("after", ("ok",)),
     ]

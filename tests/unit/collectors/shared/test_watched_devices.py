@@ -25,8 +25,8 @@ def expectation(address: str | None, mac: str | None, learned: str | None = None
     device = WatchedDevice("Bar", "payment-terminal", address, mac)
     setup = " ".join(filter(None, (address, mac)))
     known = LearnedPrinter("device:Bar", setup, address=HOME, mac_address=learned)
-    (each,) = expectations((device,), (known,) if learned else ())
-    return each
+    (expected,) = expectations((device,), (known,) if learned else ())
+    return expected
 
 
 BOTH, ADDRESS = expectation(HOME, MAC), expectation(HOME, None)
@@ -65,8 +65,8 @@ def test_the_state_of_a_device(
 
 
 def test_a_device_that_could_not_be_checked_is_unknown() -> None:
-    for each in (BOTH, ADDRESS, ONLY_MAC):
-        actual = state_of(each, Answers({}, is_whole=False, reason="no time"))
+    for known in (BOTH, ADDRESS, ONLY_MAC):
+        actual = state_of(known, Answers({}, is_whole=False, reason="no time"))
         assert (actual.state, actual.reason) == ("unknown", "no time")
 
 

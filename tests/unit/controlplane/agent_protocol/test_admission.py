@@ -129,8 +129,8 @@ async def test_concurrent_tool_calls_do_not_affect_each_other(agent: Agent) -> N
         *(agent.call("query_sales", groupBy=["day"], period="last7") for _ in range(8)),
         *(agent.call("business_context") for _ in range(8)),
     )
-    assert all(each == results[0] for each in results[:8])
-    assert all(each == results[8] for each in results[8:])
+    assert all(result == results[0] for result in results[:8])
+    assert all(result == results[8] for result in results[8:])
 
 
 @pytest.mark.medium

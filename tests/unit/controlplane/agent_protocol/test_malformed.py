@@ -66,7 +66,7 @@ MISTAKES: list[tuple[bytes | str, int, bool]] = [
     (ping(method=5), INVALID, True),
     (ping(method=["ping"]), INVALID, True),
     (ping(method="a\ud800"), INVALID, True),
-    *((ping(id=each), INVALID, False) for each in (
+    *((ping(id=value), INVALID, False) for value in (
         None, True, False, 1.0, 1.5, [], [1], {}, {"a": 1}, 2**53, -(2**53), 2**70, "\ud800")),
     ('{"jsonrpc":"2.0","id":1e999,"method":"ping"}', INVALID, False),
     (ping(extra=1), INVALID, True),
@@ -76,13 +76,13 @@ MISTAKES: list[tuple[bytes | str, int, bool]] = [
     (ping(_meta={}), INVALID, True),
     (ping(**{"\ud800": 1}), INVALID, True),
     ('{"jsonrpc":"2.0","id":1,"result":{}}', INVALID, True),
-    *((ping(params=each), INVALID, True) for each in (None, [], [1], 1, "x", True)),
+    *((ping(params=value), INVALID, True) for value in (None, [], [1], 1, "x", True)),
     (ping(params={"a": "\ud800"}), INVALID, True),
-    *((ping(params={"_meta": each}), PARAMS, True) for each in (None, [], 1, "x")),
-    *((ping(params={"_meta": {"progressToken": each}}), PARAMS, True) for each in (
+    *((ping(params={"_meta": value}), PARAMS, True) for value in (None, [], 1, "x")),
+    *((ping(params={"_meta": {"progressToken": value}}), PARAMS, True) for value in (
         None, 1.5, True, [], {})),
-    *((ping(params={"_meta": {"io.modelcontextprotocol/related-task": each}}), PARAMS, True)
-      for each in (None, "x", {}, {"taskId": 1})),
+    *((ping(params={"_meta": {"io.modelcontextprotocol/related-task": value}}), PARAMS, True)
+      for value in (None, "x", {}, {"taskId": 1})),
     (ping(method="nonsense"), METHOD, True),
     (ping(method="tools/listen"), METHOD, True),
     (ping(method="notifications/initialized"), METHOD, True),

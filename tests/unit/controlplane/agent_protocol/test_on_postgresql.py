@@ -30,11 +30,11 @@ Call = tuple[str, dict[str, Any]]
 CALLS: list[Call] = [
     ("business_context", {}),
     ("describe_business_data", {}),
-    *(("query_sales", {"period": "last7", "groupBy": each, "limit": 500}) for each in GROUPS),
+    *(("query_sales", {"period": "last7", "groupBy": groups, "limit": 500}) for groups in GROUPS),
     ("query_sales", {"from": "2025-11-21", "to": "2026-11-20", "groupBy": ["month"]}),
     ("query_sales", {"period": "last7", "groupBy": ["item"], "currency": "EUR", "limit": 3}),
     ("query_sales", {"period": "last7", "groupBy": ["item"], "hours": [7, 8, 9, 10, 11]}),
-    *(("read_business_records", {"dataset": each, "limit": 100}) for each in (
+    *(("read_business_records", {"dataset": dataset, "limit": 100}) for dataset in (
         "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests",
         "deviceReports")),
     ("read_business_records", {"dataset": "sales", "filters": {
@@ -42,7 +42,7 @@ CALLS: list[Call] = [
         "employeeId": "emp-0001-2", "locations": ["loc-0001"], "status": "completed"}}),
     ("read_business_records", {"dataset": "sales", "filters": {"number": "0001-261115-00003"}}),
     ("read_business_records", {"dataset": "sales", "filters": {"ticketNumber": "3"}}),
-    *(("read_merchant_data", {"section": each}) for each in (
+    *(("read_merchant_data", {"section": section}) for section in (
         "organization", "locations", "fees", "uoms", "paymentMethods")),
     ("read_catalog", {"limit": 100}),
     ("read_catalog", {"search": "A", "status": "active"}),
@@ -68,7 +68,7 @@ def call_all_tools(database: Database) -> list[tuple[Call, dict[str, Any]]]:
     good = call_tool("read_catalog", {"limit": 1})["rows"][0]
     change = {"goodId": good["goodId"], "variationId": good["variations"][0]["variationId"]}
     deactivate: Call = ("set_catalog_availability", change | {"status": "inactive"})
-    return [(each, call_tool(*each)) for each in (*CALLS, deactivate, deactivate)]
+    return [(call, call_tool(*call)) for call in (*CALLS, deactivate, deactivate)]
 
 
 @pytest.mark.medium
@@ -76,8 +76,8 @@ def call_all_tools(database: Database) -> list[tuple[Call, dict[str, Any]]]:
 def test_each_tool_returns_the_same_results_on_postgresql_and_sqlite(tmp_path: Path) -> None:
     results = []
     with new_database() as url:
-        for each in (str(tmp_path / "service.db"), url):
-            with closing(Database(each)) as database:
+        for address in (str(tmp_path / "service.db"), url):
+            with closing(Database(address)) as database:
                 database.write(lambda session: load(session, PLAN, NOW))
                 results.append(call_all_tools(database))
     from_sqlite, from_postgresql = results

@@ -49,11 +49,11 @@ async def test_totals_windows_and_coverage_equal_the_dashboard(agent: Agent, per
     figures = await dashboard(agent, **({"period": period} | (MONTH if period == "custom" else {})))
     assert message["windows"] == figures["windows"]
     currencies = figures["financial"]["current"]["currencies"]
-    assert [each["currency"] for each in message["totals"]] == [e["currency"] for e in currencies]
-    for total, each in zip(message["totals"], currencies, strict=True):
-        assert total["coverage"] == each["figures"]["coverage"]
+    assert [total["currency"] for total in message["totals"]] == [e["currency"] for e in currencies]
+    for total, currency in zip(message["totals"], currencies, strict=True):
+        assert total["coverage"] == currency["figures"]["coverage"]
         for name, value in total["metrics"].items():
-            assert value == each["figures"][name], name
+            assert value == currency["figures"][name], name
     rows = {row["currency"]: row["metrics"] for row in message["rows"]}
     for total in message["totals"]:
         if total["currency"] in rows:
@@ -61,11 +61,11 @@ async def test_totals_windows_and_coverage_equal_the_dashboard(agent: Agent, per
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("groups", [*((each,) for each in GROUPS), *PAIRS], ids="-".join)
+@pytest.mark.parametrize("groups", [*((group,) for group in GROUPS), *PAIRS], ids="-".join)
 async def test_the_groups_add_up_to_the_totals_without_groups(
     agent: Agent, groups: tuple[GroupBy, ...]
 ) -> None:
-    metrics: list[str] = [each for each in ADDED if each in supported_metrics(groups).metrics]
+    metrics: list[str] = [metric for metric in ADDED if metric in supported_metrics(groups).metrics]
     whole = await agent.call("query_sales", **MONTH, metrics=metrics)
     grouped = {"groupBy": list(groups), "metrics": metrics, "limit": 500}
     pieces = [MONTH]
@@ -73,8 +73,8 @@ async def test_the_groups_add_up_to_the_totals_without_groups(
     if report["omittedCount"]:
         pieces = [
             {"from": f"2026-{day}", "to": f"2026-{day}"}
-            for day in [*(f"10-{each}" for each in range(20, 32)),
-                        *(f"11-{each:02}" for each in range(1, 19))]
+            for day in [*(f"10-{number}" for number in range(20, 32)),
+                        *(f"11-{number:02}" for number in range(1, 19))]
         ]  # fmt: skip
     rows = []
     for piece in pieces:
@@ -85,9 +85,9 @@ async def test_the_groups_add_up_to_the_totals_without_groups(
     assert len(keys) == len(set(keys))
     for metric in metrics:
         expected = {
-            each["currency"]: each["metrics"][metric]
-            for each in whole["totals"]
-            if each["currency"] in added(rows, metric)
+            total["currency"]: total["metrics"][metric]
+            for total in whole["totals"]
+            if total["currency"] in added(rows, metric)
         }
         assert added(rows, metric) == expected
         assert any(expected.values())
@@ -138,12 +138,12 @@ async def test_locations_equal_the_locations_of_the_dashboard(agent: Agent) -> N
     table = await agent.call("query_sales", **MONTH, groupBy=["location"], metrics=metrics)
     dashboard_reply = await dashboard(agent, period="custom", **MONTH)
     expected = {
-        (currency["currency"], each["locationId"]): {
-            name: each["figures"][name] for name in metrics
+        (currency["currency"], location["locationId"]): {
+            name: location["figures"][name] for name in metrics
         }
         for currency in dashboard_reply["financial"]["current"]["currencies"]
-        for each in currency["locations"]
-        if each["figures"]["saleCount"]
+        for location in currency["locations"]
+        if location["figures"]["saleCount"]
     }
     result = {(row["currency"], row["group"]["location"]): row["metrics"] for row in table["rows"]}
     assert {key: result[key] for key in expected} == expected != {}
@@ -175,8 +175,8 @@ async def test_figures_of_employees_equal_the_sums_over_their_sales(agent: Agent
         for row in table["rows"]
         if row["metrics"]["saleCount"]
     }
-    assert {key: each["saleCount"] for key, each in sales_by_employee.items()} == dict(counts)
-    assert {key: each["saleCents"] for key, each in sales_by_employee.items()} == dict(cents)
+    assert {key: row["saleCount"] for key, row in sales_by_employee.items()} == dict(counts)
+    assert {key: row["saleCents"] for key, row in sales_by_employee.items()} == dict(cents)
     assert len(sales_by_employee) > 2
 
 
@@ -217,7 +217,7 @@ async def test_one_currency_can_be_selected(agent: Agent) -> None:
     of_euros = [row for row in whole["rows"] if row["currency"] == "EUR"]
     assert euros["rows"] == of_euros[:3]
     assert euros["omittedCount"] == len(of_euros) - 3
-    assert euros["totals"] == [each for each in whole["totals"] if each["currency"] == "EUR"]
+    assert euros["totals"] == [total for total in whole["totals"] if total["currency"] == "EUR"]
     none = await agent.call("query_sales", **MONTH, currency="JPY")
     assert (none["rows"], none["totals"]) == ([], [])
 
@@ -245,7 +245,7 @@ async def test_hours_of_the_day_can_be_selected(agent: Agent, groups: list[str])
         assert piece["omittedCount"] == 0
         for row in piece["rows"]:
             if row["group"]["hour"] < 12:
-                key = (row["currency"], *(row["group"][each] for each in groups))
+                key = (row["currency"], *(row["group"][group] for group in groups))
                 expected[key] += row["metrics"]["netCents"]
     results = {
         (row["currency"], *row["group"].values()): row["metrics"]["netCents"]
@@ -255,7 +255,7 @@ async def test_hours_of_the_day_can_be_selected(agent: Agent, groups: list[str])
         key: value for key, value in expected.items() if value
     }
     assert added(morning["rows"], "netCents") == {
-        each["currency"]: each["metrics"]["netCents"] for each in morning["totals"]
+        total["currency"]: total["metrics"]["netCents"] for total in morning["totals"]
     }
 
 

@@ -19,10 +19,10 @@ READ: tuple[tuple[str, dict[str, Any]], ...] = (
     ("business_context", {}),
     ("describe_business_data", {}),
     ("query_sales", {}),
-    *(("read_business_records", {"dataset": each}) for each in (
+    *(("read_business_records", {"dataset": dataset}) for dataset in (
         "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests",
         "deviceReports")),
-    *(("read_merchant_data", {"section": each}) for each in (
+    *(("read_merchant_data", {"section": section}) for section in (
         "organization", "locations", "fees", "uoms", "paymentMethods", "pointsOfSale",
         "employees")),
     ("read_catalog", {}),
@@ -84,13 +84,13 @@ async def test_the_context_contains_the_credential_and_the_locations(agent: Agen
     context = await agent.call("business_context", agent.service.make_key(can_write=False))
     assert context["organization"]["organizationId"] == "org-0001"
     assert context["credential"] == {"kind": "apiKey", "readOnly": True, "allLocations": True}
-    assert [each["locationId"] for each in context["locations"]] == [
+    assert [location["locationId"] for location in context["locations"]] == [
         "loc-0001", "loc-0002", "loc-0003", "loc-0004",
     ]  # fmt: skip
-    assert any(each["fellBackToUtc"] for each in context["locations"])
+    assert any(location["fellBackToUtc"] for location in context["locations"])
     assert context["dataSpan"]["fromDate"] < context["dataSpan"]["toDate"] <= "2026-11-21"
     one = await agent.call("business_context", agent.service.make_key(locations=["loc-0002"]))
-    assert [each["locationId"] for each in one["locations"]] == ["loc-0002"]
+    assert [location["locationId"] for location in one["locations"]] == ["loc-0002"]
     assert one["credential"] == {"kind": "apiKey", "readOnly": False, "allLocations": False}
 
 
@@ -102,14 +102,16 @@ async def test_the_examples_of_describe_business_data_are_valid_calls(agent: Age
         for example in dataset["examples"]:
             await agent.call(dataset["tool"], **example["arguments"])
     one = await agent.call("describe_business_data", dataset="salesFigures")
-    assert [each["dataset"] for each in one["datasets"]] == ["salesFigures"]
-    groupings = {each["name"]: each["description"] for each in one["datasets"][0]["groupings"]}
+    assert [dataset["dataset"] for dataset in one["datasets"]] == ["salesFigures"]
+    groupings = {
+        grouping["name"]: grouping["description"] for grouping in one["datasets"][0]["groupings"]
+    }
     assert groupings["month"] == "a local month, YYYY-MM"
 
 
 async def test_described_fields_are_the_fields_of_the_records(agent: Agent) -> None:
     reply = await agent.call("describe_business_data", dataset="sales")
-    described = {each["name"] for each in reply["datasets"][0]["fields"]}
+    described = {field["name"] for field in reply["datasets"][0]["fields"]}
     rows = (await agent.call("read_business_records", dataset="sales", limit=100))["rows"]
     sale = next(row for row in rows if row["lines"])
     names = set(sale) | {f"lines.{name}" for name in sale["lines"][0]}
@@ -210,12 +212,12 @@ async def test_device_reports_have_a_headline_and_findings(service: RunningServi
     assert rows[1]["reportId"] == report["reportId"]
     assert rows[1]["findings"] == [
         {
-            "severity": each.severity,
-            "sentences": list(each.sentences),
-            "moreCount": each.more,
-            "fix": each.advice,
+            "severity": finding.severity,
+            "sentences": list(finding.sentences),
+            "moreCount": finding.more,
+            "fix": finding.advice,
         }
-        for each in expected.findings
+        for finding in expected.findings
     ]
     for _ in range(3):
         await device.submit(failureReason="collection-failed")

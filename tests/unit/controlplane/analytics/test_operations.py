@@ -219,7 +219,7 @@ async def test_the_refusal_of_wrong_payment_types_names_the_field(
 ) -> None:
     refused = await ask(merchant, path, paymentTypes=types)
     assert refused.status_code == 400
-    assert [each.split(".")[0] for each in refused.json()["errors"]] == ["paymentTypes"]
+    assert [error.split(".")[0] for error in refused.json()["errors"]] == ["paymentTypes"]
 
 
 @pytest.mark.parametrize("path", sorted(WITH_PERIOD))
@@ -244,12 +244,12 @@ async def test_location_mode_all_selects_every_location_that_the_key_may_see(
 
 async def test_a_location_without_a_time_zone_is_reported(merchant: RunningService) -> None:
     reply = (await ask(merchant, routes.DASHBOARD, locationMode="all")).json()
-    fallen = {each["locationId"] for each in reply["windows"] if each["fellBackToUtc"]}
+    fallen = {window["locationId"] for window in reply["windows"] if window["fellBackToUtc"]}
     assert fallen == {"loc-0003"}
     counted = [
-        each["coverage"]["timezoneFallbackCount"]
-        for each in reply["coverage"]
-        if each["currency"] == "AED"
+        coverage["coverage"]["timezoneFallbackCount"]
+        for coverage in reply["coverage"]
+        if coverage["currency"] == "AED"
     ]
     assert counted == [1]
 
@@ -259,8 +259,8 @@ async def test_dashboard_and_summary_agree(merchant: RunningService) -> None:
     dashboard = (await ask(merchant, routes.DASHBOARD, **body)).json()
     summed = (await ask(merchant, routes.FINANCIAL_SUMMARY, **body)).json()
     for part in ("current", "previous"):
-        for each in summed[part]["currencies"]:
-            each.pop("buckets")
+        for currency in summed[part]["currencies"]:
+            currency.pop("buckets")
         assert dashboard["financial"][part] == summed[part]
 
 
@@ -276,11 +276,13 @@ async def venues(service: RunningService, api_key: str | None = None) -> list[An
 
 async def test_the_console_lists_the_locations_a_key_may_see(merchant: RunningService) -> None:
     listed = await venues(merchant)
-    assert [each["name"] for each in listed] == sorted(each["name"] for each in listed)
-    assert {each["locationId"] for each in listed} == {f"loc-000{n}" for n in (1, 2, 3, 4)}
-    assert any(each["fellBackToUtc"] and each["timeZone"] == "UTC" for each in listed)
+    assert [location["name"] for location in listed] == sorted(
+        location["name"] for location in listed
+    )
+    assert {location["locationId"] for location in listed} == {f"loc-000{n}" for n in (1, 2, 3, 4)}
+    assert any(location["fellBackToUtc"] and location["timeZone"] == "UTC" for location in listed)
     some = await venues(merchant, merchant.make_key(locations=("loc-0002",)))
-    assert [each["locationId"] for each in some] == ["loc-0002"]
+    assert [location["locationId"] for location in some] == ["loc-0002"]
 
 
 async def test_the_console_lists_no_location_of_another_organization(

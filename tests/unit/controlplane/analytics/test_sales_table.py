@@ -46,9 +46,9 @@ async def test_the_sales_add_up_to_the_figures(merchant: RunningService, mode: s
     for row in rows:
         counts[row["currency"]] += 1
         cents[row["currency"]] += round(100 * float(row["total"]))
-    expected = {each["currency"]: each["figures"] for each in summary}
-    assert counts == {name: each["saleCount"] for name, each in expected.items()}
-    assert cents == {name: each["saleCents"] for name, each in expected.items()}
+    expected = {currency["currency"]: currency["figures"] for currency in summary}
+    assert counts == {name: figures["saleCount"] for name, figures in expected.items()}
+    assert cents == {name: figures["saleCents"] for name, figures in expected.items()}
     assert len({row["locationId"] for row in rows}) == (1 if mode == "single" else 4)
 
 

@@ -36,7 +36,7 @@ def lines(service: RunningService) -> list[AuditEntry]:
 
 
 def operations(service: RunningService) -> list[str]:
-    return [each.operation for each in lines(service)]
+    return [line.operation for line in lines(service)]
 
 
 async def owner(service: RunningService, **member: Any) -> Browser:
@@ -131,7 +131,7 @@ async def test_entries_of_sign_ins_do_not_contain_the_typed_address(
 async def test_sign_ins_refused_by_the_rate_limit_have_no_entry(service: RunningService) -> None:
     make_user(service)
     replies = [await Browser(service).sign_in(password="wrong" * 3) for _ in range(14)]
-    assert [each.status_code for each in replies] == [401] * 10 + [429] * 4
+    assert [reply.status_code for reply in replies] == [401] * 10 + [429] * 4
     assert len(lines(service)) == 10
 
 
@@ -185,18 +185,18 @@ async def test_entries_are_listed_in_pages_and_filtered_by_actor_and_area(
     for _ in range(3):
         await device.create_request()
     first = (await browser.post(AUDIT, {"size": 3})).json()
-    assert [each["operation"] for each in first["entries"]] == ["request.create"] * 3
+    assert [entry["operation"] for entry in first["entries"]] == ["request.create"] * 3
     second = (await browser.post(AUDIT, {"size": 3, "cursor": first["nextCursor"]})).json()
-    assert [each["operation"] for each in second["entries"]] == ["session.sign_in"]
+    assert [entry["operation"] for entry in second["entries"]] == ["session.sign_in"]
     assert second["nextCursor"] is None
     for by in ("ADA@", "ada"):
         result = (await browser.post(AUDIT, {"by": by})).json()["entries"]
-        assert [each["actorName"] for each in result] == ["ada@example.com"]
+        assert [entry["actorName"] for entry in result] == ["ada@example.com"]
     hint = service.write_key[-4:]
     assert len((await browser.post(AUDIT, {"by": f"…{hint}"})).json()["entries"]) == 3
     assert (await browser.post(AUDIT, {"by": "%"})).json()["entries"] == []
     result = (await browser.post(AUDIT, {"area": "session"})).json()["entries"]
-    assert [each["operation"] for each in result] == ["session.sign_in"]
+    assert [entry["operation"] for entry in result] == ["session.sign_in"]
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ async def test_entries_of_another_organization_are_hidden(service: RunningServic
     browser = await owner(service, organization_id="org-0002")
     await (await service.device().enrolled()).create_request()
     entries = (await browser.post(AUDIT)).json()["entries"]
-    assert [each["operation"] for each in entries] == ["session.sign_in"]
+    assert [entry["operation"] for entry in entries] == ["session.sign_in"]
 
 
 async def test_old_audit_entries_are_deleted_in_small_steps(

@@ -74,14 +74,14 @@ def test_each_change_on_the_command_line_has_an_audit_entry(
     for arguments in changes:
         run_command(capsys, *arguments)
     oldest_first = list(reversed(entries(capsys)))
-    assert [each["operation"] for each in oldest_first] == [
+    assert [entry["operation"] for entry in oldest_first] == [
         "key.create", "retail_key.create", "key.revoke", "retail_key.revoke", "member.add",
         "member.change", "password.change", "member.remove", "location.hours", "location.name",
         "organization.name", "maintenance.add", "maintenance.end",
     ]  # fmt: skip
-    assert {each["actorName"] for each in oldest_first} == {"command line"}
-    assert {each["credentialKind"] for each in oldest_first} == {"command_line"}
-    details = {each["operation"]: each["detail"] for each in oldest_first}
+    assert {entry["actorName"] for entry in oldest_first} == {"command line"}
+    assert {entry["credentialKind"] for entry in oldest_first} == {"command_line"}
+    details = {entry["operation"]: entry["detail"] for entry in oldest_first}
     assert details["key.create"] == "reads and writes, at every location"
     assert details["member.change"] == "viewer at loc-0001 → owner at every location"
     assert details["location.hours"] == "always open (Europe/Riga)"

@@ -86,7 +86,7 @@ async def test_each_account_has_a_separate_limit_of_entries(proxied: RunningServ
     await strangers.attempt(UNKNOWN)
     await strangers.attempt("eve@example.com")
     assert (await Browser(proxied).sign_in()).status_code == 200
-    assert [(each.actor_name, each.outcome) for each in entries(proxied)[of_ada:]] == [
+    assert [(entry.actor_name, entry.outcome) for entry in entries(proxied)[of_ada:]] == [
         ("", "refused"), ("eve@example.com", "refused"), (ADA, "done"),
     ]  # fmt: skip
 
@@ -120,4 +120,4 @@ async def test_an_attempt_without_an_entry_does_not_reveal_whether_the_account_e
     finally:
         event.remove(proxied.database._engine, "before_cursor_execute", note)
     assert known == unknown == not_logged
-    assert any(each.startswith("INSERT INTO audit_entries") for each in known)
+    assert any(statement.startswith("INSERT INTO audit_entries") for statement in known)

@@ -47,7 +47,9 @@ async def submit_reports(service: ServiceProcess) -> None:
         bar, *_ = [await enroll(http, service.api_key, name) for name in NAMES]
         with_unreachable_printer = json.loads(json.dumps(REPORTS["network"]))
         (bar_printer,) = (
-            each for each in with_unreachable_printer["printers"] if each["name"] == "Bar receipts"
+            printer
+            for printer in with_unreachable_printer["printers"]
+            if printer["name"] == "Bar receipts"
         )
         bar_printer |= {"status": "unreachable", "matchedEndpoint": None, "reason": "no answer"}
         for kind, report in (
@@ -273,7 +275,9 @@ class Terminal(io.StringIO):
 def test_help_of_each_verb_has_valid_examples() -> None:
     """Each command has examples, and the parser accepts them."""
     parser = build_parser()
-    (verbs,) = (each for each in parser._actions if isinstance(each, argparse._SubParsersAction))
+    (verbs,) = (
+        action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
+    )
     examples = [
         line.strip()
         for verb in verbs.choices.values()

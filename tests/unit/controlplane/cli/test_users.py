@@ -49,7 +49,8 @@ def stored(
             assert user is not None
             result = memberships(session, user.id)
             return user.password_hash, [
-                (each.organization_id, each.role, each.locations) for each in result
+                (membership.organization_id, membership.role, membership.locations)
+                for membership in result
             ]
     finally:
         database.close()

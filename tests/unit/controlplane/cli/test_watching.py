@@ -130,7 +130,7 @@ async def test_a_pending_request_is_created_listed_and_dispatched(
     text = capsys.readouterr().out
     (line,) = re.findall(r"^\d\d-\d\d  (.{30})  \d\d-\d\d$", text, re.MULTILINE)
     assert line[:-1].strip() == ""
-    assert all(len(each) <= 80 for each in text.splitlines())
+    assert all(len(line) <= 80 for line in text.splitlines())
     await serve_one_command(device, "completed")
     (request,) = (await device.detail())["requests"]
     assert (request["kind"], request["status"]) == ("network", "completed")

@@ -27,4 +27,4 @@ def test_trusted_certificates_are_read_for_https_only(
     with connect(url, None, KEYS), RetailClient(url, "key"):
         pass
     assert len(contexts) == readings
-    assert all(each.verify_mode == ssl.CERT_REQUIRED for each in contexts)
+    assert all(context.verify_mode == ssl.CERT_REQUIRED for context in contexts)

@@ -57,7 +57,7 @@ class Service:
         return httpx2.Response(200, json=EMPTY)
 
     def calls(self, path: str) -> int:
-        return sum(each.split()[0] == path for each in self.seen)
+        return sum(request.split()[0] == path for request in self.seen)
 
 
 @pytest.fixture

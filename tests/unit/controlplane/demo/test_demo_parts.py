@@ -32,7 +32,7 @@ def test_the_spooler_of_the_demo_lists_its_queues() -> None:
     assert (kitchen.name, kitchen.host, kitchen.port) == ("Kitchen", "192.168.77.50", 9100)
     assert (bar.uuid, bar.host) == (UUIDS["Bar"], "192.168.77.51")
     assert office.queue == "ipp/print"
-    assert [each.accepting for each in parse_queues(response)] == [True] * 3
+    assert [queue.accepting for queue in parse_queues(response)] == [True] * 3
 
 
 def test_the_print_job_of_the_bar_is_stuck_in_the_demo() -> None:
@@ -50,7 +50,9 @@ def test_the_uuid_of_the_bar_printer_is_at_a_new_address() -> None:
     macs = {host.address: host.mac for host in VENUE.hosts}
     assert "192.168.77.51" not in macs
     own = f"printer-uuid=urn:uuid:{UUIDS['Bar']}"
-    known = {host.address: each.attributes for host in VENUE.hosts for each in host.ipp}
+    known = {
+        host.address: ipp_printer.attributes for host in VENUE.hosts for ipp_printer in host.ipp
+    }
     assert [address for address, attributes in known.items() if own in attributes] == [
         "192.168.77.61"
     ]

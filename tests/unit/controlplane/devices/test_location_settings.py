@@ -109,7 +109,7 @@ async def test_a_maintenance_window_of_one_device_contains_the_name_of_the_devic
     of_device = WINDOW | {"instanceId": device.instance_id}
     await change(browser, "maintenance", **of_device, until="2026-12-01T06:00")
     record = await read_location(browser)
-    assert [each["deviceName"] for each in record["maintenance"]] == ["till-01"]
+    assert [window["deviceName"] for window in record["maintenance"]] == ["till-01"]
     assert record["deviceCount"] == 1
     make_locations(service, "loc-0002")
     elsewhere = of_device | {"locationId": "loc-0002", "until": "2026-12-01T06:00"}

@@ -57,8 +57,8 @@ async def printers(service: RunningService, key: str | None = None, **filters: A
     while True:
         page = await ask(service, "printers", key, size=2, **filters, **cursor)
         rows += [
-            (each["device"]["legacyInstallId"], each["id"], each["state"])
-            for each in page["printers"]
+            (printer["device"]["legacyInstallId"], printer["id"], printer["state"])
+            for printer in page["printers"]
         ]
         if page["nextCursor"] is None:
             return rows
@@ -78,9 +78,9 @@ async def test_every_device_has_exactly_one_health(service: RunningService) -> N
             for severity in (None, *SEVERITIES):
                 session.execute(update(Device).values(priority=priority, severity=severity))
                 healths = [
-                    each
-                    for each in HEALTHS
-                    if session.scalar(select(Device.position).where(has_health(each)))
+                    health
+                    for health in HEALTHS
+                    if session.scalar(select(Device.position).where(has_health(health)))
                 ]
                 assert healths == [health_of(priority, severity)]
 
@@ -229,7 +229,7 @@ async def test_reports_of_the_fleet_are_listed_with_their_headlines(
         ({"since": newest["createdAt"]}, ["office"]),
     ):
         reports = (await ask(service, "reports", **filters))["reports"]
-        assert [each["name"] for each in reports] == names
+        assert [report["name"] for report in reports] == names
 
 
 async def test_healths_are_listed_page_by_page(service: RunningService) -> None:
@@ -239,7 +239,7 @@ async def test_healths_are_listed_page_by_page(service: RunningService) -> None:
     second = await ask(service, "healths", size=1, cursor=first["nextCursor"])
     assert second["nextCursor"] is None
     assert [
-        (each["instanceId"], each["health"]) for each in first["devices"] + second["devices"]
+        (device["instanceId"], device["health"]) for device in first["devices"] + second["devices"]
     ] == [
         (bar.instance_id, "broken"),
         (office.instance_id, "healthy"),

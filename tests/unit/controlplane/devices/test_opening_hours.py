@@ -25,7 +25,7 @@ def hours(draw: st.DrawFn) -> OpeningHours:
     results = set()
     for _ in range(draw(st.integers(0, 4))):
         start = draw(st.integers(0, DAY_MINUTES - 1))
-        end = draw(st.integers(1, DAY_MINUTES).filter(lambda each: each != start))  # noqa: B023
+        end = draw(st.integers(1, DAY_MINUTES).filter(lambda minute: minute != start))  # noqa: B023
         results.add(Interval(draw(st.integers(0, 6)), start, end))
     return OpeningHours(draw(st.sampled_from(ZONES)), tuple(sorted(results)))
 
@@ -37,12 +37,12 @@ def is_open_by_the_clock(opening: OpeningHours, timestamp: datetime) -> bool:
     """
     local = timestamp.astimezone(ZoneInfo(opening.zone))
     minute = local.hour * 60 + local.minute
-    for each in opening.intervals:
-        over = each.end <= each.start
-        end = DAY_MINUTES if over else each.end
-        if local.weekday() == each.weekday and each.start <= minute < end:
+    for interval in opening.intervals:
+        over = interval.end <= interval.start
+        end = DAY_MINUTES if over else interval.end
+        if local.weekday() == interval.weekday and interval.start <= minute < end:
             return True
-        if over and local.weekday() == (each.weekday + 1) % 7 and minute < each.end:
+        if over and local.weekday() == (interval.weekday + 1) % 7 and minute < interval.end:
             return True
     return False
 
@@ -50,7 +50,7 @@ def is_open_by_the_clock(opening: OpeningHours, timestamp: datetime) -> bool:
 def is_ordinary(zone: str, timestamp: datetime) -> bool:
     """Return whether no clock change is less than two days before or after ``timestamp``."""
     local = [timestamp.astimezone(ZoneInfo(zone)) + timedelta(days=by) for by in (-2, 0, 2)]
-    return len({each.utcoffset() for each in local}) == 1
+    return len({at.utcoffset() for at in local}) == 1
 
 
 @given(hours(), st.datetimes(*YEARS))

@@ -83,7 +83,7 @@ def test_every_second_is_counted_once(
     schedule = Schedule(read_hours(zone, ["Mon-Fri 08:00-22:00"]))
     days = timeline(of, schedule, zone).days
     for day in days:
-        of_hours = [(each.online_s, each.offline_s, each.closed_s) for each in day.hours]
+        of_hours = [(hour.online_s, hour.offline_s, hour.closed_s) for hour in day.hours]
         total = tuple(sum(column) for column in zip(*of_hours, strict=True))
         assert total == (day.online_s, day.offline_s, day.closed_s)
     midnight = datetime.combine(date.fromisoformat(days[0].date), time(), ZoneInfo(zone))
@@ -91,7 +91,7 @@ def test_every_second_is_counted_once(
     minutes = int((NOW - begins).total_seconds() // 60)
     naive_online = sum(
         not any(start <= at < end for start, end in (*offline, *outages))
-        for at in (begins + timedelta(minutes=each) for each in range(minutes))
+        for at in (begins + timedelta(minutes=minute) for minute in range(minutes))
     )
     assert sum(day.online_s for day in days) == naive_online * 60
     assert days[-1].date == NOW.astimezone(ZoneInfo(zone)).date().isoformat()

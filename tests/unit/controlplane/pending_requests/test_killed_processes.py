@@ -57,13 +57,13 @@ class ServiceProcess:
 @asynccontextmanager
 async def two_processes(database: str) -> AsyncIterator[list[ServiceProcess]]:
     both = [ServiceProcess(database), ServiceProcess(database)]
-    for each in both:
-        await each.start()
+    for process in both:
+        await process.start()
     try:
         yield both
     finally:
-        for each in both:
-            await each.kill()
+        for process in both:
+            await process.kill()
 
 
 async def call_random_process(
@@ -140,7 +140,7 @@ async def reports(processes: list[ServiceProcess], key: str, like: SimulatedDevi
     results: list[str] = []
 
     async def work(device: SimulatedDevice) -> bool:
-        results.extend(each["reportId"] for each in (await device.detail())["reports"])
+        results.extend(report["reportId"] for report in (await device.detail())["reports"])
         return True
 
     await call_random_process(processes, key, work, like)

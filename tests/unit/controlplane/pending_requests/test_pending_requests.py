@@ -35,7 +35,7 @@ def until(service: RunningService, days: float) -> str:
 
 async def row_of(service: RunningService, device: SimulatedDevice) -> dict[str, Any]:
     rows = (await call(service, "overview")).json()["devices"]
-    return next(each for each in rows if each["device"]["instanceId"] == device.instance_id)
+    return next(row for row in rows if row["device"]["instanceId"] == device.instance_id)
 
 
 async def requests_of(device: SimulatedDevice) -> list[dict[str, Any]]:
@@ -113,7 +113,7 @@ async def test_the_report_of_an_open_request_completes_a_pending_request_of_the_
     service.clock.advance(1)
     await device.submit(requestId=request_id)
     await poll_changes(service.core)
-    assert [each["id"] for each in await requests_of(device)] == [request_id]
+    assert [request["id"] for request in await requests_of(device)] == [request_id]
     assert (await row_of(service, device))["pendingRequests"] == []
 
 
@@ -219,7 +219,7 @@ class TestLimits:
         self, service: RunningService
     ) -> None:
         devices = [await offline_device(service) for _ in range(3)]
-        ids = [each.instance_id for each in devices]
+        ids = [device.instance_id for device in devices]
         body = {"kind": "network", "until": until(service, 1), "instanceIds": ids}
         assert (await call(service, "pending-requests", **body)).json()[
             "code"
@@ -241,6 +241,6 @@ async def test_two_services_create_one_request_for_a_pending_request(
     await create_pending(service, instanceIds=[device.instance_id])
     await device.heartbeat()
     async with beside(service.database, service.core.settings, service.clock) as other:
-        for each in (service, other, service):
-            await poll_changes(each.core)
+        for client in (service, other, service):
+            await poll_changes(client.core)
     assert len(await requests_of(device)) == 1

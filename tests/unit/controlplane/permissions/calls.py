@@ -105,10 +105,19 @@ def all_calls() -> Iterator[Call]:
                 tool.name, group, rule, AGENT_PROTOCOL, body, mark,
                 tool=tool.name, writes=tool.writes,
             )  # fmt: skip
-    for each in RETAIL:
-        rule, body, mark = RETAIL_CALLS[each.method, each.path]
-        group = "retail writes" if each.writes else "retail reads"
-        yield Call(each.name, group, rule, each.path, body, mark, each.method, writes=each.writes)
+    for operation in RETAIL:
+        rule, body, mark = RETAIL_CALLS[operation.method, operation.path]
+        group = "retail writes" if operation.writes else "retail reads"
+        yield Call(
+            operation.name,
+            group,
+            rule,
+            operation.path,
+            body,
+            mark,
+            operation.method,
+            writes=operation.writes,
+        )
 
 
 def _administration() -> Iterator[Call]:
@@ -123,15 +132,21 @@ def _administration() -> Iterator[Call]:
 
 def _facade_calls() -> Iterator[Call]:
     for area in AREAS:
-        for each in area.operations:
-            access = "writes" if each.writes else "reads"
+        for operation in area.operations:
+            access = "writes" if operation.writes else "reads"
             if area.name in {"analytics", "reports"}:
-                yield Call(each.name, "figures", SELLS, each.path, figures_of())
+                yield Call(operation.name, "figures", SELLS, operation.path, figures_of())
                 continue
-            kind = next(name for name, group in FACADE_CALLS.items() if each.path in group)
-            for rule, body, mark in FACADE_CALLS[kind][each.path]:
+            kind = next(name for name, group in FACADE_CALLS.items() if operation.path in group)
+            for rule, body, mark in FACADE_CALLS[kind][operation.path]:
                 yield Call(
-                    each.name, f"{kind} {access}", rule, each.path, body, mark, writes=each.writes
+                    operation.name,
+                    f"{kind} {access}",
+                    rule,
+                    operation.path,
+                    body,
+                    mark,
+                    writes=operation.writes,
                 )
 
 

@@ -158,7 +158,7 @@ CONSOLE_CALLS: Final = {
         (
             "reads",
             LIST,
-            lambda c, _p: {"instanceIds": [_instance(c, each) for each in TARGETS]},
+            lambda c, _p: {"instanceIds": [_instance(c, target) for target in TARGETS]},
             _instance,
         ),
     ),
@@ -325,20 +325,20 @@ TOOL_CALLS: Final[Mapping[str, tuple[tuple[str, Body, Mark | None], ...]]] = {
         (LIST, lambda _c, _p: _BY_LOCATION, location_of),
     ),
     "read_business_records": (
-        *((SELLS, _named(each), None) for each in ("sales", "refunds", "employees")),
+        *((SELLS, _named(name), None) for name in ("sales", "refunds", "employees")),
         (SELLS, _named("pointsOfSale"), None),
-        *((NAME, _named(each), None) for each in ("devices", "deviceRequests", "deviceReports")),
+        *((NAME, _named(name), None) for name in ("devices", "deviceRequests", "deviceReports")),
         *(
-            (LIST, lambda _c, _p, each=each: {"dataset": each, "limit": 100}, location_of)
-            for each in (
+            (LIST, lambda _c, _p, name=name: {"dataset": name, "limit": 100}, location_of)
+            for name in (
                 "sales", "employees", "pointsOfSale", "devices", "deviceRequests", "deviceReports",
             )
         ),
     ),
     "read_merchant_data": (
         *(
-            (LIST, lambda _c, _p, each=each: {"section": each}, location_of)
-            for each in ("locations", "pointsOfSale", "employees")
+            (LIST, lambda _c, _p, section=section: {"section": section}, location_of)
+            for section in ("locations", "pointsOfSale", "employees")
         ),
         (
             ORGANIZATION_LIST,
@@ -346,8 +346,8 @@ TOOL_CALLS: Final[Mapping[str, tuple[tuple[str, Body, Mark | None], ...]]] = {
             lambda c, p: c.spot(p).organization_id,
         ),
         *(
-            (ORGANIZATION_LIST, lambda _c, _p, each=each: {"section": each}, _row(table))
-            for each, table in (
+            (ORGANIZATION_LIST, lambda _c, _p, section=section: {"section": section}, _row(table))
+            for section, table in (
                 ("fees", "FeeItem"), ("uoms", "UnitOfMeasure"), ("paymentMethods", "PaymentMethod"),
             )
         ),

@@ -86,7 +86,7 @@ def test_the_document_about_accounts_contains_the_permission_tables() -> None:
 
 
 async def test_every_path_is_covered_or_public(service: RunningService) -> None:
-    served = {each.path for each in build_app(service.core).routes if isinstance(each, Route)}
+    served = {route.path for route in build_app(service.core).routes if isinstance(route, Route)}
     called = {call.path for call in all_calls()}
     assert called <= served
     assert {path for path in served - called if not is_public(path)} == set()
@@ -107,8 +107,8 @@ async def test_every_operation_and_credential_matches_the_permission_tables(
         lambda session: [*valid_credentials(maker(session)), *invalid_credentials(maker(session))]
     )
     others = database.write(lambda session: strangers(maker(session)))
-    assert {each.column for each in credentials} == set(COLUMNS)
-    assert len({each.name for each in credentials}) == len(credentials)
+    assert {credential.column for credential in credentials} == set(COLUMNS)
+    assert len({credential.name for credential in credentials}) == len(credentials)
     await poll_changes(service.core)  # the service uses cached keys only after a poll
     wrong, cells = list[str](), 0
     for number, credential in enumerate(credentials):
@@ -167,11 +167,11 @@ def _with_bodies(
     case = Case(made, credential, others)
     return [
         (
-            each,
-            each.call.body(case, each.target),
-            str(each.call.mark(case, each.target)) if each.call.mark else "",
+            cell,
+            cell.call.body(case, cell.target),
+            str(cell.call.mark(case, cell.target)) if cell.call.mark else "",
         )
-        for each in cells
+        for cell in cells
     ]
 
 

@@ -58,7 +58,9 @@ class MemberCalls:
         self.ends: dict[str, asyncio.Task[None]] = {}
 
     def watch(self, name: str, credentials: Mapping[str, Headers]) -> None:
-        key, session, oauth = (credentials[each] for each in ("key", "session", "token"))
+        key, session, oauth = (
+            credentials[credential] for credential in ("key", "session", "token")
+        )
         for kind, headers in (("key", key), ("session", session)):
             overview = (PREFIX + "overview", {}, headers)
             self._add(f"{name}: {kind}", self._refused, *overview)
@@ -72,7 +74,7 @@ class MemberCalls:
     async def wait_until_begun(self) -> None:
         """Wait until every call was answered once, and every stream has begun."""
         async with asyncio.timeout(TIMEOUT_S):
-            waits = asyncio.gather(*(each.wait() for each in self._begun))
+            waits = asyncio.gather(*(event.wait() for event in self._begun))
             await asyncio.wait((waits, *self.ends.values()), return_when=asyncio.FIRST_COMPLETED)
             assert waits.done(), [name for name, task in self.ends.items() if task.done()]
 

@@ -69,7 +69,7 @@ async def test_concurrent_answers_to_several_challenges_create_one_binding(
 ) -> None:
     device = service.device()
     challenges = [await device.challenge() for _ in range(4)]
-    replies = await asyncio.gather(*(device.answer(each) for each in challenges))
+    replies = await asyncio.gather(*(device.answer(challenge) for challenge in challenges))
     assert {reply.status_code for reply in replies} == {200}
     assert len({reply.json()["bindingId"] for reply in replies}) == 1
 
@@ -291,11 +291,11 @@ async def test_concurrent_heartbeats_are_each_answered(service: RunningService) 
     foreign.api_key = service.make_key(organization_id="org-0002")
     service.clock.advance(60)
     calls = (alive, twice, twice, revoked, unknown, foreign)
-    answers = await asyncio.gather(*(each.heartbeat(foreground=True) for each in calls))
+    answers = await asyncio.gather(*(call.heartbeat(foreground=True) for call in calls))
     assert [answer.status_code for answer in answers] == [200, 200, 200, 409, 404, 404]
     assert answers[3].json()["code"] == "binding_revoked"
-    for each in (alive, twice):
-        record = (await each.detail())["device"]
+    for device in (alive, twice):
+        record = (await device.detail())["device"]
         assert record["foreground"]
         assert record["lastSeenAt"] == answers[0].json()["lastSeenAt"]
 

@@ -34,8 +34,12 @@ def edges(schema: Schema, value: Any, path: Path = ()) -> Iterator[tuple[Path, s
     """Yield the path of each limited value of a payload, the name of the limit, and its edge."""
     if value is None:
         return
-    shapes = [each for each in schema.get("anyOf", [schema]) if each != {"type": "null"}]
-    fitting = (each for each in shapes if len(shapes) == 1 or not violations(each, value))
+    shapes = [
+        alternative
+        for alternative in schema.get("anyOf", [schema])
+        if alternative != {"type": "null"}
+    ]
+    fitting = (shape for shape in shapes if len(shapes) == 1 or not violations(shape, value))
     yield from _edges(next(fitting), value, path)
 
 
@@ -130,7 +134,7 @@ async def test_a_payload_is_accepted_at_each_limit_and_refused_beyond_it(
         named = "report." + ".".join(map(str, path))
         whole = named.rpartition(".")[0]  # for an anyOf, the refusal names the whole value
         errors = refused.json()["errors"]
-        assert any(each == whole or each.startswith(named) for each in errors), (path, bound)
+        assert any(error == whole or error.startswith(named) for error in errors), (path, bound)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -42,8 +42,8 @@ async def report(device: SimulatedDevice, kind: str = "network", **changes: str)
 async def kept(device: SimulatedDevice) -> tuple[set[str], set[str]]:
     detail = await device.detail()
     return (
-        {each["reportId"] for each in detail["reports"]},
-        {each["id"] for each in detail["requests"]},
+        {stored_report["reportId"] for stored_report in detail["reports"]},
+        {request["id"] for request in detail["requests"]},
     )
 
 
@@ -114,7 +114,7 @@ async def test_old_reports_are_deleted_by_default(service: RunningService) -> No
 async def test_the_search_for_old_rows_uses_an_index(service: RunningService, index: str) -> None:
     statements: list[tuple[str, Any]] = []
     engine = service.database._engine
-    listener = ("before_cursor_execute", lambda *each: statements.append((each[2], each[3])))
+    listener = ("before_cursor_execute", lambda *call: statements.append((call[2], call[3])))
     event.listen(engine, *listener)
     delete(service)
     event.remove(engine, *listener)

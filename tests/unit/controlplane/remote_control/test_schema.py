@@ -69,9 +69,9 @@ def test_other_permitted_replies_fit_the_schema(right: httpx2.Response) -> None:
 def test_a_reply_with_a_missing_or_additional_field_does_not_fit(name: str) -> None:
     body = golden.document_of(REPLIES[name])
     wrong = [body | {"colour": 1}, *({k: v for k, v in body.items() if k != key} for key in body)]
-    for each in (*wrong, None if name != "current" else 1):
+    for value in (*wrong, None if name != "current" else 1):
         with pytest.raises(schema.NotFittingError):
-            schema.require_fitting(reply(name, each))
+            schema.require_fitting(reply(name, value))
 
 
 @pytest.mark.parametrize("path", [("device",), ("requests", 0), ("reports", 0)])

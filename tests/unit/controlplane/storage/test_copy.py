@@ -50,7 +50,7 @@ def _fill_the_others(session: Session) -> None:
     for table in tables():
         if session.execute(select(table).limit(1)).first() is None:
             session.execute(
-                insert(table), [{each.name: _value_for(each) for each in table.columns}]
+                insert(table), [{column.name: _value_for(column) for column in table.columns}]
             )
 
 

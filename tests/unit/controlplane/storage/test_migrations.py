@@ -189,7 +189,7 @@ def test_old_reports_are_summarized_while_the_service_runs(old_database: str) ->
             newest = (device.network_report, device.application_report)
             assert max(own, default=None) in {*newest, None}
             assert device.severity == most_severe(
-                *(reports[each].severity for each in newest if each)
+                *(reports[report_id].severity for report_id in newest if report_id)
             )
             assert (device.priority == Priority.REVOKED) is (device.revoked_at is not None)
     database.close()

@@ -102,7 +102,7 @@ class TestLostNotifications:
 async def test_concurrent_heartbeats_share_a_transaction(service: RunningService) -> None:
     devices = [await service.device().enrolled() for _ in range(20)]
     service.clock.advance(60)
-    answers = await asyncio.gather(*(each.heartbeat() for each in devices))
+    answers = await asyncio.gather(*(device.heartbeat() for device in devices))
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.json()["lastSeenAt"] for answer in answers}) <= 3
 

@@ -60,7 +60,7 @@ class Desk:
             routes.CONTACT, headers={"authorization": f"Bearer {key}"}
         )
         assert reply.status_code == 200
-        return [each["channel"] for each in reply.json()["links"]]
+        return [link["channel"] for link in reply.json()["links"]]
 
     def rows(self) -> list[tuple[Any, ...]]:
         """Return all stored links and channels."""

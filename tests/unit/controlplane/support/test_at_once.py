@@ -41,10 +41,10 @@ async def test_concurrent_confirmations_of_a_token_get_the_same_reply(
         for _ in range(ROUNDS):
             token = desk.token()
             replies = await asyncio.gather(
-                *(each.confirm(token, HOME, key) for each, key in zip(desks, keys, strict=True))
+                *(member.confirm(token, HOME, key) for member, key in zip(desks, keys, strict=True))
             )
-            assert {each.status_code for each in replies} == {200}
-            assert len({each.content for each in replies}) == 1
+            assert {reply.status_code for reply in replies} == {200}
+            assert len({reply.content for reply in replies}) == 1
     assert len(await desk.linked()) == ROUNDS
 
 
@@ -59,8 +59,8 @@ async def test_only_one_of_two_organizations_can_confirm_a_token(
                 desk.confirm(token, HOME, keys[HOME]),
                 Desk(other).confirm(token, OTHER, keys[OTHER]),
             )
-            assert sorted(each.status_code for each in replies) == [200, 409]
-            (taken,) = [each.json() for each in replies if each.status_code == 200]
+            assert sorted(reply.status_code for reply in replies) == [200, 409]
+            (taken,) = [reply.json() for reply in replies if reply.status_code == 200]
             owner = taken["organizationId"]
             reply = await desk.ask(routes.INSPECT, keys[owner], token=token)
             assert reply.json() == taken | {"organizations": []}

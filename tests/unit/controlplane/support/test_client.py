@@ -41,7 +41,7 @@ def check_each_state(client: OperationsClient, token: str) -> None:
     assert client.support_contact().links == ()
     waiting = client.support_inspect(body)
     assert (waiting.state, waiting.channel, waiting.requested_by) == ("waiting", "chat", "Ada")
-    assert [each.id for each in waiting.organizations] == [HOME]
+    assert [organization.id for organization in waiting.organizations] == [HOME]
     link = client.support_confirm(home)
     assert client.support_confirm(home) == link
     contact = client.support_contact()

@@ -82,9 +82,9 @@ def test_an_ambiguous_start_of_an_id_is_refused(database: str, capsys: Capture) 
     with closing(Database(database)) as opened:
         opened.write(make_17)
     firsts = [
-        each["id"][0] for each in json.loads(run_command(capsys, "support", "list", "--json"))
+        load["id"][0] for load in json.loads(run_command(capsys, "support", "list", "--json"))
     ]
-    starts = {each for each in firsts if firsts.count(each) > 1}
+    starts = {start for start in firsts if firsts.count(start) > 1}
     output = run_command(capsys, "support", "disconnect", starts.pop(), code=2)
     assert "matches" in output
 

@@ -142,12 +142,12 @@ async def test_an_unknown_token_returns_404(desk: Desk) -> None:
 async def test_callers_without_permission_cannot_distinguish_tokens(desk: Desk) -> None:
     token = desk.token()
     replies = [
-        await desk.confirm(each, organization)
-        for each in (token, UNKNOWN)
+        await desk.confirm(code, organization)
+        for code in (token, UNKNOWN)
         for organization in (OTHER, "org-none", "x" * 300, "\x00")
     ]
-    assert {refused(each) for each in replies} == {(403, "manager_required")}
-    assert all(without_trace_id(each) == without_trace_id(replies[0]) for each in replies)
+    assert {refused(reply) for reply in replies} == {(403, "manager_required")}
+    assert all(without_trace_id(reply) == without_trace_id(replies[0]) for reply in replies)
 
 
 async def test_the_refusal_of_an_invalid_token_does_not_contain_the_token(desk: Desk) -> None:
@@ -234,10 +234,10 @@ async def test_tokens_are_neither_stored_nor_logged(
     token = desk.token()
     spoilt = token[:-1] + "!"
     with caplog.at_level(logging.DEBUG):
-        for each in (token, spoilt):
+        for sent in (token, spoilt):
             for path in (routes.INSPECT, routes.DISCONNECT):
-                await desk.ask(path, token=each)
-            await desk.confirm(each)
+                await desk.ask(path, token=sent)
+            await desk.confirm(sent)
         await service.post(routes.INSPECT, f'{{"token": "{token}"')
     assert "POST /api/public/v1/support/inspect 200" in caplog.text
     assert token not in caplog.text
@@ -296,8 +296,8 @@ async def test_confirming_and_ending_a_link_is_in_the_audit_log_once(
     lines = service.database.read(
         lambda session: list(session.scalars(select(AuditEntry).order_by(AuditEntry.position)))
     )
-    assert [(each.operation, each.subject_name, each.organization_id) for each in lines] == [
+    assert [(line.operation, line.subject_name, line.organization_id) for line in lines] == [
         ("support.confirm", "telegram @venue", HOME),
         ("support.disconnect", "telegram @venue", HOME),
     ]
-    assert {each.actor_name for each in lines} == {"test"}
+    assert {line.actor_name for line in lines} == {"test"}

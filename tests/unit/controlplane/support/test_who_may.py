@@ -32,7 +32,9 @@ async def test_the_role_of_a_user_determines_who_may_confirm_and_end_links(
     browser = await browser_of(service)
     token = desk.token()
     inspection = (await desk.ask(routes.INSPECT, browser, token=token)).json()
-    assert [each["id"] for each in inspection["organizations"]] == ([HOME] if may else [])
+    assert [organization["id"] for organization in inspection["organizations"]] == (
+        [HOME] if may else []
+    )
     ended = await desk.ask(routes.DISCONNECT, browser, token=desk.token())
     reply = await desk.confirm(token, HOME, browser)
     if may:
@@ -56,7 +58,9 @@ async def test_the_grant_and_locations_of_a_key_determine_whether_it_may_confirm
     key = service.make_key(can_write=can_write, locations=locations)
     token = desk.token()
     inspection = (await desk.ask(routes.INSPECT, key, token=token)).json()
-    assert [each["id"] for each in inspection["organizations"]] == ([] if refusal else [HOME])
+    assert [organization["id"] for organization in inspection["organizations"]] == (
+        [] if refusal else [HOME]
+    )
     reply = await desk.confirm(token, HOME, key)
     ended = await desk.ask(routes.DISCONNECT, key, token=token)
     if refusal:
@@ -98,7 +102,7 @@ async def test_a_user_can_confirm_a_token_for_an_organization_other_than_that_of
     at_home = desk.token("chat at home")
     assert (await desk.confirm(at_home)).status_code == 200
     links = (await browser.post(routes.CONTACT)).json()["links"]
-    assert {each["organizationId"] for each in links} == {HOME, OTHER}
+    assert {link["organizationId"] for link in links} == {HOME, OTHER}
     assert (await desk.ask(routes.DISCONNECT, browser, token=token)).status_code == 200
     # An API key belongs to one organization, so a key of HOME has no access to a token of OTHER.
     key = service.make_key()

@@ -28,12 +28,12 @@ from controlplane.web.openapi.interfaces import OPERATIONS
 from tests import sizes
 from tests.unit.controlplane.running_service import FakeClock, RunningService, running_service
 
-PATHS = tuple(each.path for each in OPERATIONS)
-WITH_BODY = tuple(each.path for each in OPERATIONS if each.body)
-REMOTE = tuple(each.path for each in REMOTE_CONTROL.operations)
-FIGURES = tuple(each.path for area in (ANALYTICS, REPORTS) for each in area.operations)
-OF_SUPPORT = tuple(each.path for each in SUPPORT.operations)
-WRITING = tuple(each.path for each in OPERATIONS if each.writes)
+PATHS = tuple(operation.path for operation in OPERATIONS)
+WITH_BODY = tuple(operation.path for operation in OPERATIONS if operation.body)
+REMOTE = tuple(operation.path for operation in REMOTE_CONTROL.operations)
+FIGURES = tuple(operation.path for area in (ANALYTICS, REPORTS) for operation in area.operations)
+OF_SUPPORT = tuple(operation.path for operation in SUPPORT.operations)
+WRITING = tuple(operation.path for operation in OPERATIONS if operation.writes)
 READING = tuple(path for path in PATHS if path not in WRITING)
 
 

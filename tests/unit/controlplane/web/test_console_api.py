@@ -161,12 +161,12 @@ async def test_each_count_of_the_summary_equals_the_number_of_filtered_devices(
         expected = await listed(service, **({} if state == "all" else {"state": state}))
         assert len(expected) == count, state
     assert result["states"]["busy"] == 1
-    assert sum(result["states"][each] for each in HEALTHS) == result["states"]["all"] == 5
-    assert {(each["value"], each["count"]) for each in result["versions"]} == {
+    assert sum(result["states"][health] for health in HEALTHS) == result["states"]["all"] == 5
+    assert {(version["value"], version["count"]) for version in result["versions"]} == {
         ("0.1.0", 3),
         ("0.2.0", 1),
     }
-    assert [each["name"] for each in result["reports"]] == ["broken"]
+    assert [report["name"] for report in result["reports"]] == ["broken"]
 
 
 async def test_a_row_has_its_times_reports_and_requests(service: RunningService) -> None:
@@ -258,7 +258,7 @@ async def test_invalid_filters_are_refused(service: RunningService, body: Any) -
 @given(st.text(max_size=300))
 def test_search_text_is_accepted_unless_it_has_control_characters_or_surrogates(words: str) -> None:
     body = json.dumps({"search": words}).encode()
-    if any(unicodedata.category(each) in {"Cc", "Cs"} for each in words):
+    if any(unicodedata.category(character) in {"Cc", "Cs"} for character in words):
         with pytest.raises(Refusal):
             parse_body(OverviewRequest, body)
         return
@@ -284,7 +284,7 @@ async def test_a_device_has_a_line_for_each_report(service: RunningService) -> N
     await device.submit(json.loads(encode(hostile_network())))
     detail = await ask(service, "device", instanceId=device.instance_id)
     assert {line["reportId"] for line in detail["lines"]} == {
-        each["reportId"] for each in detail["detail"]["reports"]
+        report["reportId"] for report in detail["detail"]["reports"]
     }
     (request,) = detail["detail"]["requests"]
     assert detail["requesters"] == {request["requestedById"]: "test"}
@@ -449,8 +449,8 @@ async def test_one_poll_serves_all_consoles(
     async with asyncio.timeout(TIMEOUT_S):
         with ExitStack() as stack:
             streams = [
-                stack.enter_context(feeds.open(each.organization_id, each.key_id, positions))
-                for each in callers * 10
+                stack.enter_context(feeds.open(caller.organization_id, caller.key_id, positions))
+                for caller in callers * 10
             ]
             changes = [await stream.next(TIMEOUT_S) for stream in streams]
             assert counted.polls[0] == (2, 0, 2)
@@ -464,7 +464,7 @@ async def test_one_poll_serves_all_consoles(
             for stream in streams:
                 ((row,), _) = await stream.next(TIMEOUT_S)
                 assert json.loads(row)["device"]["instanceId"] == other.instance_id
-            assert len([each for each in counted.polls[polls_before:] if each[0]]) == 1
+            assert len([poll for poll in counted.polls[polls_before:] if poll[0]]) == 1
         await feeds.finished()
     assert device.instance_id
 

@@ -33,8 +33,8 @@ async def _reported(
 UNREACHED = small_venue().model_copy(
     update={
         "printers": tuple(
-            each.model_copy(update={"status": "unreachable", "matched_endpoint": None})
-            for each in small_venue().printers or ()
+            printer.model_copy(update={"status": "unreachable", "matched_endpoint": None})
+            for printer in small_venue().printers or ()
         )
     }
 )
@@ -69,12 +69,15 @@ async def test_a_first_report_has_no_changes(service: RunningService) -> None:
 
 async def test_a_report_page_escapes_the_names_in_its_changes(service: RunningService) -> None:
     name = "<script>alert(1)</script>"
-    hostile = tuple(each.model_copy(update={"name": name}) for each in UNREACHED.printers or ())
+    hostile = tuple(
+        printer.model_copy(update={"name": name}) for printer in UNREACHED.printers or ()
+    )
     _, ids = await _reported(
         service, small_venue(), UNREACHED.model_copy(update={"printers": hostile})
     )
     first, second = [
-        (await service.post("/console/report", json.dumps({"reportId": each}))).text for each in ids
+        (await service.post("/console/report", json.dumps({"reportId": report_id}))).text
+        for report_id in ids
     ]
     assert "Since the report of" not in first
     assert "Since the report of 2026-11-20 19:04:12 UTC" in second

@@ -62,9 +62,9 @@ def test_keys_of_an_organization_share_a_limit_of_processor_time() -> None:
     clock = Monotonic()
     fairness = Fairness(settings, clock)
     keys = [caller() for _ in range(3)]
-    for each in keys:
+    for key in keys:
         # Only the limit for large bodies ignores the first ``free_s`` seconds of a call.
-        fairness.charge(each, 0.9, free_s=1)
+        fairness.charge(key, 0.9, free_s=1)
     with pytest.raises(Refusal) as refused:
         fairness.admit(keys[0])
     assert 2 <= int(refused.value.headers["Retry-After"]) <= 4

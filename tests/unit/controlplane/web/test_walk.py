@@ -66,7 +66,7 @@ class Walk:
     def modules(self) -> list[str]:
         """The modules that ran before the last SQL statement, each once."""
         last = len(self.steps) - self.steps[::-1].index("SQL")
-        return list(dict.fromkeys(each for each in self.steps[:last] if each != "SQL"))
+        return list(dict.fromkeys(step for step in self.steps[:last] if step != "SQL"))
 
 
 @contextmanager

@@ -31,7 +31,9 @@ def send(ledger: Ledger, number: int, size: int, after: timedelta = timedelta(0)
 
 
 def kept(state: StateDirectory) -> list[int]:
-    return [UUID(each.report_id).int - 0x4E0000 for each in find_reports(state, ALL)]
+    return [
+        UUID(stored_report.report_id).int - 0x4E0000 for stored_report in find_reports(state, ALL)
+    ]
 
 
 def test_a_sent_report_is_stored_unchanged(

@@ -246,7 +246,9 @@ def test_an_unplugged_usb_printer_is_reported_as_a_change() -> None:
     things = whole.snapshot.peripherals
     printer = next(t for t in things if any(f.value == "printer" for f in t.fields))
     snapshot = whole.snapshot.model_copy(
-        update={"peripherals": tuple(each for each in things if each is not printer)}
+        update={
+            "peripherals": tuple(peripheral for peripheral in things if peripheral is not printer)
+        }
     )
     less = whole.model_copy(update={"snapshot": snapshot})
     ((severity, sentence),) = reported(whole, less)

@@ -24,7 +24,7 @@ def report(history: History, age: timedelta = timedelta()) -> ApplicationPayload
 
 
 def sentences(before: ApplicationPayload, after: ApplicationPayload) -> list[tuple[str, str]]:
-    return [(each.severity, each.sentence) for each in changes_between(before, after).changes]
+    return [(change.severity, change.sentence) for change in changes_between(before, after).changes]
 
 
 @pytest.mark.parametrize("history", [good_venue(), bad_venue()], ids=["good", "bad"])

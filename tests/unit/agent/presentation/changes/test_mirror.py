@@ -68,7 +68,9 @@ def networks(draw: st.DrawFn) -> NetworkPayload:
     sources = actual.sources
     if draw(st.booleans()):
         sources = sources.model_copy(update={"scan": SourceFailed(reason="cut")})
-    by_id = {each.id: each for each in draw(st.lists(PRINTERS, max_size=3))}
+    by_id = {
+        printer_facts.id: printer_facts for printer_facts in draw(st.lists(PRINTERS, max_size=3))
+    }
     of_map: dict[str, Any] = {
         "interfaces": tuple(links), "sources": sources, "truncated": draw(st.booleans()),
     }  # fmt: skip
@@ -125,7 +127,7 @@ def snapshots(draw: st.DrawFn) -> ApplicationPayload:
 
 
 def mirrored(changes: Changes) -> set[tuple[str, str, str, str]]:
-    return {(each.code, each.thing, each.after, each.before) for each in changes.changes}
+    return {(change.code, change.thing, change.after, change.before) for change in changes.changes}
 
 
 def check(a: NetworkPayload | ApplicationPayload, b: NetworkPayload | ApplicationPayload) -> None:
@@ -133,9 +135,9 @@ def check(a: NetworkPayload | ApplicationPayload, b: NetworkPayload | Applicatio
     assert mirrored(there) == {(c.code, c.thing, c.before, c.after) for c in back.changes}
     assert len(there.changes) == len(mirrored(there)) == len(back.changes)
     assert len(there.not_compared) == len(back.not_compared)
-    for each in (*there.changes, *back.changes):
-        assert each.before != each.after
-        assert each.sentence.isprintable()
+    for change in (*there.changes, *back.changes):
+        assert change.before != change.after
+        assert change.sentence.isprintable()
     assert there.changes == most_severe_first(there.changes)
 
 

@@ -39,18 +39,18 @@ def hosts() -> tuple[MapHost, ...]:
 
 
 def hosts_without(tail: int) -> tuple[MapHost, ...]:
-    return tuple(each for each in hosts() if each.address != f"192.168.1.{tail}")
+    return tuple(lan_host for lan_host in hosts() if lan_host.address != f"192.168.1.{tail}")
 
 
 def hosts_with_changed(tail: int, **changes: object) -> tuple[MapHost, ...]:
     return tuple(
-        each.model_copy(update=changes) if each.address == f"192.168.1.{tail}" else each
-        for each in hosts()
+        lan_host.model_copy(update=changes) if lan_host.address == f"192.168.1.{tail}" else lan_host
+        for lan_host in hosts()
     )
 
 
 def sentences(before: NetworkPayload, after: NetworkPayload) -> list[str]:
-    return [each.sentence for each in changes_between(before, after).changes]
+    return [change.sentence for change in changes_between(before, after).changes]
 
 
 def reported(before: NetworkPayload, after: NetworkPayload) -> Changes:
@@ -275,10 +275,10 @@ def test_hosts_of_unchecked_networks_are_not_reported_as_missing(
     before = venue(hosts=(*hosts(), outside), interfaces=links)
     after = venue(**{"hosts": hosts(), "interfaces": links, **cut(actual)})
     changes = reported(before, after)
-    assert not [each for each in changes.changes if each.code == "host"]
+    assert not [change for change in changes.changes if change.code == "host"]
     assert changes.not_compared == ("1 host of the earlier report was not checked this time.",)
     back = reported(after, before)
-    assert not [each for each in back.changes if each.code == "host"]
+    assert not [change for change in back.changes if change.code == "host"]
     assert back.not_compared == ("1 host was not checked in the earlier report.",)
 
 
@@ -312,9 +312,9 @@ def test_an_announced_host_is_not_missing_if_mdns_failed() -> None:
     speaker = speaker.model_copy(update={"services": speaker.services[1:]})
     deaf = actual.sources.model_copy(update={"mdns": FAILED})
     assert not [
-        each
-        for each in reported(venue(hosts=(*hosts(), speaker)), venue(sources=deaf)).changes
-        if each.code == "host"
+        change
+        for change in reported(venue(hosts=(*hosts(), speaker)), venue(sources=deaf)).changes
+        if change.code == "host"
     ]
     assert sentences(venue(hosts=(*hosts(), speaker)), venue()) == [
         "Bar speaker (192.168.1.90) is no longer on the network."
@@ -353,11 +353,11 @@ def test_an_unreadable_gateway_is_not_reported_as_a_change() -> None:
 def test_hosts_of_different_networks_are_not_compared() -> None:
     away = venue(interfaces=(link("eth0", "10.0.0.20", gateways=("192.168.1.1",)),), hosts=())
     changes = reported(venue(interfaces=(link("eth0", "192.168.1.20"),)), away)
-    network = next(each for each in changes.changes if each.code == "network")
+    network = next(change for change in changes.changes if change.code == "network")
     assert network.sentence == (
         "The machine is on another network: 10.0.0.0/24; it was on 192.168.1.0/24."
     )
-    assert not [each for each in changes.changes if each.code == "host"]
+    assert not [change for change in changes.changes if change.code == "host"]
     assert changes.not_compared == ("Hosts were not compared: the machine is on another network.",)
 
 

@@ -42,7 +42,7 @@ def changed(changes: Changes, name: str = "linux-till") -> ApplicationPayload:
         actual = {field.key: field for field in fields}
         for key in [key for key in remaining if key.startswith(prefix)]:
             own = key.removeprefix(prefix)
-            if owner or not key.startswith((*(f"{each} " for each in owners), "browser.")):
+            if owner or not key.startswith((*(f"{other} " for other in owners), "browser.")):
                 actual[own] = field_of(own, remaining.pop(key))
         return tuple(actual.values())
 
@@ -82,8 +82,8 @@ def as_plain(key: str, value: Value | Missing) -> dict[str, object]:
 def with_record(history: History, more: Changes | None = None) -> ApplicationPayload:
     """Return the report of a machine in Prague that has recorded ``history``."""
     fields = {
-        each.key: Missing(each.status, each.reason or "") if each.value is None else each.value
-        for each in history_fields(history, NOW, ZoneInfo("Europe/Prague"))
+        field.key: Missing(field.status, field.reason or "") if field.value is None else field.value
+        for field in history_fields(history, NOW, ZoneInfo("Europe/Prague"))
     }
     payload = changed({**fields, **(more or {})})
     snapshot = payload.snapshot.model_copy(update={"collected_at": NOW.isoformat()})

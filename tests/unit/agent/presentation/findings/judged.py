@@ -13,9 +13,9 @@ def judged(*readings: Reading) -> dict[str, tuple[str, ...]]:
     return judged_facts(
         ApplicationFacts(
             started_at=FINISHED_AT,
-            fields=tuple(field for each in readings for field in each.fields),
-            interfaces=tuple(link for each in readings for link in each.interfaces),
-            peripherals=tuple(thing for each in readings for thing in each.peripherals),
+            fields=tuple(field for reading in readings for field in reading.fields),
+            interfaces=tuple(link for reading in readings for link in reading.interfaces),
+            peripherals=tuple(thing for reading in readings for thing in reading.peripherals),
         )
     )
 

@@ -25,7 +25,7 @@ def test_snapshots_of_healthy_machines_have_every_key(name: str) -> None:
     payload = healthy(name)
     reported = {field.key for field in payload.snapshot.fields}
     sources = sources_for(PLATFORMS[name], ApplicationJob(5))
-    assert {key for each in sources if not each.in_browser for key in each.keys} <= reported
+    assert {key for source in sources if not source.in_browser for key in source.keys} <= reported
     assert len(payload.browser_fields) == 34
     assert sum(field.status == "available" for field in payload.snapshot.fields) > 90
 

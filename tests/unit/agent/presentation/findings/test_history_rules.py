@@ -14,7 +14,7 @@ WIFI: Changes = {"enp1s0 interface.type": "wifi"}
 def findings(history: History, more: Changes | None = None) -> dict[str, str]:
     """Return the first sentence of each finding of a machine with this record."""
     payload = with_record(history, more)
-    return {each.code: each.sentences[0] for each in findings_of(payload)}
+    return {finding.code: finding.sentences[0] for finding in findings_of(payload)}
 
 
 def test_one_short_interruption_each_night_is_no_finding_and_five_today_are() -> None:
@@ -80,4 +80,4 @@ def test_foreign_lines_are_ignored() -> None:
         "history.recent": ("<script>", ""),
         "history.hours": ("2026-11-22T19+01:00: provider-down 99999 s, \x1b[31m",),
     }
-    assert {each.code for each in findings_of(changed(foreign))} == set()
+    assert {finding.code for finding in findings_of(changed(foreign))} == set()

@@ -94,7 +94,7 @@ def test_an_incident_that_lasts_is_bad_and_a_young_record_names_its_begin() -> N
 
 
 def test_a_missing_hour_interrupts_the_line_and_a_peak_is_cut() -> None:
-    known = [each for each in hours() if each.at.hour != 3]
+    known = [hour for hour in hours() if hour.at.hour != 3]
     slow = known[5].__class__(at=known[5].at, heartbeats=60, round_trip_p95_ms=20_000.0)
     view = connection_view(with_record(History(SINCE, hours=(*known[:5], slow, *known[6:]))))
     assert view is not None
@@ -122,7 +122,7 @@ def test_hours_have_tooltips() -> None:
 def test_foreign_lines_are_plain_and_the_drawing_is_small() -> None:
     far = tuple(f"{year}-01-01T00+00:00: 1 heartbeats" for year in range(1900, 2900))
     lines = tuple(
-        f"2026-11-22T18:02:11Z/.. link-down 9 s: {each}"[:1024] for each in HOSTILE_STRINGS
+        f"2026-11-22T18:02:11Z/.. link-down 9 s: {text}"[:1024] for text in HOSTILE_STRINGS
     )
     foreign: Changes = {
         "history.since": "0001-01-01T00:00:00+14:00",

@@ -21,7 +21,7 @@ HOUR = timedelta(hours=1)
 
 
 def values(history: History) -> dict[str, FieldValue | None]:
-    return {each.key: each.value for each in history_fields(history, NOW, PRAGUE)}
+    return {field.key: field.value for field in history_fields(history, NOW, PRAGUE)}
 
 
 def texts(history: History, key: str) -> tuple[str, ...]:
@@ -54,7 +54,10 @@ def test_a_good_venue_has_no_incidents_and_no_signal() -> None:
 
 
 def test_lines_are_parsed_and_newest_first() -> None:
-    many = [incident("link-down", NOW - each * HOUR, 5, "wlan0 has no link") for each in range(50)]
+    many = [
+        incident("link-down", NOW - hours_ago * HOUR, 5, "wlan0 has no link")
+        for hours_ago in range(50)
+    ]
     lines = texts(History(SINCE, tuple(reversed(many))), "history.recent")
     parsed = [parse_incident(line) for line in lines]
     assert parsed == many[:32]
@@ -97,8 +100,8 @@ def test_downtime_of_an_hour_is_by_cause_and_in_local_time() -> None:
 def test_an_incident_without_duration_and_a_clock_set_back_are_safe() -> None:
     instant = incident("link-down", NOW - HOUR, 0)
     backwards = replace(instant, began_at=NOW - HOUR, ended_at=NOW - 2 * HOUR, count=3)
-    for each in (instant, backwards):
-        assert values(History(SINCE, (each,)))["history.downtimeSeconds7d"] == 0
+    for interruption in (instant, backwards):
+        assert values(History(SINCE, (interruption,)))["history.downtimeSeconds7d"] == 0
 
 
 def test_interruptions_after_now_do_not_count() -> None:
@@ -111,8 +114,8 @@ def test_keys_are_documented_and_the_same_without_a_record() -> None:
     documented = set(re.findall(r"`(history\.\w+)`", document))
     assert documented == set(values(bad_venue()))
     missing = list(missing_history_fields("the recorder is off"))
-    assert [each.key for each in missing] == list(values(good_venue()))
-    assert {(each.status, each.reason) for each in missing} == {
+    assert [field.key for field in missing] == list(values(good_venue()))
+    assert {(field.status, field.reason) for field in missing} == {
         ("not-applicable", "the recorder is off")
     }
 
@@ -120,12 +123,12 @@ def test_keys_are_documented_and_the_same_without_a_record() -> None:
 def test_hours_are_the_first_part_that_a_smaller_report_drops() -> None:
     payload = application_snapshot()
     fields = [
-        SnapshotField(key=each.key, source=each.source, status=each.status, value=each.value)
-        for each in history_fields(bad_venue(), NOW, PRAGUE)
+        SnapshotField(key=field.key, source=field.source, status=field.status, value=field.value)
+        for field in history_fields(bad_venue(), NOW, PRAGUE)
     ]
     snapshot = payload.snapshot.model_copy(update={"fields": (*payload.snapshot.fields, *fields)})
     smaller = shrink(payload.model_copy(update={"snapshot": snapshot}), 1)
-    kept = {each.key for each in smaller.snapshot.fields}
+    kept = {field.key for field in smaller.snapshot.fields}
     assert "history.recent" in kept
     assert "history.hours" not in kept
     assert "dropped history.hours, " in smaller.limitations[0]

@@ -19,11 +19,11 @@ def queues(**faults: str | None) -> LocalReading:
 def summary(incidents: tuple[Incident, ...]) -> list[tuple[str, float, float | None]]:
     return [
         (
-            each.evidence,
-            (each.began_at - AT) / FIVE,
-            None if each.ended_at is None else (each.ended_at - AT) / FIVE,
+            incident.evidence,
+            (incident.began_at - AT) / FIVE,
+            None if incident.ended_at is None else (incident.ended_at - AT) / FIVE,
         )
-        for each in incidents
+        for incident in incidents
     ]
 
 
@@ -36,7 +36,7 @@ def test_a_fault_counts_from_the_second_reading_and_begins_with_the_first() -> N
     assert summary(faults.present(AT + FIVE)) == [("receipts: stopped", 0, None)]
     ended = faults.observe(AT + 2 * FIVE, queues(receipts=None))
     assert summary(ended) == [("receipts: stopped", 0, 2)]
-    assert [each.subject for each in ended] == ["receipts"]
+    assert [fault.subject for fault in ended] == ["receipts"]
     assert faults.present(AT + 2 * FIVE) == ()
 
 
@@ -51,11 +51,11 @@ def test_two_queues_that_stop_together_are_two_incidents_with_different_begins()
     faults = LocalFaults()
     for number in range(2):
         faults.observe(AT + number * FIVE, queues(receipts="stopped", kitchen="stopped"))
-    begins = {each.began_at for each in faults.present(AT + FIVE)}
+    begins = {fault.began_at for fault in faults.present(AT + FIVE)}
     assert len(begins) == 2
     ended = faults.observe(AT + 2 * FIVE, queues(receipts=None, kitchen="stopped"))
-    assert [each.subject for each in ended] == ["receipts"]
-    assert [each.subject for each in faults.present(AT + 2 * FIVE)] == ["kitchen"]
+    assert [fault.subject for fault in ended] == ["receipts"]
+    assert [fault.subject for fault in faults.present(AT + 2 * FIVE)] == ["kitchen"]
 
 
 def test_the_spooler_knows_when_a_queue_stopped_and_resumed() -> None:
@@ -105,7 +105,13 @@ def gateway(mac: str, address: str = "10.0.0.1") -> LinkState:
 def test_two_macs_that_have_the_gateway_by_turns_are_a_conflict() -> None:
     macs = GatewayMacs()
     events = [macs.note(gateway(mac), AT, 60.0 * n) for n, mac in enumerate("aabab")]
-    assert [each and each.kind for each in events] == [None, None, None, None, "gateway-conflict"]
+    assert [event and event.kind for event in events] == [
+        None,
+        None,
+        None,
+        None,
+        "gateway-conflict",
+    ]
     assert events[-1] is not None
     assert events[-1].detail == "02:00:00:00:00:0a and 02:00:00:00:00:0b use 10.0.0.1 by turns"
     assert macs.has_conflict(300.0)

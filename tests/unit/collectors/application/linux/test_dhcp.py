@@ -121,7 +121,7 @@ def test_a_lease_without_an_end_is_reported(tmp_path: Path) -> None:
     text = NETWORKD.replace("3600", str(INFINITE))
     known = read(tmp_path, valid_s=None, files={"run/systemd/netif/leases/2": text})
     assert known.expires_at == math.inf
-    fields = {each.key: each for each in dhcp_fields(known, [f"{ADDRESS}/24"])}
+    fields = {field.key: field for field in dhcp_fields(known, [f"{ADDRESS}/24"])}
     assert fields["interface.dhcpLeaseExpiresAt"].reason == "the lease does not expire"
 
 
@@ -195,9 +195,9 @@ def test_the_assignment_is_that_of_the_ipv4_address(
     addresses: list[str], assignment: str | None
 ) -> None:
     fields = dhcp_fields(Dhcp(is_used=False), addresses)
-    assert tuple(each.key for each in fields) == KEYS
+    assert tuple(field.key for field in fields) == KEYS
     assert values(fields) == ({} if assignment is None else {KEYS[0]: assignment})
-    assert all(each.status == "not-applicable" for each in fields[1:])
+    assert all(field.status == "not-applicable" for field in fields[1:])
 
 
 def test_an_impossible_time_is_missing() -> None:
@@ -219,7 +219,9 @@ def test_validity_and_age_of_an_address_come_from_the_kernel() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux has rtnetlink")
 def test_the_running_kernel_answers_the_dump_of_addresses() -> None:
-    assert {each.link for each in dhcp.kernel_addresses()} <= {n for _, n in socket.if_nameindex()}
+    assert {kernel_address.link for kernel_address in dhcp.kernel_addresses()} <= {
+        n for _, n in socket.if_nameindex()
+    }
 
 
 @given(st.binary(max_size=400))

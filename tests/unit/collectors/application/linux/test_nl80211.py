@@ -89,7 +89,7 @@ class Kernel:
 
 def facts(kernel: Kernel) -> dict[str, object]:
     """Return the fields of wlan0."""
-    (known,) = (links.wireless_of(*each) for each in nl80211.wifi_of(kernel).values())
+    (known,) = (links.wireless_of(*pair) for pair in nl80211.wifi_of(kernel).values())
     return values(wireless_fields(known))
 
 
@@ -123,10 +123,10 @@ def test_an_old_kernel_reports_the_rate_in_16_bits() -> None:
     ids=["disconnected", "removed", "access-point"],
 )
 def test_an_interface_without_a_connection_has_a_reason(kernel: Kernel, reason: str) -> None:
-    (known,) = (links.wireless_of(*each) for each in nl80211.wifi_of(kernel).values())
+    (known,) = (links.wireless_of(*pair) for pair in nl80211.wifi_of(kernel).values())
     fields = wireless_fields(known)
-    assert {(each.status, each.reason) for each in fields} == {("not-applicable", reason)}
-    assert tuple(each.key for each in fields) == KEYS
+    assert {(field.status, field.reason) for field in fields} == {("not-applicable", reason)}
+    assert tuple(field.key for field in fields) == KEYS
 
 
 def test_the_stations_of_an_access_point_are_not_read() -> None:
@@ -164,7 +164,7 @@ def test_a_refused_netlink_socket_leaves_the_wireless_extensions(tmp_path: Path)
 
 
 def test_the_running_kernel_answers_the_dump_of_families() -> None:
-    assert all(isinstance(each[0], Interface) for each in nl80211.read_wifi().values())
+    assert all(isinstance(pair[0], Interface) for pair in nl80211.read_wifi().values())
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_the_host_name_of_the_service_is_queried_in_ascii(monkeypatch: pytest.Mo
     def query(servers: tuple[str, ...], question: bytes, wait_s: float) -> tuple[str, ...]:
         assert question == write_question(("xn--caf-dma", "example"), "A")
         assert wait_s == 2.0
-        return tuple(f"{each}: answered in 4 ms" for each in servers)
+        return tuple(f"{server}: answered in 4 ms" for server in servers)
 
     monkeypatch.setattr(name_servers, "query_servers", query)
     field = answers_field(["9.9.9.9"], "https://café.example./base", Deadline.after(LONG_S))

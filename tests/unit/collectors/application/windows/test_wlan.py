@@ -16,8 +16,8 @@ CONNECTED, IDLE = uuid.UUID(int=0xB << 124 | 0x1111222233334444444444444), uuid.
 ACCESS_POINT = bytes.fromhex("a4b1c2d3e4f5")
 ROAMED = bytes.fromhex("a4b1c2d3e4ff")
 TABLE = struct.pack("<II", 2, 0) + b"".join(
-    each.bytes_le + "Wi-Fi".encode("utf-16-le").ljust(512, b"\0") + struct.pack("<I", state)
-    for each, state in ((CONNECTED, 1), (IDLE, 4))
+    guid.bytes_le + "Wi-Fi".encode("utf-16-le").ljust(512, b"\0") + struct.pack("<I", state)
+    for guid, state in ((CONNECTED, 1), (IDLE, 4))
 )
 PROFILE = "Profile of a user".encode("utf-16-le").ljust(512, b"\0")
 ATTRIBUTES = (

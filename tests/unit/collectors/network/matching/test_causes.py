@@ -251,14 +251,14 @@ FIXED_WORDS = {
 
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.code)
 def test_cause_is_reported_and_absent_after_its_fix(cause: Cause):
-    broken, fixed = (each.reason() for each in ROWS[cause.code])
+    broken, fixed = (row.reason() for row in ROWS[cause.code])
     matcher = _sentence_matcher(cause)
     assert matcher(broken), broken
     assert not matcher(fixed), fixed
 
 
 def test_every_cause_has_a_scene_in_the_order_of_the_table():
-    assert [each.code for each in CAUSES] == list(ROWS)
+    assert [cause.code for cause in CAUSES] == list(ROWS)
 
 
 def test_a_cause_of_the_machine_is_also_in_the_reasons_of_printers_that_it_explains():
@@ -297,12 +297,12 @@ symptoms = st.builds(
 
 @given(symptoms, st.builds(MachineSymptoms, isolated_on=st.text(max_size=4)))
 def test_any_symptoms_are_explained(seen: Symptoms, machine: MachineSymptoms):
-    assert all(isinstance(each, str) for each in explain(seen, machine))
+    assert all(isinstance(reason, str) for reason in explain(seen, machine))
 
 
 def test_the_manual_contains_the_table_of_causes():
     manual = (ROOT / "docs/troubleshooting.md").read_text()
-    table = [_manual_row(each) for each in CAUSES]
+    table = [_manual_row(cause) for cause in CAUSES]
     assert [line for line in manual.splitlines() if line.startswith("| **")] == table
 
 

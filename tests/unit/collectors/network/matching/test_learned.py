@@ -117,7 +117,7 @@ def test_the_replacement_of_a_printer_with_two_queues_is_reported_for_both_queue
 
     known = with_learned([KITCHEN, named], match([KITCHEN, named], venue(KITCHEN_MAC)).learned)
     strangers = match(known, venue(STRANGER_MAC)).strangers
-    assert [(each.id, each.mac_address) for each in strangers] == [
+    assert [(stranger.id, stranger.mac_address) for stranger in strangers] == [
         (KITCHEN.id, STRANGER_MAC),
         (named.id, STRANGER_MAC),
     ]
@@ -194,7 +194,7 @@ def test_one_uuid_or_serial_number_does_not_outweigh_a_different_mac(uuid: str |
 
 def test_a_printer_with_a_shared_uuid_is_recognised_by_mac():
     uuid = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
-    kitchen, bar = (replace(each, uuid=uuid) for each in (KITCHEN, BAR))
+    kitchen, bar = (replace(printer, uuid=uuid) for printer in (KITCHEN, BAR))
     moved = seen(("192.168.1.77", KITCHEN_MAC), evidence=(answer("192.168.1.77", "", uuid),))
     printer, _ = match_again(FIRST, moved, kitchen, bar)
     assert "Moved to 192.168.1.77:9100 (same MAC)" in (printer.reason or "")

@@ -445,7 +445,12 @@ def test_usb_and_bluetooth_printers_have_a_status_and_a_reason():
     unknown = replace(usb, present=None, presence_reason=None, stopped=True)
     ble = replace(usb, transport="ble", present=None)
     result = match([usb, gone, unknown, ble], Observations()).printers
-    assert [each.status for each in result] == ["reachable", "unreachable", "unknown", "unknown"]
+    assert [printer_match.status for printer_match in result] == [
+        "reachable",
+        "unreachable",
+        "unknown",
+        "unknown",
+    ]
     assert result[2].reason == (
         "This system does not report whether it is plugged in; its queue is stopped on this machine"
     )
@@ -486,7 +491,7 @@ observed_networks = st.builds(
             st.dictionaries(ports, st.sampled_from(["open", "refused", "no-answer"])),
         ),
         max_size=6,
-        unique_by=lambda each: each.address,
+        unique_by=lambda build: build.address,
     ),
     services=st.lists(
         st.builds(
@@ -508,7 +513,7 @@ def test_every_printer_has_a_reason_and_every_match_has_an_observed_port(
     known: list[KnownPrinter], observed: Observations
 ):
     matches = match(known, observed)
-    assert [each.id for each in matches.printers] == [each.id for each in known]
+    assert [printer.id for printer in matches.printers] == [printer.id for printer in known]
     for result in matches.printers:
         assert result.reason
         if result.status == "reachable" and result.transport == "network":

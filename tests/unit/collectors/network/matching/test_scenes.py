@@ -112,11 +112,11 @@ def test_a_placeholder_is_no_serial_number(serial: str):
     known = [queue(uri, name) for uri, name in zip(uris, "ab", strict=True)]
     wide = UsbPrinter("1-1", "POS", "Printer80", serial, path="/dev/usb/lp0")
     result = judged(*with_usb(known, [wide]))
-    assert [each.status for each in result] == ["reachable", "unreachable"]
+    assert [printer_match.status for printer_match in result] == ["reachable", "unreachable"]
     twins = judged(*with_usb([known[0]], [wide, replace(wide, bus_id="1-2", path=None)]))
     assert twins[0].status == "unknown"
     assert "it is unknown which one it is" in (twins[0].reason or "")
-    ids = [each.id for each in twins]
+    ids = [twin.id for twin in twins]
     assert len({*ids}) == len(ids) == 3
 
 
@@ -307,7 +307,7 @@ def test_cable_and_wifi_of_one_printer_are_one_device():
 
 def test_the_order_of_scanned_hosts_does_not_change_the_matched_address():
     hosts = (scanned("192.168.1.51", OTHER_MAC, 631), scanned("192.168.1.50", MAC, 631))
-    services = tuple(service(each.address, "Kitchen", "kitchen.local", uuid=UUID) for each in hosts)
+    services = tuple(service(host.address, "Kitchen", "kitchen.local", uuid=UUID) for host in hosts)
     known = queue(f"dnssd://Kitchen._ipp._tcp.local/?uuid={UUID}")
     for order in (1, -1):
         (result,) = judged(known, hosts=hosts[::order], services=services[::order])

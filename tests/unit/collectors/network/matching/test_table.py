@@ -48,14 +48,14 @@ def test_each_situation_is_in_one_row(situation: Situation):
 
 def test_each_row_covers_a_situation_and_only_an_open_port_is_reachable():
     for row in ROWS:
-        covered = [each for each in SITUATIONS if row.covers(each)]
+        covered = [situation for situation in SITUATIONS if row.covers(situation)]
         assert covered, row
         if row.status == "reachable":
-            assert {(each.resolution, each.port) for each in covered} == {("address", "open")}
-            assert {each.occupant for each in covered} <= {"this printer", "unknown"}
+            assert {(match.resolution, match.port) for match in covered} == {("address", "open")}
+            assert {match.occupant for match in covered} <= {"this printer", "unknown"}
         if row.outcome == "moved":
-            assert {each.seen for each in covered} == {"elsewhere"}
-            assert {each.port for each in covered} <= {"open", "refused", "silent"}
+            assert {match.seen for match in covered} == {"elsewhere"}
+            assert {match.port for match in covered} <= {"open", "refused", "silent"}
 
 
 def test_a_situation_that_cannot_occur_has_no_verdict():

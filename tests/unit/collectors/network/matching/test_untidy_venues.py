@@ -42,8 +42,8 @@ def reports(*reports: tuple[list[KnownPrinter], Observations]) -> list[dict[str,
     results = []
     for known, observed in reports:
         matches = match(with_learned(known, tuple(learned.values())), observed)
-        learned |= {each.id: each for each in matches.learned}
-        results.append({each.name: each for each in matches.printers})
+        learned |= {printer.id: printer for printer in matches.learned}
+        results.append({printer.name: printer for printer in matches.printers})
     return results
 
 
@@ -66,7 +66,7 @@ def test_a_queue_at_the_new_address_is_reachable_and_the_old_queue_names_the_new
             " answers at 192.168.1.7 any more"
         )
     known = with_learned([old, new], match([old, new], moved).learned)
-    assert {each.learned.mac_address for each in known if each.learned} == {MAC}
+    assert {printer.learned.mac_address for printer in known if printer.learned} == {MAC}
 
 
 def test_a_queue_by_address_reports_a_move_although_a_queue_by_name_follows_the_printer():
@@ -178,7 +178,7 @@ def test_a_printer_is_not_moved_to_a_device_of_another_kind():
 
 def test_one_service_at_two_addresses_without_a_uuid_is_one_device():
     hosts = (scanned("192.168.1.50", MAC, 631), scanned("192.168.1.51", OTHER_MAC, 631))
-    names = [service(each.address, "Kitchen", "kitchen.local") for each in hosts]
+    names = [service(host.address, "Kitchen", "kitchen.local") for host in hosts]
     (result,) = judged(
         queue("dnssd://Kitchen._ipp._tcp.local/"), hosts=hosts, services=tuple(names)
     )

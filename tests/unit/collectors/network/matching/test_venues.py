@@ -120,7 +120,9 @@ def judge(seed: int) -> Iterator[tuple[list[Judged], PrinterMatches]]:
                     own[queue.name] = [*devices, truth.device]
             judged.append(Judged(seed, report, venue, queue, truth, result, own, is_recognisable))
         yield judged, matches
-        memory |= {each.id: _merged(memory.get(each.id), each) for each in matches.learned}
+        memory |= {
+            printer.id: _merged(memory.get(printer.id), printer) for printer in matches.learned
+        }
 
 
 def _certain_mac(venue: Venue, device: Device | None) -> str | None:
@@ -148,11 +150,11 @@ def test_no_verdict_contradicts_what_cups_would_do():
     statuses: Counter[tuple[bool, str]] = Counter()
     for seed in range(VENUES):
         for judged, matches in judge(seed):
-            for each in judged:
-                statuses[each.prints, each.result.status] += 1
-                for mistake in each.mistakes():
+            for judgement in judged:
+                statuses[judgement.prints, judgement.result.status] += 1
+                for mistake in judgement.mistakes():
                     mistakes[mistake] += 1
-                    examples.setdefault(mistake, each)
+                    examples.setdefault(mistake, judgement)
             _check_strangers(judged, matches)
     print(f"{VENUES} venues: {dict(statuses)}")
     printing = sum(count for (prints, _), count in statuses.items() if prints)
@@ -163,7 +165,7 @@ def test_no_verdict_contradicts_what_cups_would_do():
 
 def _check_strangers(judged: list[Judged], matches: PrinterMatches) -> None:
     """Check that no replacement of a printer is the printer of another queue."""
-    targets = {f"cups:{each.queue.name}": each.truth.addresses for each in judged}
+    targets = {f"cups:{judgement.queue.name}": judgement.truth.addresses for judgement in judged}
     for stranger in matches.strangers:
         for printer in matches.printers:
             if split_host_port(printer.matched_endpoint or "")[0] == stranger.address:
@@ -177,11 +179,11 @@ def test_a_learned_printer_is_recognised_by_its_mac_at_a_new_address(seed: int):
         device.is_hidden = False
     known = venue.known({})
     first = match(known, venue.observed(known))
-    learned = {each.id: each for each in first.learned if each.mac_address}
+    learned = {printer.id: printer for printer in first.learned if printer.mac_address}
     for queue, result in zip(venue.queues, first.printers, strict=True):
         if venue.truth(queue).device is not None:
             assert result.status == "reachable", (queue, result)
-    for device in {id(each.device): each.device for each in venue.queues}.values():
+    for device in {id(queue.device): queue.device for queue in venue.queues}.values():
         venue.move(device)
     known = venue.known(learned)
     for queue, result in zip(

@@ -188,7 +188,7 @@ class Venue:
             self._add_printer()
         for kind in self.random.choices(("telephone", "camera", "computer"), k=4):
             self._add_other(kind)
-        printers = [each for each in self.devices if each.kind == "printer"]
+        printers = [device for device in self.devices if device.kind == "printer"]
         if self._chance(40):
             for device in self.random.sample(self.devices, self.random.randint(2, 5)):
                 device.is_hidden = not device.is_in_vlan
@@ -365,8 +365,8 @@ class Venue:
             device.is_gone = True
 
     def _swap(self) -> None:
-        there = (each for each in self.devices if not each.is_gone and not each.is_in_vlan)
-        printers = [each for each in there if each.kind == "printer"]
+        there = (device for device in self.devices if not device.is_gone and not device.is_in_vlan)
+        printers = [device for device in there if device.kind == "printer"]
         if len(printers) > 1:
             one, other = self.random.sample(printers, 2)
             one.links[0].ipv4, other.links[0].ipv4 = other.links[0].ipv4, one.links[0].ipv4
@@ -374,8 +374,8 @@ class Venue:
     # ------------------------------------------------------------------ what CUPS does
 
     def at(self, address: str) -> Device | None:
-        on = (each for each in self.devices if each.is_on)
-        there = (each for each in on if address in (*each.addresses, *each.announced))
+        on = (device for device in self.devices if device.is_on)
+        there = (device for device in on if address in (*device.addresses, *device.announced))
         return next(there, None)
 
     def truth(self, queue: Queue) -> Truth:
@@ -393,7 +393,7 @@ class Venue:
             return [(queue.target, queue.port)]
         if queue.kind in ("dns", "bare"):
             address = self._dns(queue.target)
-            return [(each, queue.port) for each in address]
+            return [(address_, queue.port) for address_ in address]
         if queue.kind == "local":
             host = queue.target.removesuffix(".local")
             named = (d for d in self._announcing() if d.host.lower() == host)
@@ -430,11 +430,11 @@ class Venue:
         def resolve(name: str) -> tuple[str, ...]:
             return self._dns(name)
 
-        known = [each.known() for each in self.queues]
+        known = [queue.known() for queue in self.queues]
         took_s = SLOW_S if self.dns_state != "good" else 0.0
         return [
-            replace(each, learned=learned.get(each.id), lookup_s=took_s if each.host else 0.0)
-            for each in resolve_hosts(known, time.monotonic() + 60, resolve)
+            replace(host, learned=learned.get(host.id), lookup_s=took_s if host.host else 0.0)
+            for host in resolve_hosts(known, time.monotonic() + 60, resolve)
         ]
 
     def mac(self, device: Device, link: Link) -> str | None:
@@ -446,9 +446,9 @@ class Venue:
     def observed(self, known: list[KnownPrinter]) -> Observations:
         wanted = {(a, p.port) for p in known for a in p.addresses if p.port}
         scanned = list(self._scanned(wanted))
-        macs = {each.address: each.mac_address for each in scanned if each.mac_address}
+        macs = {host.address: host.mac_address for host in scanned if host.mac_address}
         chosen = announced(list(self._services()), LinkLayer(macs, (), NETWORKS), wanted_by(known))
-        there = {each.address for each in scanned}
+        there = {host.address for host in scanned}
         silent: dict[tuple[str, int], tuple[PortState, ...]] = {
             (address, port): ("no-answer",)
             for address, port in wanted
@@ -466,7 +466,7 @@ class Venue:
 
     def _scanned(self, wanted: set[tuple[str, int]]) -> Iterator[ScannedHost]:
         contacted = {address for address, _ in wanted}
-        for device in (each for each in self.devices if each.is_on):
+        for device in (device for device in self.devices if device.is_on):
             links = {link.ipv4: link for link in device.links}
             for address in device.addresses:
                 if not address.startswith(f"{LAN}.") and address not in contacted:
@@ -500,7 +500,7 @@ class Venue:
                     )
 
     def _answers(self, scanned: set[str]) -> Iterator[Evidence]:
-        for device in (each for each in self.devices if each.is_on and each.answers_ipp):
+        for device in (device for device in self.devices if device.is_on and device.answers_ipp):
             for address in device.addresses:
                 if address in scanned and 631 in device.ports and device.kind == "printer":
                     serial = None if device.serial == "00000000" else device.serial

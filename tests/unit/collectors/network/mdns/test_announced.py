@@ -40,7 +40,11 @@ KITCHEN = service("Kitchen", HONEST, HONEST)
 
 
 def listed(result: Announced) -> set[tuple[str, str]]:
-    return {(each.instance, address) for each in result.services for address in each.addresses}
+    return {
+        (announced_service.instance, address)
+        for announced_service in result.services
+        for address in announced_service.addresses
+    }
 
 
 def select(
@@ -76,7 +80,11 @@ def test_an_announcement_of_another_host_does_not_replace_the_device_itself(
 def test_a_service_of_the_same_name_by_another_announcer_is_listed_separately() -> None:
     result = select(service("Kitchen", LIAR, LIAR, HONEST), KITCHEN)
     assert listed(result) == {("Kitchen", LIAR), ("Kitchen", HONEST)}
-    assert [each for each in result.services if HONEST in each.addresses] == [KITCHEN]
+    assert [
+        announced_service
+        for announced_service in result.services
+        if HONEST in announced_service.addresses
+    ] == [KITCHEN]
 
 
 def test_a_service_announced_by_another_host_is_listed_last_as_hearsay() -> None:
@@ -146,7 +154,7 @@ def test_all_announcers_share_the_limit_of_listed_services() -> None:
 
 def test_addresses_that_answer_no_arp_are_one_announcer() -> None:
     sources = [f"192.168.1.{n}" for n in range(100, 200)]
-    lies = [service(f"Lie {each} {n}", each, each) for each in sources for n in range(4)]
+    lies = [service(f"Lie {source} {n}", source, source) for source in sources for n in range(4)]
     result = select(*lies, KITCHEN, link=LinkLayer(LINK.macs, frozenset(sources), LINK.networks))
     assert len(listed(result)) <= HOSTS_PER_ANNOUNCER_MAX * 4 + 1
     assert result.limitations[0].startswith(
@@ -170,7 +178,9 @@ def test_announcements_that_identify_known_printers_are_cut_last() -> None:
         service("Z", OTHER, LIAR),
     ]
     kept = listed(select(*lies, *needed, wanted=wanted_by(printers)))
-    assert {(each.instance, each.addresses[0]) for each in needed} <= kept
+    assert {
+        (announced_service.instance, announced_service.addresses[0]) for announced_service in needed
+    } <= kept
 
 
 def test_only_the_announcers_with_the_most_services_are_named() -> None:
@@ -202,13 +212,21 @@ def test_hostile_announcements_do_not_change_honest_services(
     honest = (KITCHEN, service("Bar", OTHER, OTHER), service("Bar web", OTHER, OTHER, port=80))
     result = select(*((*lies, *honest) if is_first else (*honest, *lies)))
     assert set(honest) <= set(result.services)
-    for each in result.services:
-        if each.announcer == LIAR:
-            assert (HONEST, 631) not in {(a, each.port) for a in each.addresses}
-            assert not ({HONEST, OTHER} & set(each.addresses)) or each.is_hearsay
+    for announced_service in result.services:
+        if announced_service.announcer == LIAR:
+            assert (HONEST, 631) not in {
+                (a, announced_service.port) for a in announced_service.addresses
+            }
+            assert (
+                not ({HONEST, OTHER} & set(announced_service.addresses))
+                or announced_service.is_hearsay
+            )
 
 
 def test_service_without_a_host_address_is_not_cut() -> None:
     result = select(KITCHEN, service("Half", HONEST))
-    assert {each.instance for each in result.services} == {"Kitchen", "Half"}
+    assert {announced_service.instance for announced_service in result.services} == {
+        "Kitchen",
+        "Half",
+    }
     assert (result.is_cut, result.limitations) == (False, ())

@@ -46,7 +46,7 @@ def listed(records: LinkRecords) -> list[MdnsService]:
 
 
 def services_of(records: LinkRecords) -> set[tuple[str, tuple[str, ...], str]]:
-    return {(each.instance, each.addresses, each.announcer) for each in listed(records)}
+    return {(record.instance, record.addresses, record.announcer) for record in listed(records)}
 
 
 def test_records_of_a_stranger_do_not_change_a_service() -> None:
@@ -77,7 +77,7 @@ def test_a_full_list_is_shared_between_announcers() -> None:
         records.add(LIAR, a_service(f"Lie {n}", LIAR))
     for n in range(4):
         records.add(f"10.0.0.{n}", a_service(f"Printer {n}", f"10.0.0.{n}"))
-    names = [each.instance for each in listed(records)]
+    names = [record.instance for record in listed(records)]
     assert len(names) == 10
     assert {f"Printer {n}" for n in range(4)} <= set(names)
 
@@ -101,7 +101,7 @@ def test_an_announcer_of_a_wanted_name_gets_no_more_than_its_share() -> None:
     records.add(HONEST, [r for n in range(150) for r in a_service(f"Queue {n}", HONEST)])
     lies = [PointerRecord(f"_t{n}._tcp.local", f"kitchen._t{n}._tcp.local") for n in range(500)]
     records.add(LIAR, lies)
-    kept = [each.announcer for each in listed(records)]
+    kept = [record.announcer for record in listed(records)]
     assert len(kept) == 200
     assert kept.count(HONEST) >= 99
 
@@ -110,7 +110,7 @@ def test_many_announcers_of_a_wanted_name_overload_the_link() -> None:
     """The link must count as overloaded. Only then is each host queried directly for the name."""
     records = link(limit=100, wanted=Wanted(frozenset({"kitchen"})))
     names = [f"_t{n}._tcp.local" for n in range(60)]
-    lies = [PointerRecord(each, f"kitchen.{each}") for each in names]
+    lies = [PointerRecord(name, f"kitchen.{name}") for name in names]
     for n in range(10):
         records.add(f"10.0.1.{n}", lies)
     assert records.is_overloaded
@@ -211,7 +211,7 @@ def test_dropped_services_of_one_announcer_use_at_most_half_of_the_memory() -> N
     records = link(limit=500)
     for source in range(200):
         names = (f"Lie {source}-{n}._ipp._tcp.local" for n in range(1500))
-        lies = [PointerRecord("_ipp._tcp.local", each) for each in names]
+        lies = [PointerRecord("_ipp._tcp.local", name) for name in names]
         records.identify([LinkNeighbour(2, f"10.1.0.{source}", MAC, "stale")])
         records.add(f"10.1.0.{source}", lies)
     counted = sum(len(book.dropped) for book in records.books)
@@ -268,8 +268,8 @@ def kitchen_services(
     records = link()
     for source, addresses in records_by_source:
         records.add(source, a_service("Kitchen", addresses[0]))
-        records.add(source, [AddressRecord("h.local", each) for each in addresses])
-    return ((each.announcer, each.addresses) for each in listed(records))
+        records.add(source, [AddressRecord("h.local", address) for address in addresses])
+    return ((record.announcer, record.addresses) for record in listed(records))
 
 
 def test_services_of_one_device_over_ipv4_and_ipv6_are_joined() -> None:

@@ -121,7 +121,7 @@ def test_enumerated_types_are_queried():
     answers = {b"\x07_dns-sd": [types], b"\x04_odd\x04_tcp": [packet]}
     with Responder(answers) as responder:
         findings = browse_loopback(responder)
-    assert [each.type for each in findings.services] == ["_odd._tcp"]
+    assert [announced_service.type for announced_service in findings.services] == ["_odd._tcp"]
 
 
 def test_missing_records_are_queried_in_one_packet():
@@ -132,7 +132,7 @@ def test_missing_records_are_queried_in_one_packet():
         rest[name(f"P{number}", "_ipp", "_tcp", "local") + b"\x00\x21"] = [response(*records[1:])]
     with Responder({IPP: [response(*pointers)], **rest}) as responder:
         findings = browse_loopback(responder, schedule=replace(QUICK, resolve_after_s=(0.0, 60.0)))
-    assert {each.port for each in findings.services} == {631}
+    assert {announced_service.port for announced_service in findings.services} == {631}
     assert len(findings.services) == 20
     asking = [q for q in responder.questions if name("P7", "_ipp", "_tcp", "local") + b"\0!" in q]
     assert len(asking) == 1
@@ -190,7 +190,7 @@ def test_lost_answers_are_queried_again():
             read_neighbours=lambda: (),
             schedule=QUICK,
         )
-    assert [each.instance for each in findings.services] == ["Kitchen"]
+    assert [announced_service.instance for announced_service in findings.services] == ["Kitchen"]
     assert len([question for question in responder.questions if IPP in question]) > 2
 
 
@@ -239,7 +239,7 @@ def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
             open_link=lambda _: link,
             schedule=replace(QUICK, second_round_s=0.0, settle_s=0.0),
         )
-    assert [each.instance for each in findings.services] == ["Kitchen"]
+    assert [announced_service.instance for announced_service in findings.services] == ["Kitchen"]
 
 
 def test_known_answers_are_not_sent_if_another_program_of_this_machine_queries_mdns():
@@ -247,9 +247,9 @@ def test_known_answers_are_not_sent_if_another_program_of_this_machine_queries_m
     (question,) = question_packets([type_question("_http._tcp")])
     with Responder({IPP: [packet, *[question] * 50]}) as responder:
         findings = browse_loopback(responder)
-    assert [each.instance for each in findings.services] == ["Kitchen"]
+    assert [announced_service.instance for announced_service in findings.services] == ["Kitchen"]
     ttl_of_known_answers = b"\x00\x01\x00\x00\x11\x94"  # the class IN and 4,500 s
-    assert not any(ttl_of_known_answers in each for each in responder.questions)
+    assert not any(ttl_of_known_answers in question for question in responder.questions)
     records = LinkRecords("eth0", Quota(10))
     records.add("10.0.0.9", [PointerRecord("_ipp._tcp.local", "Kitchen._ipp._tcp.local")])
     watch = Watch(LinkSockets("eth0", 1, sent=2), records, questions_of_machine=2)
@@ -262,7 +262,7 @@ def test_repeated_question_is_timed_from_its_first_sending():
     """A question is repeated a fixed time after it was first sent, even if it was sent late."""
     records = LinkRecords("eth0", Quota(1000))
     names = (f"P{n}._ipp._tcp.local" for n in range(RESOLVE_PER_TURN))
-    records.add("10.0.0.9", [PointerRecord("_ipp._tcp.local", each) for each in names])
+    records.add("10.0.0.9", [PointerRecord("_ipp._tcp.local", name_) for name_ in names])
     watch = Watch(LinkSockets("eth0", 1), records)
     sent = [len(due_questions(watch, now, (0.0, 1.0))[0]) for now in (0.0, 0.9, 1.0, 1.1, 1.9)]
     # Each instance lacks an SRV and a TXT record. Half of the questions are sent at 0.0 and the
@@ -374,7 +374,7 @@ def test_questions_that_could_not_be_sent_are_sent_again():
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
     with Responder({IPP: [packet]}) as responder:
         findings = browse_loopback(responder, open_link=open_to)
-    assert [each.instance for each in findings.services] == ["Kitchen"]
+    assert [announced_service.instance for announced_service in findings.services] == ["Kitchen"]
 
 
 def test_deadline_ends_browsing_and_is_reported():
@@ -402,7 +402,7 @@ def test_invalid_mdns_packets_are_ignored():
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
     with Responder({IPP: [*noise, packet]}) as responder:
         findings = browse_loopback(responder)
-    assert [each.instance for each in findings.services] == ["Kitchen"]
+    assert [announced_service.instance for announced_service in findings.services] == ["Kitchen"]
 
 
 def test_browsing_without_an_interface_is_unsupported():
@@ -458,7 +458,7 @@ def test_taken_port_is_reported_and_replaced():
         try:
             (problem,) = link.problems
             assert f"another program uses UDP port {port}" in problem
-            assert [each.getsockname()[1] != port for each in link.sockets] == [True]
+            assert [socket_.getsockname()[1] != port for socket_ in link.sockets] == [True]
         finally:
             link.close()
 

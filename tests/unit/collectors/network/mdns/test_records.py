@@ -81,7 +81,7 @@ def test_interfaces_share_the_quota_and_count_dropped_records():
     first.receive([PointerRecord("_ipp._tcp.local", FULL)])
     second.receive([PointerRecord("_ipp._tcp.local", FULL), PointerRecord("_ipp._tcp.local", FULL)])
     services, dropped = select_services([first, second], quota)
-    assert ([each.interface_name for each in services], dropped.total()) == (["eth0"], 1)
+    assert ([service.interface_name for service in services], dropped.total()) == (["eth0"], 1)
 
 
 def test_types_from_the_enumeration_are_bounded():

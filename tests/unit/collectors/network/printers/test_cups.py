@@ -41,7 +41,9 @@ def test_queues_of_a_recorded_spooler_are_parsed():
     assert kitchen.address == "10.77.0.2:631"
     assert (till.address, till.port) == ("10.77.0.9:9100", 9100)
     assert (usb.transport, usb.serial, usb.address) == ("usb", "J5XX", None)
-    assert not any(each.stopped or each.state_reasons for each in (bar, kitchen, till, usb))
+    assert not any(
+        printer.stopped or printer.state_reasons for printer in (bar, kitchen, till, usb)
+    )
 
 
 def test_a_stopped_queue_is_parsed_with_its_reasons():
@@ -86,7 +88,7 @@ def test_the_spooler_is_queried_over_its_socket(tmp_path: Path):
     path = tmp_path / "cups.sock"
     with spooler(path, http(QUEUES)) as request:
         known = read_cups_printers(soon(), {"CUPS_SERVER": str(path)})
-    assert [each.id for each in known.printers] == [
+    assert [printer.id for printer in known.printers] == [
         f"cups:{n}" for n in ("bar", "kitchen", "till", "usbq")
     ]
     assert (known.failures, known.limitations) == ((), ())
@@ -152,7 +154,7 @@ def test_lpstat_is_used_if_the_spooler_does_not_answer(
     path = tmp_path / "cups.sock"
     with spooler(path, http(b"", "401 Unauthorized")):
         known = read_cups_printers(soon(), {"CUPS_SERVER": str(path)})
-    assert [each.address for each in known.printers] == ["10.0.0.9:9100"]
+    assert [printer.address for printer in known.printers] == ["10.0.0.9:9100"]
     assert known.failures == ()
     (limitation,) = known.limitations
     assert limitation == (

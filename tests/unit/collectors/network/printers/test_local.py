@@ -95,8 +95,8 @@ def test_queue_without_serial_number_is_matched_by_an_unambiguous_model():
     printer, *others = with_usb([queue], [EPSON, twin])
     assert printer.present is None
     assert "several USB printers of this model" in (printer.presence_reason or "")
-    assert [each.present for each in others] == [True, True]
-    assert all("not known" in (each.presence_reason or "") for each in others)
+    assert [other.present for other in others] == [True, True]
+    assert all("not known" in (other.presence_reason or "") for other in others)
 
 
 def test_serial_ports_of_receipt_printers_are_recognised(tmp_path: Path):
@@ -132,7 +132,7 @@ def test_serial_printers_are_present_if_their_port_exists(tmp_path: Path):
     ]
     plugged = [SerialPrinter("/dev/ttyS0", "Known"), SerialPrinter("/dev/ttyUSB0", "New", "S1")]
     printers = with_serial(entries, plugged, lambda path: is_port_present(path, tmp_path))
-    assert [each.present for each in printers] == [True, False, None, True]
+    assert [printer.present for printer in printers] == [True, False, None, True]
     assert printers[1].presence_reason == "serial port /dev/ttyS9 does not exist"
     assert (printers[3].id, printers[3].serial) == ("serial:/dev/ttyUSB0", "S1")
 
@@ -156,7 +156,7 @@ def test_host_names_are_resolved_to_addresses():
 
     literal = with_literal_addresses(known)
     resolved_hosts = resolve_hosts(literal, time.monotonic() + 60, resolve)
-    assert [each.addresses for each in resolved_hosts] == [
+    assert [resolved_host.addresses for resolved_host in resolved_hosts] == [
         ("192.168.1.50",),
         ("192.168.1.60",),
         (),

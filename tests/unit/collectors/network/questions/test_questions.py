@@ -301,4 +301,4 @@ def test_connections_of_unqueried_ports_are_closed(
         "1 open ports were not queried: there are too many",
         "3 open ports were not queried: the time was up",
     )
-    assert [each.fileno() for each in connections] == [-1, -1, -1]
+    assert [connection.fileno() for connection in connections] == [-1, -1, -1]

@@ -58,8 +58,8 @@ def simulated_printer(*replies: object) -> Iterator[tuple[int, list[bytes]]]:
         def answer() -> None:
             question, asker = printer.recvfrom(4096)
             questions.append(question)
-            for each in replies:
-                data = each if isinstance(each, bytes) else answer_to(question, each)
+            for reply in replies:
+                data = reply if isinstance(reply, bytes) else answer_to(question, reply)
                 printer.sendto(data, asker)
 
         thread = threading.Thread(target=answer)
@@ -114,8 +114,8 @@ def test_damaged_answers_are_read_or_ignored(changes: list[tuple[int, int]], len
     data = bytearray(ANSWER)
     for position, value in changes:
         data[position] = value
-    for each in (bytes(data), bytes(data[:length])):
-        evidence = parse_answer(TARGET, 7, each)
+    for packet in (bytes(data), bytes(data[:length])):
+        evidence = parse_answer(TARGET, 7, packet)
         assert evidence is None or len(evidence.serial or "") <= 255
 
 

@@ -156,8 +156,8 @@ def test_a_connection_is_reset_although_a_program_that_just_started_holds_a_copy
         try:
             assert listener.ended.acquire(timeout=60)
         finally:
-            for each in copies:
-                os.close(each)
+            for copy in copies:
+                os.close(copy)
     assert listener.endings == [Listener.ENDED_BY_RESET]
 
 
@@ -255,7 +255,7 @@ def test_ports_tried_by_a_second_scan_without_an_answer_count_as_tried() -> None
     first = ScanFindings((ScannedHost("10.0.0.1", mac_address=mac, silent_ports=(9100,)),))
     tried = (Target("10.0.0.1", "local", None, (4000,)), Target("10.0.0.2", "local", None, (1,)))
     joined = merge(first, ScanFindings(), tried)
-    assert [each.silent_ports for each in joined.hosts] == [(4000, 9100)]
+    assert [host.silent_ports for host in joined.hosts] == [(4000, 9100)]
     cut = ScanFindings(state=SourceState("failed", "ended early"))
     assert merge(first, cut, tried).hosts == first.hosts
 

@@ -69,9 +69,9 @@ class Recorded(Discoveries):
 
 
 def close(connections: Iterable[socket.socket | None]) -> None:
-    for each in connections:
-        if each is not None:
-            each.close()
+    for connection in connections:
+        if connection is not None:
+            connection.close()
 
 
 def mac(number: int) -> str:
@@ -193,8 +193,8 @@ def test_a_printer_discovered_late_is_queried_over_the_connection_of_the_scan(
     reported_s, then_s = discoveries.at["10.0.0.1", 631]
     assert reported_s == then_s < began + SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
     assert took_s < SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
-    connections = {each.port: each.connection for each in discoveries.take_ports()}
-    assert [port for port, each in connections.items() if each is not None] == [631]
+    connections = {port.port: port.connection for port in discoveries.take_ports()}
+    assert [port for port, connection in connections.items() if connection is not None] == [631]
     assert lan.given_away == [("10.0.0.1", 631)]
     assert (lan.connects["10.0.0.1", 631], lan.most_printing["10.0.0.1"]) == (1, 1)
     close(connections.values())
@@ -219,7 +219,7 @@ def test_a_printer_whose_first_packet_was_lost_is_queried_over_the_second_connec
     reported_s, then_s = discoveries.at["10.0.0.1", 631]
     assert reported_s == then_s < began + SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
     assert (lan.connects["10.0.0.1", 631], lan.most_printing["10.0.0.1"]) == (2, 1)
-    connections = {each.port: each.connection for each in discoveries.take_ports()}
+    connections = {port.port: port.connection for port in discoveries.take_ports()}
     assert lan.given_away == [("10.0.0.1", 631)]
     close(connections.values())
 
@@ -255,7 +255,7 @@ def test_a_scan_does_not_wait_long_for_a_late_host_that_drops_packets() -> None:
     lan = SimulatedLan({"10.0.0.1": host})
     began = lan.now()
     findings, took_s = sweep(lan, subnet(250), ports=ALL_PORTS)
-    assert [each.silent_ports for each in findings_in(findings, 250).hosts] == [
+    assert [host.silent_ports for host in findings_in(findings, 250).hosts] == [
         tuple(sorted(dropped))
     ]
     assert took_s < SETTLE_S + 0.125 + PRINT_PORTS_WAIT_S + WAIT_MIN_S

@@ -54,11 +54,13 @@ GATEWAYS = (
 
 def test_gateways_are_assigned_to_interfaces_by_their_addresses() -> None:
     result = assemble(WINDOWS, STATS, GATEWAYS)
-    assert [(each.interface.name, each.interface.gateways) for each in result[:2]] == [
+    assert [
+        (interface.interface.name, interface.interface.gateways) for interface in result[:2]
+    ] == [
         ("Ethernet", ("10.0.0.1",)),
         ("WLAN", ("192.168.1.1",)),
     ]
-    assert [each.metric for each in result] == [0, 1, None, None]
+    assert [interface.metric for interface in result] == [0, 1, None, None]
 
 
 def test_addresses_lose_their_scope_and_get_prefix_lengths() -> None:
@@ -71,7 +73,9 @@ def test_addresses_lose_their_scope_and_get_prefix_lengths() -> None:
 
 
 def test_loopback_and_disabled_interfaces_are_recognised() -> None:
-    by_name = {each.interface.name: each for each in assemble(WINDOWS, STATS, GATEWAYS)}
+    by_name = {
+        interface.interface.name: interface for interface in assemble(WINDOWS, STATS, GATEWAYS)
+    }
     assert by_name["Loopback Pseudo-Interface 1"].is_loopback
     assert not by_name["Bluetooth"].is_up
     assert by_name["Bluetooth"].interface.mac_address is None
@@ -120,7 +124,7 @@ def test_the_default_gateway_of_each_family_comes_first(monkeypatch: pytest.Monk
 
 def test_loopback_of_this_machine_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "netifaces", Netifaces())
-    assert any(each.is_loopback for each in read_interfaces().interfaces)
+    assert any(interface.is_loopback for interface in read_interfaces().interfaces)
 
 
 def test_a_denied_routing_table_affects_only_the_gateways(

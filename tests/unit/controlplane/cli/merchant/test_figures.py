@@ -64,7 +64,7 @@ def test_figures_equal_the_sales(
             )
             for first, last in (("2026-11-11", "2026-11-20"), ("2026-11-01", "2026-11-10"))
         )
-        assert row(out, name)[:2] == [format_amount(each, "AED") for each in (now, before)]
+        assert row(out, name)[:2] == [format_amount(cents, "AED") for cents in (now, before)]
     assert out.startswith("loc-0001, 2026-11-11 to 2026-11-20; before: 2026-11-01 to 2026-11-10")
 
 
@@ -142,7 +142,7 @@ def test_the_default_period_is_today_and_its_net_comes_from_the_pulse(
     client: OperationsClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (expected,) = client.venue_financial_pulse(LocationQuery(location_id="loc-0001")).venues
-    net = {each.currency: each.today_cents for each in expected.currencies}["AED"]
+    net = {currency.currency: currency.today_cents for currency in expected.currencies}["AED"]
     out = run_command(capsys, "--location", "loc-0001")
     (amount,) = re.findall(r"^net until \d\d:\d\d +(\S+)", out, re.MULTILINE)
     assert amount == format_amount(net, "AED")

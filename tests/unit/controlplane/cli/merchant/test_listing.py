@@ -45,7 +45,7 @@ def test_all_sales_are_printed_as_json_and_csv(
     every = records(capsys, "sales")
     assert len(every) == sandbox.query_number(COMPLETED)
     rows = list(csv.DictReader(io.StringIO(run_command(capsys, "sales", "--csv"))))
-    assert [row["id"] for row in rows] == [each["id"] for each in every]
+    assert [row["id"] for row in rows] == [sale["id"] for sale in every]
     cents = sum(round(100 * float(row["total"])) for row in rows)
     assert cents == sandbox.query_number(COMPLETED.replace("COUNT(*)", "SUM(total)"))
 
@@ -90,12 +90,14 @@ def test_figures_count_the_listed_sales_and_the_sales_in_other_currencies(
 ) -> None:
     days = ("--from", "2026-10-25", "--to", "2026-11-25")
     summary = records(capsys, "figures", "--location", "loc-0001", "--all", *days)[0]
-    figures = {each["currency"]: each["figures"] for each in summary["current"]["currencies"]}
-    counts = {currency: each["saleCount"] for currency, each in figures.items()}
+    figures = {
+        currency["currency"]: currency["figures"] for currency in summary["current"]["currencies"]
+    }
+    counts = {currency: part["saleCount"] for currency, part in figures.items()}
     assert len(counts) > 1
     listed = records(capsys, "sales")
     assert len(listed) == counts.pop("AED")
-    total = sum(each["totals"]["total"]["value"] for each in listed)
+    total = sum(sale["totals"]["total"]["value"] for sale in listed)
     assert total == figures["AED"]["saleCents"]
     every = COMPLETED.replace(" AND currency = 'AED'", "")
     assert len(listed) + sum(counts.values()) == sandbox.query_number(every)
@@ -109,8 +111,8 @@ def test_the_table_of_sales_has_the_newest_sales_and_their_sum(
     out, err = capsys.readouterr()
     _, *rows = out.splitlines()
     newest = records(capsys, "sales", "--limit", "3")
-    assert [row.split()[0] for row in rows] == [each["number"] for each in newest]
-    total = sum(each["totals"]["total"]["value"] for each in newest)
+    assert [row.split()[0] for row in rows] == [sale["number"] for sale in newest]
+    total = sum(sale["totals"]["total"]["value"] for sale in newest)
     assert err == f"3 sales, {format_money(total, 'AED')}; --limit N shows more\n"
     assert newest[0]["initiated_at"] >= newest[1]["initiated_at"]
     assert sandbox.query_number(COMPLETED) > 3
@@ -130,10 +132,10 @@ def test_sales_of_a_period_are_listed_in_the_given_order(
 ) -> None:
     days = ("--since", "2026-11-10", "--until", "2026-11-11", "--sort", "initiated_at_asc")
     times = [
-        datetime.fromisoformat(each["initiated_at"]) for each in records(capsys, "sales", *days)
+        datetime.fromisoformat(record["initiated_at"]) for record in records(capsys, "sales", *days)
     ]
     assert times == sorted(times)
-    assert {each.astimezone().day for each in times} == {10, 11}
+    assert {milliseconds.astimezone().day for milliseconds in times} == {10, 11}
     assert records(capsys, "sales", "--since", "2027-01-01") == []
     assert (
         run_command(capsys, "sales", "--since", "2027-01-01")
@@ -148,9 +150,9 @@ def test_each_list_of_the_catalog_is_printed_as_table_and_csv(
     every = records(capsys, "catalog", name)
     assert every
     lines = run_command(capsys, "catalog", name).splitlines()[1:]
-    assert [line.split()[0] for line in lines] == [each["id"] for each in every]
+    assert [line.split()[0] for line in lines] == [sale["id"] for sale in every]
     rows = list(csv.DictReader(io.StringIO(run_command(capsys, "catalog", name, "--csv"))))
-    assert {row["id"] for row in rows} == {each["id"] for each in every}
+    assert {row["id"] for row in rows} == {sale["id"] for sale in every}
 
 
 def test_a_good_is_selected_by_its_id_or_the_start_of_its_id(
@@ -161,7 +163,9 @@ def test_a_good_is_selected_by_its_id_or_the_start_of_its_id(
     assert good["name"] in output
     assert run_command(capsys, "catalog", "good", good["id"][:13]) == output
     assert json.loads(run_command(capsys, "catalog", "good", good["id"], "--json")) == good
-    categories = {each["id"]: each["name"] for each in records(capsys, "catalog", "categories")}
+    categories = {
+        record["id"]: record["name"] for record in records(capsys, "catalog", "categories")
+    }
     assert categories[good["category_id"]] in output
     price = good["variations"][0]["default_price"]["value"]
     assert format_money(price, "AED") in output

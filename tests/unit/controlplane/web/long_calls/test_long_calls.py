@@ -104,8 +104,8 @@ class TestWaiting:
     ) -> None:
         device = await service.device(service.make_key(organization_id="org-0002")).enrolled()
         viewers = [service.make_key(can_write=False) for _ in range(3)]
-        for each in (device.api_key, *viewers):
-            await service.post(routes.CURRENT, api_key=each)
+        for api_key in (device.api_key, *viewers):
+            await service.post(routes.CURRENT, api_key=api_key)
         attack = [
             asyncio.create_task(service.post(routes.LIST_DEVICES, api_key=viewer))
             for viewer in viewers
@@ -187,8 +187,8 @@ class TestCharging:
         replies = [(await service.post(path, body, api_key=keys[0])).status_code for _ in range(20)]
         assert 429 in replies
         # The bucket of the first key was empty before the bucket of its organization.
-        other = [await service.post(path, body, api_key=each) for each in keys[1:] * 4]
-        assert {each.status_code for each in other[-len(keys) :]} == {429}
+        other = [await service.post(path, body, api_key=api_key) for api_key in keys[1:] * 4]
+        assert {reply.status_code for reply in other[-len(keys) :]} == {429}
         assert int(other[-1].headers["retry-after"]) >= 1
         stranger = service.make_key(organization_id=f"org-{uuid.uuid4()}")
         assert (await service.post(path, body, api_key=stranger)).status_code != 429
@@ -253,7 +253,10 @@ class TestProcesses:
         with pytest.raises(Refusal) as refused:
             await long_calls.run(call(functions.die))
         assert (refused.value.status, refused.value.code) == (503, "unavailable")
-        both = [call(functions.process, organization_id=each) for each in ("org-1", "org-2")]
+        both = [
+            call(functions.process, organization_id=organization_id)
+            for organization_id in ("org-1", "org-2")
+        ]
         assert len(await asyncio.gather(*map(long_calls.run, both))) == 2
 
     async def test_a_process_and_a_thread_return_the_same_figures(self, tmp_path: Path) -> None:
@@ -277,10 +280,10 @@ class TestProcesses:
                     database, SETTINGS, FakeClock(), long_calls=long_calls
                 ) as service:
                     await poll_changes(service.core)
-                    replies.append([await service.post(*each) for each in calls])
+                    replies.append([await service.post(*arguments) for arguments in calls])
         finally:
             database.close()
-        assert [each.status_code for each in replies[0]] == [200, 200, 200, 200, 404]
+        assert [reply.status_code for reply in replies[0]] == [200, 200, 200, 200, 404]
         for here, there in zip(*replies, strict=True):
             assert without_trace(there.json()) == without_trace(here.json())
 

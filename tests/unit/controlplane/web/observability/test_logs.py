@@ -58,7 +58,7 @@ async def test_a_successful_call_is_logged_at_level_debug(
 ) -> None:
     set_up_logging("debug", "json")
     await service.post(routes.CURRENT)
-    (line,) = [each for each in lines(capsys) if each["logger"] == "controlplane.access"]
+    (line,) = [line for line in lines(capsys) if line["logger"] == "controlplane.access"]
     assert (line["level"], line["status"]) == ("debug", 200)
     assert "code" not in line
 

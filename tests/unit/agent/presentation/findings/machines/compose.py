@@ -215,11 +215,11 @@ def sources_of(machine: Machine, root: Path) -> list[Source[[]]]:
         "watched-devices": watched_devices.read_watched_devices.bind(
             job, answers=lambda *_: Answers(macs_of(machine), silent_at(machine))
         ),
-        "print queues": print_queues.read_print_queues.bind(lambda *each: cups(machine, *each)),
+        "print queues": print_queues.read_print_queues.bind(lambda *given: cups(machine, *given)),
     }
     if is_linux:
         own["clock"] = clock.read_clock.bind(root, clock.adjtimex)  # see fake_libraries
-    return [replace(own.get(each.name, each), deadline_s=3600) for each in sources]
+    return [replace(own.get(source.name, source), deadline_s=3600) for source in sources]
 
 
 def macs_of(machine: Machine) -> dict[str, str | None]:
@@ -248,7 +248,7 @@ def cups(machine: Machine, request: bytes, _: float) -> ipp.Response:
         (ipp.Attribute(name, v if isinstance(v, tuple) else (v,)) for name, v in row.items())
         for row in rows
     )
-    return ipp.Response(0, tuple(ipp.Group(tag, tuple(each)) for each in groups))
+    return ipp.Response(0, tuple(ipp.Group(tag, tuple(group)) for group in groups))
 
 
 def queue(name: str, *reasons: str, state: int = 3, accepts: bool = True) -> dict[str, Any]:
@@ -310,7 +310,7 @@ def fake_programs(machine: Machine, patch: pytest.MonkeyPatch) -> None:
 
 
 def df(machine: Machine, path: str) -> Finished:
-    disk = next(each for each in machine.disks if each.path == path)
+    disk = next(disk for disk in machine.disks if disk.path == path)
     if disk.df.startswith("df:"):
         return Finished("", disk.df)
     size, free = round(disk.size * 1024**2), round(disk.free * 1024**2)
@@ -320,7 +320,7 @@ def df(machine: Machine, path: str) -> Finished:
 
 def fake_libraries(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     """Replace the values that psutil and Python read from the operating system."""
-    total, free, swap, swapped = (int(each * GIB) for each in machine.memory)
+    total, free, swap, swapped = (int(amount * GIB) for amount in machine.memory)
     load, use, cores = machine.load
     battery = machine.battery and SimpleNamespace(
         percent=machine.battery[0] * 100, power_plugged=machine.battery[1]
@@ -369,9 +369,11 @@ def fake_libraries(machine: Machine, patch: pytest.MonkeyPatch) -> None:
 
 def addresses_of(link: Link) -> Iterator[SimpleNamespace]:
     yield SimpleNamespace(family=psutil.AF_LINK, address=link.mac, netmask=None)
-    for each in map(ipaddress.ip_interface, link.addresses):
-        family = socket.AF_INET if each.version == 4 else socket.AF_INET6
-        yield SimpleNamespace(family=family, address=str(each.ip), netmask=str(each.netmask))
+    for interface in map(ipaddress.ip_interface, link.addresses):
+        family = socket.AF_INET if interface.version == 4 else socket.AF_INET6
+        yield SimpleNamespace(
+            family=family, address=str(interface.ip), netmask=str(interface.netmask)
+        )
 
 
 def fake_connections(machine: Machine, patch: pytest.MonkeyPatch) -> None:
@@ -381,7 +383,7 @@ def fake_connections(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(resolver, "script_address", lambda: None)
 
     patch.setattr(name_servers, "query_servers", lambda servers, *_: machine.dns_answers or tuple(
-        f"{each}: answered in 4 ms" for each in servers))  # fmt: skip
+        f"{server}: answered in 4 ms" for server in servers))  # fmt: skip
 
     def fail_or(value: object, *kinds: type[Exception]) -> object:
         if isinstance(machine.service, kinds):
@@ -436,7 +438,7 @@ def collected(machine: Machine) -> CollectedFacts:
     result.interfaces_state = SourceState("succeeded")
     networks = [str(ipaddress.ip_interface(address).network) for link in machine.links
                 for address in link.addresses if link.has_arp and ":" not in address]  # fmt: skip
-    targets = tuple(Target(each, "arp") for each in networks)
+    targets = tuple(Target(network, "arp") for network in networks)
     result.selection = TargetSelection(targets, tuple(networks))
     hosts = tuple(hosts_of(machine)) if machine.lan is None else machine.lan
     result.scan = ScanFindings(hosts, machine.scan)
@@ -471,7 +473,10 @@ def local_interfaces(machine: Machine) -> tuple[LocalInterface, ...]:
         parsed = [ipaddress.ip_interface(address) for address in link.addresses]
         flags = (link.is_up, link.name == "lo", not link.has_arp, link.has_arp)
         links.append(rtnetlink.Link(index, link.name, link.mac, *flags))
-        addresses += [LinkAddress(index, str(each.ip), each.network.prefixlen) for each in parsed]
+        addresses += [
+            LinkAddress(index, str(interface.ip), interface.network.prefixlen)
+            for interface in parsed
+        ]
         for number, gateway in enumerate(link.gateway.split()):
             routes.append(DefaultRoute(index, None if gateway == "direct" else gateway, number))
     return interfaces_linux.assemble(links, addresses, routes)

@@ -14,7 +14,7 @@ def test_a_healthy_machine_has_no_problem_and_no_warning(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     actual = findings(machine, tmp_path, monkeypatch)
-    assert [each for each in actual if each.severity != "muted"] == []
+    assert [finding for finding in actual if finding.severity != "muted"] == []
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.machine.what)
@@ -22,12 +22,12 @@ def test_a_broken_machine_names_its_fault_and_nothing_else(
     broken: Broken, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     actual = findings(broken.machine, tmp_path, monkeypatch)
-    codes = dict.fromkeys(each.code for each in actual if each.severity != "muted")
+    codes = dict.fromkeys(finding.code for finding in actual if finding.severity != "muted")
     assert set(codes) == set(broken.codes.split()), actual
 
 
 def test_every_fault_is_in_the_table_and_there_are_forty_machines_of_each_kind() -> None:
-    named = {code for each in BROKEN for code in each.codes.split()}
+    named = {code for case in BROKEN for code in case.codes.split()}
     rules = (*APPLICATION_RULES, *NETWORK_RULES)
     assert {rule.code for rule in rules if rule.severity != "muted"} - named == {"printer-moved"}
     assert min(len(HEALTHY), len(BROKEN)) >= 40
