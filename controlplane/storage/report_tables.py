@@ -105,7 +105,7 @@ class RecordPeriod(Base):
 class PrinterProblem(Base):
     """A period in which a printer was broken, and which has ended.
 
-    The current problem of a printer is in `DevicePrinter`. ``device`` is the position of the device.
+    The present state of a printer is in `DevicePrinter`. ``device`` is the position of the device.
     """
 
     __tablename__ = "printer_problems"
@@ -202,8 +202,9 @@ class CountedDevice(Base):
 class FindingCount(Base):
     """The number of devices with a finding now, by location, platform and version.
 
-    ``subject`` is the code of a rule. The kind of a report, or ``any``, counts the devices that have
-    a recent report of this kind, or of any kind. ``location_id`` is "" for the whole organization.
+    ``subject`` is the code of a rule. If it is the kind of a report, or ``any``, it counts the
+    devices with a recent report of this kind, or of any kind. ``location_id`` is "" for the whole
+    organization.
     """
 
     __tablename__ = "finding_counts"
@@ -220,7 +221,7 @@ class FindingCount(Base):
 
 
 class FindingDay(Base):
-    """The change of a `FindingCount` on one day (UTC): devices that were added, minus those removed.
+    """The change of a `FindingCount` on one day (UTC).
 
     ``day`` is the number of days since 1970-01-01.
     """

@@ -54,8 +54,10 @@ def note_old_reports(session: Session, now: datetime) -> int:
 def _judged(
     session: Session, condition: ColumnElement[bool], count: int
 ) -> list[tuple[JudgedReport, Device]]:
-    """Return some judged reports with their devices. The rows of the devices are locked first, as in
-    a submission."""
+    """Return some judged reports with their devices.
+
+    The rows of the devices are locked first, as in a submission.
+    """
     positions = session.scalars(
         select(JudgedReport.device).where(condition).order_by(JudgedReport.device).limit(count)
     ).all()

@@ -75,5 +75,5 @@ OF_BOTH_KINDS: Final = tuple(code for code, rule in RULES.items() if len(rule.ki
 
 
 def text_of(code: str) -> RuleText:
-    """Return the rule with this code. An older release can have stored one that no longer exists."""
+    """Return the rule with this code, which an older release can have stored."""
     return RULES.get(code) or RuleText(code, "muted", "", ("application", "network"))

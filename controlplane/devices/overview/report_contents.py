@@ -16,7 +16,6 @@ from agent.presentation.plain_text import plain
 from agent.presentation.printer_status import STATUS_SEVERITIES, printer_name, status_of
 from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.payloads.network import NetworkPayload, Printer
-from agent.wire.vocabulary import Kind
 from controlplane.devices.findings.storing import (
     FindingContent,
     contents_of,

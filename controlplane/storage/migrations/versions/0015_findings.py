@@ -3,6 +3,8 @@
 The running service judges the reports that are stored already.
 """
 
+from datetime import datetime
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -11,6 +13,17 @@ down_revision = "0014"
 
 POSITION = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 TIME = sa.DateTime(timezone=True)
+NEWEST = sa.text("""
+    INSERT INTO judged_reports (device, kind, report, arrived_at, rules_version, is_recent)
+    SELECT devices.position, reports.kind, reports.position, reports.created_at, 0, false
+    FROM devices JOIN reports ON reports.position = (
+        SELECT max(newest.position) FROM reports AS newest
+        WHERE newest.instance_id = devices.instance_id
+        AND newest.binding_id = devices.binding_id
+        AND newest.kind = :kind AND newest.payload LIKE '{%'
+    )
+    WHERE devices.revoked_at IS NULL
+""")
 
 
 def upgrade() -> None:
@@ -24,7 +37,7 @@ def _text(*names: str) -> list[sa.Column[str]]:
     return [sa.Column(name, sa.Text(), nullable=False) for name in names]
 
 
-def _times(*names: str) -> list[sa.Column[sa.DateTime]]:
+def _times(*names: str) -> list[sa.Column[datetime]]:
     return [sa.Column(name, TIME, nullable=False) for name in names]
 
 
@@ -75,16 +88,7 @@ def _add_judged_reports() -> None:
     _index("judged_reports", "version", "rules_version", "device")
     _index("judged_reports", "age", "is_recent", "arrived_at")
     for kind in ("network", "application"):
-        op.execute(
-            "INSERT INTO judged_reports (device, kind, report, arrived_at, rules_version, is_recent)"
-            f" SELECT devices.position, '{kind}', reports.position, reports.created_at, 0, false"
-            " FROM devices JOIN reports ON reports.position = ("
-            " SELECT max(newest.position) FROM reports AS newest"
-            " WHERE newest.instance_id = devices.instance_id"
-            f" AND newest.binding_id = devices.binding_id AND newest.kind = '{kind}'"
-            " AND newest.payload LIKE '{%')"
-            " WHERE devices.revoked_at IS NULL"
-        )
+        op.execute(NEWEST.bindparams(kind=kind))
 
 
 def _add_sums() -> None:
