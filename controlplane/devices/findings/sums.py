@@ -85,8 +85,10 @@ class Sums:
         column = ATTRIBUTES[attribute]()
         if set(subjects) <= {ANY, "network", "application"}:
             return self._counter(self._reports(column, *(set(subjects) - {ANY})))
-        query = self.findings(column, func.count()).join(
-            Device, Device.position == DeviceFinding.device
+        query = (
+            self.findings(column, func.count())
+            .select_from(DeviceFinding)
+            .join(Device, Device.position == DeviceFinding.device)
         )
         return self._counter(query.where(DeviceFinding.rule.in_(subjects)).group_by(column))
 

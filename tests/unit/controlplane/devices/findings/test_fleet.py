@@ -29,7 +29,7 @@ from tests.unit.controlplane.devices.findings.fleet import BEGIN, DAYS, ORGANIZA
 from tests.unit.controlplane.devices.findings.oracle import Oracle
 from tests.unit.controlplane.running_service import RunningService
 
-DEVICES = sizes.amount(medium=200, large=1000)
+DEVICES = sizes.amount(medium=200, large=500)
 LOCATIONS = 12
 Match = Callable[[Device], bool]
 FILTERS: list[tuple[dict[str, Any], Match]] = [
