@@ -186,9 +186,15 @@ class Fleet:
         if device.binding_id is None:
             if chance() < 0.3:
                 self.enroll(session, device)
-            return
-        if chance() < 0.01:
-            return self.revoke(session, device)
+        elif chance() < 0.01:
+            self.revoke(session, device)
+        else:
+            self._change(session, device)
+            self._report_all(session, device)
+
+    def _change(self, session: Session, device: FleetDevice) -> None:
+        """Change the location, the version and the faults of a device, or silence it."""
+        chance = self.random.random
         if chance() < 0.02:
             device.location = self.random.choice(self.locations)
             self.enroll(session, device)
@@ -200,8 +206,9 @@ class Fleet:
         for name in FAULTS:
             if chance() < 0.05:
                 device.faults ^= {name}
+
+    def _report_all(self, session: Session, device: FleetDevice) -> None:
         for kind in device.kinds:
-            if not device.is_silent and chance() < 0.25:
+            if not device.is_silent and self.random.random() < 0.25:
                 self.now += timedelta(seconds=1)
                 self.report(session, device, kind)
-        return None
