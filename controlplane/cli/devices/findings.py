@@ -78,7 +78,7 @@ def _show_counts(options: argparse.Namespace, reply: FindingsReply) -> int:
     from controlplane.cli.screen import tables  # rich is slow to import
 
     tables.print_rows_and_sentences(
-        ("finding", "devices", "unknown", "new", "30 days ago"),
+        ("finding", "devices", "unknown", "new", "30 days ago", "what"),
         [
             (
                 Styled(each.rule, STYLES[each.severity]),
