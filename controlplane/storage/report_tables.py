@@ -145,7 +145,15 @@ class DeviceFinding(Base):
         Index(
             "device_findings_by_rule", "organization_id", "rule", "location_id", "device", "kind"
         ),
-        Index("device_findings_by_begin", "organization_id", "since", "rule"),
+        Index(
+            "device_findings_by_begin",
+            "organization_id",
+            "since",
+            "rule",
+            "kind",
+            "device",
+            "location_id",
+        ),
     )
     position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
     organization_id: Mapped[str]
@@ -203,13 +211,13 @@ class FindingCount(Base):
     """The number of devices with a finding now, by location, platform and version.
 
     ``subject`` is the code of a rule. If it is the kind of a report, or ``any``, it counts the
-    devices with a recent report of this kind, or of any kind. ``location_id`` is "" for the whole
-    organization.
+    devices with a recent report of this kind, or of any kind. ``problem`` counts all problems and
+    warnings. ``location_id`` is "" for the whole organization.
     """
 
     __tablename__ = "finding_counts"
     __table_args__ = (
-        Index("finding_counts_by_subject", "organization_id", "subject"),
+        Index("finding_counts_by_subject", "organization_id", "subject", "location_id", "devices"),
         {"sqlite_with_rowid": False},
     )
     organization_id: Mapped[str] = mapped_column(primary_key=True)

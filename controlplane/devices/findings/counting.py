@@ -12,7 +12,7 @@ from typing import Final
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from controlplane.devices.findings.rules import ANY
+from controlplane.devices.findings.rules import ANY, PROBLEM, text_of
 from controlplane.storage.report_tables import (
     CountedDevice,
     DeviceFinding,
@@ -46,7 +46,7 @@ def count_again(session: Session, devices: Sequence[Device], now: datetime) -> N
             changes.subtract(_keys_of(row))
         if device.revoked_at is not None:
             subjects[device.position].clear()
-        row = _store(session, row, device, sorted(subjects[device.position]))
+        row = _store(session, row, device, _with_problems(subjects[device.position]))
         changes.update(_keys_of(row))
     # In the order of the keys: transactions that lock several sums do not block one another.
     rows = [(*key, change) for key, change in sorted(changes.items()) if change]
@@ -71,6 +71,12 @@ def _subjects_of(session: Session, positions: Sequence[int]) -> dict[int, set[st
         if (row.device, row.kind) in kinds:
             subjects[row.device].add(row.rule)
     return subjects
+
+
+def _with_problems(subjects: set[str]) -> list[str]:
+    """Return the subjects, and `PROBLEM` once for each problem or warning."""
+    severities = [text_of(each).severity for each in subjects]
+    return sorted(subjects) + [PROBLEM] * (severities.count("bad") + severities.count("warn"))
 
 
 def _store(

@@ -8,13 +8,11 @@ from agent.presentation.severity import SEVERITY_ORDER
 from controlplane.accounts.names import names_of
 from controlplane.devices.findings import records
 from controlplane.devices.findings.counting import day_of
-from controlplane.devices.findings.rules import ANY, RULES, text_of
+from controlplane.devices.findings.rules import ANY, OTHER_SUBJECTS, PROBLEM, text_of
 from controlplane.devices.findings.sums import ATTRIBUTES, TREND_DAYS, Attribute, Sums
 from controlplane.operation.context import RequestContext
 
 LOCATIONS_MAX: Final = 500
-PROBLEMS: Final = tuple(code for code, rule in RULES.items() if rule.severity in ("bad", "warn"))
-_SUBJECTS: Final = frozenset({ANY, "network", "application"})
 _FILTERS: Final[dict[Attribute, str]] = {
     "location_id": "location", "platform": "platform", "version": "version",
 }  # fmt: skip
@@ -50,7 +48,7 @@ def _findings(
     days = range(day_of(sums.context.now) - TREND_DAYS + 1, day_of(sums.context.now) + 1)
     codes = {each for each in subjects if subjects[each] > 0} | set(changes or ())
     results = []
-    for code in codes - _SUBJECTS:
+    for code in codes - OTHER_SUBJECTS:
         rule = text_of(code)
         results.append(
             records.FindingRecord(
@@ -91,8 +89,8 @@ def _groups(
     devices: list[tuple[str, str, str, int]],
 ) -> list[records.FindingGroup]:
     subject = ANY if body.rule is None else text_of(body.rule).subject
-    counts = sums.by(attribute, PROBLEMS if body.rule is None else (body.rule,))
-    known_counts = sums.by(attribute, (subject,))
+    counts = sums.by(attribute, PROBLEM if body.rule is None else body.rule)
+    known_counts = sums.by(attribute, subject)
     totals = Counter[str]()
     for row in devices:
         totals[str(row[index])] += row[-1]

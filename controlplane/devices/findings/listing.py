@@ -59,7 +59,7 @@ def finding_devices(
 def unknown_of(sums: Sums, rule: str | None) -> int:
     """Return the number of matching devices that may have a finding, or any finding."""
     subject = "any" if rule is None else text_of(rule).subject
-    return sum(each[-1] for each in sums.devices()) - sums.by_subject()[subject]
+    return sums.device_count() - sums.by_subject()[subject]
 
 
 def _all_groups(sums: Sums, body: records.FindingDevicesRequest) -> list[_Group]:
@@ -71,11 +71,9 @@ def _all_groups(sums: Sums, body: records.FindingDevicesRequest) -> list[_Group]
 
 
 def _selected(sums: Sums, body: records.FindingDevicesRequest, *columns: Any) -> Select[Any]:
-    query = sums.findings(*columns)
+    query = sums.findings(*columns, is_new=bool(body.is_new))
     if body.rule is not None:
         query = query.where(DeviceFinding.rule == body.rule)
-    if body.is_new:
-        query = query.where(sums.is_new)
     return query
 
 

@@ -39,7 +39,7 @@ def worst_printers(
     sums = Sums(context, body)
     printers = _broken(sums)
     order = sorted(printers, key=lambda key: (-printers[key].seconds, key))
-    unknown = sum(each[-1] for each in sums.devices()) - sums.by_subject()["network"]
+    unknown = sums.device_count() - sums.by_subject()["network"]
     return records.WorstPrintersReply(
         printers=_records(sums, [(*key, printers[key]) for key in order][: _size(body)]),
         unknown_count=unknown,

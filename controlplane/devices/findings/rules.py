@@ -17,6 +17,11 @@ SENTENCE_MAX: Final = 600
 ANY: Final = "any"
 """The subject of the number of devices that have a recent report of any kind."""
 
+PROBLEM: Final = "problem"
+"""The subject of the number of problems and warnings. A device counts once for each."""
+OTHER_SUBJECTS: Final = frozenset({ANY, PROBLEM, "network", "application"})
+"""The subjects of sums that are not codes of rules."""
+
 
 def version_number(version: str) -> int:
     """Return a release, such as ``1.2.3``, as a number. A later release has a larger number."""

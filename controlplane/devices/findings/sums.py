@@ -5,27 +5,28 @@ the matching devices are counted.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, and_, exists, func, not_, select
 from sqlalchemy.orm import aliased
 
 from controlplane.devices.findings.counting import WHOLE_ORGANIZATION, day_of
-from controlplane.devices.findings.rules import ANY, OF_BOTH_KINDS
+from controlplane.devices.findings.rules import OF_BOTH_KINDS, OTHER_SUBJECTS
 from controlplane.devices.findings.storing import RECENT
 from controlplane.devices.overview.listing import conditions
 from controlplane.devices.overview.records import Filters
 from controlplane.devices.overview.searching import words_of
+from controlplane.devices.priority import Priority
 from controlplane.operation.context import RequestContext
 from controlplane.storage.report_tables import (
+    CountedDevice,
     DeviceFinding,
     FindingCount,
     FindingDay,
-    JudgedReport,
 )
 from controlplane.storage.tables import Device
 
@@ -38,6 +39,20 @@ ATTRIBUTES: Final[dict[Attribute, Callable[[], Any]]] = {
     "platform": lambda: Device.platform,
     "version": lambda: func.coalesce(Device.app_version, ""),
 }
+
+
+BOUND: Final = tuple(each.value for each in Priority if each != Priority.REVOKED)
+"""The priorities of devices that are not revoked. They are in the index by which devices are read,
+and the time of the revocation is not."""
+
+
+class _Counted(NamedTuple):
+    """The location, platform and version of a device, and what it counts for."""
+
+    location_id: str
+    platform: str
+    version: str
+    subjects: list[str]
 
 
 @dataclass(frozen=True)
@@ -56,7 +71,7 @@ class Sums:
         """Return the conditions for the matching devices that are not revoked."""
         context = self.context
         own = conditions(self.filters, context.now, context.organization_id)
-        return [context.visible(Device), Device.revoked_at.is_(None), *own]
+        return [context.visible(Device), Device.priority.in_(BOUND), *own]
 
     def devices(self) -> list[tuple[str, str, str, int]]:
         """Return the number of matching devices by location, platform and version."""
@@ -68,29 +83,30 @@ class Sums:
         """Return the number of devices by rule, by kind of recent report, and for `ANY`."""
         if self.are_stored:
             return self._counter(self._stored(FindingCount, FindingCount.subject))
-        rules = self._counter(
-            self.findings(DeviceFinding.rule, func.count()).group_by(DeviceFinding.rule)
-        )
-        return rules + self._counter(self._reports(JudgedReport.kind)) + Counter({ANY: self._any()})
+        return Counter(each for row in self._counted for each in row.subjects)
 
-    def by(self, attribute: Attribute, subjects: Collection[str]) -> Counter[str]:
-        """Return the numbers for these subjects by an attribute of the devices.
-
-        The subjects are rules, or a single other subject.
-        """
+    def by(self, attribute: Attribute, subject: str) -> Counter[str]:
+        """Return the numbers for a subject by an attribute of the devices."""
         if self.are_stored:
             column = getattr(FindingCount, attribute)
             query = self._stored(FindingCount, column, is_by_location=attribute == "location_id")
-            return self._counter(query.where(FindingCount.subject.in_(subjects)))
-        column = ATTRIBUTES[attribute]()
-        if set(subjects) <= {ANY, "network", "application"}:
-            return self._counter(self._reports(column, *(set(subjects) - {ANY})))
+            return self._counter(query.where(FindingCount.subject == subject))
+        counts = Counter[str]()
+        for row in self._counted:
+            counts[getattr(row, attribute)] += row.subjects.count(subject)
+        return counts
+
+    @cached_property
+    def _counted(self) -> list["_Counted"]:
+        """Return what each matching device counts for."""
+        columns = [getattr(CountedDevice, name) for name in (*ATTRIBUTES, "subjects")]
         query = (
-            self.findings(column, func.count())
-            .select_from(DeviceFinding)
-            .join(Device, Device.position == DeviceFinding.device)
+            select(*columns)
+            .join(Device, Device.position == CountedDevice.device)
+            .where(*self.device_conditions)
         )
-        return self._counter(query.where(DeviceFinding.rule.in_(subjects)).group_by(column))
+        rows = self.context.session.execute(query)
+        return [_Counted(row[0], row[1], row[2], row[3]) for row in rows]
 
     def by_location(self, rule: str | None) -> list[tuple[str, str, int]]:
         """Return rules and locations with their stored numbers of devices, which are not 0.
@@ -101,18 +117,18 @@ class Sums:
         query = self._stored(FindingCount, *columns, is_by_location=True)
         query = query.having(func.sum(FindingCount.devices) > 0)
         if rule is None:
-            query = query.where(FindingCount.subject.not_in((ANY, "network", "application")))
+            query = query.where(FindingCount.subject.not_in(OTHER_SUBJECTS))
         else:
             query = query.where(FindingCount.subject == rule)
         return [(row[0], row[1], row[2]) for row in self.context.session.execute(query)]
 
     def new(self) -> Counter[str]:
         """Return the number of devices by rule that have the finding since less than a day."""
-        query = self.findings(DeviceFinding.rule, func.count()).where(self.is_new)
+        query = self.findings(DeviceFinding.rule, func.count(), is_new=True)
         return self._counter(query.group_by(DeviceFinding.rule))
 
     @property
-    def is_new(self) -> ColumnElement[bool]:
+    def _is_new(self) -> ColumnElement[bool]:
         """Return the condition for `findings` that devices have since less than a day."""
         recent, since = self.context.now - RECENT, self.context.now - NEW
         other = aliased(DeviceFinding)
@@ -139,11 +155,17 @@ class Sums:
             results.setdefault(subject, Counter())[day] = change
         return results
 
-    def findings(self, *columns: Any) -> Select[Any]:
+    def device_count(self) -> int:
+        """Return the number of matching devices."""
+        query = select(func.count()).select_from(Device).where(*self.device_conditions)
+        return self.context.session.scalars(query).one()
+
+    def findings(self, *columns: Any, is_new: bool = False) -> Select[Any]:
         """Select the findings of the matching devices, one for each device and rule."""
         query = select(*columns).where(
             self.context.visible(DeviceFinding),
-            DeviceFinding.last_seen >= self.context.now - RECENT,
+            # A new finding is in a recent report.
+            self._is_new if is_new else DeviceFinding.last_seen >= self.context.now - RECENT,
             _is_first(self.context.now - RECENT),
         )
         filters = self.filters
@@ -173,21 +195,6 @@ class Sums:
         if filters.version is not None:
             query = query.where(table.version == filters.version)
         return query.group_by(*columns)
-
-    def _reports(self, column: Any, *kinds: str) -> Select[Any]:
-        """Select the number of matching devices that have recent reports, by a column."""
-        query = (
-            select(column, func.count(JudgedReport.device.distinct()))
-            .select_from(JudgedReport)
-            .join(Device, Device.position == JudgedReport.device)
-            .where(JudgedReport.arrived_at >= self.context.now - RECENT, *self.device_conditions)
-        )
-        if kinds:
-            query = query.where(JudgedReport.kind.in_(kinds))
-        return query.group_by(column)
-
-    def _any(self) -> int:
-        return self._counter(self._reports(Device.organization_id)).total()
 
     def _counter(self, query: Select[Any]) -> Counter[str]:
         rows: Iterable[Any] = self.context.session.execute(query)

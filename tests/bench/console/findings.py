@@ -28,10 +28,11 @@ from controlplane.devices.findings.records import (
     FindingsRequest,
     WorstPrintersRequest,
 )
-from controlplane.devices.findings.rules import ANY, RULES, RULES_VERSION
+from controlplane.devices.findings.rules import ANY, PROBLEM, RULES, RULES_VERSION
 from controlplane.devices.overview.report_contents import PrinterState
 from controlplane.storage.database import Database
 from controlplane.storage.report_tables import (
+    CountedDevice,
     DeviceFinding,
     DevicePrinter,
     FindingCount,
@@ -80,12 +81,22 @@ def fill(session: Session) -> None:
     total = 0
     for first in range(0, len(rows), 5000):
         findings_of_step: list[Row] = []
+        counted: list[Row] = []
         for position, row in enumerate(rows[first : first + 5000], first + 1):
             if row["revoked_at"] is not None:
                 continue
             own = list(finding_rows(row, position))
             findings_of_step += own
-            for each in (*(row["rule"] for row in own), "network", "application", ANY):
+            subjects = [each["rule"] for each in own] + ["network", "application", ANY]
+            subjects += [PROBLEM for each in own if each["severity"] in ("bad", "warn")]
+            counted.append(
+                {
+                    "device": position, "organization_id": ORGANIZATION, "subjects": subjects,
+                    "location_id": row["location_id"], "platform": row["platform"],
+                    "version": row["app_version"] or "",
+                }
+            )  # fmt: skip
+            for each in subjects:
                 for location in ("", row["location_id"]):
                     key = (location, each, row["platform"], row["app_version"] or "")
                     counts[key] += 1
@@ -95,6 +106,7 @@ def fill(session: Session) -> None:
                         place = (row["platform"], row["app_version"] or "")
                         days[location, each["rule"], *place, day_of(each["since"])] += 1
         session.execute(insert(DeviceFinding), findings_of_step)
+        session.execute(insert(CountedDevice), counted)
         total += len(findings_of_step)
     names = ("location_id", "subject", "platform", "version")
     own_org = {"organization_id": ORGANIZATION}

@@ -71,7 +71,8 @@ def _add_device_findings() -> None:
     )
     _index("device_findings", "device", "device", "kind", "rule", unique=True)
     _index("device_findings", "rule", "organization_id", "rule", "location_id", "device", "kind")
-    _index("device_findings", "begin", "organization_id", "since", "rule")
+    columns = ("organization_id", "since", "rule", "kind", "device", "location_id")
+    _index("device_findings", "begin", *columns)
 
 
 def _add_judged_reports() -> None:
@@ -105,7 +106,8 @@ def _add_sums() -> None:
         sa.Column("devices", sa.Integer(), nullable=False),
         sqlite_with_rowid=False,
     )
-    _index("finding_counts", "subject", "organization_id", "subject")
+    columns = ("organization_id", "subject", "location_id", "devices")
+    _index("finding_counts", "subject", *columns)
     op.create_table(
         "finding_days",
         *(sa.Column(name, sa.Text(), primary_key=True) for name in key),

@@ -70,7 +70,8 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[FindingsRequest]:
 
 def run_command(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert main(["findings", *words]) == 0
-    return capsys.readouterr().out
+    output = capsys.readouterr()
+    return output.out + output.err
 
 
 def test_counts_are_shown_with_unknown_devices(
@@ -78,7 +79,7 @@ def test_counts_are_shown_with_unknown_devices(
 ) -> None:
     output = run_command(capsys, "--location", "loc-0001", "--state", "broken")
     assert "printer-moved" in output
-    assert "The findings of 2 of 9 devices are unknown" in output
+    assert "The findings of 2 of 9 devices are unknown" in " ".join(output.split())
     assert (requests[0].location, requests[0].state, requests[0].rule) == (
         "loc-0001",
         "broken",

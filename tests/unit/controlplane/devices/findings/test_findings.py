@@ -10,7 +10,12 @@ from sqlalchemy.orm import Session
 from agent.presentation.findings.findings import APPLICATION_RULES, NETWORK_RULES
 from agent.wire import routes
 from controlplane.devices.findings.judging import judge_again, note_old_reports
-from controlplane.devices.findings.rules import ANY, OF_BOTH_KINDS, RULES_VERSION, version_number
+from controlplane.devices.findings.rules import (
+    OF_BOTH_KINDS,
+    OTHER_SUBJECTS,
+    RULES_VERSION,
+    version_number,
+)
 from controlplane.storage.report_tables import DeviceFinding, JudgedReport
 from tests.unit.controlplane.devices.findings.fleet import payload
 from tests.unit.controlplane.devices.test_newest_reports import VENUE, ask, enroll
@@ -45,7 +50,7 @@ def test_rules_with_the_same_code_are_about_the_same_problem() -> None:
                 other.sentence,
                 other.fix,
             )
-    assert not {ANY, "network", "application"} & {*by_code, *(r.code for r in NETWORK_RULES)}
+    assert not OTHER_SUBJECTS & {*by_code, *(r.code for r in NETWORK_RULES)}
 
 
 def test_a_later_release_has_a_larger_version_of_the_rules() -> None:
@@ -172,7 +177,7 @@ async def test_worst_printers_are_those_that_were_broken_longest(service: Runnin
 async def test_pages_of_entries_are_complete(service: RunningService, is_new: bool | None) -> None:
     for number in range(5):
         await (await enroll(service, f"till-{number}", f"loc-{number:04}")).submit(VENUE)
-    filters = {} if is_new is None else {"isNew": is_new}
+    filters: dict[str, Any] = {} if is_new is None else {"isNew": is_new}
     listed, cursor = list[Any](), dict[str, str]()
     while True:
         page = await ask(service, "findings/devices", size=3, **filters, **cursor)

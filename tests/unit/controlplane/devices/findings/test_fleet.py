@@ -121,6 +121,9 @@ def check_counts(
         each.rule: each.device_count for each in reply.findings if each.device_count
     } == expected
     assert reply.device_count == len(devices)
+    problems = [code for code in expected if text_of(code).severity in ("bad", "warn")]
+    for groups in (reply.locations, reply.platforms, reply.versions):
+        assert sum(each.count for each in groups) == sum(expected[code] for code in problems)
     known = {each.position: oracle.newest(each.binding_id, context.now) for each in devices}
     assert reply.unknown_count == sum(not each for each in known.values())
     for each in reply.findings:
