@@ -111,11 +111,11 @@ function change(trend) {
 }
 
 function groups(title, values, moreCount) {
-  const shown = values.filter(({ count, unknownCount }) => count || unknownCount).slice(0, LOCATIONS_MAX);
-  if (!shown.length) return null;
-  const more = values.length - shown.length + moreCount;
+  const listed = values.filter(({ count, unknownCount }) => count || unknownCount).slice(0, LOCATIONS_MAX);
+  if (!listed.length) return null;
+  const more = values.length - listed.length + moreCount;
   return element("section", {}, element("h2", {}, title),
-    table(["Name", "Findings", "Unknown"], shown.map(({ value, name, count, unknownCount, link: address }) => element("tr", {},
+    table(["Name", "Findings", "Unknown"], listed.map(({ value, name, count, unknownCount, link: address }) => element("tr", {},
       element("td", { class: "who" }, link(address, name || value || "unknown")),
       element("td", { "data-label": "findings" }, count.toLocaleString()),
       element("td", { "data-label": "unknown devices" }, unknownCount.toLocaleString())))),

@@ -87,8 +87,8 @@ def read_business_records(
         context, query, source.order, listing, cursor=arguments.cursor, limit=arguments.limit
     )
     records = tuple(source.records(context, rows, ids))
-    places = () if source.by_position else _location_ids(context, filters)
-    unknown = unknown_devices(context, arguments.dataset, places, filters.instance_id)
+    location_ids = () if source.by_position else _location_ids(context, filters)
+    unknown = unknown_devices(context, arguments.dataset, location_ids, filters.instance_id)
     note = f" The present {arguments.dataset} of {unknown} devices are unknown." if unknown else ""
     more = "; more with nextCursor" if cursor else ""
     answer = BusinessRecords(

@@ -74,7 +74,7 @@ def run_command(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return output.out + output.err
 
 
-def test_counts_are_shown_with_unknown_devices(
+def test_counts_are_printed_with_unknown_devices(
     capsys: pytest.CaptureFixture[str], requests: list[FindingsRequest]
 ) -> None:
     output = run_command(capsys, "--location", "loc-0001", "--state", "broken")
@@ -87,7 +87,7 @@ def test_counts_are_shown_with_unknown_devices(
     )
 
 
-def test_devices_of_a_finding_are_shown_by_location(
+def test_devices_of_a_finding_are_printed_by_location(
     capsys: pytest.CaptureFixture[str], requests: list[FindingsRequest]
 ) -> None:
     output = run_command(capsys, "printer-moved")
