@@ -102,6 +102,10 @@ screenshots: $(STAMP) ## take the pictures of the documents from the demo (ARGS=
 bench-network: $(STAMP) ## compare the network report with nmap, on simulated LANs (root)
 	@$(BIN)/python -m tests.bench.network $(ARGS)
 
+.PHONY: bench-findings
+bench-findings: $(STAMP) ## measure the lists of findings with 50,000 devices and 500,000 findings (two minutes)
+	@$(BIN)/python -m tests.bench.console.findings
+
 .PHONY: bench-console
 bench-console: $(STAMP) ## measure the lists of the console with 50,000 devices (half a minute)
 	@$(BIN)/python -m tests.bench.console.console_list

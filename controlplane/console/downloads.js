@@ -31,11 +31,44 @@ export async function saveList(kind, filters) {
   else save(`\ufeff${csv(rows)}`, "text/csv", `devices-${today()}.csv`);
 }
 
+const FINDING_COLUMNS = {
+  rule: ({ rule }) => rule, severity: ({ severity }) => severity, title: ({ title }) => title,
+  devices: ({ deviceCount }) => deviceCount, unknown: ({ unknownCount }) => unknownCount, new: ({ newCount }) => newCount,
+  devices30DaysAgo: ({ trend }) => trend?.[0] ?? "", fix: ({ fix }) => fix,
+};
+const FINDING_DEVICE_COLUMNS = {
+  rule: ({ entry }) => entry.rule, severity: ({ entry }) => entry.severity,
+  location: ({ entry }) => entry.locationName || entry.locationId, device: ({ name }) => name,
+  platform: ({ platform }) => platform, version: ({ appVersion }) => appVersion || "", health: ({ health }) => health,
+  since: ({ since }) => since, lastSeen: ({ lastSeen }) => lastSeen, sentence: ({ sentence }) => sentence, instanceId: ({ instanceId }) => instanceId,
+};
+
+// Saves the numbers of all findings. If a finding is selected, or new ones, saves their devices.
+export async function saveFindings(kind, filters) {
+  const isList = Boolean(filters.rule || filters.isNew);
+  const rows = isList ? await allEntries(filters) : (await callConsole("findings", filters)).findings;
+  const name = fileName(["findings", ...(filters.rule ? [filters.rule] : []), today()]);
+  if (kind === "json") return save(JSON.stringify(rows, null, 2), "application/json", `${name}.json`);
+  const lines = isList ? rows.flatMap((entry) => entry.devices.map((each) => ({ ...each, entry }))) : rows;
+  return save(`\ufeff${csv(lines, isList ? FINDING_DEVICE_COLUMNS : FINDING_COLUMNS)}`, "text/csv", `${name}.csv`);
+}
+
+async function allEntries(filters) {
+  const rows = [];
+  let cursor = null;
+  do {
+    const page = await callConsole("findings/devices", { ...filters, size: 100, devices: 500, ...(cursor && { cursor }) });
+    rows.push(...page.entries);
+    cursor = page.nextCursor;
+  } while (cursor && rows.length < ROWS_MAX);
+  return rows;
+}
+
 // Formats rows as CSV (RFC 4180). A leading apostrophe prevents a spreadsheet from evaluating a text as a
 // formula.
-export function csv(rows) {
+export function csv(rows, columns = COLUMNS) {
   const cell = (value) => `"${String(value).replace(/^(?=[=+\-@\t\r])/, "'").replaceAll('"', '""')}"`;
-  const lines = [Object.keys(COLUMNS), ...rows.map((row) => Object.values(COLUMNS).map((of) => of(row)))];
+  const lines = [Object.keys(columns), ...rows.map((row) => Object.values(columns).map((of) => of(row)))];
   return lines.map((line) => `${line.map(cell).join(",")}\r\n`).join("");
 }
 

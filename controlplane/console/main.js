@@ -10,6 +10,7 @@ import { fetchDevices, showDevices } from "./devices.js";
 import { focusOn } from "./dialogs.js";
 import { element } from "./elements.js";
 import { FIGURES, showLink } from "./figures.js";
+import { fetchFindings, showFindings } from "./findings.js";
 import { openConfirmation } from "./forms.js";
 import { fetchHome, showHome } from "./home.js";
 import { codeOfInvitation, prepareJoining, showJoining } from "./joining.js";
@@ -55,6 +56,15 @@ const VIEWS = {
       more: listActions.more, filter: (filters) => location.replace(`#/printers?${new URLSearchParams(filters)}`),
     }),
     title: () => "Printers",
+    rows: () => null,
+  },
+  findings: {
+    load: (route) => fetchFindings(route.filters, state.pages),
+    show: (data) => showFindings(data, at("view"), {
+      more: listActions.more, attempt: listActions.attempt,
+      filter: (filters) => { location.hash = `#/findings?${new URLSearchParams(filters)}`; },
+    }),
+    title: () => "Findings",
     rows: () => null,
   },
   device: {
@@ -177,7 +187,7 @@ function show(name) {
 function setTitle(title, wanted) {
   document.title = `${title} · Venue control`;
   const current = currentLinkOf(wanted.view);
-  for (const each of ["home", "devices", "printers", "figures"]) at(`nav-${each}`).ariaCurrent = each === current ? "page" : null;
+  for (const each of ["home", "devices", "findings", "printers", "figures"]) at(`nav-${each}`).ariaCurrent = each === current ? "page" : null;
 }
 
 // ---------------------------------------------------------------------------- changes

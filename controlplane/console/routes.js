@@ -3,6 +3,7 @@
 import { accountRoute } from "./accounts.js";
 import { FILTERS } from "./devices.js";
 import { figuresRoute } from "./figures.js";
+import { FILTERS as FINDING_FILTERS } from "./findings.js";
 import { FILTERS as PRINTER_FILTERS } from "./printers.js";
 
 export function routeOf(hash) {
@@ -12,6 +13,7 @@ export function routeOf(hash) {
   if (path === "") return { view: "home" };
   if (/^figures(-all$|\/|$)/.test(path)) return figuresRoute(path, query);
   if (path === "printers") return { view: "printers", filters: chosen(query, PRINTER_FILTERS) };
+  if (path === "findings") return { view: "findings", filters: chosen(query, FINDING_FILTERS) };
   if (path !== "devices") return accountRoute(path, query) || { view: "unknown" };
   return { view: "devices", filters: chosen(query, FILTERS) };
 }
@@ -23,5 +25,5 @@ function chosen(query, names) {
 
 // The navigation link that is marked as current in each view: `nav-…`, or "" if no link is marked. In a view
 // that is not listed here, the link to the devices is marked.
-const CURRENT_LINKS = { home: "home", printers: "printers", unknown: "", figures: "figures", venue: "figures", profile: "", members: "", locations: "", audit: "", support: "" };
+const CURRENT_LINKS = { home: "home", printers: "printers", findings: "findings", unknown: "", figures: "figures", venue: "figures", profile: "", members: "", locations: "", audit: "", support: "" };
 export const currentLinkOf = (view) => CURRENT_LINKS[view] ?? "devices";

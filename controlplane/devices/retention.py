@@ -1,6 +1,7 @@
 """Deletes old monitoring data.
 
-These are offline intervals, maintenance windows, alerts, pending requests and incidents.
+These are offline intervals, maintenance windows, alerts, pending requests, incidents, changes of
+the sums of findings, and ended problems of printers.
 """
 
 from datetime import datetime, timedelta
@@ -9,10 +10,17 @@ from typing import Final
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
+from controlplane.devices.findings.counting import day_of
 from controlplane.devices.incidents.contents import seconds_of
 from controlplane.devices.incidents.storing import INCIDENTS_KEPT
 from controlplane.storage import monitoring_tables as tables
-from controlplane.storage.report_tables import DeviceIncident, RecordPeriod
+from controlplane.storage.report_tables import (
+    DeviceIncident,
+    FindingCount,
+    FindingDay,
+    PrinterProblem,
+    RecordPeriod,
+)
 from controlplane.storage.statements import change_rows
 
 LIVENESS_KEPT: Final = timedelta(days=40)
@@ -38,5 +46,8 @@ def delete_old_monitoring(session: Session, now: datetime) -> None:
         ),
         delete(DeviceIncident).where(DeviceIncident.began_s < incidents_end),
         delete(RecordPeriod).where(RecordPeriod.until_s < incidents_end),
+        delete(PrinterProblem).where(PrinterProblem.until < now - INCIDENTS_KEPT),
+        delete(FindingDay).where(FindingDay.day < day_of(now - INCIDENTS_KEPT)),
+        delete(FindingCount).where(FindingCount.devices == 0),
     ):
         change_rows(session, statement)

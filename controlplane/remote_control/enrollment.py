@@ -21,6 +21,7 @@ from agent.wire.device_operations import (
     EnrollRequest,
 )
 from agent.wire.text import AppVersion, Capability, LegacyInstallId, LocationId
+from controlplane.devices.findings.counting import count_again
 from controlplane.devices.liveness import end_offline_intervals
 from controlplane.devices.overview.report_contents import forget_contents
 from controlplane.devices.priority import priority_of
@@ -85,6 +86,7 @@ def enroll(context: RequestContext, body: EnrollRequest) -> EnrollmentRecord:
     if not is_signed(row.public_key, row.nonce, body.signature):
         raise _invalid_signature()
     device = _bind(context, row)
+    count_again(context.session, (device,), context.now)
     row.signature = body.signature
     row.binding_id = device.binding_id
     return record_of(EnrollmentRecord, device)
@@ -184,7 +186,7 @@ def _store_description(context: RequestContext, device: Device, row: Challenge) 
     device.user_id = context.caller.user_id
     device.organization_id = row.organization_id
     if device.position is not None and device.location_id != row.location_id:
-        forget_contents(context.session, device)
+        forget_contents(context.session, device, context.now)
     device.location_id = row.location_id
     device.legacy_install_id = row.legacy_install_id
     device.app_version = row.app_version

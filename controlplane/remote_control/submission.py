@@ -98,8 +98,7 @@ def submit_result(context: RequestContext, submission: Submission) -> SubmitResu
     context.stored_reports.append((report.kind, report.outcome))
     record_report(context, device, report)
     if submission.summary.content is not None:
-        content = submission.summary.content
-        store_content(context.session, device, report.kind, content, context.now)
+        store_content(context.session, device, report, submission.summary.content, context.now)
     add_volume(context, report, len(submission.payload))
     return _reply(report)
 

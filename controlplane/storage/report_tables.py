@@ -1,4 +1,4 @@
-"""The text, the printers and the incidents in the devices' newest reports, for lists."""
+"""The text, printers, findings and incidents in the devices' newest reports, for lists."""
 
 from datetime import datetime
 
@@ -100,3 +100,149 @@ class RecordPeriod(Base):
     device: Mapped[int] = mapped_column(BigInteger)
     since_s: Mapped[int] = mapped_column(BigInteger)
     until_s: Mapped[int] = mapped_column(BigInteger)
+
+
+class PrinterProblem(Base):
+    """A period in which a printer was broken, and which has ended.
+
+    The present state of a printer is in `DevicePrinter`. ``device`` is the position of the device.
+    """
+
+    __tablename__ = "printer_problems"
+    __table_args__ = (
+        Index("printer_problems_by_organization", "organization_id", "until"),
+        Index("printer_problems_by_device", "device"),
+        Index("printer_problems_by_age", "until"),
+    )
+    position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
+    organization_id: Mapped[str]
+    location_id: Mapped[str]
+    device: Mapped[int] = mapped_column(BigInteger)
+    printer_id: Mapped[str]
+    name: Mapped[str]
+    since: Mapped[datetime]
+    until: Mapped[datetime]
+
+
+class DeviceFinding(Base):
+    """A finding in the newest report of one kind from a device that is not revoked.
+
+    A report without content is not judged: the findings of the report before it remain.
+
+    Attributes:
+        device: position of the device.
+        rule: code of the rule (`agent.presentation.findings`).
+        sentence: what is wrong, one sentence for each match.
+        since: when the first report of an unbroken row of reports with this finding arrived.
+        last_seen: when the newest of them arrived.
+        report: position of the newest of them.
+    """
+
+    __tablename__ = "device_findings"
+    __table_args__ = (
+        Index("device_findings_by_device", "device", "kind", "rule", unique=True),
+        # Neither index has a column that a report with the same findings changes.
+        Index(
+            "device_findings_by_rule", "organization_id", "rule", "location_id", "device", "kind"
+        ),
+        Index(
+            "device_findings_by_begin",
+            "organization_id",
+            "since",
+            "rule",
+            "kind",
+            "device",
+            "location_id",
+        ),
+    )
+    position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
+    organization_id: Mapped[str]
+    location_id: Mapped[str]
+    device: Mapped[int] = mapped_column(BigInteger)
+    kind: Mapped[Kind]
+    rule: Mapped[str]
+    severity: Mapped[str]
+    sentence: Mapped[str]
+    since: Mapped[datetime]
+    last_seen: Mapped[datetime]
+    report: Mapped[int] = mapped_column(BigInteger)
+
+
+class JudgedReport(Base):
+    """The newest report with content of one kind from a device, whose findings are stored.
+
+    Attributes:
+        device: position of the device.
+        report: position of the report.
+        arrived_at: when the report arrived.
+        rules_version: version of the rules that judged it. 0 means that it was not judged yet.
+        is_recent: whether it counts. The periodic tasks clear this when the report is too old.
+    """
+
+    __tablename__ = "judged_reports"
+    __table_args__ = (
+        Index("judged_reports_by_version", "rules_version", "device"),
+        Index("judged_reports_by_age", "is_recent", "arrived_at"),
+    )
+    device: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    kind: Mapped[Kind] = mapped_column(primary_key=True)
+    report: Mapped[int] = mapped_column(BigInteger)
+    arrived_at: Mapped[datetime]
+    rules_version: Mapped[int]
+    is_recent: Mapped[bool]
+
+
+class CountedDevice(Base):
+    """The part of the sums in `FindingCount` and `FindingDay` that comes from one device.
+
+    ``subjects`` are those of `FindingCount`. ``version`` is "" if it is unknown.
+    """
+
+    __tablename__ = "counted_devices"
+    device: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    organization_id: Mapped[str]
+    location_id: Mapped[str]
+    platform: Mapped[str]
+    version: Mapped[str]
+    subjects: Mapped[list[str]]
+
+
+class FindingCount(Base):
+    """The number of devices with a finding now, by location, platform and version.
+
+    ``subject`` is the code of a rule. If it is the kind of a report, or ``any``, it counts the
+    devices with a recent report of this kind, or of any kind. ``problem`` counts all problems and
+    warnings. ``location_id`` is "" for the whole organization.
+    """
+
+    __tablename__ = "finding_counts"
+    __table_args__ = (
+        Index("finding_counts_by_subject", "organization_id", "subject", "location_id", "devices"),
+        {"sqlite_with_rowid": False},
+    )
+    organization_id: Mapped[str] = mapped_column(primary_key=True)
+    location_id: Mapped[str] = mapped_column(primary_key=True)
+    subject: Mapped[str] = mapped_column(primary_key=True)
+    platform: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[str] = mapped_column(primary_key=True)
+    devices: Mapped[int]
+
+
+class FindingDay(Base):
+    """The change of a `FindingCount` on one day (UTC).
+
+    ``day`` is the number of days since 1970-01-01.
+    """
+
+    __tablename__ = "finding_days"
+    __table_args__ = (
+        Index("finding_days_by_age", "day"),
+        {"sqlite_with_rowid": False},
+    )
+    organization_id: Mapped[str] = mapped_column(primary_key=True)
+    location_id: Mapped[str] = mapped_column(primary_key=True)
+    subject: Mapped[str] = mapped_column(primary_key=True)
+    platform: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[str] = mapped_column(primary_key=True)
+    day: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    change: Mapped[int]

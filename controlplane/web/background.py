@@ -16,6 +16,7 @@ from agent.wire.sd_notify import Notifier
 from controlplane.accounts.key_store import note_uses, revoke_unused, revoked_keys
 from controlplane.alerts.evaluation import evaluate_fleet
 from controlplane.audit.retention import delete_old_entries
+from controlplane.devices.findings.judging import judge_again, note_old_reports
 from controlplane.devices.overview.summaries import store_old_contents, summarize_old_reports
 from controlplane.devices.requests.delivery import keys_with_new_requests
 from controlplane.devices.retention import delete_old_monitoring
@@ -193,6 +194,7 @@ async def _sweep(core: Core) -> None:
     expired_count, deleted_count = await core.write(lambda session: sweep(session, now))
     if expired_count or deleted_count:
         log.info("expired %d requests, deleted %d old challenges", expired_count, deleted_count)
+    await _in_steps(core, partial(note_old_reports, now=now))
     if revoked_keys := await core.write(lambda session: revoke_unused(session, now)):
         log.info("revoked %d API keys that were not used in time", revoked_keys)
 
@@ -229,7 +231,10 @@ async def send_to_organizations(core: Core, client: httpx2.AsyncClient) -> int:
 async def _summarize_old_reports(core: Core) -> None:
     if count := await _in_steps(core, summarize_old_reports, pause_s=SUMMARY_PAUSE_S):
         log.info("summarized %d reports of an older release", count)
-    await _in_steps(core, store_old_contents, pause_s=SUMMARY_PAUSE_S)
+    now = core.clock()
+    await _in_steps(core, partial(store_old_contents, now=now), pause_s=SUMMARY_PAUSE_S)
+    if count := await _in_steps(core, partial(judge_again, now=now), pause_s=SUMMARY_PAUSE_S):
+        log.info("judged %d reports by the rules of this release", count)
 
 
 async def _delete_old(core: Core, what: str, delete: Delete, keep_s: float) -> None:

@@ -14,6 +14,9 @@ from controlplane.accounts.audit_operations import audit_operations
 from controlplane.accounts.members.operations import member_operations
 from controlplane.accounts.profile import profile_operations
 from controlplane.analytics.venue_list import venue_list
+from controlplane.devices.findings.counts import findings
+from controlplane.devices.findings.listing import finding_devices
+from controlplane.devices.findings.printers import worst_printers
 from controlplane.devices.incidents.listing import incidents
 from controlplane.devices.locations.alert_webhook import alert_webhook_operations
 from controlplane.devices.locations.operations import location_operations
@@ -43,6 +46,9 @@ def console_api_routes(core: Core) -> list[Route]:
         procedure(PREFIX + "healths", healths),
         procedure(PREFIX + "printers", printers),
         procedure(PREFIX + "incidents", incidents),
+        procedure(PREFIX + "findings", findings),
+        procedure(PREFIX + "findings/devices", finding_devices),
+        procedure(PREFIX + "findings/printers", worst_printers),
         procedure(PREFIX + "reports", reports),
         procedure(PREFIX + "pending-requests", create, writes=True),
         procedure(PREFIX + "pending-requests/cancel", cancel, writes=True),

@@ -204,6 +204,9 @@ VENUE: Final = Story(
         control(f"printers --csv {CLIENT}"),
         control(f"incidents --location loc-0001 --days 30 --json {CLIENT}"),
         control(f"incidents --csv {CLIENT}", output="beganAt"),
+        control(f"findings --state healthy --location loc-0001 --platform linux --app-version 1"
+                f" --search till --json {CLIENT}"),
+        control(f"findings printer-unreachable --new --csv {CLIENT}", output="reportId"),
         control(f"device till {CLIENT}", output="till"),
         control(f"device {{device}} --json {CLIENT}", output="{device}"),
         control(f"reports {CLIENT}", output="till"),

@@ -195,7 +195,7 @@ PROGRAM_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         _stuck,
     ),
     ProblemRule(
-        "printer-needs-attention",
+        "print-queue-needs-attention",
         "printqueue.<queue>.reasons",
         "out of paper or toner, jammed, open, offline, and the like; no job stuck yet",
         "The printer of the queue {queue} needs attention: {complaints}.",

@@ -4,9 +4,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sqlalchemy import Select, select
+from sqlalchemy import ColumnElement, Select, select, type_coerce
 
 from agent.wire.operator_operations import RemoteRequest
+from controlplane.agent_protocol.tools.health_records import (
+    Seconds,
+    finding_records,
+    incident_records,
+    is_recent,
+    unknown_devices,
+)
 from controlplane.agent_protocol.tools.record_models import (
     FINDINGS_MAX,
     BusinessRecords,
@@ -29,6 +36,7 @@ from controlplane.operation.paging import Order, listing_of, page
 from controlplane.operation.records import record_of
 from controlplane.storage.merchant.merchant_tables import Employee, PointOfSale
 from controlplane.storage.merchant.sales_tables import Refund, Sale
+from controlplane.storage.report_tables import DeviceFinding, DeviceIncident
 from controlplane.storage.tables import Device, Report, Request
 
 Records = Callable[[ToolContext, Sequence[Any], Mapping[int, str]], Iterable[Record]]
@@ -46,6 +54,7 @@ class Source:
         by_position: whether ``location`` contains row keys, and not ids.
         with_none: whether rows without a location are visible to all callers.
         columns: the columns of further filters, by name.
+        condition: returns the condition for the rows that the dataset has.
     """
 
     table: Any
@@ -56,6 +65,7 @@ class Source:
     by_position: bool = True
     with_none: bool = False
     columns: Mapping[str, Any] = field(default_factory=dict)
+    condition: Callable[[ToolContext], ColumnElement[bool]] | None = None
 
     @property
     def filters(self) -> tuple[str, ...]:
@@ -77,9 +87,17 @@ def read_business_records(
         context, query, source.order, listing, cursor=arguments.cursor, limit=arguments.limit
     )
     records = tuple(source.records(context, rows, ids))
+    location_ids = () if source.by_position else _location_ids(context, filters)
+    unknown = unknown_devices(context, arguments.dataset, location_ids, filters.instance_id)
+    note = f" The present {arguments.dataset} of {unknown} devices are unknown." if unknown else ""
     more = "; more with nextCursor" if cursor else ""
-    answer = BusinessRecords(dataset=arguments.dataset, rows=records, next_cursor=cursor)
-    return f"Rows of {arguments.dataset}: {len(records)}{more}.", answer
+    answer = BusinessRecords(
+        dataset=arguments.dataset,
+        rows=records,
+        next_cursor=cursor,
+        unknown_device_count=unknown,
+    )
+    return f"Rows of {arguments.dataset}: {len(records)}{more}.{note}", answer
 
 
 def _given(filters: RecordFilters) -> dict[str, Any]:
@@ -104,6 +122,8 @@ def _query(
     visible: Sequence[Any] = [location.position for location in locations]
     if not source.by_position:
         visible = _location_ids(context, filters)
+    if source.condition is not None:
+        query = query.where(source.condition(context))
     if is_restricted:
         within = source.location.in_(visible)
         is_shared = source.with_none and filters.locations is None
@@ -115,7 +135,7 @@ def _query(
     filter_values = _given(filters)
     for name, column in source.columns.items():
         if name in filter_values:
-            query = query.where(column.in_(_matching(context, name, filter_values[name])))
+            query = query.where(column.in_(_matching(context, name, column, filter_values[name])))
     return query
 
 
@@ -128,8 +148,10 @@ def _location_ids(context: ToolContext, filters: RecordFilters) -> Sequence[str]
     return filters.locations
 
 
-def _matching(context: ToolContext, name: str, value: Any) -> Any:
+def _matching(context: ToolContext, name: str, column: Any, value: Any) -> Any:
     """Return the permitted values of a column for the value of a filter."""
+    if name == "instanceId" and column.key == "device":
+        return select(Device.position).where(Device.instance_id == value)
     if name != "employeeId":
         return [value]
     return select(Employee.position).where(
@@ -240,13 +262,37 @@ SOURCES: Final[Mapping[Dataset, Source]] = {
         by_position=False,
         columns={"instanceId": Report.instance_id},
     ),
+    "findings": Source(
+        DeviceFinding,
+        finding_records,
+        DeviceFinding.location_id,
+        Order(DeviceFinding.position, is_descending=True),
+        DeviceFinding.since,
+        by_position=False,
+        columns={
+            "instanceId": DeviceFinding.device,
+            "rule": DeviceFinding.rule,
+            "severity": DeviceFinding.severity,
+        },
+        condition=is_recent,
+    ),
+    "incidents": Source(
+        DeviceIncident,
+        incident_records,
+        DeviceIncident.location_id,
+        Order(DeviceIncident.position, is_descending=True),
+        type_coerce(DeviceIncident.began_s, Seconds),
+        by_position=False,
+        columns={"instanceId": DeviceIncident.device, "cause": DeviceIncident.cause},
+    ),
 }
 
 READ_BUSINESS_RECORDS = tool(
     read_business_records,
     "Business records",
     "Pages of single records: sales with their lines, refunds, employees, points of sale, devices,"
-    " and the requests and reports of devices. Sales, refunds, requests and reports are listed"
-    " newest first. To find a receipt, filter by number or ticketNumber. To get the findings of"
-    f" device reports, set limit to at most {FINDINGS_MAX}. For sums use query_sales.",
+    " and the requests, reports, findings and incidents of devices. Sales, refunds,"
+    " requests and reports are listed newest first. To find a receipt, filter by number or"
+    f" ticketNumber. To get the findings of device reports, set limit to at most"
+    f" {FINDINGS_MAX}. For sums use query_sales.",
 )

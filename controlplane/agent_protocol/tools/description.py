@@ -19,6 +19,8 @@ from controlplane.agent_protocol.tools.merchant_data import (
 )
 from controlplane.agent_protocol.tools.query_sales import SalesRow
 from controlplane.agent_protocol.tools.record_models import (
+    DeviceFindingRecord,
+    DeviceIncidentRow,
     DeviceReportRecord,
     EmployeeRecord,
     PointOfSaleRecord,
@@ -30,7 +32,8 @@ from controlplane.agent_protocol.tools.tool import ToolContext, schema_of, tool
 
 DatasetName = Literal[
     "salesFigures", "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests",
-    "deviceReports", "organization", "locations", "fees", "uoms", "paymentMethods", "catalog",
+    "deviceReports", "findings", "incidents", "organization", "locations", "fees", "uoms",
+    "paymentMethods", "catalog",
 ]  # fmt: skip
 Json = dict[str, Any]
 
@@ -93,6 +96,8 @@ _ROWS: Final[Mapping[DatasetName, tuple[str, type[BaseModel]]]] = {
     "devices": (_RECORDS, Device),
     "deviceRequests": (_RECORDS, RemoteRequest),
     "deviceReports": (_RECORDS, DeviceReportRecord),
+    "findings": (_RECORDS, DeviceFindingRecord),
+    "incidents": (_RECORDS, DeviceIncidentRow),
     "organization": (_MERCHANT, OrganizationContext),
     "locations": (_MERCHANT, LocationRow),
     "fees": (_MERCHANT, FeeRow),

@@ -7,7 +7,9 @@ from pydantic import Field
 from agent.presentation.severity import Severity
 from agent.wire.base import Absent, Array, Count, Exact, MaxItems, Timestamp, Tolerant, Uuid
 from agent.wire.operator_operations import Device, RemoteRequest, ReportSummary
+from agent.wire.payloads.history import Cause
 from agent.wire.text import Cursor, NonEmptyText
+from agent.wire.vocabulary import Kind
 from controlplane.agent_protocol.tools.tool import LOCATIONS_MAX
 from controlplane.figures.records import Cents
 from controlplane.merchant.sales import PaymentType
@@ -18,8 +20,9 @@ FINDINGS_MAX: Final = 5
 """Maximum number of reports on a page with findings. To find them, each report must be parsed."""
 
 Dataset = Literal[
-    "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests", "deviceReports"
-]
+    "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests", "deviceReports",
+    "findings", "incidents",
+]  # fmt: skip
 
 
 class RecordFilters(Exact):
@@ -41,6 +44,9 @@ class RecordFilters(Exact):
         description="short number on a receipt; numbers repeat, so give from and to as well",
     )
     instance_id: Absent[Uuid] = Field(default=None, description="instanceId of a device")
+    rule: Absent[NonEmptyText] = Field(default=None, description="rule of a finding")
+    severity: Absent[Severity] = None
+    cause: Absent[Cause] = Field(default=None, description="cause of an incident")
 
 
 class ReadBusinessRecordsArguments(Exact):
@@ -135,6 +141,32 @@ class DeviceReportRecord(ReportSummary):
     )
 
 
+class DeviceFindingRecord(Tolerant):
+    rule: str = Field(description="name of the finding; the same for all devices")
+    severity: Severity
+    sentence: str = Field(description="what is wrong")
+    fix: str = Field(description='what to do; "…" stands for a value in the sentence')
+    kind: Kind
+    instance_id: Uuid
+    location_id: str
+    since: Timestamp = Field(description="first report of an unbroken row with the finding")
+    last_seen: Timestamp = Field(description="newest report with the finding")
+
+
+class DeviceIncidentRow(Tolerant):
+    """An interruption of the connection of a device."""
+
+    instance_id: Uuid
+    location_id: str
+    cause: Cause
+    title: str = Field(description="the cause, as a sentence without a full stop")
+    began_at: Timestamp
+    ended_at: Timestamp | None = Field(description="null: it lasts, as far as is known")
+    downtime_seconds: int
+    count: int = Field(description="number of interruptions that were joined")
+    evidence: str
+
+
 Record = (
     SaleRecord
     | RefundRecord
@@ -143,6 +175,8 @@ Record = (
     | Device
     | RemoteRequest
     | DeviceReportRecord
+    | DeviceFindingRecord
+    | DeviceIncidentRow
 )
 
 
@@ -150,3 +184,9 @@ class BusinessRecords(Tolerant):
     dataset: Dataset
     rows: Array[Record]
     next_cursor: str | None
+    unknown_device_count: Count | None = Field(
+        default=None,
+        description="findings and incidents only: devices at these locations without a report of"
+        " the last seven days. Their present findings or incidents are unknown, not absent."
+        " null: other datasets",
+    )

@@ -31,6 +31,7 @@ LISTS: Final = {
 }
 SALES_LIMIT: Final = 50
 HEALTHS: Final = ("healthy", "warning", "broken", "offline", "never-connected", "revoked")
+STATES: Final = (*HEALTHS, "online", "closed", "maintenance", "busy")
 PRINTER_STATES: Final = ("broken", "warning", "unknown", "healthy")
 DAYS_MAX: Final = 30
 DAYS_DEFAULT: Final = 7
@@ -147,6 +148,25 @@ COMMANDS: Final = (
         (
             "venue-control printers --state broken",
             "venue-control printers --location loc-0001",
+        ),
+    ),
+    Command(
+        "findings", "devices.findings:show", "show how many devices have each finding, and which",
+        (
+            positional("rule", "name of a finding: lists its devices by location", nargs="?"),
+            flag("--new", "list only findings since less than a day"),
+            option("--state", None, "state of the devices", dest="device_state", choices=STATES),
+            option("--location", "ID", "id of a location"),
+            option("--platform", None, "operating system", choices=PLATFORMS),
+            option("--app-version", "V", "version of the agent"),
+            option("--search", "TEXT", "words of the name, location, version or newest reports",
+                   default=""),
+            one_of(_RECORDS, _CSV), _SERVICE,
+        ),
+        (
+            "venue-control findings",
+            "venue-control findings printer-unreachable --location loc-0001",
+            "venue-control findings --new --csv > new.csv",
         ),
     ),
     Command(

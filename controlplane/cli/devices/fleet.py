@@ -1,4 +1,4 @@
-"""The service's own lists of devices, printers, incidents and reports.
+"""The service's own lists of devices, printers, findings, incidents and reports.
 
 The contract does not have them. A different service that implements the contract refuses these
 calls with 404.
@@ -11,6 +11,14 @@ from uuid import UUID
 from agent.wire.operator_operations import Device
 from controlplane.client.operations import OperationsClient
 from controlplane.client.refusals import NotFoundError
+from controlplane.devices.findings.records import (
+    DEVICES_MAX,
+    FindingDevicesReply,
+    FindingDevicesRequest,
+    FindingsReply,
+    FindingsRequest,
+)
+from controlplane.devices.findings.records import PAGE_MAX as FINDINGS_PAGE_MAX
 from controlplane.devices.incidents.records import PAGE_MAX as INCIDENTS_PAGE_MAX
 from controlplane.devices.incidents.records import (
     IncidentRecord,
@@ -33,11 +41,15 @@ from controlplane.devices.overview.records import (
 from controlplane.devices.priority import Health
 
 HEALTHS = "/console/api/healths"
+FINDINGS = "/console/api/findings"
+FINDING_DEVICES = "/console/api/findings/devices"
 INCIDENTS = "/console/api/incidents"
 PRINTERS = "/console/api/printers"
 REPORTS = "/console/api/reports"
 
-Reply = TypeVar("Reply", HealthsReply, IncidentsReply, PrintersReply, ReportsReply)
+Reply = TypeVar(
+    "Reply", FindingDevicesReply, HealthsReply, IncidentsReply, PrintersReply, ReportsReply
+)
 
 
 class ListedDevice(Device):
@@ -82,6 +94,22 @@ def incidents(client: OperationsClient, location: str | None, days: int) -> list
         return client.post(INCIDENTS, body, IncidentsReply)
 
     return [incident for reply in _pages(page) for incident in reply.incidents]
+
+
+def findings(client: OperationsClient, body: FindingsRequest) -> FindingsReply:
+    return client.post(FINDINGS, body, FindingsReply)
+
+
+def finding_devices(client: OperationsClient, body: FindingDevicesRequest) -> FindingDevicesReply:
+    """Return all pages as one reply."""
+
+    def page(cursor: str | None) -> FindingDevicesReply:
+        limits = {"cursor": cursor, "size": FINDINGS_PAGE_MAX, "devices": DEVICES_MAX}
+        return client.post(FINDING_DEVICES, body.model_copy(update=limits), FindingDevicesReply)
+
+    replies = list(_pages(page))
+    entries = tuple(each for reply in replies for each in reply.entries)
+    return replies[0].model_copy(update={"entries": entries, "next_cursor": None})
 
 
 def reports(client: OperationsClient, request: ReportsRequest) -> list[ListedReport] | None:

@@ -1,4 +1,4 @@
-"""The text, printers and incidents of a device's newest reports, stored for search and lists."""
+"""The text, printers, findings and incidents of a device's newest reports, stored for lists."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,12 +16,17 @@ from agent.presentation.plain_text import plain
 from agent.presentation.printer_status import STATUS_SEVERITIES, printer_name, status_of
 from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.payloads.network import NetworkPayload, Printer
-from agent.wire.vocabulary import Kind
+from controlplane.devices.findings.storing import (
+    FindingContent,
+    contents_of,
+    forget_findings,
+    store_findings,
+)
 from controlplane.devices.incidents.contents import RecordContent, record_content_of
 from controlplane.devices.incidents.storing import store_record
-from controlplane.storage.report_tables import DevicePrinter, ReportText
+from controlplane.storage.report_tables import DevicePrinter, PrinterProblem, ReportText
 from controlplane.storage.statements import change_rows
-from controlplane.storage.tables import Device
+from controlplane.storage.tables import Device, Report
 
 TEXT_MAX: Final = 2000
 """Maximum length of the text by which a report is searched. A search reads the texts of all
@@ -54,13 +59,15 @@ class PrinterContent:
 class ReportContent:
     """The part of a report that is stored for lists.
 
-    ``text`` is in lower case. ``printers`` is None if the report does not list printers, and
-    ``record`` is None if it has no connectivity record.
+    ``text`` is in lower case. ``printers`` is None if the report does not list printers,
+    ``record`` is None if it has no connectivity record, and ``findings`` is None if the report has
+    no content.
     """
 
     text: str
     printers: tuple[PrinterContent, ...] | None = None
     record: RecordContent | None = None
+    findings: tuple[FindingContent, ...] | None = None
 
 
 def content_of(
@@ -72,7 +79,8 @@ def content_of(
     if not isinstance(payload, NetworkPayload):
         values = (field.value for _, field in all_fields(payload) if field.status == "available")
         names = (plain(v) for v in values if isinstance(v, str) and len(v) <= VALUE_MAX)
-        return ReportContent(_joined((*words, *names)), record=record_content_of(payload))
+        text = _joined((*words, *names))
+        return ReportContent(text, None, record_content_of(payload), contents_of(findings))
     printers = None
     if payload.printers is not None:
         each_printer = map(_printer, payload.printers)
@@ -81,36 +89,41 @@ def content_of(
     if payload.network_map is not None:
         system = payload.network_map.os
         texts = (*texts, system.platform, plain(system.version or ""))
-    return ReportContent(_joined(texts), printers)
+    return ReportContent(_joined(texts), printers, findings=contents_of(findings))
 
 
 def store_content(
-    session: Session, device: Device, kind: Kind, content: ReportContent, at: datetime
+    session: Session, device: Device, report: Report, content: ReportContent, now: datetime
 ) -> None:
-    """Store the content of the newest report of a kind, which arrived at ``at``."""
-    text = session.get(ReportText, (device.position, kind))
+    """Store the content of the newest report of a kind."""
+    text = session.get(ReportText, (device.position, report.kind))
     if text is None:
-        text = ReportText(device=device.position, kind=kind, organization_id=device.organization_id)
+        text = ReportText(device=device.position, kind=report.kind)
+        text.organization_id = device.organization_id
         session.add(text)
     text.text = content.text
     if content.printers is not None:
-        _store_printers(session, device, content.printers, at)
+        _store_printers(session, device, content.printers, report.created_at)
     if content.record is not None:
-        store_record(session, device, content.record, at)
+        store_record(session, device, content.record, report.created_at)
+    if content.findings is not None:
+        store_findings(session, device, report, content.findings, now)
 
 
-def forget_contents(session: Session, device: Device) -> None:
+def forget_contents(session: Session, device: Device, now: datetime) -> None:
     """Delete the contents of a device that is enrolled at another location.
 
     Its reports belong to its previous location.
     """
-    forget_printers(session, device)
+    forget_current(session, device, now)
     change_rows(session, delete(ReportText).where(ReportText.device == device.position))
 
 
-def forget_printers(session: Session, device: Device) -> None:
-    """Delete the printers of a device that is revoked."""
+def forget_current(session: Session, device: Device, now: datetime) -> None:
+    """Delete the printers and findings of a device that is revoked."""
     change_rows(session, delete(DevicePrinter).where(DevicePrinter.device == device.position))
+    change_rows(session, delete(PrinterProblem).where(PrinterProblem.device == device.position))
+    forget_findings(session, device, now)
 
 
 def _store_printers(
@@ -130,10 +143,29 @@ def _store_printers(
             )
             session.add(row)
         if row.state != each.state:
+            _end_problem(session, device, row, at)
             row.state, row.since = each.state, at
         row.name, row.address, row.detail = each.name, each.address, each.detail
     for row in rows.values():
+        _end_problem(session, device, row, at)
         session.delete(row)
+
+
+def _end_problem(session: Session, device: Device, row: DevicePrinter, at: datetime) -> None:
+    """Store the period in which a printer was broken, if it was."""
+    if row.state != PrinterState.BROKEN:
+        return
+    session.add(
+        PrinterProblem(
+            organization_id=device.organization_id,
+            location_id=device.location_id,
+            device=device.position,
+            printer_id=row.printer_id,
+            name=row.name,
+            since=row.since,
+            until=at,
+        )
+    )
 
 
 def _printer(printer: Printer) -> PrinterContent:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -109,7 +110,7 @@ def summarize_old_reports(session: Session) -> int:
     return len(reports)
 
 
-def store_old_contents(session: Session) -> int:
+def store_old_contents(session: Session, now: datetime) -> int:
     """Store the contents of some newest reports that an older release stored without contents.
 
     Returns the number of reports.
@@ -128,5 +129,5 @@ def store_old_contents(session: Session) -> int:
         summary = None if report is None else _summary_of_stored(report)
         text.text = ""
         if report is not None and summary is not None and summary.content is not None:
-            store_content(session, device, text.kind, summary.content, report.created_at)
+            store_content(session, device, report, summary.content, now)
     return len(rows)

@@ -86,6 +86,7 @@ async def play(
     await what_changed(page, results, bar)
     await request_many(page, results, bar)
     await printers(page, results)
+    await findings(page, results)
     await show_offline_device(page, results, kitchen, database)
     await revoke(page, results, bar)
     await errors(page, results, kitchen)
@@ -239,6 +240,22 @@ async def printers(page: Page, results: dict[str, Any]) -> None:
         "document.querySelector('#printer-rows .empty')?.textContent"
     )
     await page.check_view("printers-none")
+
+
+async def findings(page: Page, results: dict[str, Any]) -> None:
+    rows = "[...document.querySelectorAll('#finding-rows tbody tr')].map((row) => row.innerText)"
+    await page.click("#nav-findings")
+    results["findings"] = await page.until(f"({rows}).length > 3 && {rows}")
+    await page.check_view("findings")
+    await page.go("#/findings?rule=printer-moved")
+    entries = "[...document.querySelectorAll('.findings li')].map((each) => each.innerText)"
+    results["finding"] = await page.until(f"({entries}).length && {entries}")
+    await page.check_view("findings-rule")
+    await page.go("#/findings?search=nothing-like-this")
+    results["no findings"] = await page.until(
+        "document.querySelector('#finding-rows .empty')?.textContent"
+    )
+    await page.check_view("findings-none")
 
 
 async def revoke(page: Page, results: dict[str, Any], bar: SimulatedDevice) -> None:

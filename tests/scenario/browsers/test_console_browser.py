@@ -41,7 +41,7 @@ PLAY_STATES: Final = {
     "request-arrived", "printers", "printers-grouped", "printers-none", "printers-empty",
     "device-unknown", "page-unknown", "device-outage", "device-away", "devices-waiting",
     "service-away", "devices-read-only", "device-read-only", "home-interrupted",
-    "device-interrupted",
+    "device-interrupted", "findings", "findings-rule", "findings-none",
 }  # fmt: skip
 FIGURES_STATES: Final = {"figures", "figures-all", "figures-week"}
 PEOPLE_STATES: Final = {
@@ -188,6 +188,12 @@ def test_reports_are_requested_from_many_devices_at_once(visited: dict[str, Any]
     assert "Kitchen printer has moved" in visited["arrived"][0]
     assert [row.split()[-1] for row in visited["arrived"][1:]] == ["queued"] * 2
     assert visited["all button"] == "Request reports from all 3"
+
+
+def test_findings_are_counted_and_listed_by_location(visited: dict[str, Any]) -> None:
+    assert any("has moved" in row for row in visited["findings"])
+    assert "harbour-street" in visited["finding"][0]
+    assert visited["no findings"] == "No findings in the reports of the matching devices."
 
 
 def test_printers_of_all_devices_are_listed_broken_first(visited: dict[str, Any]) -> None:

@@ -96,7 +96,7 @@ async def test_the_context_contains_the_credential_and_the_locations(agent: Agen
 
 async def test_the_examples_of_describe_business_data_are_valid_calls(agent: Agent) -> None:
     description = await agent.call("describe_business_data")
-    assert len(description["datasets"]) == 14
+    assert len(description["datasets"]) == 16
     for dataset in description["datasets"]:
         assert dataset["fields"]
         for example in dataset["examples"]:

@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from sqlalchemy import delete, select, update
@@ -204,8 +205,9 @@ async def test_reports_that_an_older_release_stored_are_read_once(service: Runni
 
     service.database.write(forget)
     assert await listed(service, "laser") == []
-    assert service.database.write(store_old_contents) == 2
-    assert service.database.write(store_old_contents) == 0
+    step = partial(store_old_contents, now=service.clock())
+    assert service.database.write(step) == 2
+    assert service.database.write(step) == 0
     assert await listed(service, "laser") == ["bar"]
     assert await printers(service) == before
 

@@ -279,11 +279,11 @@ def set_layout(file: Path, revision: str) -> None:
         connection.commit()
 
 
-STEP = """
+STEP = f"""
 from alembic import op
 
-revision = "0015"
-down_revision = "0014"
+revision = "9999"
+down_revision = "{migrations.HEAD}"
 
 
 def upgrade():
@@ -296,13 +296,13 @@ def test_migration_scripts_run_only_for_databases_at_layout_0012_or_later(
 ) -> None:
     directory = tmp_path / "migrations"
     shutil.copytree(Path(migrations.__file__).parent, directory)
-    (directory / "versions/0015_test.py").write_text(STEP)
+    (directory / "versions/9999_test.py").write_text(STEP)
     names = ("first.db", "later.db", "empty.db")
     first, later, empty = (tmp_path / name for name in names)
     load(first, "service-0.1.0.sqlite.sql")
     load(later, "layout-0012.sqlite.sql")
-    monkeypatch.setattr(upgrade, "HEAD", "0015")
-    monkeypatch.setattr(upgrade, "LAYOUTS", ("0012", "0013", "0014", "0015"))
+    monkeypatch.setattr(upgrade, "HEAD", "9999")
+    monkeypatch.setattr(upgrade, "LAYOUTS", (*migrations.LAYOUTS, "9999"))
     monkeypatch.setattr(upgrade, "__file__", str(directory / "upgrade.py"))
     # Only a database with a later layout needs the step. A database of release 0.1.0 and an empty
     # database get the newest layout from the models.
@@ -310,7 +310,7 @@ def test_migration_scripts_run_only_for_databases_at_layout_0012_or_later(
         engine = create_engine(f"sqlite:///{file}")
         with engine.begin() as connection:
             upgrade.upgrade(connection)
-            assert upgrade.layout(connection) == "0015"
+            assert upgrade.layout(connection) == "9999"
             assert inspect(connection).has_table("made_by_a_step") is runs_step
         engine.dispose()
 

@@ -425,20 +425,20 @@ CASES = (
         "The print queue bar does not accept jobs.",
     ),
     Case(
-        "printer-needs-attention",
+        "print-queue-needs-attention",
         {"printqueue.Kancelář HP.reasons": ("jammed",)},
         {"printqueue.Kancelář HP.reasons": ("low-paper",)},
         "The printer of the queue Kancelář HP needs attention: paper jam.",
         "windows-back-office",
     ),
     Case(
-        "printer-needs-attention",
+        "print-queue-needs-attention",
         {"printqueue.bar.reasons": ("cover-open-warning", "media-jam-error", "cover-open")},
         {"printqueue.bar.reasons": ("media-low-warning", "connecting-to-device")},
         "The printer of the queue bar needs attention: cover open, paper jam.",
     ),
     Case(
-        "printer-needs-attention",
+        "print-queue-needs-attention",
         {
             "printqueue.bar.reasons": (
                 "offline-report",

@@ -257,5 +257,5 @@ def test_printer_states_have_the_same_text_in_both_reports() -> None:
     """The rule for print queues describes a problem with the same text as the network report."""
     for reason in ("media-empty", "media-jam", "cover-open", "toner-empty", "output-area-full"):
         queue = Reading((available("printqueue.bar.reasons", "CUPS", (f"{reason}-error",)),))
-        (sentence,) = judged(queue)["printer-needs-attention"]
+        (sentence,) = judged(queue)["print-queue-needs-attention"]
         assert sentence.endswith(f"needs attention: {STATE_WORDS[reason]}.")

@@ -447,10 +447,10 @@ BROKEN: tuple[Broken, ...] = (
     fault("print-queue-stopped", "a paused queue", queues=(queue("bar", "paused", state=5),)),
     fault("print-queue-refusing", "a queue that rejects jobs",
         queues=(queue("bar", accepts=False),)),
-    *(Broken("printer-needs-attention", LINUX.but(f"a queue with {reason}",
+    *(Broken("print-queue-needs-attention", LINUX.but(f"a queue with {reason}",
         queues=(queue("bar", reason),))) for reason in ("media-jam-error", "cover-open-warning",
         "toner-empty-error", "offline-report", "cups-missing-filter-warning")),
-    *(Broken("printer-needs-attention", WINDOWS.but(f"Windows with DetectedErrorState {error}",
+    *(Broken("print-queue-needs-attention", WINDOWS.but(f"Windows with DetectedErrorState {error}",
         commands={"Win32_Printer": sections(usb=[], bluetooth=[], jobs=[],
         printers=[{"Name": "Bar", "PrinterStatus": 3, "DetectedErrorState": error}])})) for error
         in (4, 7, 8)),

@@ -1,0 +1,136 @@
+"""``venue-control findings``: how many devices have each finding, and which."""
+
+import argparse
+from datetime import UTC, datetime
+from typing import Final
+
+from agent.presentation.humanize import counted
+from agent.presentation.terminal.blocks import STYLES
+from controlplane.cli.connection import client_of
+from controlplane.cli.devices import fleet
+from controlplane.cli.screen.cells import Styled, age
+from controlplane.cli.screen.output import CsvColumns, print_as
+from controlplane.client.errors import CommandError
+from controlplane.client.refusals import NotFoundError
+from controlplane.devices.findings.records import (
+    FindingDevice,
+    FindingDevicesReply,
+    FindingDevicesRequest,
+    FindingEntry,
+    FindingRecord,
+    FindingsReply,
+    FindingsRequest,
+)
+
+Line = tuple[FindingEntry, FindingDevice]
+
+COUNTS_CSV: Final[CsvColumns[FindingRecord]] = {
+    "rule": lambda each: each.rule,
+    "severity": lambda each: each.severity,
+    "title": lambda each: each.title,
+    "devices": lambda each: each.device_count,
+    "unknown": lambda each: each.unknown_count,
+    "new": lambda each: each.new_count,
+    "devices30DaysAgo": lambda each: each.trend[0] if each.trend else None,
+    "fix": lambda each: each.fix,
+}
+DEVICES_CSV: Final[CsvColumns[Line]] = {
+    "rule": lambda line: line[0].rule,
+    "severity": lambda line: line[0].severity,
+    "locationId": lambda line: line[0].location_id,
+    "locationName": lambda line: line[0].location_name,
+    "device": lambda line: line[1].name,
+    "instanceId": lambda line: line[1].instance_id,
+    "platform": lambda line: line[1].platform,
+    "version": lambda line: line[1].app_version,
+    "health": lambda line: line[1].health,
+    "since": lambda line: _utc(line[1].since),
+    "lastSeen": lambda line: _utc(line[1].last_seen),
+    "sentence": lambda line: line[1].sentence,
+    "reportId": lambda line: line[1].report_id,
+}
+
+
+def show(options: argparse.Namespace) -> int:
+    """Show the numbers of all findings, or the devices with one finding or with new ones."""
+    filters = {
+        "rule": options.rule,
+        "state": options.device_state,
+        "location": options.location,
+        "platform": options.platform,
+        "version": options.app_version,
+        "search": options.search or None,
+    }
+    with client_of(options) as client:
+        try:
+            if options.rule is None and not options.new:
+                return _show_counts(options, fleet.findings(client, FindingsRequest(**filters)))
+            body = FindingDevicesRequest(is_new=options.new or None, **filters)
+            return _show_devices(options, fleet.finding_devices(client, body))
+        except NotFoundError as error:
+            raise CommandError("this service has no list of findings") from error
+
+
+def _show_counts(options: argparse.Namespace, reply: FindingsReply) -> int:
+    present_findings = [each for each in reply.findings if each.device_count]
+    if print_as(options, present_findings, COUNTS_CSV):
+        return 0
+    from controlplane.cli.screen import tables  # rich is slow to import
+
+    tables.print_rows_and_sentences(
+        ("finding", "devices", "unknown", "new", "30 days ago", "what"),
+        [
+            (
+                Styled(each.rule, STYLES[each.severity]),
+                str(each.device_count),
+                str(each.unknown_count),
+                str(each.new_count),
+                "" if each.trend is None else str(each.trend[0]),
+            )
+            for each in present_findings
+        ],
+        [tables.text_of(each.title) for each in present_findings],
+        "No findings in recent reports.",
+    )
+    tables.print_note(_unknown(reply.unknown_count, reply.device_count))
+    return 0
+
+
+def _show_devices(options: argparse.Namespace, reply: FindingDevicesReply) -> int:
+    lines = [(entry, each) for entry in reply.entries for each in entry.devices]
+    if print_as(options, lines if options.csv else reply.entries, DEVICES_CSV):
+        return 0
+    from controlplane.cli.screen import tables  # rich is slow to import
+
+    tables.print_rows_and_sentences(
+        ("finding", "location", "devices", "since", "where"),
+        [
+            (
+                Styled(each.rule, STYLES[each.severity]),
+                each.location_name or each.location_id,
+                str(each.device_count),
+                age(each.since),
+            )
+            for each in reply.entries
+        ],
+        [tables.text_of(_names(each)) for each in reply.entries],
+        "No devices have this finding." if options.rule else "No new findings.",
+    )
+    tables.print_note(_unknown(reply.unknown_count, None))
+    return 0
+
+
+def _names(entry: FindingEntry) -> str:
+    if entry.device_count == 1:
+        (device,) = entry.devices
+        return f"{device.name}: {device.sentence}"
+    return f"{', '.join(each.name for each in entry.devices)}: {entry.title}"
+
+
+def _unknown(count: int, total: int | None) -> str:
+    devices = counted(count, "device") if total is None else f"{count} of {total} devices"
+    return f"The findings of {devices} are unknown: no report in the last 7 days."
+
+
+def _utc(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,184 @@
+// How many devices have each finding, and the devices with one finding, by location.
+
+import { callConsole } from "./facade.js";
+import { saveFindings } from "./downloads.js";
+import { dot, element, pill, plural, replace, when, zone } from "./elements.js";
+
+const PAGES_MAX = 100;
+const LOCATIONS_MAX = 10;
+const STATES = ["broken", "warning", "healthy", "offline", "never-connected", "online", "closed", "maintenance"];
+export const FILTERS = ["rule", "isNew", "search", "state", "location", "platform", "version"];
+const at = (id) => document.getElementById(id);
+
+export async function fetchFindings({ isNew, ...filters }, pages) {
+  const wanted = { ...filters, ...(isNew && { isNew: true }) };
+  const isList = Boolean(filters.rule || isNew);
+  const [summary, counts, worst, list] = await Promise.all([
+    callConsole("summary"), callConsole("findings", filters),
+    isList ? null : callConsole("findings/printers", { ...filters, size: 5 }), isList ? fetchEntries(wanted, pages) : null]);
+  return { summary, counts, worst, list, filters: wanted };
+}
+
+async function fetchEntries(wanted, pages) {
+  let list = await callConsole("findings/devices", wanted);
+  for (let page = 1; page < Math.min(pages, PAGES_MAX) && list.nextCursor; page += 1) {
+    const more = await callConsole("findings/devices", { ...wanted, cursor: list.nextCursor });
+    list = { ...more, entries: list.entries.concat(more.entries) };
+  }
+  return list;
+}
+
+export function showFindings(data, view, actions) {
+  const { summary, counts, list, filters } = data;
+  if (!at("finding-rows")) build(view, actions);
+  at("findings-save").data = data;
+  at("finding-count").textContent = plural(counts.deviceCount, "device");
+  fill("rule", [["", "All findings"], ...counts.findings.map(({ rule, title }) => [rule, title])], filters.rule);
+  fill("state", [["", "All states"], ...STATES.map((state) => [state, state.replace("-", " ")])], filters.state);
+  for (const name of ["location", "platform", "version"]) {
+    fill(name, [["", `All ${name}s`], ...summary[`${name}s`].map(({ value }) => [value || "", value || "unknown"])], filters[name]);
+  }
+  if (at("findings-search") !== document.activeElement) at("findings-search").value = filters.search || "";
+  at("findings-new").checked = Boolean(filters.isNew);
+  replace(at("finding-rows"), unknown(counts),
+    ...(list ? entries(data) : overview(data)),
+    element("p", { class: "zone" }, `By the newest reports of the last 7 days. Days of the trend end at midnight UTC. Times are in the time zone of this browser, ${zone()}.`));
+}
+
+function build(view, actions) {
+  const field = (name, label, made) => element("label", { class: `by by-${name}` }, element("span", {}, label), made);
+  const choice = (name, label) => field(name, label, element("select", { id: `findings-${name}` }));
+  const save = (kind) => () => actions.attempt(() => saveFindings(kind, at("findings-save").data.filters));
+  view.replaceChildren(element("div", { class: "sheet" },
+    element("div", { class: "title" }, element("h1", {}, "Findings"), element("span", { class: "count", id: "finding-count", role: "status" }),
+      element("span", { class: "actions", id: "findings-save" },
+        element("button", { id: "findings-csv", type: "button", onclick: save("csv") }, "Save CSV"), " ",
+        element("button", { id: "findings-json", type: "button", onclick: save("json") }, "Save JSON"))),
+    element("p", { class: "problem", id: "list-problem", role: "alert" }),
+    element("form", { class: "filters", id: "finding-filters", role: "search" },
+      field("search", "Find", element("input", { id: "findings-search", type: "search", autocomplete: "off", spellcheck: "false", maxlength: "200", placeholder: "Device, location or text of a report" })),
+      choice("rule", "Finding"), choice("state", "State"), choice("location", "Location"), choice("platform", "Platform"), choice("version", "Version"),
+      element("label", { class: "check" }, element("input", { id: "findings-new", type: "checkbox" }), " New since yesterday")),
+    element("div", { id: "finding-rows" })));
+  let typing = 0;
+  at("finding-filters").addEventListener("submit", (event) => event.preventDefault());
+  at("finding-filters").addEventListener("input", (event) => {
+    clearTimeout(typing);
+    typing = setTimeout(() => actions.filter(chosen()), event.target.id === "findings-search" ? 250 : 0);
+  });
+  at("finding-rows").addEventListener("click", (event) => { if (event.target.id === "more-findings") actions.more(); });
+}
+
+function chosen() {
+  const names = FILTERS.filter((name) => name !== "isNew");
+  const filters = names.map((name) => [name, at(`findings-${name}`).value.trim()]).filter(([, value]) => value);
+  return { ...Object.fromEntries(filters), ...(at("findings-new").checked && { isNew: "true" }) };
+}
+
+function fill(name, choices, wanted = "") {
+  const select = at(`findings-${name}`);
+  if (select === document.activeElement) return;
+  const all = choices.some(([value]) => value === wanted) ? choices : [...choices, [wanted, wanted]];
+  replace(select, ...all.map(([value, text]) => element("option", { value }, text)));
+  select.value = wanted;
+}
+
+const unknown = ({ unknownCount }) => unknownCount
+  ? element("p", { class: "note", id: "findings-unknown" }, pill("unknown"), ` ${plural(unknownCount, "device")} without a report of the last 7 days.`) : null;
+const link = (address, ...children) => element("a", { href: address.slice(1) }, ...children);
+
+function overview({ counts, worst }) {
+  const present = counts.findings.filter(({ deviceCount }) => deviceCount);
+  if (!present.length) return [element("p", { class: "empty" }, "No findings in the reports of the matching devices.")];
+  return [table(["Finding", "Devices", "Unknown", "New", "30 days"], present.map(row)),
+    groups("Locations with most problems and warnings", counts.locations, counts.moreLocations),
+    groups("Platforms", counts.platforms, 0), groups("Versions", counts.versions, 0), printers(worst)];
+}
+
+function row({ title, severity, fix, deviceCount, unknownCount, newCount, trend, link: address }) {
+  return element("tr", {},
+    element("td", { class: "who" }, element("p", { class: "line" }, dot(severity), element("span", {}, link(address, title), element("span", { class: "sub" }, fix)))),
+    element("td", { "data-label": "devices" }, deviceCount.toLocaleString()),
+    element("td", { "data-label": "unknown" }, unknownCount.toLocaleString()),
+    element("td", { "data-label": "new" }, newCount ? `+${newCount.toLocaleString()}` : "–"),
+    element("td", { "data-label": "30 days" }, change(trend)));
+}
+
+function change(trend) {
+  if (!trend) return "–";
+  const [before, now] = [trend[0], trend.at(-1)];
+  return `${before.toLocaleString()} → ${now.toLocaleString()}`;
+}
+
+function groups(title, values, moreCount) {
+  const listed = values.filter(({ count, unknownCount }) => count || unknownCount).slice(0, LOCATIONS_MAX);
+  if (!listed.length) return null;
+  const more = values.length - listed.length + moreCount;
+  return element("section", {}, element("h2", {}, title),
+    table(["Name", "Findings", "Unknown"], listed.map(({ value, name, count, unknownCount, link: address }) => element("tr", {},
+      element("td", { class: "who" }, link(address, name || value || "unknown")),
+      element("td", { "data-label": "findings" }, count.toLocaleString()),
+      element("td", { "data-label": "unknown devices" }, unknownCount.toLocaleString())))),
+    more > 0 ? element("p", { class: "more" }, `And ${more.toLocaleString()} more.`) : null);
+}
+
+function printers({ printers: rows }) {
+  if (!rows.length) return null;
+  return element("section", {}, element("h2", {}, "Worst printers of 30 days"),
+    table(["Printer", "State", "Broken for", "Times", "Device"], rows.map((each) => element("tr", {},
+      element("td", { class: "who" }, each.name, element("span", { class: "sub" }, each.locationName || each.locationId)),
+      element("td", {}, pill(each.state || "unknown")),
+      element("td", { "data-label": "broken for" }, duration(each.brokenSeconds)),
+      element("td", { "data-label": "times" }, each.brokenCount.toLocaleString()),
+      element("td", { "data-label": "device" }, link(each.link, each.deviceName))))));
+}
+
+const duration = (seconds) => seconds >= 172800 ? `${Math.round(seconds / 86400)} days` : seconds >= 7200 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 60)} min`;
+
+function entries({ list, counts, filters }) {
+  const selected = counts.findings.find(({ rule }) => rule === filters.rule);
+  const { isNew, rule, ...others } = filters;
+  return [
+    element("p", {}, element("a", { href: `#/findings?${new URLSearchParams(others)}` }, "All findings")),
+    selected ? summaryOf(selected) : null,
+    list.entries.length ? element("ul", { class: "cards findings" }, ...list.entries.map(entry)) : element("p", { class: "empty" }, isNew ? "No new findings." : "No devices have this finding."),
+    list.nextCursor ? element("button", { class: "more", id: "more-findings", type: "button" }, "Show more") : null,
+    ...(selected ? [groups("Platforms", counts.platforms, 0), groups("Versions", counts.versions, 0)] : []),
+  ];
+}
+
+function summaryOf({ title, severity, fix, deviceCount, unknownCount, newCount, trend }) {
+  return element("section", { id: "finding-summary" },
+    element("h2", {}, dot(severity), ` ${title}`), element("p", {}, `What to do: ${fix}.`),
+    element("p", { class: "sub" }, `${plural(deviceCount, "device")}, ${newCount.toLocaleString()} new since yesterday, ${unknownCount.toLocaleString()} unknown.`),
+    trend ? bars(trend) : null);
+}
+
+function bars(trend) {
+  const most = Math.max(1, ...trend);
+  const text = `Devices with this finding at the end of each of the last 30 days: from ${trend[0]} to ${trend.at(-1)}, at most ${most}.`;
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  for (const [name, value] of Object.entries({ viewBox: "0 0 300 40", role: "img", "aria-label": text, class: "trend" })) svg.setAttribute(name, value);
+  trend.forEach((count, day) => {
+    const height = (36 * count) / most;
+    const bar = document.createElementNS(svg.namespaceURI, "rect");
+    for (const [name, value] of Object.entries({ x: day * 10 + 1, y: 38 - height, width: 8, height: height + 2 })) bar.setAttribute(name, value);
+    svg.append(bar);
+  });
+  return svg;
+}
+
+function entry({ title, severity, locationId, locationName, deviceCount, since, devices, link: address }) {
+  const isShared = deviceCount > 1;
+  const names = devices.flatMap((each, index) => [index ? ", " : "", element("a", { href: `#/device/${each.instanceId}` }, each.name)]);
+  return element("li", {}, element("p", { class: "line" }, dot(severity), element("span", {},
+    isShared ? `${plural(deviceCount, "device")} at ` : "", link(address, locationName || locationId),
+    `: ${isShared ? title : devices[0].sentence}`,
+    element("span", { class: "sub" }, "since ", when(since), ": ", ...names, deviceCount > devices.length ? ` and ${deviceCount - devices.length} more` : ""))));
+}
+
+function table(heads, rows) {
+  return element("table", { class: "devices" },
+    element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head)))),
+    element("tbody", {}, ...rows));
+}

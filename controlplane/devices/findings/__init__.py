@@ -1,0 +1,1 @@
+"""The findings of all devices: stored with their reports, counted and listed."""

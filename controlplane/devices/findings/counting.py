@@ -1,0 +1,97 @@
+"""Keeps the sums over the findings of devices up to date.
+
+The sums are those of `FindingCount` and `FindingDay`. A device's part of them is stored in
+`CountedDevice`, so that a device can be counted again at any time.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from controlplane.devices.findings.rules import ANY, PROBLEM, text_of
+from controlplane.storage.report_tables import (
+    CountedDevice,
+    DeviceFinding,
+    FindingCount,
+    FindingDay,
+    JudgedReport,
+)
+from controlplane.storage.statements import add_to
+from controlplane.storage.tables import Device
+
+DAY_S: Final = 86_400
+WHOLE_ORGANIZATION: Final = ""
+Key = tuple[str, str, str, str, str]
+"""The primary key of `FindingCount`."""
+
+
+def day_of(at: datetime) -> int:
+    return int(at.timestamp()) // DAY_S
+
+
+def count_again(session: Session, devices: Sequence[Device], now: datetime) -> None:
+    """Add the changes of these devices to the sums. The rows of the devices must be locked."""
+    session.flush()
+    subjects = _subjects_of(session, [each.position for each in devices])
+    query = select(CountedDevice).where(CountedDevice.device.in_(subjects))
+    counted = {row.device: row for row in session.scalars(query)}
+    changes = Counter[Key]()
+    for device in devices:
+        row = counted.get(device.position)
+        if row is not None:
+            changes.subtract(_keys_of(row))
+        if device.revoked_at is not None:
+            subjects[device.position].clear()
+        row = _store(session, row, device, _with_problems(subjects[device.position]))
+        changes.update(_keys_of(row))
+    # In the order of the keys: transactions that lock several sums do not block one another.
+    rows = [(*key, change) for key, change in sorted(changes.items()) if change]
+    session.flush()
+    add_to(session, FindingCount, rows)
+    add_to(session, FindingDay, [(*row[:-1], day_of(now), row[-1]) for row in rows])
+
+
+def _subjects_of(session: Session, positions: Sequence[int]) -> dict[int, set[str]]:
+    """Return what each device counts for: its findings, and the kinds of its recent reports."""
+    subjects: defaultdict[int, set[str]] = defaultdict(set, {each: set() for each in positions})
+    recent = select(JudgedReport.device, JudgedReport.kind).where(
+        JudgedReport.device.in_(positions), JudgedReport.is_recent
+    )
+    kinds = {(row.device, row.kind) for row in session.execute(recent)}
+    for position, kind in kinds:
+        subjects[position] |= {kind, ANY}
+    findings = select(DeviceFinding.device, DeviceFinding.kind, DeviceFinding.rule).where(
+        DeviceFinding.device.in_(positions)
+    )
+    for row in session.execute(findings):
+        if (row.device, row.kind) in kinds:
+            subjects[row.device].add(row.rule)
+    return subjects
+
+
+def _with_problems(subjects: set[str]) -> list[str]:
+    """Return the subjects, and `PROBLEM` once for each problem or warning."""
+    severities = [text_of(each).severity for each in subjects]
+    return sorted(subjects) + [PROBLEM] * (severities.count("bad") + severities.count("warn"))
+
+
+def _store(
+    session: Session, row: CountedDevice | None, device: Device, subjects: list[str]
+) -> CountedDevice:
+    if row is None:
+        row = CountedDevice(device=device.position)
+        session.add(row)
+    row.organization_id, row.location_id = device.organization_id, device.location_id
+    row.platform, row.version = device.platform, device.app_version or ""
+    row.subjects = subjects
+    return row
+
+
+def _keys_of(row: CountedDevice) -> Iterator[Key]:
+    for subject in row.subjects:
+        for location_id in (WHOLE_ORGANIZATION, row.location_id):
+            yield (row.organization_id, location_id, subject, row.platform, row.version)

@@ -1,0 +1,118 @@
+"""How many devices have each finding, and where."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+from agent.presentation.severity import SEVERITY_ORDER
+from controlplane.accounts.names import names_of
+from controlplane.devices.findings import records
+from controlplane.devices.findings.counting import day_of
+from controlplane.devices.findings.rules import ANY, OTHER_SUBJECTS, PROBLEM, text_of
+from controlplane.devices.findings.sums import ATTRIBUTES, TREND_DAYS, Attribute, Sums
+from controlplane.operation.context import RequestContext
+
+LOCATIONS_MAX: Final = 500
+_FILTERS: Final[dict[Attribute, str]] = {
+    "location_id": "location", "platform": "platform", "version": "version",
+}  # fmt: skip
+
+
+def findings(context: RequestContext, body: records.FindingsRequest) -> records.FindingsReply:
+    """Return the number of devices by finding, and by location, platform and version."""
+    sums = Sums(context, body)
+    devices = sums.devices()
+    total = sum(each[-1] for each in devices)
+    subjects = sums.by_subject()
+    groups = {
+        attribute: _groups(sums, body, attribute, index, devices)
+        for index, attribute in enumerate(ATTRIBUTES)
+    }
+    locations = groups["location_id"]
+    return records.FindingsReply(
+        device_count=total,
+        unknown_count=total - subjects[ANY],
+        findings=tuple(_findings(sums, body, subjects, total)),
+        locations=_with_names(context, locations[:LOCATIONS_MAX]),
+        more_locations=max(0, len(locations) - LOCATIONS_MAX),
+        platforms=tuple(groups["platform"]),
+        versions=tuple(groups["version"]),
+    )
+
+
+def _findings(
+    sums: Sums, body: records.FindingsRequest, subjects: Counter[str], total: int
+) -> list[records.FindingRecord]:
+    new_counts = sums.new()
+    changes = sums.changes()
+    days = range(day_of(sums.context.now) - TREND_DAYS + 1, day_of(sums.context.now) + 1)
+    codes = {each for each in subjects if subjects[each] > 0} | set(changes or ())
+    results = []
+    for code in codes - OTHER_SUBJECTS:
+        rule = text_of(code)
+        results.append(
+            records.FindingRecord(
+                rule=code,
+                title=rule.title,
+                severity=rule.severity,
+                fix=rule.fix,
+                kinds=rule.kinds,
+                device_count=subjects[code],
+                unknown_count=total - subjects[rule.subject],
+                new_count=new_counts[code],
+                trend=None
+                if changes is None
+                else trend_of(subjects[code], changes.get(code, Counter()), days),
+                link=records.link_of(body, rule=code),
+            )
+        )
+    return sorted(
+        results,
+        key=lambda each: (SEVERITY_ORDER.index(each.severity), -each.device_count, each.rule),
+    )
+
+
+def trend_of(present: int, changes: Counter[int], days: Iterable[int]) -> tuple[int, ...]:
+    """Return the number at the end of each day, from the present number and the daily changes."""
+    numbers = []
+    for day in sorted(days, reverse=True):
+        numbers.append(present)
+        present -= changes[day]
+    return tuple(reversed(numbers))
+
+
+def _groups(
+    sums: Sums,
+    body: records.FindingsRequest,
+    attribute: Attribute,
+    index: int,
+    devices: list[tuple[str, str, str, int]],
+) -> list[records.FindingGroup]:
+    subject = ANY if body.rule is None else text_of(body.rule).subject
+    counts = sums.by(attribute, PROBLEM if body.rule is None else body.rule)
+    known_counts = sums.by(attribute, subject)
+    totals = Counter[str]()
+    for row in devices:
+        totals[str(row[index])] += row[-1]
+    groups = [
+        records.FindingGroup(
+            value=value,
+            name=None,
+            count=counts[value],
+            unknown_count=total - known_counts[value],
+            link=records.link_of(body, rule=body.rule, **{_FILTERS[attribute]: value}),
+        )
+        for value, total in totals.items()
+    ]
+    return sorted(groups, key=lambda each: (-each.count, -each.unknown_count, each.value))
+
+
+def _with_names(
+    context: RequestContext, groups: list[records.FindingGroup]
+) -> tuple[records.FindingGroup, ...]:
+    organization_id = context.organization_id
+    names = names_of(context.session, ((organization_id, each.value) for each in groups))
+    return tuple(
+        each.model_copy(update={"name": names.location(organization_id, each.value)})
+        for each in groups
+    )

@@ -1,0 +1,70 @@
+"""Periodic work on findings: the rules of a new release, and reports that become too old."""
+
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
+
+from controlplane.devices.findings.counting import count_again
+from controlplane.devices.findings.rules import RULES_VERSION
+from controlplane.devices.findings.storing import RECENT, contents_of, store_findings
+from controlplane.devices.overview.summaries import findings_in
+from controlplane.devices.records import has_payload
+from controlplane.storage.report_tables import JudgedReport
+from controlplane.storage.tables import Device, Report
+
+REPORTS_A_STEP: Final = 20
+OLD_A_STEP: Final = 200
+
+
+def judge_again(session: Session, now: datetime) -> int:
+    """Judge some reports that the rules of an older release judged, the newest first.
+
+    Returns the number of reports.
+    """
+    is_older = JudgedReport.rules_version < RULES_VERSION
+    rows = _judged(session, is_older, REPORTS_A_STEP)
+    for judged, device in rows:
+        report = session.get(Report, judged.report)
+        if report is None:  # deleted because of its age: its findings remain
+            judged.rules_version = RULES_VERSION
+        elif has_payload(report):
+            store_findings(session, device, report, contents_of(findings_in(report)), now)
+        else:
+            session.delete(judged)
+    return len(rows)
+
+
+def note_old_reports(session: Session, now: datetime) -> int:
+    """Stop counting the findings in some reports that are too old.
+
+    Returns the number of reports.
+    """
+    is_old = JudgedReport.is_recent & (JudgedReport.arrived_at < now - RECENT)
+    rows = _judged(session, is_old, OLD_A_STEP)
+    for judged, _ in rows:
+        judged.is_recent = False
+    devices = {device.position: device for _, device in rows}
+    if devices:
+        count_again(session, list(devices.values()), now)
+    return len(rows)
+
+
+def _judged(
+    session: Session, condition: ColumnElement[bool], count: int
+) -> list[tuple[JudgedReport, Device]]:
+    """Return some judged reports with their devices.
+
+    The rows of the devices are locked first, as in a submission.
+    """
+    positions = session.scalars(
+        select(JudgedReport.device).where(condition).order_by(JudgedReport.device).limit(count)
+    ).all()
+    locked = select(Device).where(Device.position.in_(positions)).order_by(Device.position)
+    devices = {
+        device.position: device
+        for device in session.scalars(locked.with_for_update(skip_locked=True))
+    }
+    query = select(JudgedReport).where(JudgedReport.device.in_(devices), condition)
+    return [(row, devices[row.device]) for row in session.scalars(query)]

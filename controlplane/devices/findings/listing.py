@@ -1,0 +1,150 @@
+"""The devices with a finding. Devices of one location with the same finding are one entry."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Select, and_, func, or_, select
+
+from agent.presentation.severity import SEVERITY_ORDER
+from controlplane.accounts.names import names_of
+from controlplane.devices.findings import records
+from controlplane.devices.findings.rules import text_of
+from controlplane.devices.findings.sums import Sums
+from controlplane.devices.priority import health_of
+from controlplane.operation.context import RequestContext
+from controlplane.operation.cursors import SortKey
+from controlplane.storage.report_tables import DeviceFinding
+from controlplane.storage.tables import Device, Report
+
+_RANK: Final = 1 << 40
+"""More than the number of devices of a location."""
+
+
+class _Group(NamedTuple):
+    rule: str
+    location_id: str
+    devices: int
+
+    @property
+    def sort_key(self) -> SortKey:
+        """Return the order of entries: severe ones first, then those of many devices."""
+        rank = SEVERITY_ORDER.index(text_of(self.rule).severity)
+        name = f"{self.rule} {self.location_id}".encode()
+        digest = hashlib.sha256(name).digest()[:8]
+        return SortKey((rank + 1) * _RANK - self.devices, int.from_bytes(digest) >> 1)
+
+
+def finding_devices(
+    context: RequestContext, body: records.FindingDevicesRequest
+) -> records.FindingDevicesReply:
+    """Return a page of findings at locations, with their devices. Problems come first."""
+    size = body.size or records.PAGE_DEFAULT
+    listing = (context.organization_id, "findings", body.rule or "", str(body.is_new))
+    sums = Sums(context, body)
+    groups = sorted(_all_groups(sums, body), key=lambda each: each.sort_key)
+    if body.cursor is not None:
+        after = context.cursors.read(listing, body.cursor)
+        groups = [each for each in groups if each.sort_key > after]
+    page = groups[:size]
+    return records.FindingDevicesReply(
+        entries=_entries(sums, body, page),
+        next_cursor=context.cursors.write(listing, page[-1].sort_key)
+        if len(groups) > size
+        else None,
+        unknown_count=unknown_of(sums, body.rule),
+    )
+
+
+def unknown_of(sums: Sums, rule: str | None) -> int:
+    """Return the number of matching devices that may have a finding, or any finding."""
+    subject = "any" if rule is None else text_of(rule).subject
+    return sums.device_count() - sums.by_subject()[subject]
+
+
+def _all_groups(sums: Sums, body: records.FindingDevicesRequest) -> list[_Group]:
+    if sums.are_stored and not body.is_new:
+        return [_Group(*row) for row in sums.by_location(body.rule)]
+    columns = (DeviceFinding.rule, DeviceFinding.location_id)
+    query = _selected(sums, body, *columns, func.count()).group_by(*columns)
+    return [_Group(*row) for row in sums.context.session.execute(query)]
+
+
+def _selected(sums: Sums, body: records.FindingDevicesRequest, *columns: Any) -> Select[Any]:
+    query = sums.findings(*columns, is_new=bool(body.is_new))
+    if body.rule is not None:
+        query = query.where(DeviceFinding.rule == body.rule)
+    return query
+
+
+def _entries(
+    sums: Sums, body: records.FindingDevicesRequest, page: Sequence[_Group]
+) -> tuple[records.FindingEntry, ...]:
+    context, organization_id = sums.context, sums.context.organization_id
+    names = names_of(context.session, ((organization_id, each.location_id) for each in page))
+    devices = _devices(sums, body, page)
+
+    def entry_of(group: _Group) -> records.FindingEntry | None:
+        rule = text_of(group.rule)
+        listed = devices.get((group.rule, group.location_id))
+        if not listed:  # the reports became too old since the last sweep
+            return None
+        return records.FindingEntry(
+            rule=group.rule,
+            title=rule.title,
+            severity=rule.severity,
+            fix=rule.fix,
+            location_id=group.location_id,
+            location_name=names.location(organization_id, group.location_id),
+            device_count=group.devices,
+            since=listed[0].since,
+            devices=tuple(listed),
+            link=records.link_of(body, rule=group.rule, location=group.location_id),
+        )
+
+    return tuple(filter(None, map(entry_of, page)))
+
+
+def _devices(
+    sums: Sums, body: records.FindingDevicesRequest, page: Sequence[_Group]
+) -> dict[tuple[str, str], list[records.FindingDevice]]:
+    """Return the devices of each entry, by rule and location. The longest begin first."""
+    if not page:
+        return {}
+    place = (DeviceFinding.rule, DeviceFinding.location_id)
+    row_number = func.row_number().over(
+        partition_by=place, order_by=(DeviceFinding.since, DeviceFinding.position)
+    )
+    is_on_page = or_(
+        *(
+            and_(DeviceFinding.rule == each.rule, DeviceFinding.location_id == each.location_id)
+            for each in page
+        )
+    )
+    numbered = _selected(sums, body, DeviceFinding.position, row_number.label("number"))
+    listed = numbered.where(is_on_page).subquery()
+    limit = body.devices or records.DEVICES_DEFAULT
+    query = (
+        select(DeviceFinding, Device, Report.id)
+        .join(listed, and_(listed.c.position == DeviceFinding.position, listed.c.number <= limit))
+        .join(Device, Device.position == DeviceFinding.device)
+        .outerjoin(Report, Report.position == DeviceFinding.report)
+        .order_by(DeviceFinding.since, DeviceFinding.position)
+    )
+    results: dict[tuple[str, str], list[records.FindingDevice]] = {}
+    for finding, device, report_id in sums.context.session.execute(query):
+        results.setdefault((finding.rule, finding.location_id), []).append(
+            records.FindingDevice(
+                instance_id=device.instance_id,
+                name=device.legacy_install_id,
+                platform=device.platform,
+                app_version=device.app_version,
+                health=health_of(device.priority, device.severity),
+                kind=finding.kind,
+                sentence=finding.sentence,
+                since=finding.since,
+                last_seen=finding.last_seen,
+                report_id=report_id,
+            )
+        )
+    return results

@@ -1,0 +1,154 @@
+"""The printers that were broken for the longest time in the last thirty days."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, select
+
+from controlplane.accounts.names import names_of
+from controlplane.devices.findings import records
+from controlplane.devices.findings.storing import RECENT
+from controlplane.devices.findings.sums import Sums
+from controlplane.devices.overview.records import PrinterStateName
+from controlplane.devices.overview.report_contents import PrinterState
+from controlplane.operation.context import RequestContext
+from controlplane.storage.report_tables import DevicePrinter, JudgedReport, PrinterProblem
+from controlplane.storage.tables import Device
+
+PERIOD: Final = timedelta(days=30)
+
+
+@dataclass(slots=True)
+class _Printer:
+    name: str = ""
+    seconds: float = 0.0
+    count: int = 0
+
+    def add(self, name: str, since: datetime, until: datetime) -> None:
+        self.name = name
+        self.seconds += (until - since).total_seconds()
+        self.count += 1
+
+
+def worst_printers(
+    context: RequestContext, body: records.WorstPrintersRequest
+) -> records.WorstPrintersReply:
+    """Return the printers that were broken longest. Time without a recent report does not count."""
+    sums = Sums(context, body)
+    printers = _broken(sums)
+    order = sorted(printers, key=lambda key: (-printers[key].seconds, key))
+    unknown = sums.device_count() - sums.by_subject()["network"]
+    return records.WorstPrintersReply(
+        printers=_records(sums, [(*key, printers[key]) for key in order][: _size(body)]),
+        unknown_count=unknown,
+    )
+
+
+def _size(body: records.WorstPrintersRequest) -> int:
+    return body.size or records.PRINTERS_DEFAULT
+
+
+def _broken(sums: Sums) -> dict[tuple[int, str], _Printer]:
+    """Return the broken time of each printer, by device and id of the printer."""
+    context = sums.context
+    first = context.now - PERIOD
+    printers: defaultdict[tuple[int, str], _Printer] = defaultdict(_Printer)
+    ended = select(
+        PrinterProblem.device,
+        PrinterProblem.printer_id,
+        PrinterProblem.name,
+        PrinterProblem.since,
+        PrinterProblem.until,
+    ).where(
+        context.visible(PrinterProblem),
+        PrinterProblem.until >= first,
+        _of_matching(sums, PrinterProblem.device),
+    )
+    for device, printer_id, name, since, until in context.session.execute(ended):
+        printers[device, printer_id].add(name, max(since, first), until)
+    current = (
+        select(
+            DevicePrinter.device,
+            DevicePrinter.printer_id,
+            DevicePrinter.name,
+            DevicePrinter.since,
+            JudgedReport.arrived_at,
+        )
+        .join(
+            JudgedReport,
+            (JudgedReport.device == DevicePrinter.device) & (JudgedReport.kind == "network"),
+        )
+        .where(
+            DevicePrinter.organization_id == context.organization_id,
+            DevicePrinter.state == PrinterState.BROKEN,
+            _of_matching(sums, DevicePrinter.device),
+        )
+    )
+    for device, printer_id, name, since, arrived_at in context.session.execute(current):
+        until = context.now if arrived_at >= context.now - RECENT else arrived_at
+        if until > first:
+            printers[device, printer_id].add(name, max(since, first), until)
+    return printers
+
+
+def _of_matching(sums: Sums, column: Any) -> ColumnElement[bool]:
+    is_matching: ColumnElement[bool] = column.in_(
+        select(Device.position).where(*sums.device_conditions)
+    )
+    return is_matching
+
+
+def _records(
+    sums: Sums, printers: list[tuple[int, str, _Printer]]
+) -> tuple[records.WorstPrinter, ...]:
+    context = sums.context
+    positions = {position for position, _, _ in printers}
+    query = select(Device).where(Device.position.in_(positions))
+    devices = {each.position: each for each in context.session.scalars(query)}
+    names = names_of(
+        context.session, ((each.organization_id, each.location_id) for each in devices.values())
+    )
+    states = _states(context, positions)
+    results = []
+    for position, printer_id, printer in printers:
+        device = devices[position]
+        results.append(
+            records.WorstPrinter(
+                id=printer_id,
+                name=printer.name,
+                state=states.get((position, printer_id)),
+                broken_seconds=round(printer.seconds),
+                broken_count=printer.count,
+                instance_id=device.instance_id,
+                device_name=device.legacy_install_id,
+                location_id=device.location_id,
+                location_name=names.location(device.organization_id, device.location_id),
+                link=f"/#/device/{device.instance_id}",
+            )
+        )
+    return tuple(results)
+
+
+def _states(
+    context: RequestContext, positions: set[int]
+) -> dict[tuple[int, str], PrinterStateName]:
+    names: dict[int, PrinterStateName] = {
+        PrinterState.BROKEN: "broken",
+        PrinterState.WARNING: "warning",
+        PrinterState.UNKNOWN: "unknown",
+        PrinterState.HEALTHY: "healthy",
+    }
+    query = (
+        select(DevicePrinter.device, DevicePrinter.printer_id, DevicePrinter.state)
+        .join(
+            JudgedReport,
+            (JudgedReport.device == DevicePrinter.device) & (JudgedReport.kind == "network"),
+        )
+        .where(
+            DevicePrinter.device.in_(positions),
+            JudgedReport.arrived_at >= context.now - RECENT,
+        )
+    )
+    return {(row[0], row[1]): names[row[2]] for row in context.session.execute(query)}

@@ -1,0 +1,193 @@
+"""Measures the lists of findings with 50,000 devices and 500,000 findings: `make bench-findings`.
+
+Each call is timed inside the service, from the transaction to the JSON, without HTTP. Goal: 95 of
+100 calls take at most 100 ms. With `VENUE_TEST_DATABASE` set, it measures PostgreSQL.
+"""
+
+import os
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import insert, text
+from sqlalchemy.orm import Session
+
+from controlplane.devices.findings.counting import day_of
+from controlplane.devices.findings.counts import findings
+from controlplane.devices.findings.listing import finding_devices
+from controlplane.devices.findings.printers import worst_printers
+from controlplane.devices.findings.records import (
+    FindingDevicesRequest,
+    FindingsRequest,
+    WorstPrintersRequest,
+)
+from controlplane.devices.findings.rules import ANY, PROBLEM, RULES, RULES_VERSION
+from controlplane.devices.overview.report_contents import PrinterState
+from controlplane.storage.database import Database
+from controlplane.storage.report_tables import (
+    CountedDevice,
+    DeviceFinding,
+    DevicePrinter,
+    FindingCount,
+    FindingDay,
+    JudgedReport,
+    PrinterProblem,
+)
+from controlplane.storage.tables import Device
+from tests.bench.console.console_list import DEVICES, NOW, ORGANIZATION, devices, took_ms
+
+FINDINGS: Final = 10
+"""Findings of each device."""
+LOCATIONS: Final = 500
+CODES: Final = sorted(RULES)
+WEIGHTS: Final = [1 / (number + 3) for number in range(len(CODES))]
+COUNT_FILTERS: Final[tuple[dict[str, Any], ...]] = (
+    {}, {"rule": CODES[0]}, {"location": "loc-0100"}, {"platform": "windows", "version": "0.2.0"},
+    {"search": "till-4999"}, {"state": "broken"}, {"state": "online"},
+)  # fmt: skip
+LIST_FILTERS: Final[tuple[dict[str, Any], ...]] = (
+    {"rule": CODES[0]}, {"rule": CODES[-1]}, {"rule": CODES[0], "location": "loc-0100"},
+    {"rule": CODES[0], "platform": "windows"}, {"rule": CODES[0], "state": "online"},
+    {"is_new": True}, {},
+)  # fmt: skip
+Row = dict[str, Any]
+
+
+def finding_rows(device: Row, position: int) -> Iterator[Row]:
+    codes = set(random.choices(CODES, WEIGHTS, k=3 * FINDINGS))
+    for code in list(codes)[:FINDINGS]:
+        kind = RULES[code].kinds[0]
+        since = NOW - timedelta(hours=random.expovariate(1 / 240))
+        yield {
+            "organization_id": ORGANIZATION, "location_id": device["location_id"],
+            "device": position, "kind": kind, "rule": code, "severity": RULES[code].severity,
+            "sentence": RULES[code].title, "since": since, "last_seen": NOW, "report": position,
+        }  # fmt: skip
+
+
+def fill(session: Session) -> None:
+    rows = [row for row, _ in devices()]
+    for row in rows:
+        row["location_id"] = f"loc-{random.randrange(LOCATIONS):04}"
+    session.execute(insert(Device), rows)
+    counts, days = Counter[tuple[str, ...]](), Counter[tuple[Any, ...]]()
+    total = 0
+    for first in range(0, len(rows), 5000):
+        findings_of_step: list[Row] = []
+        counted: list[Row] = []
+        for position, row in enumerate(rows[first : first + 5000], first + 1):
+            if row["revoked_at"] is not None:
+                continue
+            own = list(finding_rows(row, position))
+            findings_of_step += own
+            subjects = [each["rule"] for each in own] + ["network", "application", ANY]
+            subjects += [PROBLEM for each in own if each["severity"] in ("bad", "warn")]
+            counted.append(
+                {
+                    "device": position, "organization_id": ORGANIZATION, "subjects": subjects,
+                    "location_id": row["location_id"], "platform": row["platform"],
+                    "version": row["app_version"] or "",
+                }
+            )  # fmt: skip
+            for each in subjects:
+                for location in ("", row["location_id"]):
+                    key = (location, each, row["platform"], row["app_version"] or "")
+                    counts[key] += 1
+            for each in own:
+                if NOW - each["since"] < timedelta(days=30):
+                    for location in ("", row["location_id"]):
+                        place = (row["platform"], row["app_version"] or "")
+                        days[location, each["rule"], *place, day_of(each["since"])] += 1
+        session.execute(insert(DeviceFinding), findings_of_step)
+        session.execute(insert(CountedDevice), counted)
+        total += len(findings_of_step)
+    names = ("location_id", "subject", "platform", "version")
+    own_org = {"organization_id": ORGANIZATION}
+    session.execute(
+        insert(FindingCount),
+        [
+            own_org | dict(zip(names, key, strict=True)) | {"devices": n}
+            for key, n in counts.items()
+        ],
+    )
+    day_names = (*names, "day")
+    session.execute(
+        insert(FindingDay),
+        [
+            own_org | dict(zip(day_names, key, strict=True)) | {"change": n}
+            for key, n in days.items()
+        ],
+    )
+    session.execute(insert(JudgedReport), list(judged(rows)))
+    session.execute(insert(DevicePrinter), list(printers(rows)))
+    session.execute(insert(PrinterProblem), list(problems(rows)))
+    print(f"{total} findings, {len(counts)} sums, {len(days)} daily changes")
+
+
+def judged(rows: list[Row]) -> Iterator[Row]:
+    for position, row in enumerate(rows, 1):
+        for kind in ("network", "application"):
+            if row["revoked_at"] is None:
+                yield {
+                    "device": position, "kind": kind, "report": position, "arrived_at": NOW,
+                    "rules_version": RULES_VERSION, "is_recent": True,
+                }  # fmt: skip
+
+
+def printers(rows: list[Row]) -> Iterator[Row]:
+    for position in range(1, len(rows) + 1):
+        state = random.choices((PrinterState.BROKEN, PrinterState.HEALTHY), (3, 97))[0]
+        yield {
+            "organization_id": ORGANIZATION, "device": position, "state": state,
+            "printer_id": "queue-0", "name": "Receipts", "since": NOW - timedelta(days=2),
+            "address": None, "detail": "",
+        }  # fmt: skip
+
+
+def problems(rows: list[Row]) -> Iterator[Row]:
+    for position, row in list(enumerate(rows, 1))[::3]:
+        since = NOW - timedelta(days=random.uniform(3, 29))
+        yield {
+            "organization_id": ORGANIZATION, "location_id": row["location_id"], "device": position,
+            "printer_id": "queue-0", "name": "Receipts", "since": since,
+            "until": since + timedelta(hours=random.expovariate(1 / 8)),
+        }  # fmt: skip
+
+
+def main() -> int:
+    random.seed(1)
+    with ExitStack() as stack:
+        if "VENUE_TEST_DATABASE" in os.environ:
+            from tests.postgresql import new_database
+
+            url = stack.enter_context(new_database())
+        else:
+            url = str(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "service.db")
+        database = Database(url)
+        database.write(fill)
+        if database.postgresql is not None:
+            database.write(lambda session: session.execute(text("ANALYZE")))
+        print(f"{DEVICES} devices, load {os.getloadavg()[0]:.1f}", "ms: median, 95 %", sep="\n")
+        calls: list[tuple[str, Any]] = [
+            *((f"counts {each}", partial(findings, body=FindingsRequest(**each)))
+              for each in COUNT_FILTERS),
+            *((f"list {each}", partial(finding_devices, body=FindingDevicesRequest(**each)))
+              for each in LIST_FILTERS),
+            ("worst printers", partial(worst_printers, body=WorstPrintersRequest())),
+        ]  # fmt: skip
+        for name, call in calls:
+            median, most = took_ms(database, call)
+            print(f"{name:64} {median:6.1f} {most:6.1f}", flush=True)
+        database.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""Tests of stored findings: when they begin, end, count, and are judged again."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from agent.presentation.findings.findings import APPLICATION_RULES, NETWORK_RULES
+from agent.wire import routes
+from controlplane.devices.findings.judging import judge_again, note_old_reports
+from controlplane.devices.findings.rules import (
+    OF_BOTH_KINDS,
+    OTHER_SUBJECTS,
+    RULES_VERSION,
+    version_number,
+)
+from controlplane.storage.report_tables import DeviceFinding, JudgedReport
+from tests.unit.controlplane.devices.findings.fleet import payload
+from tests.unit.controlplane.devices.test_newest_reports import VENUE, ask, enroll
+from tests.unit.controlplane.running_service import RunningService
+
+DAY_S = 86_400
+NO_FAULTS = frozenset[str]()
+
+
+async def counts(service: RunningService, **filters: Any) -> dict[str, tuple[int, int, int]]:
+    """Return the number of devices with each finding, of unknown devices and of new findings."""
+    reply = await ask(service, "findings", **filters)
+    return {
+        each["rule"]: (each["deviceCount"], each["unknownCount"], each["newCount"])
+        for each in reply["findings"]
+    }
+
+
+async def entries(service: RunningService, **filters: Any) -> list[Any]:
+    return list((await ask(service, "findings/devices", **filters))["entries"])
+
+
+def test_rules_with_the_same_code_are_about_the_same_problem() -> None:
+    by_code = {rule.code: rule for rule in APPLICATION_RULES}
+    same = {rule.code for rule in NETWORK_RULES} & by_code.keys()
+    assert same == set(OF_BOTH_KINDS)
+    for rule in NETWORK_RULES:
+        if rule.code in same:
+            other = by_code[rule.code]
+            assert (rule.severity, rule.sentence, rule.fix) == (
+                other.severity,
+                other.sentence,
+                other.fix,
+            )
+    assert not OTHER_SUBJECTS & {*by_code, *(r.code for r in NETWORK_RULES)}
+
+
+def test_a_later_release_has_a_larger_version_of_the_rules() -> None:
+    numbers = [version_number(each) for each in ("0.9.9", "1.0.0", "1.0.1", "1.10.0", "2.0.0")]
+    assert numbers == sorted(set(numbers))
+
+
+async def test_a_finding_is_counted_as_soon_as_its_report_is_accepted(
+    service: RunningService,
+) -> None:
+    bar = await enroll(service, "bar")
+    await enroll(service, "office")
+    await bar.submit(VENUE)
+    assert await counts(service) == {"printer-moved": (1, 1, 1), "printer-unreachable": (1, 1, 1)}
+    await bar.submit(payload("network", frozenset({"kitchen"})))
+    assert (await counts(service))["printer-unreachable"] == (0, 1, 0)
+    reply = await ask(service, "findings", rule="printer-moved")
+    (location,) = reply["locations"]
+    assert (location["count"], location["unknownCount"]) == (1, 1)
+    assert location["link"] == "/#/findings?location=loc-0001&rule=printer-moved"
+
+
+async def test_devices_of_a_location_with_the_same_finding_are_one_entry(
+    service: RunningService,
+) -> None:
+    for name, location in (("bar", "loc-0001"), ("office", "loc-0001"), ("till", "loc-0002")):
+        await (await enroll(service, name, location)).submit(VENUE)
+    listed = await entries(service, rule="printer-moved")
+    assert [(each["locationId"], each["deviceCount"]) for each in listed] == [
+        ("loc-0001", 2),
+        ("loc-0002", 1),
+    ]
+    assert [each["name"] for each in listed[0]["devices"]] == ["bar", "office"]
+
+
+async def test_the_same_problem_in_both_reports_counts_once(service: RunningService) -> None:
+    bar = await enroll(service, "bar")
+    await bar.submit(payload("application", frozenset({"scale"})), kind="application")
+    await bar.submit(payload("network", frozenset({"scale on the network"})))
+    for filters in ({}, {"search": "bar"}):
+        assert (await counts(service, **filters))["device-absent"] == (1, 0, 1)
+        (entry,) = await entries(service, rule="device-absent", **filters)
+        assert (entry["deviceCount"], len(entry["devices"])) == (1, 1)
+
+
+async def test_a_finding_begins_with_the_first_report_of_an_unbroken_row(
+    service: RunningService,
+) -> None:
+    bar = await enroll(service, "bar")
+    begins = []
+    for report in (VENUE, VENUE, payload("network", NO_FAULTS), VENUE, None):
+        service.clock.advance(60)
+        await bar.submit(report)
+        begins += [each["since"] for each in await entries(service, rule="printer-moved")]
+    first, same, again, after_empty = begins
+    assert first == same < again == after_empty
+
+
+async def test_findings_of_old_reports_and_of_revoked_devices_are_not_counted(
+    service: RunningService,
+) -> None:
+    bar, office = await enroll(service, "bar"), await enroll(service, "office")
+    await bar.submit(VENUE)
+    await office.submit(VENUE)
+    await office.call(routes.REVOKE, instanceId=office.instance_id)
+    assert (await counts(service))["printer-moved"] == (1, 0, 1)
+    service.clock.advance(8 * DAY_S)
+    step = partial(note_old_reports, now=service.clock())
+    assert service.database.write(step) == 1
+    assert service.database.write(step) == 0
+    assert (await counts(service))["printer-moved"] == (0, 1, 0)
+    reply = await ask(service, "findings")
+    assert (reply["deviceCount"], reply["unknownCount"]) == (1, 1)
+    (moved,) = (each for each in reply["findings"] if each["rule"] == "printer-moved")
+    assert moved["trend"][-9:] == [1] * 8 + [0]
+    await bar.submit(VENUE)
+    assert (await counts(service))["printer-moved"] == (1, 0, 0)
+
+
+async def test_a_new_release_judges_the_newest_reports_again(service: RunningService) -> None:
+    bar = await enroll(service, "bar")
+    await bar.submit(VENUE)
+    before = await entries(service, rule="printer-moved")
+    service.clock.advance(60)
+
+    def age(session: Session) -> None:
+        session.execute(update(JudgedReport).values(rules_version=RULES_VERSION - 1))
+        moved = DeviceFinding.rule == "printer-moved"
+        session.execute(update(DeviceFinding).where(moved).values(sentence="Old words."))
+        other = DeviceFinding.rule == "printer-unreachable"
+        session.execute(update(DeviceFinding).where(other).values(rule="removed-rule"))
+
+    service.database.write(age)
+    step = partial(judge_again, now=service.clock())
+    assert service.database.write(step) == 1
+    assert service.database.write(step) == 0
+    assert await entries(service, rule="printer-moved") == before
+    assert (await counts(service))["printer-unreachable"] == (1, 0, 1)
+    rules = service.database.read(lambda session: session.scalars(select(DeviceFinding.rule)).all())
+    assert sorted(rules) == ["printer-moved", "printer-unreachable"]
+
+
+async def test_worst_printers_are_those_that_were_broken_longest(service: RunningService) -> None:
+    bar, office = await enroll(service, "bar"), await enroll(service, "office")
+    await bar.submit(VENUE)
+    await office.submit(payload("network", frozenset({"kitchen"})))
+    service.clock.advance(3600)
+    await bar.submit(payload("network", NO_FAULTS))
+    service.clock.advance(3600)
+    reply = await ask(service, "findings/printers")
+    worst = [
+        (each["deviceName"], each["id"], each["state"], each["brokenSeconds"], each["brokenCount"])
+        for each in reply["printers"]
+    ]
+    assert worst[0] == ("office", "kitchen", "broken", 7200, 1)
+    assert sorted(worst[1:]) == [
+        ("bar", "kitchen", "healthy", 3600, 1),
+        ("bar", "office", "healthy", 3600, 1),
+    ]
+    assert reply["unknownCount"] == 0
+
+
+@pytest.mark.parametrize("is_new", [None, True])
+async def test_pages_of_entries_are_complete(service: RunningService, is_new: bool | None) -> None:
+    for number in range(5):
+        await (await enroll(service, f"till-{number}", f"loc-{number:04}")).submit(VENUE)
+    filters: dict[str, Any] = {} if is_new is None else {"isNew": is_new}
+    listed, cursor = list[Any](), dict[str, str]()
+    while True:
+        page = await ask(service, "findings/devices", size=3, **filters, **cursor)
+        listed += [(each["rule"], each["locationId"]) for each in page["entries"]]
+        if page["nextCursor"] is None:
+            break
+        cursor = {"cursor": page["nextCursor"]}
+    assert len(listed) == len(set(listed)) == 10
