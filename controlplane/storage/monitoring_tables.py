@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import JSON, BigInteger, Index, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, Index, false, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from agent.wire.vocabulary import Kind
@@ -84,8 +84,8 @@ class OfflineInterval(Base):
 class AlertState(Base):
     """The state of a condition between two evaluations (`alerts.rules.ConditionState`).
 
-    ``instance`` is empty for a condition of the location itself. A row is deleted when it holds
-    nothing that a later evaluation needs.
+    ``instance`` is empty for a condition of the location itself. ``condition`` is the name of the
+    rule. A row is deleted when it holds nothing that a later evaluation needs.
     """
 
     __tablename__ = "alert_states"
@@ -106,9 +106,10 @@ class Alert(Base):
 
     At most one alert is open for each location, instance, condition and ``is_flapping``.
 
-    ``condition`` is offline, broken or site_outage. ``instance`` is the instance id of the device,
-    or empty for a condition of the location.
-    ``is_flapping`` means that the alert is about a condition that changes often.
+    ``condition`` is the name of its rule (`alert_tables.AlertRule`). ``instance`` is the instance
+    id of the device, or empty for a condition of the location. ``is_flapping`` means that the alert
+    is about a condition that changes often. ``is_muted`` means that a silence prevented its
+    notifications. ``acknowledged_by`` is the name of the user who acknowledged it.
     """
 
     __tablename__ = "alerts"
@@ -137,43 +138,10 @@ class Alert(Base):
     ended_at: Mapped[datetime | None]
     resolved_at: Mapped[datetime | None]
     detail: Mapped[str]
-
-
-class AlertNotification(Base):
-    """A notification for the webhook, written in the same transaction as the change of the alert.
-
-    ``id`` is the same for each delivery attempt. ``is_resolved`` is True for the notification that
-    the alert is resolved, and False for the notification that it fires.
-    """
-
-    __tablename__ = "alert_notifications"
-    __table_args__ = (
-        UniqueConstraint("alert_id", "is_resolved", name="alert_notifications_once"),
-        partial_index("alert_notifications_due", "due_at", where="due_at IS NOT NULL"),
-    )
-    position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
-    id: Mapped[str] = mapped_column(unique=True)
-    alert_id: Mapped[UUID]
-    is_resolved: Mapped[bool]
-    body: Mapped[str]
-    status: Mapped[str]
-    attempts: Mapped[int]
-    due_at: Mapped[datetime | None]
-    created_at: Mapped[datetime]
-    updated_at: Mapped[datetime]
-
-
-class AlertWebhook(Base):
-    """The webhook for the alert notifications of one organization.
-
-    It replaces the webhook of the operator. ``secret`` signs the notifications
-    (`web.webhooks.alerts.read_secret`).
-    """
-
-    __tablename__ = "alert_webhooks"
-    organization_id: Mapped[str] = mapped_column(primary_key=True)
-    url: Mapped[str]
-    secret: Mapped[str]
+    severity: Mapped[str] = mapped_column(server_default=text("'warning'"))
+    is_muted: Mapped[bool] = mapped_column(server_default=false())
+    acknowledged_at: Mapped[datetime | None]
+    acknowledged_by: Mapped[str | None]
 
 
 class PendingRequest(Base):

@@ -83,6 +83,28 @@ class DeviceIncident(Base):
     correction_s: Mapped[int] = mapped_column(BigInteger)
 
 
+class DeviceFinding(Base):
+    """A finding in the newest report of one kind from a device.
+
+    ``device`` is the position of the device, ``rule`` the id of the finding, and ``report`` the
+    position of the report.
+    """
+
+    __tablename__ = "device_findings"
+    __table_args__ = (Index("device_findings_by_rule", "organization_id", "rule", "device"),)
+    position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
+    organization_id: Mapped[str]
+    location_id: Mapped[str]
+    device: Mapped[int] = mapped_column(BigInteger)
+    kind: Mapped[Kind]
+    rule: Mapped[str]
+    severity: Mapped[str]
+    sentence: Mapped[str]
+    since: Mapped[datetime]
+    last_seen: Mapped[datetime]
+    report: Mapped[int] = mapped_column(BigInteger)
+
+
 class RecordPeriod(Base):
     """A period, in seconds since 1970, in which a device at a location would have seen incidents.
 
