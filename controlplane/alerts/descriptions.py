@@ -1,6 +1,7 @@
 """The name of an alert's subject and the details of an alert, for users."""
 
 from collections.abc import Iterable
+from uuid import UUID
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -42,7 +43,7 @@ def name_of_subject(session: Session, alert: Alert) -> str:
     if not alert.instance:
         return alert.location_id
     query = select(Device.legacy_install_id).where(
-        Device.organization_id == alert.organization_id, Device.instance_id == alert.instance
+        Device.organization_id == alert.organization_id, Device.instance_id == UUID(alert.instance)
     )
     return session.scalars(query).first() or alert.instance
 
