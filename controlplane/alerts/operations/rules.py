@@ -20,6 +20,7 @@ from controlplane.operation.errors import (
     invalid_field,
     manager_required,
     not_found,
+    read_only_key,
 )
 from controlplane.operation.operation import Procedure, procedure
 from controlplane.storage.alert_tables import AlertRule
@@ -103,9 +104,11 @@ def remove_rule(context: RequestContext, body: messages.RuleRemoveRequest) -> me
 
 
 def _require_access(context: RequestContext, location_id: str | None) -> None:
-    if location_id is None and context.caller.locations:
+    if location_id is None and (context.caller.locations or not context.caller.can_write):
         raise manager_required()
     if location_id is not None:
+        if not context.caller.can_write:
+            raise read_only_key()
         if not context.caller.has_access_to(location_id):
             raise foreign_location()
         require_known(context, [location_id])

@@ -209,7 +209,7 @@ CONSOLE_CALLS: Final = {
     f"{ALERTS}/silences/add": (
         ("writes", PLACE, lambda c, p: SILENCE | {"locationId": location_of(c, p)}, None),
     ),
-    f"{ALERTS}/silences/end": (("writes", THING, _thing("silenceId", "silence_id"), None),),
+    f"{ALERTS}/silences/end": (("writes", THING, _thing("silenceId", "ended_silence_id"), None),),
     CONSOLE + "pending-requests": (
         ("writes", THING, lambda c, p: _pending(c, instanceIds=[_instance(c, p)]), None),
         ("writes", NAME, lambda c, p: _pending(c, location=location_of(c, p)), None),
@@ -244,6 +244,10 @@ LOCATION_CALLS: Final = {
     f"{ALERTS}/rules/set": (
         (PLACE, lambda c, p: RULE | {"locationId": location_of(c, p)}),
         ("the organization", lambda _c, _p: RULE),
+    ),
+    f"{ALERTS}/rules/remove": (
+        (PLACE, lambda c, p: {"name": "offline", "locationId": location_of(c, p)}),
+        ("the organization", lambda _c, _p: {"name": "offline", "locationId": None}),
     ),
     f"{LOCATION_SETTINGS}/name-organization": (
         ("the organization", lambda _c, _p: {"name": "Harbour"}),
@@ -322,10 +326,12 @@ MEMBER_CALLS: Final = {
     CONSOLE + "audit": ((WHOLE, _nothing),),
     ALERT_WEBHOOK: ((WHOLE, _nothing),),
     f"{ALERT_WEBHOOK}/set": ((WHOLE, lambda _c, _p: {"url": "https://hooks.example.com/in"}),),
-    f"{ALERT_WEBHOOK}/remove": ((WHOLE, _nothing),),
+    f"{ALERTS}/routes/test": ((WHOLE, lambda _c, _p: {"routeId": "webhook"}),),
     f"{ALERTS}/routes": ((WHOLE, _nothing),),
     f"{ALERTS}/routes/set": ((WHOLE, lambda _c, _p: ROUTE),),
     f"{ALERTS}/deliveries": ((WHOLE, _nothing),),
+    f"{ALERTS}/routes/remove": ((WHOLE, lambda _c, _p: {"routeId": "webhook"}),),
+    f"{ALERT_WEBHOOK}/remove": ((WHOLE, _nothing),),
 }
 SUPPORT_CALLS: Final = {
     support.CONTACT: ((NOTHING, _nothing, None),),

@@ -41,8 +41,8 @@ from controlplane.storage.merchant.merchant_tables import (
     UnitOfMeasure,
 )
 from controlplane.storage.merchant.sales_tables import Sale
-from controlplane.storage.support_tables import SupportLink
 from controlplane.storage.monitoring_tables import Alert
+from controlplane.storage.support_tables import SupportLink
 from controlplane.storage.tables import Challenge
 from controlplane.support.links import make_link
 from tests.fixtures.payloads import application_snapshot, small_venue, with_record
@@ -82,6 +82,7 @@ class Spot:
     pending_request_id: UUID
     alert_id: UUID
     silence_id: UUID
+    ended_silence_id: UUID
     sale_id: UUID
     linked: str
     catalog: Mapping[str, UUID]
@@ -235,6 +236,7 @@ def _spot(enroller: Enroller, location: Location) -> Spot:
         pending_request_id=pending_request_id,
         alert_id=_new_alert(session, organization_id, location.id, enroller.now),
         silence_id=_new_silence(session, organization_id, location.id, enroller.now),
+        ended_silence_id=_new_silence(session, organization_id, location.id, enroller.now),
         sale_id=session.scalars(sales.order_by(Sale.initiated_at.desc()).limit(1)).one(),
         linked=new_link(session, enroller.now, organization_id),
         catalog={
