@@ -17,8 +17,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.alerts.messages import body_of
 from controlplane.settings import Settings
-from controlplane.storage.alert_tables import AlertRoute, Notification, NotifiedAlert
-from controlplane.storage.monitoring_tables import Alert
+from controlplane.storage.monitoring_tables import Alert, AlertRoute, Notification, NotifiedAlert
 
 OF_OPERATOR: Final = ""
 """The id of the route to the operator's webhook."""

@@ -10,8 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from controlplane.alerts.rule import Condition, Rule, Severity, parse_name
-from controlplane.storage.alert_tables import AlertRule, AlertSilence
-from controlplane.storage.monitoring_tables import Alert
+from controlplane.storage.monitoring_tables import Alert, AlertRule, AlertSilence
 
 
 def read_rules(session: Session) -> dict[str, list[Rule]]:

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from controlplane.devices.incidents.contents import seconds_of
 from controlplane.devices.incidents.storing import INCIDENTS_KEPT
 from controlplane.storage import monitoring_tables as tables
-from controlplane.storage.alert_tables import AlertSilence, Notification, NotifiedAlert
+from controlplane.storage.monitoring_tables import AlertSilence, Notification, NotifiedAlert
 from controlplane.storage.report_tables import DeviceIncident, RecordPeriod
 from controlplane.storage.statements import change_rows
 

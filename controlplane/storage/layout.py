@@ -2,7 +2,6 @@
 
 from controlplane.storage import (  # noqa: F401 - for their tables
     account_tables,
-    alert_tables,
     audit_tables,
     monitoring_tables,
     oauth_tables,

@@ -17,8 +17,7 @@ from controlplane.operation.errors import not_found
 from controlplane.operation.operation import Procedure, procedure
 from controlplane.operation.paging import Order, listing_of, page
 from controlplane.operation.records import record_of
-from controlplane.storage.alert_tables import AlertRoute, Notification, NotifiedAlert
-from controlplane.storage.monitoring_tables import Alert
+from controlplane.storage.monitoring_tables import Alert, AlertRoute, Notification, NotifiedAlert
 from controlplane.storage.tables import Device
 
 PREFIX: Final = "/console/api/alerts"

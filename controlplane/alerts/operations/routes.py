@@ -23,7 +23,7 @@ from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import conflict, invalid_field, not_found
 from controlplane.operation.operation import Procedure, procedure
 from controlplane.operation.records import record_of
-from controlplane.storage.alert_tables import AlertRoute, NotifiedAlert
+from controlplane.storage.monitoring_tables import AlertRoute, NotifiedAlert
 
 PREFIX: Final = f"{ALERTS}/routes"
 ROUTES_MAX: Final = 20

@@ -23,7 +23,7 @@ from controlplane.operation.errors import (
     read_only_key,
 )
 from controlplane.operation.operation import Procedure, procedure
-from controlplane.storage.alert_tables import AlertRule
+from controlplane.storage.monitoring_tables import AlertRule
 
 PREFIX: Final = f"{ALERTS}/rules"
 RULES_MAX: Final = 500

@@ -23,7 +23,7 @@ from controlplane.operation.errors import (
 )
 from controlplane.operation.operation import Procedure, procedure
 from controlplane.operation.records import record_of
-from controlplane.storage.alert_tables import AlertSilence
+from controlplane.storage.monitoring_tables import AlertSilence
 
 PREFIX: Final = f"{ALERTS}/silences"
 

@@ -19,7 +19,7 @@ from controlplane.operation.audit_entries import Event, Subject
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import invalid_field
 from controlplane.operation.operation import Procedure, procedure
-from controlplane.storage.alert_tables import AlertRoute, Notification
+from controlplane.storage.monitoring_tables import AlertRoute, Notification
 
 PREFIX: Final = "/console/api/alert-webhook"
 SECRET_BYTES: Final = 32

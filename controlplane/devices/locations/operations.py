@@ -33,8 +33,7 @@ from controlplane.operation.errors import (
     read_only_key,
 )
 from controlplane.operation.operation import Procedure, procedure
-from controlplane.storage.alert_tables import AlertRoute
-from controlplane.storage.monitoring_tables import LocationHours, MaintenanceWindow
+from controlplane.storage.monitoring_tables import AlertRoute, LocationHours, MaintenanceWindow
 from controlplane.storage.tables import Device
 
 PREFIX: Final = "/console/api/locations"

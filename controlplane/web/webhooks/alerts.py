@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session, aliased
 
 from controlplane.alerts.notifications import OF_OPERATOR, bodies_of
 from controlplane.settings import Settings
-from controlplane.storage.alert_tables import AlertRoute, Notification
+from controlplane.storage.monitoring_tables import AlertRoute, Notification
 from controlplane.web.observability.metrics import Metrics, TrackerResult
 from controlplane.web.webhooks.bodies import body_for, url_for
 from controlplane.web.webhooks.mail import mail_of

@@ -18,8 +18,8 @@ from controlplane.alerts.notifications import new_notification
 from controlplane.devices.locations.alert_webhook import PREFIX, WEBHOOK
 from controlplane.devices.locations.operations import PREFIX as LOCATIONS
 from controlplane.settings import Settings
-from controlplane.storage.alert_tables import AlertRoute, NotifiedAlert
 from controlplane.storage.audit_tables import AuditEntry
+from controlplane.storage.monitoring_tables import AlertRoute, NotifiedAlert
 from controlplane.web.background import send_to_organizations
 from controlplane.web.webhooks.alerts import AlertOutbox, read_secret
 from controlplane.web.webhooks.public_addresses import PublicAddressTransport

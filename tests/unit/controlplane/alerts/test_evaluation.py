@@ -20,10 +20,10 @@ from controlplane.devices.locations.status import Maintenance
 from controlplane.devices.retention import delete_old_monitoring
 from controlplane.remote_control.heartbeats import DeviceHeartbeat, store_heartbeats
 from controlplane.settings import Settings
-from controlplane.storage.alert_tables import Notification
 from controlplane.storage.monitoring_tables import (
     Alert,
     AlertState,
+    Notification,
     OfflineInterval,
 )
 from controlplane.web.background import watch_fleet

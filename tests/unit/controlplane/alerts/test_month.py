@@ -23,7 +23,7 @@ from controlplane.devices.locations.locations import add_maintenance, set_locati
 from controlplane.devices.locations.status import Maintenance
 from controlplane.devices.priority import Priority
 from controlplane.settings import Settings
-from controlplane.storage.alert_tables import AlertRoute, AlertSilence
+from controlplane.storage.monitoring_tables import AlertRoute, AlertSilence
 from controlplane.storage.tables import Device
 from controlplane.web.background import send_to_organizations
 from tests.unit.controlplane.alerts.fleet_of_routes import SETTINGS

@@ -32,7 +32,6 @@ from controlplane.retail.limits import CURRENCY
 from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import Plan
 from controlplane.settings import Settings
-from controlplane.storage.alert_tables import AlertSilence
 from controlplane.storage.merchant.catalog_tables import Category, Good
 from controlplane.storage.merchant.merchant_tables import (
     FeeItem,
@@ -41,7 +40,7 @@ from controlplane.storage.merchant.merchant_tables import (
     UnitOfMeasure,
 )
 from controlplane.storage.merchant.sales_tables import Sale
-from controlplane.storage.monitoring_tables import Alert
+from controlplane.storage.monitoring_tables import Alert, AlertSilence
 from controlplane.storage.support_tables import SupportLink
 from controlplane.storage.tables import Challenge
 from controlplane.support.links import make_link
