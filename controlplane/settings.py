@@ -9,6 +9,17 @@ HEARTBEAT_S: Final = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Smtp:
+    """The SMTP server for e-mail notifications. ``user`` None means no authentication."""
+
+    host: str
+    port: int
+    sender: str
+    user: str | None = None
+    password: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Settings of one process. Durations are in seconds, sizes in bytes.
 
@@ -45,6 +56,7 @@ class Settings:
         alert_resolve_after_s: how long a condition is inactive before its alert resolves.
         notify_url: webhook for alerts. None means no webhook.
         notify_secret: key that signs alert notifications.
+        smtp: server for e-mail notifications. None means that there are none.
         origin: address of the service for browsers behind a proxy, such as
             ``https://venue.example``. None means that the Host header is used.
         trusted_proxies: addresses of proxies whose X-Forwarded-For header is used.
@@ -98,6 +110,7 @@ class Settings:
     alert_resolve_after_s: float = 300
     notify_url: str | None = None
     notify_secret: bytes | None = None
+    smtp: Smtp | None = None
     pending_requests_max: int = 5000
     origin: str | None = None
     trusted_proxies: frozenset[str] = frozenset()

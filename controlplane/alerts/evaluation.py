@@ -1,23 +1,35 @@
 """One evaluation of the fleet: update device status, apply the alert rules, store alerts."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
+from uuid import UUID
 
 from sqlalchemy import ColumnElement, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from controlplane.alerts import store
+from controlplane.alerts.conditions import ActiveDevices, active_devices
+from controlplane.alerts.descriptions import describe, name_of_subject
 from controlplane.alerts.facts import BoundDevice, Monitoring, facts_of
-from controlplane.alerts.rules import Rules, Transition, evaluate
+from controlplane.alerts.notifications import Notifier
+from controlplane.alerts.rule import Rule, rules_at
+from controlplane.alerts.rules import Rules, evaluate
+from controlplane.alerts.settings import (
+    Silences,
+    is_silenced,
+    read_rules,
+    read_silences,
+    unmuted,
+)
 from controlplane.devices.liveness import record_service_outage, update_liveness
 from controlplane.devices.locations.locations import LocationKey, schedules, zones
 from controlplane.devices.priority import NOT_ONLINE, OFFLINE, ONLINE, Priority
 from controlplane.settings import HEARTBEAT_S, Settings
-from controlplane.storage.monitoring_tables import AlertWebhook, MonitoringState
+from controlplane.storage.monitoring_tables import MonitoringState
 from controlplane.storage.statements import in_steps
-from controlplane.storage.tables import Device, Report
+from controlplane.storage.tables import Device
 
 LOCK: Final = 0x6E6F7469
 """Key of the PostgreSQL advisory lock that one process holds during an evaluation."""
@@ -73,18 +85,20 @@ def _record_evaluation(session: Session, now: datetime, settings: Settings) -> M
 def _evaluate_locations(
     session: Session, now: datetime, settings: Settings, *, can_detect_offline: bool
 ) -> None:
-    states = store.read_states(session)
-    devices = _devices(session, states)
+    states, stored_rules = store.read_states(session), read_rules(session)
+    active = active_devices(session, stored_rules, now)
+    devices = _devices(session, states, set().union(*active.values()))
     location_keys = sorted(states.keys() | devices.keys())
     by_location, counts = schedules(session, now, location_keys), _counts(session, location_keys)
-    clocks = zones(session, location_keys)
-    with_webhook = set(session.scalars(select(AlertWebhook.organization_id)))
-    rules = Rules(
-        timedelta(seconds=settings.alert_fire_after_s),
-        timedelta(seconds=settings.alert_resolve_after_s),
-    )
+    clocks, silences = zones(session, location_keys), read_silences(session, now)
+    notifier = Notifier(session, settings, now)
     for location in location_keys:
         location_devices, before = devices.get(location, ()), states.get(location, {})
+        rules = Rules(
+            timedelta(seconds=settings.alert_fire_after_s),
+            timedelta(seconds=settings.alert_resolve_after_s),
+            by_name=rules_at(stored_rules.get(location[0], ()), location[1]),
+        )
         bound = [each for each in location_devices if each.priority != Priority.REVOKED]
         total, online = counts.get(location, (0, 0))
         facts = facts_of(
@@ -97,25 +111,59 @@ def _evaluate_locations(
             others_online=online - sum(each.priority in ONLINE for each in bound),
             unbound=frozenset(key.instance_id for key in before if key.instance_id)
             - {each.instance_id for each in bound},
+            active=_active_at(location[0], bound, rules.by_name, active),
         )
         after, transitions = evaluate(before, facts, now, rules)
         store.write_states(session, location, before, after)
         for transition in transitions:
-            offline = len(facts.offline)
-            name, detail = _describe(session, transition, location_devices, offline)
-            subject = store.Subject(name or location[1], detail, clocks.get(location))
-            has_webhook = settings.notify_url is not None or location[0] in with_webhook
-            store.record_transition(
-                session, location, transition, subject, now, has_webhook=has_webhook
+            rule = rules.by_name.get(transition.key.condition)
+            name, detail = describe(session, transition, rule, location_devices, len(facts.offline))
+            alert = store.record_transition(
+                session, location, transition, rule=rule, detail=detail, now=now
             )
+            if not transition.is_resolved:
+                alert.is_muted = is_silenced(alert, silences, now)
+            notifier.notify(
+                alert, name or location[1], clocks.get(location), is_resolved=transition.is_resolved
+            )
+    _notify_unmuted(session, notifier, silences, now)
 
 
-def _devices(session: Session, states: store.StoredStates) -> dict[LocationKey, list[Device]]:
-    """Return the devices to evaluate: offline, broken, or with a stored state."""
+def _active_at(
+    organization_id: str, bound: Iterable[Device], rules: Mapping[str, Rule], active: ActiveDevices
+) -> dict[str, frozenset[UUID]]:
+    """Return the devices of a location for which the conditions of its rules are active."""
+    return {
+        name: frozenset(each.instance_id for each in bound if each.position in positions)
+        for name, rule in rules.items()
+        if (positions := active.get((organization_id, rule)))
+    }
+
+
+def _notify_unmuted(
+    session: Session, notifier: Notifier, silences: Silences, now: datetime
+) -> None:
+    """Notify of the alerts that are still firing when their silence ends."""
+    alerts = unmuted(session, silences, now)
+    clocks = zones(session, {(each.organization_id, each.location_id) for each in alerts})
+    for alert in alerts:
+        alert.is_muted = False
+        zone = clocks.get((alert.organization_id, alert.location_id))
+        notifier.notify(alert, name_of_subject(session, alert), zone, is_resolved=False)
+
+
+def _devices(
+    session: Session, states: store.StoredStates, positions: Iterable[int]
+) -> dict[LocationKey, list[Device]]:
+    """Return the devices to evaluate: offline, broken, with a stored state, or in ``positions``."""
     instances = [key.instance_id for keys in states.values() for key in keys if key.instance_id]
     is_broken = (Device.severity == "bad") & (Device.priority != Priority.REVOKED)
     conditions: list[ColumnElement[bool]] = [Device.priority.in_(OFFLINE) | is_broken]
     conditions += [Device.instance_id.in_(step) for step in in_steps(instances)]
+    conditions += [
+        Device.position.in_(step) & (Device.priority != Priority.REVOKED)
+        for step in in_steps(sorted(positions))
+    ]
     results: dict[int, Device] = {}
     for condition in conditions:
         results |= {
@@ -144,25 +192,3 @@ def _counts(
             online += count if priority in ONLINE else 0
             by_location[organization_id, location_id] = (total + count, online)
     return by_location
-
-
-def _describe(
-    session: Session, transition: Transition, devices: Iterable[Device], offline: int
-) -> tuple[str, str]:
-    """Return the name of the alert's device and the details of the alert.
-
-    The name is empty for an alert of the location itself.
-    """
-    instance_id, condition = transition.key
-    if instance_id is None:
-        return "", "" if transition.is_flapping else f"{offline} devices are offline"
-    device = next((each for each in devices if each.instance_id == instance_id), None)
-    if device is None:
-        return str(instance_id), ""
-    return device.legacy_install_id, _headline(session, device) if condition == "broken" else ""
-
-
-def _headline(session: Session, device: Device) -> str:
-    newest = [each for each in (device.network_report, device.application_report) if each]
-    query = select(Report.headline).where(Report.position.in_(newest), Report.severity == "bad")
-    return next(iter(session.scalars(query)), None) or ""

@@ -1,12 +1,16 @@
 """The facts about a location at one evaluation, for the alert rules."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Final
 from uuid import UUID
 
 from controlplane.alerts.rules import Facts
 from controlplane.devices.locations.status import Schedule, status_of
+
+NO_CONDITIONS: Final[Mapping[str, frozenset[UUID]]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ def facts_of(
     others: int = 0,
     others_online: int = 0,
     unbound: frozenset[UUID] = frozenset(),
+    active: Mapping[str, frozenset[UUID]] = NO_CONDITIONS,
 ) -> Facts:
     """Return the facts about a location.
 
@@ -59,6 +64,7 @@ def facts_of(
         others: number of bound devices of the location that are not in ``bound``, because they are
             neither offline nor broken.
         others_online: how many of the ``others`` are online.
+        active: devices for which other conditions are active, by the name of the rule.
     """
     devices, online = others, others_online
     offline: dict[UUID, datetime] = {}
@@ -82,6 +88,7 @@ def facts_of(
         offline=offline,
         not_online=frozenset(not_online),
         broken=frozenset(broken),
+        active=active,
         in_maintenance=frozenset(in_maintenance),
         unbound=unbound,
         can_detect_offline=can_detect_offline,

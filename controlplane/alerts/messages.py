@@ -4,34 +4,56 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+from agent.presentation.connectivity.titles import CAUSE_TITLES
 from agent.presentation.humanize import format_seconds
+from controlplane.alerts.rule import parse_name
 from controlplane.storage.monitoring_tables import Alert
 
 FIRING: Final = {
     ("offline", False): "is offline",
     ("broken", False): "reports a fault",
     ("site_outage", False): "has an outage",
+    ("finding", False): "has the finding {argument}",
+    ("incident", False): "has an incident: {title}",
+    ("version_older_than", False): "runs an old version",
+    ("no_report_for", False): "sends no reports",
     ("offline", True): "goes offline and online repeatedly",
     ("broken", True): "reports a fault repeatedly",
     ("site_outage", True): "has repeated outages",
+    ("finding", True): "has the finding {argument} repeatedly",
+    ("incident", True): "has repeated incidents: {title}",
+    ("version_older_than", True): "changes to an old version repeatedly",
+    ("no_report_for", True): "stops sending reports repeatedly",
 }
 RESOLVED: Final = {
     ("offline", False): "is online again",
     ("broken", False): "no longer reports a fault",
     ("site_outage", False): "is back from an outage",
+    ("finding", False): "no longer has the finding {argument}",
+    ("incident", False): "no longer has the incident: {title}",
+    ("version_older_than", False): "no longer runs an old version",
+    ("no_report_for", False): "sends reports again",
     ("offline", True): "has been stable for an hour",
     ("broken", True): "no longer reports a fault repeatedly",
     ("site_outage", True): "has been stable for an hour",
+    ("finding", True): "has been stable for an hour",
+    ("incident", True): "has been stable for an hour",
+    ("version_older_than", True): "has been stable for an hour",
+    ("no_report_for", True): "has been stable for an hour",
 }
 
 
-def body_of(alert: Alert, name: str, zone: str | None, *, is_resolved: bool) -> dict[str, Any]:
+def body_of(
+    alert: Alert, name: str, zone: str | None, origin: str | None, *, is_resolved: bool
+) -> dict[str, Any]:
     """Return the JSON body that docs/alerts.md describes.
 
     Args:
         name: name of the device, or id of the location.
         zone: time zone of the location, for ``text``.
+        origin: address of the console, for the link to the alert.
     """
+    condition, argument = parse_name(alert.condition)
     return {
         "type": "alert.resolved" if is_resolved else "alert.firing",
         "text": text_of(alert, name, zone, is_resolved=is_resolved),
@@ -40,23 +62,33 @@ def body_of(alert: Alert, name: str, zone: str | None, *, is_resolved: bool) -> 
         "locationId": alert.location_id,
         "instanceId": alert.instance or None,
         "name": name,
-        "condition": alert.condition,
+        "condition": condition,
+        "argument": argument,
+        "severity": alert.severity,
         "flapping": alert.is_flapping,
         "since": _wire(alert.started_at),
         "until": None if alert.ended_at is None else _wire(alert.ended_at),
         "detail": alert.detail,
+        "url": None if origin is None else f"{origin}/#/alerts/{alert.id}",
     }
 
 
 def text_of(alert: Alert, name: str, zone: str | None, *, is_resolved: bool) -> str:
     """Return one sentence about the alert. Times are on the location's clock."""
-    kind = (alert.condition, alert.is_flapping)
+    condition, argument = parse_name(alert.condition)
+    kind = (condition, alert.is_flapping)
+    values = {"argument": argument, "title": _title(argument)}
     where = f"{name} ({alert.location_id})" if alert.instance else alert.location_id
     if not is_resolved or alert.ended_at is None:
         detail = f": {alert.detail}" if alert.detail else ""
-        return f"{where} {FIRING[kind]} since {_clock(alert.started_at, zone)}{detail}"
+        problem = FIRING[kind].format(**values)
+        return f"{where} {problem} since {_clock(alert.started_at, zone)}{detail}"
     duration = format_seconds(max(0, int((alert.ended_at - alert.started_at).total_seconds())))
-    return f"{where} {RESOLVED[kind]}, after {duration}"
+    return f"{where} {RESOLVED[kind].format(**values)}, after {duration}"
+
+
+def _title(argument: str) -> str:
+    return next((title.label for cause, title in CAUSE_TITLES.items() if cause == argument), "")
 
 
 def _clock(timestamp: datetime, zone: str | None) -> str:

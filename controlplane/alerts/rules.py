@@ -1,6 +1,6 @@
 """The alert rules: which alerts of a location fire and resolve. Pure: no input or output.
 
-Conditions are ``offline`` and ``broken`` of a device, and ``site_outage`` of a location. Each
+The conditions (`rule.Condition`) are those of a device, and ``site_outage`` of a location. Each
 evaluation finds a condition active, inactive or unknown.
 
 1. A condition *begins* at an evaluation that finds it active if the previous evaluation did not.
@@ -19,28 +19,31 @@ evaluation finds a condition active, inactive or unknown.
    if there are at least two of them. At least four fifths of the devices that were online before
    are enough if these are at least three devices. Once the alert has fired, the outage lasts as
    long as enough devices are offline, no matter when they became offline.
-6. While the site outage of a location is active, firing or flapping, no ``offline`` alert of its
-   devices fires.
+6. While the site outage of a location is active, firing or flapping, it *inhibits* alerts of its
+   devices with the conditions `BY_OUTAGE`: they do not fire. In the same way, the condition
+   ``offline`` of a device inhibits its alert ``no_report_for``.
 7. A device is offline only if it should be online (`devices.locations.status`), and only after
-   monitoring has run for long enough (``can_detect_offline``). If a device with a fault is in
-   maintenance, its condition ``broken`` is unknown.
-8. The alerts of a device that is no longer bound at the location resolve at once.
+   monitoring has run for long enough (``can_detect_offline``). If a device is in maintenance, its
+   active conditions are unknown. The condition ``no_report_for`` is also unknown while the device
+   need not be online.
+8. The alerts of a device that is no longer bound at the location, and the alerts of a rule that is
+   no longer enabled, resolve at once.
 """
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
-Condition = Literal["offline", "broken", "site_outage"]
+from controlplane.alerts.rule import DEFAULT_RULES, Rule, parse_name
+from controlplane.alerts.site_outage import enough, went_offline_together
+
 HOUR: Final = timedelta(hours=1)
 CHANGES: Final = 4
-ALL_MIN: Final = 2
-MANY_MIN: Final = 3
-MANY_SHARE: Final = (4, 5)
+BY_OUTAGE: Final = frozenset({"offline", "no_report_for", "finding"})
+"""The conditions of devices that a site outage inhibits."""
 
 
 class Value(Enum):
@@ -52,19 +55,32 @@ class Value(Enum):
 
 
 class Key(NamedTuple):
-    """A condition of a device, or of the location itself if ``instance_id`` is None."""
+    """A condition of a device, or of the location itself if ``instance_id`` is None.
+
+    ``condition`` is the name of the rule (`rule.Rule.name`).
+    """
 
     instance_id: UUID | None
-    condition: Condition
+    condition: str
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The durations that the rules in the docstring of this module use."""
+    """The rules of a location, and the durations that the docstring of this module uses.
+
+    Attributes:
+        fire_after: for rules without a duration of their own.
+        by_name: the enabled rules.
+    """
 
     fire_after: timedelta = timedelta(minutes=5)
     resolve_after: timedelta = timedelta(minutes=5)
     outage_window: timedelta = timedelta(minutes=5)
+    by_name: Mapping[str, Rule] = field(default_factory=lambda: DEFAULT_RULES)
+
+    def fire_after_of(self, name: str) -> timedelta:
+        own = self.by_name[name].fire_after
+        return self.fire_after if own is None else own
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +121,7 @@ class Facts:
             should have been online.
         not_online: all devices that are not online, even if they need not be online.
         broken: devices whose newest reports contain a fault.
+        active: devices for which other conditions are active, by the name of the rule.
         in_maintenance: devices in a maintenance window.
         unbound: devices that have a stored state at the location but are no longer bound to it.
         can_detect_offline: whether monitoring has run long enough for each device to send a
@@ -116,6 +133,7 @@ class Facts:
     offline: Mapping[UUID, datetime] = field(default_factory=dict)
     not_online: frozenset[UUID] = frozenset()
     broken: frozenset[UUID] = frozenset()
+    active: Mapping[str, frozenset[UUID]] = field(default_factory=dict)
     in_maintenance: frozenset[UUID] = frozenset()
     unbound: frozenset[UUID] = frozenset()
     can_detect_offline: bool = True
@@ -149,15 +167,24 @@ def evaluate(
             new_states[key] = state
         return state
 
-    location = Key(None, "site_outage")
-    outage = step(location, _site_outage(facts, states.get(location, NO_STATE), rules))
+    location, is_outage = Key(None, "site_outage"), False
+    if location.condition in rules.by_name:
+        value = _site_outage(facts, states.get(location, NO_STATE), rules)
+        is_outage = step(location, value).needs_attention
+    else:
+        transitions += _resolve_now(location, states.get(location, NO_STATE), now)
+    offline: set[UUID | None] = set()
     for key in _device_keys(states, facts):
-        if key.instance_id in facts.unbound:
+        condition, _ = parse_name(key.condition)
+        if key.instance_id in facts.unbound or key.condition not in rules.by_name:
             transitions += _resolve_now(key, states.get(key, NO_STATE), now)
-        elif key.condition == "offline":
-            step(key, _offline(key.instance_id, facts), may_fire=not outage.needs_attention)
-        else:
-            step(key, _broken(key.instance_id, facts))
+            continue
+        is_inhibited = (is_outage and condition in BY_OUTAGE) or (
+            condition == "no_report_for" and key.instance_id in offline
+        )
+        state = step(key, _value(key, condition, facts), may_fire=not is_inhibited)
+        if condition == "offline" and state.needs_attention:
+            offline.add(key.instance_id)
     return new_states, transitions
 
 
@@ -180,27 +207,11 @@ def advance(
         transitions.append(Transition(key, True, False, state.changes[0]))
         state = replace(state, is_flapping=True)
     active_since = None if state.is_firing or state.is_flapping else state.active_since
-    if active_since is not None and now - active_since >= rules.fire_after:
+    fire_after = rules.fire_after_of(key.condition)
+    if active_since is not None and now - active_since >= fire_after:
         transitions.append(Transition(key, False, False, active_since))
         state = replace(state, is_firing=True, inactive_since=None)
     return state, transitions
-
-
-def _went_offline_together(begins: Sequence[datetime], devices: int, within: timedelta) -> bool:
-    """Return whether enough devices for a site outage became offline at about the same time.
-
-    Args:
-        begins: when each offline device became offline.
-        devices: number of devices of the location, without those in maintenance.
-        within: longest time between the first and the last device of the outage.
-    """
-    sorted_begins = sorted(begins)
-    for first in sorted(set(begins)):
-        before = bisect_left(sorted_begins, first)
-        group = bisect_right(sorted_begins, first + within) - before
-        if _enough(group, devices - before):
-            return True
-    return False
 
 
 def _update(state: ConditionState, value: Value, now: datetime) -> ConditionState:
@@ -231,10 +242,25 @@ def _resolve_now(key: Key, state: ConditionState, now: datetime) -> Iterable[Tra
 
 
 def _device_keys(states: States, facts: Facts) -> list[Key]:
+    """Return the keys by device, ``offline`` first, because it inhibits another condition."""
     keys = {key for key in states if key.instance_id is not None}
     keys |= {Key(each, "offline") for each in facts.offline}
     keys |= {Key(each, "broken") for each in facts.broken}
-    return sorted(keys, key=str)
+    keys |= {Key(each, name) for name, devices in facts.active.items() for each in devices}
+    return sorted(keys, key=lambda key: (str(key[0]), key.condition != "offline", key.condition))
+
+
+def _value(key: Key, condition: str, facts: Facts) -> Value:
+    if condition == "offline":
+        return _offline(key.instance_id, facts)
+    active = facts.broken if condition == "broken" else facts.active.get(key.condition, ())
+    if key.instance_id not in active:
+        return Value.INACTIVE
+    if key.instance_id in facts.in_maintenance:
+        return Value.UNKNOWN
+    if condition == "no_report_for" and key.instance_id in facts.not_online:
+        return _offline(key.instance_id, facts)
+    return Value.ACTIVE
 
 
 def _offline(instance_id: UUID | None, facts: Facts) -> Value:
@@ -244,31 +270,18 @@ def _offline(instance_id: UUID | None, facts: Facts) -> Value:
     return Value.ACTIVE if is_known else Value.UNKNOWN
 
 
-def _broken(instance_id: UUID | None, facts: Facts) -> Value:
-    if instance_id not in facts.broken:
-        return Value.INACTIVE
-    return Value.UNKNOWN if instance_id in facts.in_maintenance else Value.ACTIVE
-
-
 def _site_outage(facts: Facts, state: ConditionState, rules: Rules) -> Value:
     offline = facts.offline if facts.can_detect_offline else {}
     is_active = (
-        _enough(len(offline), facts.devices)
+        enough(len(offline), facts.devices)
         if state.is_firing
-        else _went_offline_together(list(offline.values()), facts.devices, rules.outage_window)
+        else went_offline_together(list(offline.values()), facts.devices, rules.outage_window)
     )
     if is_active:
         return Value.ACTIVE
     # Enough devices are not online, but some of them need not be online, for example because the
     # location is closed. These devices might be part of the outage, so its end is unknown.
     not_online = facts.devices - facts.online
-    if len(offline) < not_online and _enough(not_online, facts.devices):
+    if len(offline) < not_online and enough(not_online, facts.devices):
         return Value.UNKNOWN
     return Value.INACTIVE
-
-
-def _enough(count: int, devices: int) -> bool:
-    if count == devices:
-        return count >= ALL_MIN
-    share, of = MANY_SHARE
-    return count >= MANY_MIN and count * of >= devices * share

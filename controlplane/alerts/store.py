@@ -1,19 +1,18 @@
-"""Stores the states of conditions, the alerts and their notifications in one transaction."""
+"""Stores the states of conditions and the alerts."""
 
-import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from controlplane.alerts.messages import body_of
-from controlplane.alerts.rules import Condition, ConditionState, Key, Transition
+from controlplane.alerts.rule import Rule
+from controlplane.alerts.rules import ConditionState, Key, Transition
 from controlplane.devices.locations.locations import LocationKey
-from controlplane.storage.monitoring_tables import Alert, AlertNotification, AlertState
+from controlplane.storage.monitoring_tables import Alert, AlertState
 
 StoredStates = dict[LocationKey, dict[Key, ConditionState]]
 STATE_COLUMNS = frozenset(each.name for each in fields(ConditionState)) - {"changes"}
@@ -24,8 +23,7 @@ def read_states(session: Session) -> StoredStates:
     """Return the states of all conditions, by location."""
     results: StoredStates = {}
     for row in session.scalars(select(AlertState)):
-        condition: Condition = row.condition  # type: ignore[assignment]
-        key = Key(UUID(row.instance) if row.instance else None, condition)
+        key = Key(UUID(row.instance) if row.instance else None, row.condition)
         values = {name: getattr(row, name) for name in STATE_COLUMNS}
         changes = tuple(datetime.fromisoformat(each) for each in row.changes)
         states = results.setdefault((row.organization_id, row.location_id), {})
@@ -58,31 +56,21 @@ def write_states(
         session.merge(row)
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What an alert is about.
-
-    Attributes:
-        name: name of the device, or id of the location.
-        detail: further text for users.
-        zone: time zone of the location.
-    """
-
-    name: str
-    detail: str
-    zone: str | None
-
-
 def record_transition(
     session: Session,
     location_key: LocationKey,
     transition: Transition,
-    subject: Subject,
-    now: datetime,
     *,
-    has_webhook: bool,
-) -> None:
-    """Store that an alert fires or resolves, and its notification if there is a webhook."""
+    rule: Rule | None,
+    detail: str,
+    now: datetime,
+) -> Alert:
+    """Store that an alert fires or resolves, and return the alert.
+
+    Args:
+        rule: None only for an alert that resolves because its rule is no longer enabled.
+        detail: further text for users about an alert that fires.
+    """
     if transition.is_resolved:
         alert = open_alert(
             session, location_key, transition.key, is_flapping=transition.is_flapping
@@ -90,35 +78,24 @@ def record_transition(
         if alert is None:
             raise LookupError(f"no alert is open for {transition.key} at {location_key}")
         alert.ended_at, alert.resolved_at = transition.at, now
-    else:
-        alert = Alert(
-            id=uuid.uuid4(),
-            organization_id=location_key[0],
-            location_id=location_key[1],
-            instance=_instance(transition.key),
-            condition=transition.key.condition,
-            is_flapping=transition.is_flapping,
-            started_at=transition.at,
-            fired_at=now,
-            detail=subject.detail,
-        )
-    session.add(alert)
-    if not has_webhook:
-        return
-    body = body_of(alert, subject.name, subject.zone, is_resolved=transition.is_resolved)
-    session.add(
-        AlertNotification(
-            id=f"msg_{uuid.uuid4().hex}",
-            alert_id=alert.id,
-            is_resolved=transition.is_resolved,
-            body=json.dumps(body),
-            status="pending",
-            attempts=0,
-            due_at=now,
-            created_at=now,
-            updated_at=now,
-        )
+        return alert
+    if rule is None:
+        raise LookupError(f"there is no rule for {transition.key} at {location_key}")
+    alert = Alert(
+        id=uuid.uuid4(),
+        organization_id=location_key[0],
+        location_id=location_key[1],
+        instance=_instance(transition.key),
+        condition=transition.key.condition,
+        is_flapping=transition.is_flapping,
+        started_at=transition.at,
+        fired_at=now,
+        detail=detail,
+        severity=rule.severity,
+        is_muted=False,
     )
+    session.add(alert)
+    return alert
 
 
 def open_alert(

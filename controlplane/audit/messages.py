@@ -25,6 +25,11 @@ Area = Literal[
     "location",
     "organization",
     "maintenance",
+    "alert",
+    "alert_route",
+    "alert_rule",
+    "alert_webhook",
+    "silence",
     "grant",
     "support",
 ]

@@ -13,10 +13,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from agent.wire.addresses import is_loopback, is_web_url
+from controlplane.accounts.users import require_email
 from controlplane.cli.chosen_database import DATABASE_ERRORS, database_error
 from controlplane.client.errors import UsageError
 from controlplane.server import announce, bind, serve, url_of
-from controlplane.settings import Settings
+from controlplane.settings import Settings, Smtp
 from controlplane.storage.database import Database, sqlite_file
 from controlplane.storage.location import default_database
 from controlplane.web.observability.listener import MetricsListener
@@ -114,6 +115,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
         alert_resolve_after_s=options.notify_end_after,
         notify_url=options.notify_url,
         notify_secret=_secret(options),
+        smtp=_smtp(options),
         tracker_url=options.tracker_url,
         tracker_attempts_max=options.tracker_attempts,
     )
@@ -135,6 +137,28 @@ def _proxies(addresses: Sequence[str]) -> frozenset[str]:
         return frozenset(str(ipaddress.ip_address(address)) for address in addresses)
     except ValueError as error:
         raise UsageError(f"--trusted-proxy requires an IP address: {error}") from error
+
+
+def _smtp(options: argparse.Namespace) -> Smtp | None:
+    user, file = options.smtp_user, options.smtp_password_file
+    if options.smtp is None:
+        if any((options.smtp_from, user, file)):
+            raise UsageError("--smtp-from, --smtp-user and --smtp-password-file require --smtp")
+        return None
+    if (user is None) != (file is None):
+        raise UsageError("--smtp-user and --smtp-password-file require each other")
+    try:
+        sender = require_email(options.smtp_from or "")
+    except ValueError as error:
+        raise UsageError("--smtp requires --smtp-from with an e-mail address") from error
+    try:
+        password = None if file is None else file.read_text(encoding="utf-8").strip()[:SECRET_MAX]
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot use the password in {file}: {reason}") from error
+    return Smtp(
+        host=options.smtp[0], port=options.smtp[1], sender=sender, user=user, password=password
+    )
 
 
 def _secret(options: argparse.Namespace) -> bytes | None:

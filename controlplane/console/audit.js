@@ -8,7 +8,8 @@ const PAGES_MAX = 100;
 const AREAS = [
   ["", "Everything"], ["session", "Sign-ins"], ["member", "Members"], ["invitation", "Invitations"], ["password", "Passwords"],
   ["key", "API keys"], ["retail_key", "Retail keys"], ["request", "Requests"], ["pending_request", "Pending requests"],
-  ["device", "Devices"], ["location", "Locations"], ["maintenance", "Maintenance"], ["organization", "Organization"], ["alert_webhook", "Alerts"],
+  ["device", "Devices"], ["location", "Locations"], ["maintenance", "Maintenance"], ["organization", "Organization"], ["alert_webhook", "Webhook for alerts"],
+  ["alert", "Acknowledged alerts"], ["alert_rule", "Alert rules"], ["alert_route", "Alert routes"], ["silence", "Silences"],
   ["grant", "Program access"], ["support", "Support"],
 ];
 const WORDS = {
@@ -21,6 +22,9 @@ const WORDS = {
   "location.hours": "set the opening hours of", "location.name": "named the location", "organization.name": "named the organization",
   "maintenance.add": "started maintenance at", "maintenance.end": "ended maintenance at",
   "alert_webhook.set": "set the webhook for alerts of", "alert_webhook.remove": "removed the webhook for alerts of",
+  "alert.acknowledge": "acknowledged the alert", "alert_rule.set": "set the alert rule", "alert_rule.remove": "removed the alert rule",
+  "alert_route.set": "set the alert route", "alert_route.remove": "removed the alert route", "alert_route.test": "tested the alert route",
+  "silence.add": "added the silence", "silence.end": "ended the silence",
   "grant.create": "granted access to", "grant.end": "ended the access of",
   "support.confirm": "linked with support:", "support.disconnect": "unlinked from support:",
 };

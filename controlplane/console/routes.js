@@ -25,5 +25,5 @@ function chosen(query, names) {
 
 // The navigation link that is marked as current in each view: `nav-…`, or "" if no link is marked. In a view
 // that is not listed here, the link to the devices is marked.
-const CURRENT_LINKS = { home: "home", printers: "printers", findings: "findings", unknown: "", figures: "figures", venue: "figures", profile: "", members: "", locations: "", audit: "", support: "" };
+const CURRENT_LINKS = { home: "home", printers: "printers", findings: "findings", unknown: "", figures: "figures", venue: "figures", profile: "", members: "", locations: "", alerts: "", audit: "", support: "" };
 export const currentLinkOf = (view) => CURRENT_LINKS[view] ?? "devices";

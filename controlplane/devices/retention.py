@@ -14,6 +14,7 @@ from controlplane.devices.findings.counting import day_of
 from controlplane.devices.incidents.contents import seconds_of
 from controlplane.devices.incidents.storing import INCIDENTS_KEPT
 from controlplane.storage import monitoring_tables as tables
+from controlplane.storage.monitoring_tables import AlertSilence, Notification, NotifiedAlert
 from controlplane.storage.report_tables import (
     DeviceIncident,
     FindingCount,
@@ -35,10 +36,18 @@ def delete_old_monitoring(session: Session, now: datetime) -> None:
     liveness_end, alerts_end = now - LIVENESS_KEPT, now - ALERTS_KEPT
     incidents_end = seconds_of(now - INCIDENTS_KEPT)
     old_alerts = select(tables.Alert.id).where(tables.Alert.resolved_at < alerts_end)
+    is_old = (Notification.created_at < alerts_end) & Notification.due_at.is_(None)
     for statement in (
         delete(tables.OfflineInterval).where(tables.OfflineInterval.until < liveness_end),
         delete(tables.MaintenanceWindow).where(tables.MaintenanceWindow.until < liveness_end),
-        delete(tables.AlertNotification).where(tables.AlertNotification.alert_id.in_(old_alerts)),
+        delete(AlertSilence).where(AlertSilence.until < alerts_end),
+        delete(NotifiedAlert).where(
+            NotifiedAlert.alert_id.in_(old_alerts)
+            # The notification of a test belongs to no alert.
+            | NotifiedAlert.notification.in_(select(Notification.id).where(is_old))
+            & NotifiedAlert.alert_id.not_in(select(tables.Alert.id))
+        ),
+        delete(Notification).where(is_old),
         delete(tables.Alert).where(tables.Alert.resolved_at < alerts_end),
         delete(tables.PendingRequest).where(
             tables.PendingRequest.state.not_in(tables.OPEN_PENDING),

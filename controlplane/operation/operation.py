@@ -43,6 +43,7 @@ CODES: Final[Mapping[int, tuple[str, ...]]] = {
         *("not_found", "device_not_found", "binding_not_found", "challenge_not_found"),
         *("request_not_found", "report_not_found", "report_empty", "link_not_found"),
         *("location_not_found", "token_not_found"),
+        *("alert_not_found", "silence_not_found", "rule_not_found", "route_not_found"),
     ),
     405: ("method_not_allowed",),
     408: ("body_timeout",),

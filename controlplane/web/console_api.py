@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 from controlplane.accounts.audit_operations import audit_operations
 from controlplane.accounts.members.operations import member_operations
 from controlplane.accounts.profile import profile_operations
+from controlplane.alerts.operations import all_alert_operations
 from controlplane.analytics.venue_list import venue_list
 from controlplane.devices.findings.counts import findings
 from controlplane.devices.findings.listing import finding_devices
@@ -59,6 +60,7 @@ def console_api_routes(core: Core) -> list[Route]:
         *audit_operations(),
         *location_operations(),
         *alert_webhook_operations(),
+        *all_alert_operations(),
     )
     return [
         *(Route(operation.path, Endpoint(core, operation)) for operation in operations),

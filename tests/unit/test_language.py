@@ -75,8 +75,8 @@ TERMS: Final = (
     Term(
         "silence (of a device)",
         "offline interval",
-        r"_silences?_|(?-i:_Gaps?_)",
-        r"\bsilences\b|\b(falls?|fell|fallen) silent\b|\b(a|its|this|that) silence\b",
+        r"(?-i:_Gaps?_)",
+        r"\b(falls?|fell|fallen) silent\b|\bsilences? of (a|the|its) devices?\b",
     ),
     Term(
         "heard, listened",

@@ -73,6 +73,12 @@ COMMANDS: Final = (
             option("--notify-url", "URL", "webhook URL for alert notifications"),
             option("--notify-secret-file", "FILE", "file with the secret that signs alert"
                    " notifications: whsec_ and Base64", type=Path),
+            option("--smtp", "HOST:PORT", "SMTP server for e-mail notifications of alerts; TLS by"
+                   " STARTTLS is required, except at a loopback address", type=host_port),
+            option("--smtp-from", "ADDRESS", "sender of the e-mails"),
+            option("--smtp-user", "NAME", "user at the SMTP server (default: no authentication)"),
+            option("--smtp-password-file", "FILE", "file with the password of this user",
+                   type=Path),
             option("--notify-after", "SECONDS", "time until a condition fires an alert",
                    type=within(float, 0, 86_400), default=_DEFAULTS.alert_fire_after_s),
             option("--notify-end-after", "SECONDS",

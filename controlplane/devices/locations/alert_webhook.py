@@ -1,14 +1,16 @@
-"""The webhook for the alert notifications of an organization, which its owners set."""
+"""The route to the webhook of an organization, and the checks of its address."""
 
 import base64
 import re
 import secrets
+from datetime import datetime
 from functools import partial
 from ipaddress import IPv6Network, ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
-from sqlalchemy import select, update
+from sqlalchemy import update
+from sqlalchemy.orm import Session
 
 from controlplane.accounts.members.rules import require_owner
 from controlplane.accounts.messages import EmptyRequest
@@ -17,10 +19,12 @@ from controlplane.operation.audit_entries import Event, Subject
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import invalid_field
 from controlplane.operation.operation import Procedure, procedure
-from controlplane.storage.monitoring_tables import Alert, AlertNotification, AlertWebhook
+from controlplane.storage.monitoring_tables import AlertRoute, Notification
 
 PREFIX: Final = "/console/api/alert-webhook"
 SECRET_BYTES: Final = 32
+WEBHOOK: Final = "webhook"
+"""The id of the route that these operations change."""
 HOST_NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})+")
 IPV6_UNICAST: Final = IPv6Network("2000::/3")
 """Global unicast addresses (RFC 4291, section 2.4). Other addresses may be translated to private
@@ -39,8 +43,8 @@ def alert_webhook_operations() -> tuple[Procedure, ...]:
 def alert_webhook(context: RequestContext, _body: EmptyRequest) -> messages.AlertWebhookReply:
     """Return the host of the organization's webhook. The rest of its address is a secret."""
     require_owner(context)
-    row = context.session.get(AlertWebhook, context.organization_id)
-    return messages.AlertWebhookReply(host=None if row is None else urlsplit(row.url).hostname)
+    row = context.session.get(AlertRoute, (context.organization_id, WEBHOOK))
+    return messages.AlertWebhookReply(host=None if row is None else urlsplit(row.target).hostname)
 
 
 def set_alert_webhook(
@@ -52,10 +56,22 @@ def set_alert_webhook(
         host = host_of(body.url)
     except ValueError as error:
         raise invalid_field("url", str(error)) from None
-    secret = f"whsec_{base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()}"
+    secret = new_secret()
     organization_id = context.organization_id
     context.session.merge(
-        AlertWebhook(organization_id=organization_id, url=body.url, secret=secret)
+        AlertRoute(
+            organization_id=organization_id,
+            id=WEBHOOK,
+            name="Webhook",
+            kind="webhook",
+            target=body.url,
+            secret=secret,
+            severities=[],
+            locations=[],
+            group_minutes=0,
+            is_digest=False,
+            is_enabled=True,
+        )
     )
     context.note(Event("alert_webhook.set", Subject("organization", organization_id), host))
     return messages.NewAlertWebhookReply(host=host, secret=secret)
@@ -67,19 +83,31 @@ def remove_alert_webhook(
     """Remove the webhook of the organization. Undelivered notifications are not sent any more."""
     require_owner(context)
     session, organization_id = context.session, context.organization_id
-    row = session.get(AlertWebhook, organization_id)
+    row = session.get(AlertRoute, (organization_id, WEBHOOK))
     if row is not None:
         session.delete(row)
-        own = select(Alert.id).where(Alert.organization_id == organization_id)
-        waiting = AlertNotification.due_at.is_not(None) & AlertNotification.alert_id.in_(own)
-        session.execute(
-            update(AlertNotification)
-            .where(waiting)
-            .values(status="failed", due_at=None, updated_at=context.now)
-        )
+        give_up(session, organization_id, WEBHOOK, context.now)
         subject = Subject("organization", organization_id)
-        context.note(Event("alert_webhook.remove", subject, urlsplit(row.url).hostname or ""))
+        context.note(Event("alert_webhook.remove", subject, urlsplit(row.target).hostname or ""))
     return messages.AlertWebhookReply(host=None)
+
+
+def give_up(session: Session, organization_id: str, route: str, now: datetime) -> None:
+    """End the undelivered notifications of a route that is removed or disabled."""
+    session.execute(
+        update(Notification)
+        .where(
+            Notification.organization_id == organization_id,
+            Notification.route == route,
+            Notification.due_at.is_not(None),
+        )
+        .values(status="failed", due_at=None, updated_at=now, error="the route was removed")
+    )
+
+
+def new_secret() -> str:
+    """Return a new secret in the form that `web.webhooks.alerts.read_secret` reads."""
+    return f"whsec_{base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()}"
 
 
 def host_of(url: str) -> str:

@@ -33,7 +33,7 @@ from controlplane.operation.errors import (
     read_only_key,
 )
 from controlplane.operation.operation import Procedure, procedure
-from controlplane.storage.monitoring_tables import AlertWebhook, LocationHours, MaintenanceWindow
+from controlplane.storage.monitoring_tables import AlertRoute, LocationHours, MaintenanceWindow
 from controlplane.storage.tables import Device
 
 PREFIX: Final = "/console/api/locations"
@@ -87,7 +87,8 @@ def locations(context: RequestContext, _body: EmptyRequest) -> messages.Location
     ]
     may_write = caller.kind == "session" and caller.can_write
     alerts_to: messages.WebhookOwner | None = None
-    if session.get(AlertWebhook, organization_id) is not None:
+    is_enabled = (AlertRoute.organization_id == organization_id) & AlertRoute.is_enabled
+    if session.scalars(select(AlertRoute.id).where(is_enabled)).first() is not None:
         alerts_to = "organization"
     elif context.settings.notify_url is not None:
         alerts_to = "operator"

@@ -1,8 +1,8 @@
 """The outbox of alert notifications.
 
-The notifications of an alert are sent in order. A notification is sent again until the webhook
-accepts it, for up to three days. If the webhook has a secret, each notification is signed.
-The headers and the signature follow Standard Webhooks (standardwebhooks.com, specification 1.0.0).
+The notifications of a group are sent in order. A notification is sent again until its receiver
+accepts it, for up to three days. Notifications for a webhook with a secret are signed: the headers
+and the signature follow Standard Webhooks (standardwebhooks.com, specification 1.0.0).
 """
 
 import base64
@@ -17,23 +17,27 @@ from typing import Final
 from sqlalchemy import exists, func, select
 from sqlalchemy.orm import Session, aliased
 
+from controlplane.alerts.notifications import OF_OPERATOR, bodies_of
 from controlplane.settings import Settings
-from controlplane.storage.monitoring_tables import Alert, AlertNotification, AlertWebhook
+from controlplane.storage.monitoring_tables import AlertRoute, Notification
 from controlplane.web.observability.metrics import Metrics, TrackerResult
+from controlplane.web.webhooks.bodies import body_for, url_for
+from controlplane.web.webhooks.mail import mail_of
 from controlplane.web.webhooks.sending import BATCH, Claim, backoff_s
 
 TRIED_FOR: Final = timedelta(days=3)
+ERROR_MAX: Final = 300
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - a prefix
 SECRET_BYTES: Final = range(24, 65)
 
 
 @dataclass(frozen=True, slots=True)
 class AlertOutbox:
-    """The notifications for the operator's webhook, or for the webhooks of organizations.
+    """The notifications for the operator's webhook, or for the routes of organizations.
 
     Attributes:
-        is_of_organizations: whether it has the notifications of organizations with their own
-            webhook. Otherwise it has all other notifications.
+        is_of_organizations: whether it has the notifications of the routes of organizations.
+            Otherwise it has the notifications for the operator's webhook.
     """
 
     settings: Settings
@@ -41,51 +45,55 @@ class AlertOutbox:
 
     @property
     def name(self) -> str:
-        return "organization's webhook" if self.is_of_organizations else "webhook"
+        return "organization's route" if self.is_of_organizations else "webhook"
 
     def has_due(self, session: Session, now: datetime) -> bool:
         """Return whether a notification may be due."""
-        due = select(AlertNotification.id).where(AlertNotification.due_at <= now).limit(1)
+        due = select(Notification.id).where(Notification.due_at <= now).limit(1)
         return session.scalars(due).first() is not None
 
     def claim(self, session: Session, now: datetime) -> Sequence[Claim]:
-        firing = aliased(AlertNotification)
+        earlier = aliased(Notification)
         is_too_early = exists().where(
-            AlertNotification.is_resolved,
-            firing.alert_id == AlertNotification.alert_id,
-            ~firing.is_resolved,
-            firing.status == "pending",
+            earlier.organization_id == Notification.organization_id,
+            earlier.route == Notification.route,
+            earlier.group_key == Notification.group_key,
+            earlier.position < Notification.position,
+            earlier.status == "pending",
         )
-        own = AlertWebhook.organization_id
+        is_route = (AlertRoute.organization_id == Notification.organization_id) & (
+            AlertRoute.id == Notification.route
+        )
         due = (
-            select(AlertNotification, AlertWebhook)
-            .join(Alert, Alert.id == AlertNotification.alert_id)
-            .outerjoin(AlertWebhook, own == Alert.organization_id)
-            .where(AlertNotification.due_at <= now, ~is_too_early)
+            select(Notification, AlertRoute)
+            .outerjoin(AlertRoute, is_route)
+            .where(Notification.due_at <= now, ~is_too_early)
         )
         if self.is_of_organizations:
-            # One notification of each organization: a slow webhook delays no other organization.
-            oldest = due.where(own.is_not(None)).with_only_columns(
-                func.min(AlertNotification.position)
+            # One notification of each route: a slow receiver delays no other route.
+            due = due.where(Notification.route != OF_OPERATOR)
+            oldest = due.with_only_columns(func.min(Notification.position)).group_by(
+                Notification.organization_id, Notification.route
             )
-            positions = session.scalars(oldest.group_by(own).order_by(func.random()).limit(BATCH))
-            due = due.where(AlertNotification.position.in_(positions.all()))
+            positions = session.scalars(oldest.order_by(func.random()).limit(BATCH))
+            due = due.where(Notification.position.in_(positions.all()))
+        else:
+            due = due.where(Notification.route == OF_OPERATOR)
         query = (
-            due.where(own.is_not(None) if self.is_of_organizations else own.is_(None))
-            .order_by(AlertNotification.due_at, AlertNotification.position)
+            due.order_by(Notification.due_at, Notification.position)
             .limit(BATCH)
-            .with_for_update(of=AlertNotification, skip_locked=True)
+            .with_for_update(of=Notification, skip_locked=True)
         )
-        return [self._claim(row, webhook, now) for row, webhook in session.execute(query).all()]
+        return [self._claim(session, row, route, now) for row, route in session.execute(query)]
 
-    def conclude(self, session: Session, claim: Claim, now: datetime, *, is_sent: bool) -> str:
-        query = select(AlertNotification).where(AlertNotification.id == claim.id).with_for_update()
+    def conclude(self, session: Session, claim: Claim, now: datetime, *, reason: str) -> str:
+        query = select(Notification).where(Notification.id == claim.id).with_for_update()
         row = session.scalars(query).one()
         if row.status != "pending":
             return row.status
-        row.updated_at = now
-        if is_sent or now - row.created_at > TRIED_FOR:
-            row.status, row.due_at = "sent" if is_sent else "failed", None
+        row.updated_at, row.error = now, reason[:ERROR_MAX]
+        if not reason or now - row.scheduled_at > TRIED_FOR:
+            row.status, row.due_at = "failed" if reason else "sent", None
         else:
             row.due_at = now + timedelta(seconds=backoff_s(claim.attempt))
         return row.status
@@ -93,21 +101,28 @@ class AlertOutbox:
     def count(self, metrics: Metrics, result: TrackerResult) -> None:
         """Do nothing: there is no metric for notifications."""
 
-    def _claim(self, row: AlertNotification, webhook: AlertWebhook | None, now: datetime) -> Claim:
-        url, secret = self.settings.notify_url or "", self.settings.notify_secret
-        if webhook is not None:
-            url, secret = webhook.url, read_secret(webhook.secret)
+    def _claim(
+        self, session: Session, row: Notification, route: AlertRoute | None, now: datetime
+    ) -> Claim:
         row.attempts += 1
         wait_s = self.settings.tracker_timeout_s + backoff_s(row.attempts)
         row.due_at = now + timedelta(seconds=wait_s)
         row.updated_at = now
-        content = row.body.encode()
+        bodies = bodies_of(session, row)
+        if route is not None and route.kind == "email":
+            mail = mail_of(row.id, route.target, bodies, self.settings.smtp, row.created_at)
+            return Claim(row.id, row.id, "", row.attempts, b"", mail=mail)
+        kind = "webhook" if route is None else route.kind
+        secret, url = self.settings.notify_secret, self.settings.notify_url or ""
+        if route is not None:
+            secret, url = read_secret(route.secret) if route.secret else None, route.target
+        content = body_for(kind, url, bodies)
         headers = {"webhook-id": row.id, "webhook-timestamp": str(int(now.timestamp()))}
         if secret is not None:
             headers["webhook-signature"] = signature(
                 secret, row.id, headers["webhook-timestamp"], content
             )
-        return Claim(row.id, row.alert_id, url, row.attempts, content, headers)
+        return Claim(row.id, row.id, url_for(kind, url), row.attempts, content, headers)
 
 
 def signature(secret: bytes, message_id: str, timestamp: str, content: bytes) -> str:

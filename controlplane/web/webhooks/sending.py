@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from email.message import EmailMessage
 from typing import Protocol
 from uuid import UUID
 
@@ -20,6 +21,7 @@ from sqlalchemy.orm import Session
 from agent.wire.addresses import is_loopback_url
 from controlplane.web.core import Core
 from controlplane.web.observability.metrics import Metrics, TrackerResult
+from controlplane.web.webhooks.mail import send_mail
 
 log = logging.getLogger("controlplane.web.webhooks.sending")
 BATCH = 8
@@ -34,14 +36,16 @@ class Claim:
     Attributes:
         id: id of the message, the same in each attempt. It is sent as ``Idempotency-Key``.
         key: the key of the message in its outbox.
+        mail: the e-mail to send instead of a POST.
     """
 
     id: str
-    key: UUID
+    key: UUID | str
     url: str
     attempt: int
     content: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
+    mail: EmailMessage | None = None
 
 
 class Outbox(Protocol):
@@ -53,8 +57,12 @@ class Outbox(Protocol):
     def claim(self, session: Session, now: datetime) -> Sequence[Claim]:
         """Return at most ``BATCH`` due messages, and count the attempts."""
 
-    def conclude(self, session: Session, claim: Claim, now: datetime, *, is_sent: bool) -> str:
-        """Store the result of an attempt. Return the new status of the message."""
+    def conclude(self, session: Session, claim: Claim, now: datetime, *, reason: str) -> str:
+        """Store the result of an attempt. Return the new status of the message.
+
+        Args:
+            reason: why the attempt failed, or "" after success.
+        """
 
     def count(self, metrics: Metrics, result: TrackerResult) -> None:
         """Count the attempt in the metrics, if this outbox has a metric."""
@@ -88,14 +96,15 @@ def backoff_s(attempt: int) -> float:
 
 async def _send(core: Core, client: httpx2.AsyncClient, outbox: Outbox, claim: Claim) -> None:
     try:
-        async with asyncio.timeout(core.settings.tracker_timeout_s):
-            reason = await _post(outbox, client, claim)
+        if claim.mail is not None:
+            reason = await asyncio.to_thread(send_mail, core.settings, claim.mail)
+        else:
+            async with asyncio.timeout(core.settings.tracker_timeout_s):
+                reason = await _post(outbox, client, claim)
     except TimeoutError:
         reason = f"the {outbox.name} did not answer in time"
     now = core.clock()
-    status = await core.write(
-        lambda session: outbox.conclude(session, claim, now, is_sent=not reason)
-    )
+    status = await core.write(lambda session: outbox.conclude(session, claim, now, reason=reason))
     outbox.count(core.metrics, "retried" if status == "pending" else "failed" if reason else "sent")
     log.log(
         logging.WARNING if reason else logging.INFO,

@@ -72,12 +72,12 @@ class Tracker:
             claims.append(Claim(event.event_id, report.id, url, attempt, encode(event)))
         return claims
 
-    def conclude(self, session: Session, claim: Claim, now: datetime, *, is_sent: bool) -> str:
+    def conclude(self, session: Session, claim: Claim, now: datetime, *, reason: str) -> str:
         query = select(Report).where(Report.id == claim.key).with_for_update()
         report = session.scalars(query).one()
         if report.tracker_status != "pending":
             return report.tracker_status
-        if is_sent:
+        if not reason:
             _settle(report, "sent", now)
         elif claim.attempt >= self.settings.tracker_attempts_max:
             _settle(report, "failed", now)

@@ -3,6 +3,7 @@ PostgreSQL is killed.
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -192,3 +193,74 @@ async def test_accepted_reports_survive_a_killed_worker_or_database_process(
             assert reports.failed > 0
     finally:
         assert stop(process) == 0
+
+
+class SlowReceiver:
+    """A webhook that answers only when it is permitted to. It stores the ids of all requests."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self.arrived = asyncio.Event()
+        self.may_answer = asyncio.Event()
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+        headers = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
+        body = await reader.readexactly(int(headers["content-length"]))
+        self.ids.append(f"{headers['webhook-id']} {json.loads(body)['type']}")
+        self.arrived.set()
+        await self.may_answer.wait()
+        with contextlib.suppress(ConnectionError):
+            writer.write(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+            await writer.drain()
+        writer.close()
+
+
+async def test_a_notification_survives_a_service_that_is_killed_while_it_sends_it(
+    database: str,
+) -> None:
+    """The attempt is repeated with the same id, so that the receiver recognizes it."""
+    receiver = SlowReceiver()
+    listener = await asyncio.start_server(receiver, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/in"
+    options = ("--notify-url", url, "--notify-after", "0", "--rate", "0")
+    async with listener:
+        process = start(database, *options)
+        try:
+            async with client(process) as http:
+                device = await SimulatedDevice(http, process.api_key).enrolled()
+                # A report without content is a fault, so the alert `broken` fires.
+                assert (await device.submit()).status_code == 200
+                async with asyncio.timeout(TIMEOUT_S):
+                    await receiver.arrived.wait()
+        finally:
+            process.fork.kill()
+            code = stop(process)
+        assert code == -signal.SIGKILL
+        receiver.arrived.clear()
+        receiver.may_answer.set()
+        process = start(database, *options)
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                await receiver.arrived.wait()
+                await _until_sent(database)
+        finally:
+            stop(process)
+    assert len(receiver.ids) == 2
+    assert len(set(receiver.ids)) == 1
+    assert receiver.ids[0].endswith(" alert.firing")
+
+
+async def _until_sent(database: str) -> None:
+    """Wait until the notification is stored as sent, and there is only this one."""
+    engine = create_engine(database if "://" in database else f"sqlite:///{database}")
+    try:
+        while True:
+            with engine.connect() as connection:
+                rows = connection.execute(text("SELECT status FROM notifications")).all()
+            assert len(rows) == 1
+            if rows[0][0] == "sent":
+                return
+            await asyncio.sleep(0.1)
+    finally:
+        engine.dispose()

@@ -14,11 +14,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
-from controlplane.devices.locations.alert_webhook import PREFIX
+from controlplane.alerts.notifications import new_notification
+from controlplane.devices.locations.alert_webhook import PREFIX, WEBHOOK
 from controlplane.devices.locations.operations import PREFIX as LOCATIONS
 from controlplane.settings import Settings
 from controlplane.storage.audit_tables import AuditEntry
-from controlplane.storage.monitoring_tables import Alert, AlertNotification, AlertWebhook
+from controlplane.storage.monitoring_tables import AlertRoute, NotifiedAlert
 from controlplane.web.background import send_to_organizations
 from controlplane.web.webhooks.alerts import AlertOutbox, read_secret
 from controlplane.web.webhooks.public_addresses import PublicAddressTransport
@@ -177,17 +178,20 @@ async def test_the_webhook_of_the_organization_replaces_the_webhook_of_the_opera
 def add_notifications(session: Session, now: datetime, organization_id: str, count: int) -> None:
     """Add undelivered notifications of an organization, and a webhook if it has none."""
     url, secret = f"https://{organization_id}.example.com/in", "whsec_" + "A" * 32
-    if session.get(AlertWebhook, organization_id) is None:
-        session.add(AlertWebhook(organization_id=organization_id, url=url, secret=secret))
-    for number in range(count):
-        alert = Alert(
-            id=uuid.uuid4(), organization_id=organization_id, location_id="loc-0001",
-            instance=str(number), condition="offline", is_flapping=False, started_at=now,
-            fired_at=now, detail="",
+    if session.get(AlertRoute, (organization_id, WEBHOOK)) is None:
+        session.add(
+            AlertRoute(
+                organization_id=organization_id, id=WEBHOOK, name="", kind="webhook", target=url,
+                secret=secret, severities=[], locations=[], group_minutes=0, is_digest=False,
+                is_enabled=True,
+            )
         )  # fmt: skip
-        notification = AlertNotification(
-            id=f"msg_{organization_id}_{number}", alert_id=alert.id, is_resolved=False, body="{}",
-            status="pending", attempts=0, due_at=now, created_at=now, updated_at=now,
+    for number in range(count):
+        notification = new_notification(organization_id, WEBHOOK, str(number), now, now)
+        notification.id = f"msg_{organization_id}_{number}"
+        alert = NotifiedAlert(
+            notification=notification.id, route=WEBHOOK, alert_id=uuid.uuid4(), is_resolved=False,
+            body="{}",
         )  # fmt: skip
         session.add_all((alert, notification))
 

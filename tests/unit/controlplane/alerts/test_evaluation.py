@@ -22,8 +22,8 @@ from controlplane.remote_control.heartbeats import DeviceHeartbeat, store_heartb
 from controlplane.settings import Settings
 from controlplane.storage.monitoring_tables import (
     Alert,
-    AlertNotification,
     AlertState,
+    Notification,
     OfflineInterval,
 )
 from controlplane.web.background import watch_fleet
@@ -254,7 +254,7 @@ async def test_after_its_outage_a_webhook_receives_each_notification_once_and_in
         ("alert.resolved", "offline", False),
     ]
     assert len({each.headers["webhook-id"] for each in fleet.webhook.received}) == 2
-    assert {each.status for each in fleet.rows(AlertNotification)} == {"sent"}
+    assert {each.status for each in fleet.rows(Notification)} == {"sent"}
 
 
 async def test_old_monitoring_data_is_deleted(fleet: Fleet) -> None:
@@ -265,13 +265,13 @@ async def test_old_monitoring_data_is_deleted(fleet: Fleet) -> None:
     await fleet.run(15)
     database, now = fleet.service.database, fleet.service.clock()
     database.write(lambda session: delete_old_monitoring(session, now + timedelta(days=30)))
-    assert [len(fleet.rows(each)) for each in (OfflineInterval, Alert, AlertNotification)] == [
+    assert [len(fleet.rows(each)) for each in (OfflineInterval, Alert, Notification)] == [
         1,
         1,
         2,
     ]
     database.write(lambda session: delete_old_monitoring(session, now + timedelta(days=100)))
-    assert [len(fleet.rows(each)) for each in (OfflineInterval, Alert, AlertNotification)] == [
+    assert [len(fleet.rows(each)) for each in (OfflineInterval, Alert, Notification)] == [
         0,
         0,
         0,

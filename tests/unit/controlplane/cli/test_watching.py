@@ -10,6 +10,7 @@ import pytest
 
 from controlplane.cli.main import build_parser, main
 from controlplane.cli.serve import settings_of
+from controlplane.settings import Smtp
 from controlplane.storage.database import Database
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import Process, serve_one_command, start, stop
@@ -94,6 +95,20 @@ def test_serve_reads_the_options_for_alerts_and_the_webhook_secret(tmp_path: Pat
     assert settings.online_window.total_seconds() == 180
     secret.write_text("hush")
     for bad in ([*words, "--notify-secret-file", str(secret)], ["serve", "--notify-url", "hook"]):
+        assert main([*bad, "--database", str(tmp_path / "x.db")]) == 2
+
+
+def test_serve_reads_the_options_for_the_smtp_server(tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text("hush\n")
+    words = ["serve", "--smtp", "mail.example:587", "--smtp-from", "alerts@venue.example"]
+    authenticated = ["--smtp-user", "alerts", "--smtp-password-file", str(password)]
+    settings = settings_of(build_parser().parse_args([*words, *authenticated]))
+    assert settings.smtp == Smtp(
+        host="mail.example", port=587, sender="alerts@venue.example", user="alerts", password="hush"
+    )
+    missing = ["--smtp-user", "alerts", "--smtp-password-file", str(tmp_path / "none")]
+    for bad in (words[:3], words[:1] + words[3:], [*words, *authenticated[:2]], [*words, *missing]):
         assert main([*bad, "--database", str(tmp_path / "x.db")]) == 2
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from agent.wire import routes
 from controlplane.accounts.members.operations import PREFIX as MEMBERS
 from controlplane.accounts.profile import PREFIX as PROFILE
+from controlplane.alerts.operations.alerts import PREFIX as ALERTS
 from controlplane.devices.locations.alert_webhook import PREFIX as ALERT_WEBHOOK
 from controlplane.devices.locations.operations import PREFIX as LOCATION_SETTINGS
 from controlplane.retail import routes as retail
@@ -144,6 +145,33 @@ OPERATOR_CALLS: Final = {
     routes.REPORT_DETAIL: ((THING, _thing("reportId", "report_id"), None),),
     routes.REVOKE: ((THING, lambda c, p: {"instanceId": str(c.spot(p).doomed.instance_id)}, None),),
 }
+SILENCE: Final = {
+    "locationId": None,
+    "instanceId": None,
+    "rule": None,
+    "since": None,
+    "until": "2100-01-01",
+    "reason": "",
+}
+RULE: Final = {
+    "condition": "offline",
+    "argument": "",
+    "locationId": None,
+    "severity": "info",
+    "forMinutes": 9,
+    "enabled": True,
+}
+ROUTE: Final = {
+    "id": None,
+    "name": "On call",
+    "kind": "webhook",
+    "target": "https://hooks.example.com/in",
+    "severities": [],
+    "locations": [],
+    "groupMinutes": 0,
+    "digest": False,
+    "enabled": True,
+}
 CONSOLE_CALLS: Final = {
     CONSOLE + "overview": (("reads", LIST, lambda c, p: {"size": 200}, _instance),),
     CONSOLE + "summary": (("reads", LIST, _nothing, location_of),),
@@ -177,6 +205,14 @@ CONSOLE_CALLS: Final = {
     "/console/sales-table": (
         ("reads", SELLS, lambda c, p: {"locationId": location_of(c, p), "period": "today"}, None),
     ),
+    ALERTS: (("reads", LIST, lambda c, p: {"size": 200}, lambda c, p: c.spot(p).alert_id),),
+    f"{ALERTS}/silences": (("reads", LIST, _nothing, lambda c, p: c.spot(p).silence_id),),
+    f"{ALERTS}/rules": (("reads", NOTHING, _nothing, None),),
+    f"{ALERTS}/acknowledge": (("writes", THING, _thing("alertId", "alert_id"), None),),
+    f"{ALERTS}/silences/add": (
+        ("writes", PLACE, lambda c, p: SILENCE | {"locationId": location_of(c, p)}, None),
+    ),
+    f"{ALERTS}/silences/end": (("writes", THING, _thing("silenceId", "ended_silence_id"), None),),
     CONSOLE + "pending-requests": (
         ("writes", THING, lambda c, p: _pending(c, instanceIds=[_instance(c, p)]), None),
         ("writes", NAME, lambda c, p: _pending(c, location=location_of(c, p)), None),
@@ -208,6 +244,14 @@ LOCATION_CALLS: Final = {
         (PLACE, lambda c, p: _setting(**MAINTENANCE)(c, p) | {"instanceId": _instance(c, p)}),
     ),
     f"{LOCATION_SETTINGS}/end-maintenance": ((PLACE, _setting(instanceId=None)),),
+    f"{ALERTS}/rules/set": (
+        (PLACE, lambda c, p: RULE | {"locationId": location_of(c, p)}),
+        ("the organization", lambda _c, _p: RULE),
+    ),
+    f"{ALERTS}/rules/remove": (
+        (PLACE, lambda c, p: {"name": "offline", "locationId": location_of(c, p)}),
+        ("the organization", lambda _c, _p: {"name": "offline", "locationId": None}),
+    ),
     f"{LOCATION_SETTINGS}/name-organization": (
         ("the organization", lambda _c, _p: {"name": "Harbour"}),
     ),
@@ -285,6 +329,11 @@ MEMBER_CALLS: Final = {
     CONSOLE + "audit": ((WHOLE, _nothing),),
     ALERT_WEBHOOK: ((WHOLE, _nothing),),
     f"{ALERT_WEBHOOK}/set": ((WHOLE, lambda _c, _p: {"url": "https://hooks.example.com/in"}),),
+    f"{ALERTS}/routes/test": ((WHOLE, lambda _c, _p: {"routeId": "webhook"}),),
+    f"{ALERTS}/routes": ((WHOLE, _nothing),),
+    f"{ALERTS}/routes/set": ((WHOLE, lambda _c, _p: ROUTE),),
+    f"{ALERTS}/deliveries": ((WHOLE, _nothing),),
+    f"{ALERTS}/routes/remove": ((WHOLE, lambda _c, _p: {"routeId": "webhook"}),),
     f"{ALERT_WEBHOOK}/remove": ((WHOLE, _nothing),),
 }
 SUPPORT_CALLS: Final = {

@@ -40,6 +40,7 @@ from controlplane.storage.merchant.merchant_tables import (
     UnitOfMeasure,
 )
 from controlplane.storage.merchant.sales_tables import Sale
+from controlplane.storage.monitoring_tables import Alert, AlertSilence
 from controlplane.storage.support_tables import SupportLink
 from controlplane.storage.tables import Challenge
 from controlplane.support.links import make_link
@@ -78,6 +79,9 @@ class Spot:
     doomed: Bound
     report_id: UUID
     pending_request_id: UUID
+    alert_id: UUID
+    silence_id: UUID
+    ended_silence_id: UUID
     sale_id: UUID
     linked: str
     catalog: Mapping[str, UUID]
@@ -229,6 +233,9 @@ def _spot(enroller: Enroller, location: Location) -> Spot:
         doomed=doomed,
         report_id=report.report_id,
         pending_request_id=pending_request_id,
+        alert_id=_new_alert(session, organization_id, location.id, enroller.now),
+        silence_id=_new_silence(session, organization_id, location.id, enroller.now),
+        ended_silence_id=_new_silence(session, organization_id, location.id, enroller.now),
         sale_id=session.scalars(sales.order_by(Sale.initiated_at.desc()).limit(1)).one(),
         linked=new_link(session, enroller.now, organization_id),
         catalog={
@@ -238,6 +245,25 @@ def _spot(enroller: Enroller, location: Location) -> Spot:
             for table in CATALOG
         },
     )
+
+
+def _new_alert(session: Session, organization_id: str, location_id: str, now: datetime) -> UUID:
+    alert = Alert(
+        id=uuid.uuid4(), organization_id=organization_id, location_id=location_id, instance="",
+        condition="site_outage", is_flapping=False, started_at=now, fired_at=now, detail="",
+        severity="critical", is_muted=False,
+    )  # fmt: skip
+    session.add(alert)
+    return alert.id
+
+
+def _new_silence(session: Session, organization_id: str, location_id: str, now: datetime) -> UUID:
+    silence = AlertSilence(
+        id=uuid.uuid4(), organization_id=organization_id, location_id=location_id, instance="",
+        rule="", since=now, until=now + timedelta(days=1), reason="", created_by="",
+    )  # fmt: skip
+    session.add(silence)
+    return silence.id
 
 
 def _public(private: Ed25519PrivateKey) -> dict[str, str]:

@@ -1,0 +1,100 @@
+"""Selects the devices for which the conditions of stored rules are active.
+
+The conditions ``offline``, ``broken`` and ``site_outage`` are evaluated for all devices elsewhere.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import Select, exists, select
+from sqlalchemy.orm import Session
+
+from controlplane.alerts.rule import Condition, Rule, parse_version
+from controlplane.storage.report_tables import DeviceFinding, DeviceIncident
+from controlplane.storage.statements import in_steps
+from controlplane.storage.tables import Device, Report
+
+ActiveDevices = dict[tuple[str, Rule], frozenset[int]]
+"""The positions of devices by organization id and rule."""
+Reader = Callable[[Session, str, Rule, datetime], Iterable[int]]
+
+
+def active_devices(
+    session: Session, rules: Mapping[str, Iterable[Rule]], now: datetime
+) -> ActiveDevices:
+    """Return the devices for which the condition of a rule is active.
+
+    Args:
+        rules: the rules that organizations have set, by organization id.
+    """
+    return {
+        (organization_id, rule): frozenset(
+            READERS[rule.condition](session, organization_id, rule, now)
+        )
+        for organization_id, own in rules.items()
+        for rule in own
+        if rule.is_enabled and rule.condition in READERS
+    }
+
+
+def _with_finding(
+    session: Session, organization_id: str, rule: Rule, _now: datetime
+) -> Iterable[int]:
+    query = select(DeviceFinding.device).where(
+        DeviceFinding.organization_id == organization_id, DeviceFinding.rule == rule.argument
+    )
+    if rule.location_id:
+        query = query.where(DeviceFinding.location_id == rule.location_id)
+    return session.scalars(query)
+
+
+def _with_incident(
+    session: Session, organization_id: str, rule: Rule, _now: datetime
+) -> Iterable[int]:
+    query = select(DeviceIncident.device).where(
+        DeviceIncident.organization_id == organization_id,
+        DeviceIncident.cause == rule.argument,
+        DeviceIncident.ended_s.is_(None),
+    )
+    if rule.location_id:
+        query = query.where(DeviceIncident.location_id == rule.location_id)
+    return session.scalars(query)
+
+
+def _of_older_version(
+    session: Session, organization_id: str, rule: Rule, _now: datetime
+) -> Iterable[int]:
+    bound = _bound(organization_id, rule)
+    minimum = parse_version(rule.argument)
+    versions = session.scalars(bound.with_only_columns(Device.app_version).distinct())
+    old = [each for each in versions if each and () != parse_version(each) < minimum]
+    for step in in_steps(old):
+        yield from session.scalars(bound.where(Device.app_version.in_(step)))
+
+
+def _without_report(
+    session: Session, organization_id: str, rule: Rule, now: datetime
+) -> Iterable[int]:
+    since = now - timedelta(hours=int(rule.argument))
+    has_report = exists().where(
+        Report.position.in_((Device.network_report, Device.application_report)),
+        Report.created_at > since,
+    )
+    query = _bound(organization_id, rule).where(Device.enrolled_at <= since, ~has_report)
+    return session.scalars(query)
+
+
+def _bound(organization_id: str, rule: Rule) -> Select[int]:
+    query = select(Device.position).where(
+        Device.organization_id == organization_id, Device.revoked_at.is_(None)
+    )
+    return query.where(Device.location_id == rule.location_id) if rule.location_id else query
+
+
+READERS: Final[Mapping[Condition, Reader]] = {
+    "finding": _with_finding,
+    "incident": _with_incident,
+    "version_older_than": _of_older_version,
+    "no_report_for": _without_report,
+}

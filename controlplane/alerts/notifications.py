@@ -1,0 +1,187 @@
+"""Adds the notifications of alerts that fire and resolve, for each matching route.
+
+They are added in the transaction of the alert, so a crash neither loses nor repeats them. Alerts of
+the same rule and location are *grouped*: an alert waits until the group interval since the previous
+notification of the group has passed, and is then notified together with the others.
+"""
+
+import json
+import uuid
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from controlplane.alerts.messages import body_of
+from controlplane.settings import Settings
+from controlplane.storage.monitoring_tables import Alert, AlertRoute, Notification, NotifiedAlert
+
+OF_OPERATOR: Final = ""
+"""The id of the route to the operator's webhook."""
+DIGEST_HOUR: Final = 7
+"""Hour of the day, in UTC, at which a daily digest is sent."""
+GROUP_MAX: Final = 100
+"""Maximum number of alerts in one notification."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A receiver of notifications, with its matchers. An empty matcher matches all."""
+
+    id: str = OF_OPERATOR
+    severities: frozenset[str] = frozenset()
+    locations: frozenset[str] = frozenset()
+    group_interval: timedelta = timedelta(0)
+    is_digest: bool = False
+
+    def matches(self, alert: Alert) -> bool:
+        return (not self.severities or alert.severity in self.severities) and (
+            not self.locations or alert.location_id in self.locations
+        )
+
+    def group_key(self, alert: Alert) -> str:
+        if self.is_digest:
+            return "digest"
+        if not self.group_interval:
+            return str(alert.id)
+        return f"{alert.location_id} {alert.condition}"
+
+    def schedule(self, previous: datetime | None, now: datetime) -> datetime:
+        """Return when to send a new notification of a group.
+
+        Args:
+            previous: when the previous notification of the group was scheduled.
+        """
+        if self.is_digest:
+            hour = now.replace(hour=DIGEST_HOUR, minute=0, second=0, microsecond=0)
+            return hour if hour > now else hour + timedelta(days=1)
+        return now if previous is None else max(now, previous + self.group_interval)
+
+
+class Notifier:
+    """Adds notifications. It reads the routes of an organization once."""
+
+    def __init__(self, session: Session, settings: Settings, now: datetime) -> None:
+        self._session = session
+        self._settings = settings
+        self._now = now
+        self._routes: dict[str, list[Route]] = {}
+
+    def notify(self, alert: Alert, name: str, zone: str | None, *, is_resolved: bool) -> None:
+        """Add the notifications about an alert.
+
+        Args:
+            name: name of the device, or id of the location.
+            zone: time zone of the location.
+        """
+        body = body_of(alert, name, zone, self._settings.origin, is_resolved=is_resolved)
+        for route in self._receivers(alert, is_resolved=is_resolved):
+            row = NotifiedAlert(alert_id=alert.id, is_resolved=is_resolved, body=json.dumps(body))
+            key = route.group_key(alert)
+            add_alert(self._session, alert.organization_id, route, key, row, now=self._now)
+
+    def _receivers(self, alert: Alert, *, is_resolved: bool) -> Iterable[Route]:
+        """Return the routes for an alert.
+
+        Routes that were notified that it fires are also notified that it resolves.
+        """
+        if alert.is_muted:
+            return ()
+        notified: Collection[str] = ()
+        if is_resolved:
+            query = select(NotifiedAlert.route).where(NotifiedAlert.alert_id == alert.id)
+            notified = set(self._session.scalars(query))
+        routes = self._routes_of(alert.organization_id)
+        return [each for each in routes if each.matches(alert) or each.id in notified]
+
+    def _routes_of(self, organization_id: str) -> list[Route]:
+        if organization_id not in self._routes:
+            own = select(AlertRoute).where(
+                AlertRoute.organization_id == organization_id, AlertRoute.is_enabled
+            )
+            routes = [route_of(row) for row in self._session.scalars(own.order_by(AlertRoute.id))]
+            if not routes and self._settings.notify_url is not None:
+                routes = [Route()]
+            self._routes[organization_id] = routes
+        return self._routes[organization_id]
+
+
+def route_of(row: AlertRoute) -> Route:
+    return Route(
+        row.id,
+        frozenset(row.severities),
+        frozenset(row.locations),
+        timedelta(minutes=row.group_minutes),
+        row.is_digest,
+    )
+
+
+def add_alert(
+    session: Session,
+    organization_id: str,
+    route: Route,
+    group_key: str,
+    notified_alert: NotifiedAlert,
+    *,
+    now: datetime,
+) -> None:
+    """Add an alert to the open notification of its group, or to a new one."""
+    newest = session.scalars(
+        select(Notification)
+        .where(
+            Notification.organization_id == organization_id,
+            Notification.route == route.id,
+            Notification.group_key == group_key,
+        )
+        .order_by(Notification.position.desc())
+        .limit(1)
+        # Locked, because another process may be about to send it.
+        .with_for_update()
+        .execution_options(populate_existing=True)
+    ).first()
+    is_grouped = route.is_digest or bool(route.group_interval)
+    if not (is_grouped and newest is not None and _has_space(session, newest)):
+        previous = None if newest is None else newest.scheduled_at
+        newest = new_notification(
+            organization_id, route.id, group_key, route.schedule(previous, now), now
+        )
+        session.add(newest)
+    notified_alert.notification, notified_alert.route = newest.id, route.id
+    session.add(notified_alert)
+    session.flush()
+
+
+def new_notification(
+    organization_id: str, route: str, group_key: str, scheduled_at: datetime, now: datetime
+) -> Notification:
+    return Notification(
+        id=f"msg_{uuid.uuid4().hex}",
+        organization_id=organization_id,
+        route=route,
+        group_key=group_key,
+        status="pending",
+        attempts=0,
+        scheduled_at=scheduled_at,
+        due_at=scheduled_at,
+        created_at=now,
+        updated_at=now,
+        error="",
+    )
+
+
+def bodies_of(session: Session, notification: Notification) -> list[dict[str, Any]]:
+    """Return the newest body of each alert in a notification, in the order of the alerts."""
+    query = select(NotifiedAlert).where(NotifiedAlert.notification == notification.id)
+    rows = session.scalars(query.order_by(NotifiedAlert.position))
+    return list({row.alert_id: json.loads(row.body) for row in rows}.values())
+
+
+def _has_space(session: Session, newest: Notification) -> bool:
+    """Return whether nothing was sent yet, and the notification is not full."""
+    if newest.status != "pending" or newest.attempts:
+        return False
+    query = select(NotifiedAlert.position).where(NotifiedAlert.notification == newest.id)
+    return len(session.scalars(query.limit(GROUP_MAX)).all()) < GROUP_MAX

@@ -1,0 +1,243 @@
+"""Messages of the operations for alerts."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from agent.wire.base import Absent, Array, Exact, MaxItems, Tolerant, Uuid
+from agent.wire.text import Cursor
+from controlplane.accounts.users import NAME_MAX
+from controlplane.alerts.rule import Condition, Severity
+from controlplane.devices.locations.messages import LocalTime, Location, Name
+from controlplane.operation.storable_text import STORABLE
+
+PAGE_DEFAULT = 50
+PAGE_MAX = 200
+MINUTES_MAX = 24 * 60
+LISTED_MAX = 500
+RouteKind = Literal["webhook", "email", "slack", "teams", "pagerduty"]
+Size = Absent[Annotated[int, Field(ge=1, le=PAGE_MAX)]]
+RuleName = Annotated[str, Field(min_length=1, max_length=200), *STORABLE]
+Argument = Annotated[str, StringConstraints(strip_whitespace=True, max_length=150), *STORABLE]
+Minutes = Annotated[int, Field(ge=0, le=MINUTES_MAX)]
+
+
+class AlertsRequest(Exact):
+    """Filters and page. ``open`` true selects the alerts that have not resolved."""
+
+    id: Absent[Uuid] = None
+    open: Absent[bool] = None
+    location: Absent[Location] = None
+    cursor: Absent[Cursor] = None
+    size: Size = None
+
+
+class AlertRecord(Tolerant):
+    """An alert.
+
+    Attributes:
+        instance_id: null for an alert of the location itself.
+        name: name of the device, or id of the location.
+        rule: name of the rule, such as ``offline`` or ``finding:queue-stopped``.
+        silenced: whether a silence prevented its notifications.
+    """
+
+    id: Uuid
+    location_id: str
+    instance_id: Uuid | None
+    name: str
+    rule: str
+    severity: Severity
+    flapping: bool
+    detail: str
+    started_at: datetime
+    fired_at: datetime
+    resolved_at: datetime | None
+    silenced: bool
+    acknowledged_at: datetime | None
+    acknowledged_by: str | None
+
+
+class AlertsReply(Tolerant):
+    """A page of alerts, newest first. ``can_write`` is whether the caller may acknowledge them."""
+
+    alerts: Array[AlertRecord]
+    next_cursor: str | None
+    can_write: bool
+
+
+class AcknowledgeRequest(Exact):
+    alert_id: Uuid
+
+
+class SilenceRecord(Tolerant):
+    """A silence. A null matcher matches everything."""
+
+    id: Uuid
+    location_id: str | None
+    instance_id: Uuid | None
+    rule: str | None
+    since: datetime
+    until: datetime
+    reason: str
+    created_by: str
+
+
+class SilencesReply(Tolerant):
+    """The current and planned silences, by their end."""
+
+    silences: Array[SilenceRecord]
+    can_write: bool
+
+
+class SilenceRequest(Exact):
+    """A silence. A null matcher matches everything. ``since`` null means now."""
+
+    location_id: Location | None
+    instance_id: Uuid | None
+    rule: RuleName | None
+    since: LocalTime | None
+    until: LocalTime
+    reason: Annotated[str, Field(max_length=NAME_MAX), *STORABLE]
+
+
+class SilenceEndRequest(Exact):
+    silence_id: Uuid
+
+
+class RuleRecord(Tolerant):
+    """A rule.
+
+    Attributes:
+        location_id: null for a rule of the whole organization.
+        for_minutes: null means the duration that the operator has set.
+        is_default: whether the organization has not changed this rule.
+    """
+
+    name: str
+    condition: Condition
+    argument: str
+    location_id: str | None
+    severity: Severity
+    for_minutes: int | None
+    enabled: bool
+    is_default: bool
+
+
+class RulesReply(Tolerant):
+    """The rules, those of the whole organization first."""
+
+    rules: Array[RuleRecord]
+    can_write: bool
+
+
+class RuleRequest(Exact):
+    """A rule. It replaces the rule with the same condition, location, and argument.
+
+    Only findings and incidents can have several rules with different arguments.
+    """
+
+    condition: Condition
+    argument: Argument
+    location_id: Location | None
+    severity: Severity
+    for_minutes: Minutes | None
+    enabled: bool
+
+
+class RuleRemoveRequest(Exact):
+    name: RuleName
+    location_id: Location | None
+
+
+class RouteRecord(Tolerant):
+    """A route. ``receiver`` is the part of its target that is not a secret."""
+
+    id: str
+    name: str
+    kind: RouteKind
+    receiver: str
+    severities: Array[Severity]
+    locations: Array[str]
+    group_minutes: int
+    digest: bool
+    enabled: bool
+
+
+class RoutesReply(Tolerant):
+    """The routes by name. ``has_mail`` is whether the service can send e-mail."""
+
+    routes: Array[RouteRecord]
+    has_mail: bool
+
+
+class RouteRequest(Exact):
+    """A route. ``id`` null adds one. A null ``target`` keeps the target of an existing route.
+
+    ``target`` is a URL for a webhook, Slack or Teams, e-mail addresses separated by commas, or the
+    routing key of PagerDuty. Empty ``severities`` or ``locations`` match all alerts.
+    """
+
+    id: Annotated[str, Field(min_length=1, max_length=64), *STORABLE] | None
+    name: Name
+    kind: RouteKind
+    target: (
+        Annotated[str, StringConstraints(strip_whitespace=True, max_length=2048), *STORABLE] | None
+    )
+    severities: Annotated[tuple[Severity, ...], MaxItems(3)]
+    locations: Annotated[tuple[Location, ...], MaxItems(LISTED_MAX)]
+    group_minutes: Minutes
+    digest: bool
+    enabled: bool
+
+
+class RouteReply(Tolerant):
+    """``secret`` signs the notifications of a new webhook. No other reply contains it."""
+
+    route: RouteRecord
+    secret: str | None
+
+
+class RouteIdRequest(Exact):
+    route_id: Annotated[str, Field(min_length=1, max_length=64), *STORABLE]
+
+
+class Removed(Tolerant):
+    removed: bool
+
+
+class Queued(Tolerant):
+    """``notification_id`` names the delivery in the log."""
+
+    notification_id: str
+
+
+class DeliveriesRequest(Exact):
+    cursor: Absent[Cursor] = None
+    size: Size = None
+
+
+class DeliveryRecord(Tolerant):
+    """A notification in the delivery log. ``error`` is empty after success.
+
+    ``route`` is the name of the route, ``operator`` for the operator's webhook, or the id of a
+    route that was removed. ``due_at`` is the time of the next attempt, or null.
+    """
+
+    id: str
+    route: str
+    status: Literal["pending", "sent", "failed"]
+    attempts: int
+    error: str
+    texts: Array[str]
+    created_at: datetime
+    updated_at: datetime
+    due_at: datetime | None
+
+
+class DeliveriesReply(Tolerant):
+    """A page of the delivery log, newest first."""
+
+    deliveries: Array[DeliveryRecord]
+    next_cursor: str | None

@@ -1,0 +1,134 @@
+"""Operations for the alert rules of an organization and its locations."""
+
+from datetime import timedelta
+from functools import partial
+from typing import Final
+
+from sqlalchemy import select
+
+from controlplane.accounts.messages import EmptyRequest
+from controlplane.accounts.names import require_known
+from controlplane.alerts.operations import messages
+from controlplane.alerts.operations.alerts import PREFIX as ALERTS
+from controlplane.alerts.rule import DEFAULT_RULES, Rule, check_argument, name_of
+from controlplane.alerts.settings import rule_of
+from controlplane.operation.audit_entries import Event, Subject
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import (
+    conflict,
+    foreign_location,
+    invalid_field,
+    manager_required,
+    not_found,
+    read_only_key,
+)
+from controlplane.operation.operation import Procedure, procedure
+from controlplane.storage.monitoring_tables import AlertRule
+
+PREFIX: Final = f"{ALERTS}/rules"
+RULES_MAX: Final = 500
+"""Maximum number of rules that an organization can set."""
+
+
+def rule_operations() -> tuple[Procedure, ...]:
+    write = partial(procedure, writes=True, requires_session=True)
+    return (
+        procedure(PREFIX, rules),
+        write(f"{PREFIX}/set", set_rule),
+        write(f"{PREFIX}/remove", remove_rule),
+    )
+
+
+def rules(context: RequestContext, _body: EmptyRequest) -> messages.RulesReply:
+    """Return the rules of the organization and of the locations that the caller may see."""
+    query = select(AlertRule).where(AlertRule.organization_id == context.organization_id)
+    stored = [rule_of(row) for row in context.session.scalars(query)]
+    own = {rule.name for rule in stored if not rule.location_id}
+    visible = [
+        rule
+        for rule in stored
+        if not rule.location_id or context.caller.has_access_to(rule.location_id)
+    ]
+    records = [_record(rule) for rule in visible]
+    records += [
+        _record(rule, is_default=True) for name, rule in DEFAULT_RULES.items() if name not in own
+    ]
+    may_write = context.caller.kind == "session" and context.caller.can_write
+    return messages.RulesReply(
+        rules=tuple(sorted(records, key=lambda each: (each.location_id or "", each.name))),
+        can_write=may_write,
+    )
+
+
+def set_rule(context: RequestContext, body: messages.RuleRequest) -> messages.RuleRecord:
+    """Set a rule of the organization, or of a location."""
+    _require_access(context, body.location_id)
+    try:
+        check_argument(body.condition, body.argument)
+    except ValueError as error:
+        raise invalid_field("argument", str(error)) from None
+    own = AlertRule.organization_id == context.organization_id
+    name, location_id = name_of(body.condition, body.argument), body.location_id or ""
+    key = (context.organization_id, location_id, name)
+    is_new = context.session.get(AlertRule, key) is None
+    positions = context.session.scalars(select(AlertRule.name).where(own).limit(RULES_MAX)).all()
+    if is_new and len(positions) >= RULES_MAX:
+        raise conflict("too_many_rules", f"an organization can set {RULES_MAX} rules")
+    minutes = body.for_minutes
+    row = AlertRule(
+        organization_id=context.organization_id,
+        location_id=location_id,
+        name=name,
+        argument=body.argument,
+        severity=body.severity,
+        for_minutes=minutes,
+        is_enabled=body.enabled,
+    )
+    row = context.session.merge(row)
+    after = "default duration" if minutes is None else f"for {minutes} min"
+    state = "" if body.enabled else ", disabled"
+    _note(context, row, f"{body.argument} {body.severity}, {after}{state}".strip(), is_set=True)
+    return _record(rule_of(row))
+
+
+def remove_rule(context: RequestContext, body: messages.RuleRemoveRequest) -> messages.Removed:
+    """Remove a rule. A default rule then applies unchanged."""
+    _require_access(context, body.location_id)
+    key = (context.organization_id, body.location_id or "", body.name)
+    row = context.session.get(AlertRule, key)
+    if row is None:
+        raise not_found("rule")
+    _note(context, row, "", is_set=False)
+    context.session.delete(row)
+    return messages.Removed(removed=True)
+
+
+def _require_access(context: RequestContext, location_id: str | None) -> None:
+    if location_id is None and (context.caller.locations or not context.caller.can_write):
+        raise manager_required()
+    if location_id is not None:
+        if not context.caller.can_write:
+            raise read_only_key()
+        if not context.caller.has_access_to(location_id):
+            raise foreign_location()
+        require_known(context, [location_id])
+
+
+def _note(context: RequestContext, row: AlertRule, detail: str, *, is_set: bool) -> None:
+    where = row.location_id or "all locations"
+    subject = Subject("alert_rule", row.name, where)
+    context.note(Event("alert_rule.set" if is_set else "alert_rule.remove", subject, detail))
+
+
+def _record(rule: Rule, *, is_default: bool = False) -> messages.RuleRecord:
+    after = rule.fire_after
+    return messages.RuleRecord(
+        name=rule.name,
+        condition=rule.condition,
+        argument=rule.argument,
+        location_id=rule.location_id or None,
+        severity=rule.severity,
+        for_minutes=None if after is None else after // timedelta(minutes=1),
+        enabled=rule.is_enabled,
+        is_default=is_default,
+    )

@@ -1,0 +1,128 @@
+"""Operations for silences."""
+
+import uuid
+from functools import partial
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import or_, select
+
+from controlplane.accounts.messages import EmptyRequest
+from controlplane.accounts.names import require_known
+from controlplane.alerts.operations import messages
+from controlplane.alerts.operations.alerts import PREFIX as ALERTS
+from controlplane.devices.locations.locations import parse_time, zones
+from controlplane.devices.locations.status import describe_period
+from controlplane.operation.audit_entries import Event, Subject, actor_of
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import (
+    foreign_location,
+    invalid_field,
+    manager_required,
+    not_found,
+)
+from controlplane.operation.operation import Procedure, procedure
+from controlplane.operation.records import record_of
+from controlplane.storage.monitoring_tables import AlertSilence
+
+PREFIX: Final = f"{ALERTS}/silences"
+
+
+def silence_operations() -> tuple[Procedure, ...]:
+    write = partial(procedure, writes=True, refusals=("foreign_location", "manager_required"))
+    return (
+        procedure(PREFIX, silences),
+        write(f"{PREFIX}/add", add_silence),
+        write(f"{PREFIX}/end", end_silence),
+    )
+
+
+def silences(context: RequestContext, _body: EmptyRequest) -> messages.SilencesReply:
+    """Return the current and planned silences that the caller may see."""
+    query = select(AlertSilence).where(
+        AlertSilence.organization_id == context.organization_id, AlertSilence.until > context.now
+    )
+    if context.caller.locations:
+        own = AlertSilence.location_id.in_(context.caller.locations)
+        query = query.where(or_(own, AlertSilence.location_id == ""))
+    rows = context.session.scalars(query.order_by(AlertSilence.until).limit(messages.LISTED_MAX))
+    return messages.SilencesReply(
+        silences=tuple(map(_record, rows)), can_write=context.caller.can_write
+    )
+
+
+def add_silence(context: RequestContext, body: messages.SilenceRequest) -> messages.SilenceRecord:
+    """Silence the matching alerts until a time."""
+    location_id = body.location_id or ""
+    if body.instance_id is not None:
+        location_id = location_id or context.device(body.instance_id).location_id
+        if context.device(body.instance_id).location_id != location_id:
+            raise not_found("device")
+    _require_access(context, location_id)
+    if location_id:
+        require_known(context, [location_id])
+    location_key = (context.organization_id, location_id)
+    zone = zones(context.session, {location_key}).get(location_key, "UTC")
+    try:
+        since = context.now if body.since is None else parse_time(body.since, zone)
+        until = parse_time(body.until, zone)
+    except ValueError as error:
+        raise invalid_field("until", str(error)) from None
+    if until <= max(context.now, since):
+        raise invalid_field("until", "must be in the future, and after the start")
+    row = AlertSilence(
+        id=uuid.uuid4(),
+        organization_id=context.organization_id,
+        location_id=location_id,
+        instance="" if body.instance_id is None else str(body.instance_id),
+        rule=body.rule or "",
+        since=since,
+        until=until,
+        reason=body.reason,
+        created_by=actor_of(context.session, context.caller).name,
+    )
+    context.session.add(row)
+    detail = f"{describe(row)} {describe_period(since, until)} {body.reason}".strip()
+    context.note(Event("silence.add", Subject("silence", str(row.id)), detail))
+    return _record(row)
+
+
+def end_silence(
+    context: RequestContext, body: messages.SilenceEndRequest
+) -> messages.SilenceRecord:
+    """End a silence now. Alerts that are still firing then cause notifications."""
+    query = select(AlertSilence).where(
+        AlertSilence.id == body.silence_id,
+        AlertSilence.organization_id == context.organization_id,
+    )
+    row = context.session.scalars(query.with_for_update()).first()
+    if row is None:
+        raise not_found("silence")
+    _require_access(context, row.location_id)
+    if row.until > context.now:
+        row.since, row.until = min(row.since, context.now), context.now
+        context.note(Event("silence.end", Subject("silence", str(row.id)), describe(row)))
+    return _record(row)
+
+
+def describe(row: AlertSilence) -> str:
+    """Return the matchers of a silence as text."""
+    matchers = (("location", row.location_id), ("device", row.instance), ("rule", row.rule))
+    return ", ".join(f"{name} {value}" for name, value in matchers if value) or "all alerts"
+
+
+def _require_access(context: RequestContext, location_id: str) -> None:
+    if not location_id and context.caller.locations:
+        raise manager_required()
+    if location_id and not context.caller.has_access_to(location_id):
+        raise foreign_location()
+
+
+def _record(row: AlertSilence) -> messages.SilenceRecord:
+    return record_of(
+        messages.SilenceRecord,
+        row,
+        location_id=row.location_id or None,
+        instance_id=UUID(row.instance) if row.instance else None,
+        rule=row.rule or None,
+    )

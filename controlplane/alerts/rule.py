@@ -1,0 +1,110 @@
+"""An alert rule: a condition, its severity, and how long it must be active. Pure.
+
+An organization has the default rules until it sets others. A rule of a location replaces the rule
+with the same name of the organization at this location.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, Literal, get_args
+
+from agent.wire.payloads.history import CAUSES
+
+Condition = Literal[
+    "offline", "broken", "site_outage", "finding", "incident", "version_older_than", "no_report_for"
+]
+Severity = Literal["info", "warning", "critical"]
+CONDITIONS: Final[tuple[Condition, ...]] = get_args(Condition)
+NAMED: Final = frozenset({"finding", "incident"})
+"""Conditions of which an organization can have several rules, with different arguments."""
+HOURS_MAX: Final = 24 * 365
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """An alert rule.
+
+    Attributes:
+        argument: the id of a finding, the cause of an incident, a version, or a number of hours
+            without a report. Empty for other conditions.
+        fire_after: how long the condition is active before the alert fires. None means the duration
+            that the operator has set.
+        location_id: empty for a rule of the whole organization.
+    """
+
+    condition: Condition
+    argument: str = ""
+    severity: Severity = "warning"
+    fire_after: timedelta | None = None
+    is_enabled: bool = True
+    location_id: str = ""
+
+    @property
+    def name(self) -> str:
+        return name_of(self.condition, self.argument)
+
+
+DEFAULT_RULES: Final[Mapping[str, Rule]] = {
+    "offline": Rule("offline"),
+    "broken": Rule("broken"),
+    "site_outage": Rule("site_outage", severity="critical"),
+}
+"""The rules of an organization that has set none, by name."""
+
+
+def name_of(condition: str, argument: str) -> str:
+    """Return the name of a rule, such as ``offline`` or ``finding:queue-stopped``."""
+    return f"{condition}:{argument}" if condition in NAMED else condition
+
+
+def parse_name(name: str) -> tuple[str, str]:
+    """Return the condition of a rule's name, and the argument or an empty text."""
+    condition, _, argument = name.partition(":")
+    return condition, argument
+
+
+def rules_at(rules: Iterable[Rule], location_id: str) -> dict[str, Rule]:
+    """Return the enabled rules of a location by name.
+
+    Args:
+        rules: all rules that the organization of the location has set.
+    """
+    own = sorted(rules, key=lambda rule: rule.location_id)  # those of the organization first
+    by_name = dict(DEFAULT_RULES)
+    by_name |= {rule.name: rule for rule in own if rule.location_id in {"", location_id}}
+    return {name: rule for name, rule in by_name.items() if rule.is_enabled}
+
+
+def check_argument(condition: Condition, argument: str) -> None:
+    """Raise ValueError, with a text for users, if the condition cannot have the argument."""
+    if condition == "incident" and argument not in CAUSES:
+        raise ValueError(f"must be one of {', '.join(CAUSES)}")
+    if condition == "finding" and not argument:
+        raise ValueError("must be the id of a finding")
+    if condition == "version_older_than" and not parse_version(argument):
+        raise ValueError("must be a version such as 1.2.0")
+    if condition == "no_report_for" and not (
+        argument.isdecimal() and argument.isascii() and 1 <= int(argument[:6]) <= HOURS_MAX
+    ):
+        raise ValueError(f"must be a number of hours from 1 to {HOURS_MAX}")
+    if condition in {"offline", "broken", "site_outage"} and argument:
+        raise ValueError("must be empty for this condition")
+
+
+def parse_version(text: str) -> tuple[int, ...]:
+    """Return the leading numbers of a version: (1, 2) for ``1.2rc1`` or ``1.2.0``.
+
+    Zeros at the end are left out, so that ``1.2`` and ``1.2.0`` are equal.
+    """
+    numbers: list[int] = []
+    for part in text.split("."):
+        digits = part[: len(part) - len(part.lstrip("0123456789"))]
+        if not digits:
+            break
+        numbers.append(int(digits[:9]))
+        if digits != part:
+            break
+    while len(numbers) > 1 and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)

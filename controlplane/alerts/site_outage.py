@@ -1,0 +1,34 @@
+"""How many devices must be offline for a site outage (rule 5 of `alerts.rules`). Pure."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+ALL_MIN: Final = 2
+MANY_MIN: Final = 3
+MANY_SHARE: Final = (4, 5)
+
+
+def went_offline_together(begins: Sequence[datetime], devices: int, within: timedelta) -> bool:
+    """Return whether enough devices for a site outage became offline at about the same time.
+
+    Args:
+        begins: when each offline device became offline.
+        devices: number of devices of the location, without those in maintenance.
+        within: longest time between the first and the last device of the outage.
+    """
+    sorted_begins = sorted(begins)
+    for first in sorted(set(begins)):
+        before = bisect_left(sorted_begins, first)
+        group = bisect_right(sorted_begins, first + within) - before
+        if enough(group, devices - before):
+            return True
+    return False
+
+
+def enough(count: int, devices: int) -> bool:
+    if count == devices:
+        return count >= ALL_MIN
+    share, of = MANY_SHARE
+    return count >= MANY_MIN and count * of >= devices * share

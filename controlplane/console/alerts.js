@@ -1,0 +1,186 @@
+// Alerts with their rules and silences, and for owners the routes and the delivery log.
+
+import { callConsole } from "./facade.js";
+import { element, exact, pill, replace } from "./elements.js";
+import { openConfirmation, openForm, showSecret, locationsField } from "./forms.js";
+import { fetchLocationNames } from "./locations.js";
+import { owns } from "./signing_in.js";
+
+const at = (id) => document.getElementById(id);
+const SEVERITY_PILLS = { info: "muted", warning: "warn", critical: "bad" };
+const CONDITIONS = [
+  ["offline", "Device offline"], ["broken", "Report with a fault"], ["site_outage", "Site outage"], ["finding", "Finding"],
+  ["incident", "Incident"], ["version_older_than", "Version older than"], ["no_report_for", "No report for (hours)"],
+];
+const KINDS = [["webhook", "Webhook"], ["email", "E-mail"], ["slack", "Slack"], ["teams", "Microsoft Teams"], ["pagerduty", "PagerDuty"]];
+const SEVERITIES = [["info", "info"], ["warning", "warning"], ["critical", "critical"]];
+const YES = [["yes", "yes"], ["no", "no"]];
+
+export async function fetchAlerts({ id }) {
+  const own = owns();
+  const [list, rules, silences, routes, log, names] = await Promise.all([
+    callConsole("alerts", id ? { id } : {}), callConsole("alerts/rules"), callConsole("alerts/silences"),
+    own ? callConsole("alerts/routes") : null, own ? callConsole("alerts/deliveries", { size: 20 }) : null, fetchLocationNames(),
+  ]);
+  return { id, list, rules, silences, routes, log, names };
+}
+
+export function showAlerts(data, view, hooks) {
+  if (!at("alerts")) {
+    view.replaceChildren(element("div", { class: "sheet", id: "alerts" },
+      element("h1", {}, "Alerts"),
+      element("p", { class: "problem", role: "alert", id: "account-problem" }),
+      element("section", { id: "alert-rows" }), element("section", { id: "alert-silences" }),
+      element("section", { id: "alert-rules" }), element("section", { id: "alert-routes" }), element("section", { id: "alert-log" })));
+  }
+  replace(at("alert-rows"), ...alertRows(data, hooks));
+  replace(at("alert-silences"), ...silenceRows(data, hooks));
+  replace(at("alert-rules"), ...ruleRows(data, hooks));
+  replace(at("alert-routes"), ...(data.routes ? routeRows(data, hooks) : []));
+  replace(at("alert-log"), ...(data.log ? logRows(data.log) : []));
+}
+
+const heading = (text, ...buttons) => element("div", { class: "heading" }, element("h2", {}, text), element("div", { class: "acts" }, ...buttons));
+const button = (id, text, label, act, kind = null) => element("button", { type: "button", id, class: kind, "aria-label": label, onclick: act }, text);
+const list = (rows, empty) => rows.length ? element("ul", { class: "cards people" }, ...rows) : element("p", { class: "empty" }, empty);
+const row = (name, lines, pills, buttons) => element("li", {},
+  element("div", {}, element("span", { class: "name" }, name), " ", ...pills.flatMap((each) => [each, " "]),
+    ...lines.filter(Boolean).map((line) => element("p", { class: "sub" }, line))),
+  buttons.length ? element("div", { class: "acts" }, ...buttons) : null);
+const severity = (each) => pill(SEVERITY_PILLS[each.severity], each.severity);
+const placeOf = (names, id) => id ? names.get(id) || id : "every location";
+
+// Sends a form and loads the view again.
+function ask(form, act, hooks) {
+  openForm(form, async (values) => {
+    const then = await act(values);
+    hooks.refresh();
+    return then;
+  }, hooks.sessionEnded);
+}
+
+function alertRows({ id, list: { alerts, canWrite }, names }, hooks) {
+  const rows = alerts.map((each) => {
+    const what = `${each.rule} of ${each.name}`;
+    const state = each.resolvedAt ? pill("good", "resolved") : pill("bad", "firing");
+    const mark = each.silenced && !each.resolvedAt ? pill("muted", "silenced") : null;
+    return row(what, [
+      [placeOf(names, each.locationId), each.flapping && "flapping", each.detail].filter(Boolean).join(" · "),
+      `Since ${exact(each.startedAt)}${each.resolvedAt ? `, resolved ${exact(each.resolvedAt)}` : ""}`,
+      each.acknowledgedAt && `Acknowledged by ${each.acknowledgedBy}, ${exact(each.acknowledgedAt)}`,
+    ], [state, severity(each), mark].filter(Boolean), canWrite && !each.resolvedAt ? [
+      each.acknowledgedAt ? null : button(`acknowledge-${each.id}`, "Acknowledge", `Acknowledge ${what}`, () => hooks.attempt(() => callConsole("alerts/acknowledge", { alertId: each.id }))),
+      button(`silence-${each.id}`, "Silence", `Silence ${what}`, () => addSilence(each, names, hooks)),
+    ].filter(Boolean) : []);
+  });
+  const all = id ? [element("p", {}, element("a", { href: "#/alerts" }, "Show all alerts"))] : [];
+  return [...all, list(rows, id ? "There is no such alert." : "There are no alerts.")];
+}
+
+function addSilence(alert, names, hooks) {
+  const text = alert ? `Mutes ${alert.rule} of ${alert.name}.` : "Mutes the matching alerts. An empty field matches everything.";
+  const matchers = alert ? [] : [
+    { name: "locationId", label: "Location", options: [["", "every location"], ...names] },
+    { name: "rule", label: "Rule", maxlength: 200, autocomplete: "off", spellcheck: "false", hint: "The name of a rule, such as offline." },
+  ];
+  ask({ title: "New silence", text, action: "Silence", fields: [...matchers,
+    { name: "until", label: "Until", type: "datetime-local", required: true, hint: "In the time zone of this browser." },
+    { name: "reason", label: "Reason", maxlength: 128, autocomplete: "off" },
+  ] }, async ({ locationId, rule, until, reason }) => {
+    await callConsole("alerts/silences/add", {
+      locationId: alert ? alert.locationId : locationId || null, instanceId: alert?.instanceId || null, rule: alert?.rule || rule || null,
+      since: null, until: new Date(until).toISOString(), reason,
+    });
+  }, hooks);
+}
+
+function silenceRows({ silences: { silences, canWrite }, names }, hooks) {
+  const rows = silences.map((each) => row([placeOf(names, each.locationId), each.rule || "every rule"].join(", "), [
+    each.instanceId && `Device ${each.instanceId}`, `Until ${exact(each.until)}, by ${each.createdBy}`, each.reason,
+  ], [], canWrite ? [button(`end-silence-${each.id}`, "End", `End the silence of ${placeOf(names, each.locationId)}`, () => hooks.attempt(() => callConsole("alerts/silences/end", { silenceId: each.id })))] : []));
+  return [heading("Silences", canWrite && button("add-silence", "Add a silence", "Add a silence", () => addSilence(null, names, hooks))), list(rows, "There are no silences.")];
+}
+
+function ruleRows({ rules: { rules, canWrite }, names }, hooks) {
+  const rows = rules.map((each) => {
+    const key = `${each.name}-${each.locationId || "all"}`;
+    const title = `${CONDITIONS.find(([name]) => name === each.condition)[1]}${each.argument ? `: ${each.argument}` : ""}`;
+    return row(title, [
+      `${placeOf(names, each.locationId)} · ${each.forMinutes === null ? "default duration" : `for ${each.forMinutes} min`}`,
+    ], [severity(each), each.enabled ? null : pill("muted", "disabled")].filter(Boolean), canWrite ? [
+      button(`edit-rule-${key}`, "Change", `Change ${title}`, () => editRule(each, names, hooks)),
+      each.isDefault ? null : button(`remove-rule-${key}`, "Remove", `Remove ${title}`, () => openConfirmation({
+        title: "Remove the rule?", text: `${title} at ${placeOf(names, each.locationId)}. A default rule then applies unchanged.`, keep: "Keep", action: "Remove",
+      }, () => hooks.attempt(() => callConsole("alerts/rules/remove", { name: each.name, locationId: each.locationId }))), "danger"),
+    ].filter(Boolean) : []);
+  });
+  return [heading("Rules", canWrite && button("add-rule", "Add a rule", "Add a rule", () => editRule(null, names, hooks))), list(rows, "There are no rules.")];
+}
+
+function editRule(rule, names, hooks) {
+  const key = rule ? [] : [
+    { name: "condition", label: "Condition", options: CONDITIONS },
+    { name: "argument", label: "Argument", maxlength: 150, autocomplete: "off", spellcheck: "false", hint: "The id of a finding, the cause of an incident, a version, or hours. Otherwise empty." },
+    { name: "locationId", label: "Location", options: [["", "every location"], ...names] },
+  ];
+  const isThreshold = rule && ["version_older_than", "no_report_for"].includes(rule.condition);
+  ask({ title: rule ? "Change the rule" : "New rule", action: "Save", fields: [...key,
+    ...(isThreshold ? [{ name: "argument", label: "Argument", value: rule.argument, maxlength: 150, autocomplete: "off" }] : []),
+    { name: "severity", label: "Severity", value: rule?.severity || "warning", options: SEVERITIES },
+    { name: "minutes", label: "Minutes until it fires", type: "number", min: 0, max: 1440, value: rule?.forMinutes ?? "", hint: "Empty means the default of the service." },
+    { name: "enabled", label: "Enabled", value: rule && !rule.enabled ? "no" : "yes", options: YES },
+  ] }, async ({ condition, argument, locationId, severity: level, minutes, enabled }) => {
+    await callConsole("alerts/rules/set", {
+      condition: rule?.condition || condition, argument: argument ?? rule.argument, locationId: rule ? rule.locationId : locationId || null,
+      severity: level, forMinutes: minutes === "" ? null : Number(minutes), enabled: enabled === "yes",
+    });
+  }, hooks);
+}
+
+function routeRows({ routes: { routes, hasMail }, names }, hooks) {
+  const rows = routes.map((each) => row(each.name, [
+    `${KINDS.find(([kind]) => kind === each.kind)[1]} · ${each.receiver}`,
+    [each.severities.join(", ") || "every severity", each.locations.map((id) => placeOf(names, id)).join(", ") || "every location",
+      each.digest ? "daily digest" : each.groupMinutes ? `grouped for ${each.groupMinutes} min` : "each alert"].join(" · "),
+  ], each.enabled ? [] : [pill("muted", "disabled")], [
+    each.enabled ? button(`test-route-${each.id}`, "Test", `Test ${each.name}`, () => hooks.attempt(() => callConsole("alerts/routes/test", { routeId: each.id }))) : null,
+    button(`edit-route-${each.id}`, "Change", `Change ${each.name}`, () => editRoute(each, names, hasMail, hooks)),
+    button(`remove-route-${each.id}`, "Remove", `Remove ${each.name}`, () => openConfirmation({
+      title: "Remove the route?", text: `Alerts are no longer sent to ${each.name}.`, keep: "Keep", action: "Remove",
+    }, () => hooks.attempt(() => callConsole("alerts/routes/remove", { routeId: each.id }))), "danger"),
+  ].filter(Boolean)));
+  return [heading("Routes", button("add-route", "Add a route", "Add a route", () => editRoute(null, names, hasMail, hooks))),
+    list(rows, "There are no routes. Alerts are sent to the operator of the service, if the operator has set a webhook.")];
+}
+
+function editRoute(route, names, hasMail, hooks) {
+  const kinds = KINDS.filter(([kind]) => hasMail || kind !== "email" || route?.kind === kind);
+  ask({ title: route ? `Change ${route.name}` : "New route", action: "Save", fields: [
+    { name: "name", label: "Name", required: true, maxlength: 128, value: route?.name || "", autocomplete: "off" },
+    ...(route ? [] : [{ name: "kind", label: "Kind", options: kinds }]),
+    { name: "target", label: "Target", required: !route, maxlength: 2048, autocomplete: "off", spellcheck: "false",
+      hint: `An https address, e-mail addresses, or a routing key.${route ? " Empty keeps the present one." : ""}` },
+    { name: "severities", label: "Severities", type: "choices", options: SEVERITIES, value: route?.severities || [], hint: "Nothing checked means every severity." },
+    locationsField(names, route?.locations || []),
+    { name: "minutes", label: "Group interval in minutes", type: "number", min: 0, max: 1440, required: true, value: route?.groupMinutes ?? 0, hint: "0 sends each alert on its own." },
+    { name: "digest", label: "Daily digest (e-mail)", value: route?.digest ? "yes" : "no", options: YES },
+    { name: "enabled", label: "Enabled", value: route && !route.enabled ? "no" : "yes", options: YES },
+  ] }, async (values) => {
+    const { route: saved, secret } = await callConsole("alerts/routes/set", {
+      id: route?.id || null, name: values.name, kind: route?.kind || values.kind, target: values.target.trim() || null, severities: values.severities,
+      locations: values.locations, groupMinutes: Number(values.minutes), digest: values.digest === "yes", enabled: values.enabled === "yes",
+    });
+    return secret ? () => showSecret({
+      title: "The secret of the webhook", value: secret,
+      text: `${saved.receiver} can verify with this secret that a notification comes from this service. Copy it now: no other page has it.`,
+    }) : undefined;
+  }, hooks);
+}
+
+function logRows({ deliveries }) {
+  const rows = deliveries.map((each) => row(each.texts[0] || each.id, [
+    each.texts.length > 1 && `and ${each.texts.length - 1} more`,
+    `${each.route} · ${exact(each.updatedAt)} · attempts: ${each.attempts}${each.dueAt ? ` · next attempt ${exact(each.dueAt)}` : ""}`, each.error,
+  ], [pill(each.status)], []));
+  return [heading("Delivery log"), list(rows, "No notification was sent yet.")];
+}

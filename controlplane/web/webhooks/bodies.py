@@ -1,0 +1,128 @@
+"""The bodies of notifications for webhooks, Slack, Microsoft Teams and PagerDuty.
+
+Sources: the reference of Slack's incoming webhooks, the schema of Adaptive Cards 1.4, and the
+documentation of PagerDuty's Events API v2.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+Bodies = Sequence[Mapping[str, Any]]
+"""The alerts of a notification, as `alerts.messages.body_of` describes them."""
+PAGERDUTY_URL: Final = "https://events.pagerduty.com/v2/enqueue"
+CARD_SCHEMA: Final = "http://adaptivecards.io/schemas/adaptive-card.json"
+TITLES: Final = {
+    "alert.firing": "Firing",
+    "alert.resolved": "Resolved",
+    "alert.test": "Test",
+    "alert.group": "Alerts",
+}
+LISTED_MAX: Final = 40
+"""Maximum number of alerts in one message for users. Slack permits 50 blocks."""
+
+
+def body_for(kind: str, target: str, bodies: Bodies) -> bytes:
+    """Return the JSON body for a kind of route. ``target`` is the routing key of PagerDuty."""
+    return json.dumps(BUILDERS[kind](target, bodies)).encode()
+
+
+def url_for(kind: str, target: str) -> str:
+    return PAGERDUTY_URL if kind == "pagerduty" else target
+
+
+def summary_of(bodies: Bodies) -> str:
+    """Return one line about all alerts of a notification."""
+    if len(bodies) == 1:
+        return f"{TITLES[bodies[0]['type']]}: {bodies[0]['text']}"
+    firing = sum(each["type"] == "alert.firing" for each in bodies)
+    locations = sorted({each["locationId"] for each in bodies})
+    where = locations[0] if len(locations) == 1 else f"{len(locations)} locations"
+    return f"{firing} alerts firing and {len(bodies) - firing} resolved at {where}"
+
+
+def lines_of(bodies: Bodies) -> list[str]:
+    """Return one line for each alert, the firing ones first."""
+    ordered = sorted(bodies, key=lambda each: str(each["type"]))
+    lines = [f"{TITLES[each['type']]} ({each['severity']}): {each['text']}" for each in ordered]
+    more = len(lines) - LISTED_MAX
+    return [*lines[:LISTED_MAX], f"and {more} more"] if more > 0 else lines
+
+
+def link_of(bodies: Bodies) -> str | None:
+    """Return the address of the first alert in the console, if the service has an address."""
+    return next((each["url"] for each in bodies if each.get("url")), None)
+
+
+def _webhook(_target: str, bodies: Bodies) -> Mapping[str, Any]:
+    if len(bodies) == 1:
+        return bodies[0]
+    return {"type": "alert.group", "text": summary_of(bodies), "alerts": list(bodies)}
+
+
+def _slack(_target: str, bodies: Bodies) -> Mapping[str, Any]:
+    blocks: list[Any] = [
+        {"type": "section", "text": {"type": "plain_text", "text": line[:3000]}}
+        for line in lines_of(bodies)
+    ]
+    link = link_of(bodies)
+    if link is not None:
+        text = {"type": "plain_text", "text": "Acknowledge or silence"}
+        blocks.append(
+            {"type": "actions", "elements": [{"type": "button", "text": text, "url": link}]}
+        )
+    return {"text": _escaped(summary_of(bodies)), "blocks": blocks}
+
+
+def _escaped(text: str) -> str:
+    """Escape the characters with a meaning in Slack's text."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _teams(_target: str, bodies: Bodies) -> Mapping[str, Any]:
+    title = {"type": "TextBlock", "text": summary_of(bodies), "weight": "Bolder", "wrap": True}
+    lines = [{"type": "TextBlock", "text": line, "wrap": True} for line in lines_of(bodies)]
+    link = link_of(bodies)
+    actions = [{"type": "Action.OpenUrl", "title": "Acknowledge or silence", "url": link}]
+    card = {
+        "$schema": CARD_SCHEMA,
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "body": [title, *lines],
+        "actions": actions if link is not None else [],
+    }
+    kind = "application/vnd.microsoft.card.adaptive"
+    attachment = {"contentType": kind, "contentUrl": None, "content": card}
+    return {"type": "message", "attachments": [attachment]}
+
+
+def _pagerduty(target: str, bodies: Bodies) -> Mapping[str, Any]:
+    body = bodies[-1]  # notifications of this kind are not grouped
+    is_resolved = body["type"] == "alert.resolved"
+    event: dict[str, Any] = {
+        "routing_key": target,
+        "event_action": "resolve" if is_resolved else "trigger",
+        "dedup_key": body["alertId"],
+    }
+    if is_resolved:
+        return event
+    event["payload"] = {
+        "summary": body["text"][:1024],
+        "source": body["name"] or body["locationId"],
+        "severity": body["severity"],
+        "timestamp": body["since"],
+        "component": body["condition"],
+        "group": body["locationId"],
+        "custom_details": dict(body),
+    }
+    if body.get("url"):
+        event["links"] = [{"href": body["url"], "text": "Acknowledge or silence"}]
+    return event
+
+
+BUILDERS: Final[Mapping[str, Callable[[str, Bodies], Mapping[str, Any]]]] = {
+    "webhook": _webhook,
+    "slack": _slack,
+    "teams": _teams,
+    "pagerduty": _pagerduty,
+}

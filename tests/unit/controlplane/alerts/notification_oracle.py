@@ -1,0 +1,109 @@
+"""The expected notifications of a simulated week, derived from its expected alerts.
+
+It shares no code with the service: it takes the alerts of `oracle`, and applies silences, matchers
+and grouping as docs/alerts.md describes them.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from tests.unit.controlplane.alerts.oracle import Event
+
+Subject = tuple[str, str, str, bool]
+"""Location, device ("" for the location), condition, whether it is flapping."""
+Sent = tuple[float, str, frozenset[tuple[Subject, bool]]]
+"""A notification: the time in seconds, the route, and its alerts with whether they resolved."""
+
+
+@dataclass(frozen=True)
+class PlayedRoute:
+    name: str
+    severities: tuple[str, ...] = ()
+    locations: tuple[str, ...] = ()
+    interval_s: int = 0
+
+    def wants(self, subject: Subject) -> bool:
+        severity = "critical" if subject[2] == "site_outage" else "warning"
+        return (not self.severities or severity in self.severities) and (
+            not self.locations or subject[0] in self.locations
+        )
+
+
+@dataclass(frozen=True)
+class PlayedSilence:
+    start: float
+    end: float
+    location: str = ""
+    device: str = ""
+    rule: str = ""
+
+    def covers(self, subject: Subject, at: float) -> bool:
+        pairs = zip((self.location, self.device, self.rule), subject, strict=False)
+        return self.start <= at < self.end and all(mine in {"", its} for mine, its in pairs)
+
+
+def expected_notifications(
+    events: list[Event],
+    routes: list[PlayedRoute],
+    silences: list[PlayedSilence],
+    ticks: list[float],
+) -> Counter[Sent]:
+    messages = _messages(events, silences, ticks)
+    results: Counter[Sent] = Counter()
+    for route in routes:
+        mine = [each for each in messages if route.wants(each[1])]
+        if route.interval_s == 0:
+            results.update((at, route.name, frozenset({(s, end)})) for at, s, end in mine)
+            continue
+        for key in {(subject[0], subject[2]) for _, subject, _ in mine}:
+            group = [each for each in mine if (each[1][0], each[1][2]) == key]
+            results.update(_grouped(route, group, ticks))
+    return results
+
+
+def _messages(
+    events: list[Event], silences: list[PlayedSilence], ticks: list[float]
+) -> list[tuple[float, Subject, bool]]:
+    """Return when the receivers should be notified of each alert, without grouping."""
+    results = []
+    for index, (fired, *rest, is_resolved) in enumerate(events):
+        if is_resolved:
+            continue
+        subject: Subject = (rest[0], rest[1], rest[2], rest[3])  # type: ignore[assignment]
+        resolved = next(
+            (each[0] for each in events[index + 1 :] if each[1:] == (*subject, True)), None
+        )
+        notified = next(
+            (
+                at
+                for at in ticks
+                if at >= fired and not any(each.covers(subject, at) for each in silences)
+            ),
+            None,
+        )
+        if notified is None or (resolved is not None and notified >= resolved):
+            continue
+        results.append((notified, subject, False))
+        if resolved is not None:
+            results.append((resolved, subject, True))
+    return sorted(results)
+
+
+def _grouped(
+    route: PlayedRoute, group: list[tuple[float, Subject, bool]], ticks: list[float]
+) -> list[Sent]:
+    results: list[Sent] = []
+    waiting = list(group)
+    allowed_at = float("-inf")
+    while waiting:
+        first = waiting[0][0]
+        scheduled = max(first, allowed_at)
+        at = next((tick for tick in ticks if tick >= scheduled), None)
+        if at is None:
+            break
+        together = [each for each in waiting if each[0] <= at]
+        newest = {subject: is_resolved for _, subject, is_resolved in together}
+        results.append((at, route.name, frozenset(newest.items())))
+        waiting = waiting[len(together) :]
+        allowed_at = scheduled + route.interval_s
+    return results

@@ -1,0 +1,209 @@
+"""Tests of routes: matchers, grouping, the bodies of each kind, and the delivery log."""
+
+import json
+
+import pytest
+
+from controlplane.settings import Settings
+from tests.unit.controlplane.accounts.people import make_locations
+from tests.unit.controlplane.alerts.fleet_of_routes import (
+    PREFIX,
+    ROUTE,
+    SETTINGS,
+    Json,
+    RoutedFleet,
+    routed_fleet,
+)
+from tests.unit.controlplane.running_service import RunningService
+from tests.unit.controlplane.web.webhooks.test_tracker import Webhook
+
+pytestmark = pytest.mark.medium
+ROUTING_KEY = "R0" * 16
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return SETTINGS
+
+
+@pytest.fixture
+async def fleet(service: RunningService) -> RoutedFleet:
+    return await routed_fleet(service)
+
+
+async def test_a_route_gets_the_alerts_that_its_matchers_select(fleet: RoutedFleet) -> None:
+    await fleet.add(3, "loc-0002")
+    await fleet.add_route(severities=["critical"], target="https://a.example.com/critical")
+    await fleet.add_route(locations=["loc-0002"], target="https://b.example.com/second")
+    near, *_ = await fleet.add(5)
+    fleet.offline = {near, *fleet.devices[:3]}
+    bodies = await fleet.minutes(15)
+    by_host = [(each.url.host, body["condition"], body["locationId"])
+               for each, body in zip(fleet.own.received, bodies, strict=True)]  # fmt: skip
+    assert sorted(by_host) == [
+        ("a.example.com", "site_outage", "loc-0002"),
+        ("b.example.com", "site_outage", "loc-0002"),
+    ]
+
+
+async def test_alerts_of_a_location_and_rule_are_grouped(fleet: RoutedFleet) -> None:
+    first, second, third, fourth, *_ = await fleet.add(10)
+    await fleet.add_route(groupMinutes=30)
+    fleet.offline = {first, second}
+    (together,) = await fleet.minutes(10)
+    assert together["type"] == "alert.group"
+    assert together["text"] == "2 alerts firing and 0 resolved at loc-0001"
+    assert {each["instanceId"] for each in together["alerts"]} == {
+        first.instance_id, second.instance_id,
+    }  # fmt: skip
+    fleet.offline |= {third}
+    assert await fleet.minutes(4) == []
+    fleet.offline |= {fourth}
+    fleet.offline -= {first}
+    # The group interval since the previous notification has not passed before.
+    (later,) = await fleet.minutes(40)
+    assert sorted((each["type"], each["instanceId"]) for each in later["alerts"]) == sorted([
+        ("alert.firing", third.instance_id),
+        ("alert.firing", fourth.instance_id),
+        ("alert.resolved", first.instance_id),
+    ])  # fmt: skip
+
+
+async def test_a_digest_is_one_mail_a_day(fleet: RoutedFleet) -> None:
+    device, *_ = await fleet.add(3)
+    await fleet.add_route(kind="email", target="ada@example.com, bob@example.com", digest=True)
+    for _ in range(2):
+        fleet.offline = {device}
+        await fleet.minutes(15)
+        fleet.offline = set()
+        await fleet.minutes(70)
+    (delivery,) = (await fleet.call("/deliveries"))["deliveries"]
+    assert (delivery["status"], delivery["dueAt"]) == ("pending", "2026-11-21T07:00:00Z")
+    assert len(delivery["texts"]) == 4
+
+
+async def test_slack_teams_and_pagerduty_get_bodies_of_their_own(fleet: RoutedFleet) -> None:
+    device, *_ = await fleet.add(3)
+    await fleet.add_route(kind="slack", target="https://hooks.slack.example.com/x")
+    await fleet.add_route(kind="teams", target="https://teams.example.com/x")
+    await fleet.add_route(kind="pagerduty", target=ROUTING_KEY)
+    fleet.offline = {device}
+    await fleet.minutes(15)
+    by_host = {each.url.host: json.loads(each.content) for each in fleet.own.received}
+    slack = by_host["hooks.slack.example.com"]
+    assert slack["text"].startswith("Firing: till-01 (loc-0001) is offline since 12:")
+    assert [each["type"] for each in slack["blocks"]] == ["section", "actions"]
+    (attachment,) = by_host["teams.example.com"]["attachments"]
+    assert attachment["contentType"] == "application/vnd.microsoft.card.adaptive"
+    (action,) = attachment["content"]["actions"]
+    event = by_host["events.pagerduty.com"]
+    assert (event["routing_key"], event["event_action"]) == (ROUTING_KEY, "trigger")
+    assert action["url"] == f"http://service/#/alerts/{event['dedup_key']}"
+    assert event["payload"]["severity"] == "warning"
+    fleet.offline = set()
+    await fleet.minutes(15)
+    last = {each.url.host: json.loads(each.content) for each in fleet.own.received}
+    assert last["events.pagerduty.com"] == {
+        "routing_key": ROUTING_KEY, "event_action": "resolve", "dedup_key": event["dedup_key"],
+    }  # fmt: skip
+
+
+async def test_a_receiver_that_is_down_for_a_day_gets_each_notification_once_and_in_order(
+    fleet: RoutedFleet,
+) -> None:
+    device, *_ = await fleet.add(3)
+    await fleet.add_route()
+    fleet.own = Webhook(503)
+    fleet.offline = {device}
+    await fleet.minutes(15)
+    fleet.offline = set()
+    await fleet.minutes(24 * 60)
+    fleet.own = Webhook(204)
+    bodies = await fleet.minutes(30)
+    assert [each["type"] for each in bodies] == ["alert.firing", "alert.resolved"]
+    log = (await fleet.call("/deliveries"))["deliveries"]
+    assert [(each["status"], each["error"]) for each in log] == [("sent", ""), ("sent", "")]
+    assert await fleet.minutes(30) == []
+
+
+async def test_the_delivery_log_has_the_error_and_the_next_attempt(fleet: RoutedFleet) -> None:
+    device, *_ = await fleet.add(3)
+    await fleet.add_route()
+    fleet.own = Webhook(503)
+    fleet.offline = {device}
+    await fleet.minutes(9)
+    (delivery,) = (await fleet.call("/deliveries"))["deliveries"]
+    assert (delivery["route"], delivery["status"]) == ("On call", "pending")
+    assert delivery["attempts"] >= 1
+    assert delivery["error"] == "the organization's route answered 503"
+    assert delivery["dueAt"] > delivery["updatedAt"]
+
+
+async def test_the_delivery_log_has_pages(fleet: RoutedFleet) -> None:
+    route = (await fleet.add_route())["route"]
+    for _ in range(5):
+        await fleet.call("/routes/test", {"routeId": route["id"]})
+    listed, cursor = [], {}
+    for size in (2, 2, 1):
+        reply = await fleet.call("/deliveries", {"size": 2, **cursor})
+        assert len(reply["deliveries"]) == size
+        listed += [each["id"] for each in reply["deliveries"]]
+        cursor = {"cursor": reply["nextCursor"]}
+    assert cursor == {"cursor": None}
+    assert len(set(listed)) == 5
+
+
+async def test_a_test_is_sent_at_once_and_signed(fleet: RoutedFleet) -> None:
+    reply = await fleet.add_route(groupMinutes=60)
+    assert reply["secret"].startswith("whsec_")
+    queued = await fleet.call("/routes/test", {"routeId": reply["route"]["id"]})
+    await fleet.deliver()
+    (request,) = fleet.own.received
+    assert json.loads(request.content)["type"] == "alert.test"
+    assert request.headers["webhook-id"] == queued["notificationId"]
+    assert request.headers["webhook-signature"].startswith("v1,")
+
+
+async def test_a_changed_route_keeps_its_target_and_a_disabled_one_sends_nothing(
+    fleet: RoutedFleet,
+) -> None:
+    route = (await fleet.add_route())["route"]
+    assert route["receiver"] == "hooks.example.com"
+    changed = await fleet.add_route(id=route["id"], target=None, name="Second")
+    assert (changed["secret"], changed["route"]["receiver"]) == (None, "hooks.example.com")
+    await fleet.call("/routes/test", {"routeId": route["id"]})
+    await fleet.add_route(id=route["id"], target=None, enabled=False)
+    await fleet.deliver()
+    assert fleet.own.received == []
+    (delivery,) = (await fleet.call("/deliveries"))["deliveries"]
+    assert (delivery["status"], delivery["error"]) == ("failed", "the route was removed")
+    refusal = await fleet.refused("/routes/test", {"routeId": route["id"]})
+    assert refusal == (409, "route_disabled")
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"target": "https://10.0.0.1/in"}, "target"),
+        ({"kind": "slack", "target": "http://hooks.example.com/in"}, "target"),
+        ({"kind": "teams", "target": None}, "target"),
+        ({"kind": "pagerduty", "target": "short"}, "target"),
+        ({"kind": "pagerduty", "target": ROUTING_KEY, "groupMinutes": 5}, "groupMinutes"),
+        ({"kind": "email", "target": "ada"}, "target"),
+        ({"kind": "email", "target": ",".join(f"a{n}@example.com" for n in range(11))}, "target"),
+        ({"digest": True}, "digest"),
+    ],
+)
+async def test_an_invalid_route_is_refused(fleet: RoutedFleet, changes: Json, field: str) -> None:
+    reply = await fleet.owner.post(f"{PREFIX}/routes/set", ROUTE | changes)
+    assert (reply.status_code, list(reply.json()["errors"])) == (400, [field])
+    assert (await fleet.call("/routes"))["routes"] == []
+
+
+async def test_a_route_to_an_unknown_location_is_refused(
+    fleet: RoutedFleet, service: RunningService
+) -> None:
+    body = ROUTE | {"locations": ["loc-0009"]}
+    assert await fleet.refused("/routes/set", body) == (404, "location_not_found")
+    make_locations(service, "loc-0009")
+    await fleet.call("/routes/set", body)
