@@ -15,6 +15,11 @@ from urllib.parse import urlsplit
 from agent.wire.addresses import is_loopback, is_web_url
 from controlplane.cli.chosen_database import DATABASE_ERRORS, database_error
 from controlplane.client.errors import UsageError
+from controlplane.identity_providers import (
+    IdentityProvider,
+    ProviderFileError,
+    read_providers,
+)
 from controlplane.server import announce, bind, serve, url_of
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, sqlite_file
@@ -116,7 +121,17 @@ def settings_of(options: argparse.Namespace) -> Settings:
         notify_secret=_secret(options),
         tracker_url=options.tracker_url,
         tracker_attempts_max=options.tracker_attempts,
+        identity_providers=_identity_providers(options.identity_providers),
     )
+
+
+def _identity_providers(file: Path | None) -> tuple[IdentityProvider, ...]:
+    if file is None:
+        return ()
+    try:
+        return read_providers(file)
+    except ProviderFileError as error:
+        raise UsageError(f"--identity-providers: {error}") from error
 
 
 def _origin(text: str | None) -> str | None:

@@ -34,6 +34,7 @@ from controlplane.retail.credentials import signing_keys
 from controlplane.retail.credentials.signing_keys import SigningKeys
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
+from controlplane.web.accounts.oidc.provider_client import ProviderClient
 from controlplane.web.long_calls import Answer, LongCalls
 from controlplane.web.observability.metrics import Metrics, Transaction
 
@@ -139,6 +140,9 @@ class Core:
         self.sign_in_links = SignInLinks()
         self.passwords = Passwords(settings.argon2_memory_kib, settings.argon2_passes)
         self.sign_ins = RateLimit(SIGN_INS_PER_S, SIGN_INS_BURST, monotonic)
+        self.identity_providers = {
+            each.id: ProviderClient(each, monotonic) for each in settings.identity_providers
+        }
         self.refused_sign_ins = RefusedSignIns(monotonic)
         self.fairness = Fairness(settings, monotonic)
         self.metrics = Metrics()
