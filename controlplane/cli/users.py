@@ -144,7 +144,7 @@ def policy(options: argparse.Namespace) -> int:
             return sign_in_policy.describe(row)
         passwords, factor = row.accepts_passwords, row.requires_second_factor
         if options.passwords is not None:
-            passwords = options.passwords == "accepted"  # noqa: S105 - a choice
+            passwords = options.passwords == "accepted"
         if options.second_factor is not None:
             factor = options.second_factor == "required"
         sign_in_policy.set_policy(
