@@ -178,7 +178,8 @@ VENUE: Final = Story(
         control(
             f"serve {DB} --host 127.0.0.1 --port {VENUE_PORT} --tracker-url {HOOKS}/tracker"
             f" --tracker-attempts 3 --notify-url {HOOKS}/notify --notify-secret-file secret"
-            " --identity-providers providers.toml --notify-after 0 --notify-end-after 0 --online-window 3 --rate 0",
+            " --identity-providers providers.toml --notify-after 0 --notify-end-after 0"
+            " --online-window 3 --rate 0",
             output=LISTENS.format(VENUE_PORT), stays=True,
         ),
         agent("config check --config agent.toml --json", output="."),
