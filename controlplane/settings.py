@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from controlplane.identity_providers import IdentityProvider
-
 HEARTBEAT_S: Final = 60
 """Interval of a device's heartbeats, unless its configuration sets another one."""
 
@@ -50,7 +48,6 @@ class Settings:
         origin: address of the service for browsers behind a proxy, such as
             ``https://venue.example``. None means that the Host header is used.
         trusted_proxies: addresses of proxies whose X-Forwarded-For header is used.
-        identity_providers: providers with which users sign in by OpenID Connect.
         argon2_memory_kib: memory for hashing a new password.
         argon2_passes: passes for hashing a new password.
     """
@@ -106,7 +103,6 @@ class Settings:
     trusted_proxies: frozenset[str] = frozenset()
     argon2_memory_kib: int = 19 * 1024
     argon2_passes: int = 2
-    identity_providers: tuple[IdentityProvider, ...] = ()
 
     @property
     def online_window(self) -> timedelta:

@@ -13,13 +13,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from agent.wire.addresses import is_loopback, is_web_url
-from controlplane.cli.chosen_database import DATABASE_ERRORS, database_error
-from controlplane.client.errors import UsageError
-from controlplane.identity_providers import (
+from controlplane.accounts.oidc.providers import (
     IdentityProvider,
     ProviderFileError,
     read_providers,
 )
+from controlplane.cli.chosen_database import DATABASE_ERRORS, database_error
+from controlplane.client.errors import UsageError
 from controlplane.server import announce, bind, serve, url_of
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, sqlite_file
@@ -53,7 +53,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _serve(options: argparse.Namespace, settings: Settings, listener: socket.socket) -> int:
     database = options.database or default_database(os.environ)
-    work = partial(serve, database, settings, options.log_level, log_format=options.log_format)
+    work = partial(
+        serve, database, settings, options.log_level, log_format=options.log_format,
+        identity_providers=identity_providers_of(options.identity_providers),
+    )  # fmt: skip
     if options.workers == 1:
         with _metrics_listener(options, listener) as metrics:
             work(listener, partial(announce, listener, metrics), metrics=metrics)
@@ -121,11 +124,10 @@ def settings_of(options: argparse.Namespace) -> Settings:
         notify_secret=_secret(options),
         tracker_url=options.tracker_url,
         tracker_attempts_max=options.tracker_attempts,
-        identity_providers=_identity_providers(options.identity_providers),
     )
 
 
-def _identity_providers(file: Path | None) -> tuple[IdentityProvider, ...]:
+def identity_providers_of(file: Path | None) -> tuple[IdentityProvider, ...]:
     if file is None:
         return ()
     try:

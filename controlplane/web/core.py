@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from agent.wire.device_operations import Command
 from controlplane.accounts.key_cache import KeyCache
+from controlplane.accounts.oidc.providers import IdentityProvider
 from controlplane.accounts.open_streams import OpenStreams
 from controlplane.accounts.passwords import Passwords
 from controlplane.accounts.refused_sign_ins import RefusedSignIns
@@ -120,9 +121,11 @@ class Core:
         monotonic: Callable[[], float] = time.monotonic,
         thread_time: Callable[[], float] = time.thread_time,
         long_calls: LongCalls | None = None,
+        identity_providers: Sequence[IdentityProvider] = (),
     ) -> None:
         """
         Args:
+            identity_providers: providers with which users sign in by OpenID Connect.
             long_calls: runs operations that can take long. By default, they run in threads.
             monotonic: returns seconds, for limits and caches.
             thread_time: returns seconds of processor time of the current thread.
@@ -141,7 +144,7 @@ class Core:
         self.passwords = Passwords(settings.argon2_memory_kib, settings.argon2_passes)
         self.sign_ins = RateLimit(SIGN_INS_PER_S, SIGN_INS_BURST, monotonic)
         self.identity_providers = {
-            each.id: ProviderClient(each, monotonic) for each in settings.identity_providers
+            each.id: ProviderClient(each, monotonic) for each in identity_providers
         }
         self.refused_sign_ins = RefusedSignIns(monotonic)
         self.fairness = Fairness(settings, monotonic)
@@ -157,6 +160,10 @@ class Core:
         self._turns = FairQueue(max(1, settings.worker_threads - 1))
         self._long_calls = long_calls or LongCalls.in_threads(database, settings, thread_time)
         self._parsing = ThreadPoolExecutor(1, "bodies")
+
+    @property
+    def providers(self) -> Sequence[IdentityProvider]:
+        return [each.provider for each in self.identity_providers.values()]
 
     async def read(self, work: Callable[[Session], Result]) -> Result:
         return await self.run(lambda transact: transact("read", work))

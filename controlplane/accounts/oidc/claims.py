@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from controlplane.accounts.oidc.errors import ProviderRefusedError
+from controlplane.accounts.oidc.providers import IdentityProvider
 from controlplane.accounts.users import NAME_MAX, require_email
-from controlplane.identity_providers import IdentityProvider
 
 ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from controlplane.accounts.oidc.errors import ProviderRefusedError
 from controlplane.accounts.oidc.metadata import ProviderMetadata
-from controlplane.identity_providers import IdentityProvider
+from controlplane.accounts.oidc.providers import IdentityProvider
 
 
 @dataclass(frozen=True, slots=True)

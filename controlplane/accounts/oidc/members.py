@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from controlplane.accounts import users
 from controlplane.accounts.oidc.claims import Claims
 from controlplane.accounts.oidc.errors import ProviderRefusedError
-from controlplane.identity_providers import GroupRole, IdentityProvider
+from controlplane.accounts.oidc.providers import GroupRole, IdentityProvider
 from controlplane.operation.audit_entries import Event, granted, note, user_actor, user_subject
 from controlplane.storage.account_tables import Identity, Membership, User
 

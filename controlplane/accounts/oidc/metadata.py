@@ -6,7 +6,7 @@ from pydantic import ConfigDict, ValidationError
 
 from agent.wire.base import Model
 from controlplane.accounts.oidc.errors import ProviderUnavailableError
-from controlplane.identity_providers import IdentityProvider, is_secure
+from controlplane.accounts.oidc.providers import IdentityProvider, is_secure
 
 PATH: Final = "/.well-known/openid-configuration"
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint")

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from controlplane.accounts import sessions, users
 from controlplane.accounts.oidc.claims import Claims
 from controlplane.accounts.oidc.members import apply_roles
-from controlplane.identity_providers import IdentityProvider
+from controlplane.accounts.oidc.providers import IdentityProvider
 from controlplane.operation.audit_entries import Event, Subject, note, user_actor
 from controlplane.storage.account_tables import SignInSession, User
 

@@ -49,8 +49,5 @@ class SignInPolicyRequest(Exact):
 
 
 class SignInPolicyReply(Tolerant):
-    """``providers`` are the labels of the identity providers of this organization."""
-
     accepts_passwords: bool
     requires_second_factor: bool
-    providers: Array[str]

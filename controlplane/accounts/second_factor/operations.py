@@ -16,6 +16,7 @@ from controlplane.operation.audit_entries import Event, Subject, user_subject
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal, conflict, forbidden
 from controlplane.operation.operation import Procedure, procedure
+from controlplane.operation.records import record_of
 from controlplane.storage.account_tables import SecondFactor, SignInPolicy, SignInSession, User
 
 PREFIX: Final = "/console/api/profile/second-factor"
@@ -70,7 +71,7 @@ def confirm(
 def sign_in_policy(context: RequestContext, _body: EmptyRequest) -> messages.SignInPolicyReply:
     """Return how members of the organization sign in."""
     require_owner(context)
-    return _policy_reply(context, policy_of(context.session, context.organization_id))
+    return _policy_reply(policy_of(context.session, context.organization_id))
 
 
 def change_policy(
@@ -97,7 +98,7 @@ def change_policy(
     row = policy_of(context.session, context.organization_id)
     subject = Subject("organization", context.organization_id)
     context.note(Event("sign_in_policy.change", subject, describe(row)))
-    return _policy_reply(context, row)
+    return _policy_reply(row)
 
 
 def describe_factor(row: SecondFactor, user: User) -> messages.SecondFactorBeginReply:
@@ -116,15 +117,8 @@ def _already_set_up() -> Refusal:
     return conflict("already_set_up", "you have a second factor: remove it first")
 
 
-def _policy_reply(context: RequestContext, row: SignInPolicy) -> messages.SignInPolicyReply:
-    providers = context.settings.identity_providers
-    return messages.SignInPolicyReply(
-        accepts_passwords=row.accepts_passwords,
-        requires_second_factor=row.requires_second_factor,
-        providers=tuple(
-            each.label for each in providers if context.organization_id in each.organizations
-        ),
-    )
+def _policy_reply(row: SignInPolicy) -> messages.SignInPolicyReply:
+    return record_of(messages.SignInPolicyReply, row)
 
 
 def _user(context: RequestContext) -> User:

@@ -72,7 +72,7 @@ async def providers(core: Core, request: Request) -> Response:
     admit_without_credential(core, request)
     parse_body(EmptyRequest, await read_body(core, request, BODY_MAX_BYTES))
     records = (
-        ProviderRecord(label=each.label, path=each.path) for each in provider_links(core.settings)
+        ProviderRecord(label=each.label, path=each.path) for each in provider_links(core.providers)
     )
     reply = ProvidersReply(providers=tuple(records))
     return Response(encode(reply), media_type="application/json")
@@ -147,7 +147,7 @@ def _sign_in_page(
         profile=profile,
         email=email,
         problem="" if refusal is None else refusal.detail[:1].upper() + refusal.detail[1:],
-        providers=provider_links(core.settings),
+        providers=provider_links(core.providers),
     )
 
 

@@ -1,12 +1,11 @@
 """The addresses of sign-ins with identity providers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
 
-from controlplane.identity_providers import IdentityProvider
-from controlplane.settings import Settings
+from controlplane.accounts.oidc.providers import IdentityProvider
 
 PREFIX: Final = "/api/auth/oidc/"
 
@@ -28,12 +27,12 @@ def callback_path(provider: IdentityProvider) -> str:
     return f"{PREFIX}{provider.id}/callback"
 
 
-def provider_links(settings: Settings, return_query: str = "") -> Sequence[ProviderLink]:
+def provider_links(
+    providers: Iterable[IdentityProvider], return_query: str = ""
+) -> Sequence[ProviderLink]:
     """Return a link for each provider.
 
     ``return_query`` is the query of the OAuth page to which the user returns.
     """
     suffix = "?" + urlencode({"return": return_query}) if return_query else ""
-    return tuple(
-        ProviderLink(each.label, start_path(each) + suffix) for each in settings.identity_providers
-    )
+    return tuple(ProviderLink(each.label, start_path(each) + suffix) for each in providers)

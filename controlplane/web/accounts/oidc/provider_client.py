@@ -24,7 +24,7 @@ from controlplane.accounts.oidc.claims import (
 from controlplane.accounts.oidc.errors import ProviderRefusedError, ProviderUnavailableError
 from controlplane.accounts.oidc.flow import Flow
 from controlplane.accounts.oidc.metadata import ProviderMetadata, address_of, parse_metadata
-from controlplane.identity_providers import IdentityProvider
+from controlplane.accounts.oidc.providers import IdentityProvider
 
 TIMEOUT_S: Final = 8.0
 REPLY_MAX_BYTES: Final = 262_144

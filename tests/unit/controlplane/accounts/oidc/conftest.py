@@ -4,12 +4,11 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from controlplane.identity_providers import GroupRole, IdentityProvider
+from controlplane.accounts.oidc.providers import GroupRole, IdentityProvider
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from tests.fakes.identity_provider.authorization import CLIENT_ID, CLIENT_SECRET
 from tests.fakes.identity_provider.process import ProviderProcess, provider_process
-from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES
 from tests.unit.controlplane.running_service import RunningService, running_service
 
 ROLES = (
@@ -37,20 +36,11 @@ def process() -> Iterator[ProviderProcess]:
 
 
 @pytest.fixture
-def settings(process: ProviderProcess) -> Settings:
-    return Settings(
-        rate_per_s=0,
-        argon2_memory_kib=MEMORY_KIB,
-        argon2_passes=PASSES,
-        refusal_delay_s=0,
-        identity_providers=(provider_at(process.issuer),),
-    )
-
-
-@pytest.fixture
 async def service(
     database: Database, settings: Settings, process: ProviderProcess
 ) -> AsyncIterator[RunningService]:
-    async with running_service(database, settings) as running:
+    async with running_service(
+        database, settings, identity_providers=[provider_at(process.issuer)]
+    ) as running:
         process.reset(running.clock())
         yield running

@@ -187,10 +187,7 @@ async def test_an_answer_of_one_provider_is_refused_at_the_path_of_another(
     """A mix-up: a hostile provider makes the service send it a code of the honest one."""
     with provider_process() as evil:
         both = (provider_at(process.issuer), provider_at(evil.issuer, "evil"))
-        changed_settings = Settings(
-            rate_per_s=0, refusal_delay_s=0, identity_providers=both,
-        )  # fmt: skip
-        async with running_service(database, changed_settings) as service:
+        async with running_service(database, settings, identity_providers=both) as service:
             process.reset(service.clock())
             evil.reset(service.clock())
             # The hostile provider sends the browser on to the honest one.

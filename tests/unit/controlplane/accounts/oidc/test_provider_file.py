@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from controlplane.accounts import sign_in_policy
+from controlplane.accounts.oidc.providers import ProviderFileError, read_providers
 from controlplane.accounts.second_factor import codes
 from controlplane.accounts.users import find_user
 from controlplane.cli.main import build_parser, main
-from controlplane.cli.serve import settings_of
+from controlplane.cli.serve import identity_providers_of
 from controlplane.client.errors import UsageError
 from controlplane.clock import system_clock
-from controlplane.identity_providers import ProviderFileError, read_providers
 from controlplane.storage.database import Database
 
 GOOD = """
@@ -49,9 +49,8 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_the_file_defines_providers_and_roles(file: Path) -> None:
-    (provider,) = settings_of(
-        build_parser().parse_args(["serve", "--identity-providers", str(file)])
-    ).identity_providers
+    options = build_parser().parse_args(["serve", "--identity-providers", str(file)])
+    (provider,) = identity_providers_of(options.identity_providers)
     assert provider.client_secret == "a secret"
     assert "a secret" not in repr(provider)
     assert provider.is_trusted_for("Ada@CONTOSO.example")
@@ -83,7 +82,7 @@ def test_an_unsafe_file_is_refused(file: Path, old: str, new: str, problem: str)
     with pytest.raises(ProviderFileError, match=problem):
         read_providers(file)
     with pytest.raises(UsageError, match="--identity-providers"):
-        settings_of(build_parser().parse_args(["serve", "--identity-providers", str(file)]))
+        identity_providers_of(file)
 
 
 def test_commands_set_the_policy_and_remove_a_second_factor(
