@@ -13,6 +13,7 @@ import uvicorn
 
 from agent.wire.addresses import join_host_port
 from agent.wire.sd_notify import Notifier
+from controlplane.accounts.oidc.providers import IdentityProvider
 from controlplane.accounts.sign_in_links import SignInLinks
 from controlplane.clock import system_clock
 from controlplane.settings import Settings
@@ -156,6 +157,7 @@ def serve(
     links: SignInLinks | None = None,
     metrics: MetricsListener | None = None,
     log_format: Format = "text",
+    identity_providers: Sequence[IdentityProvider] = (),
 ) -> None:
     """Serve until SIGTERM or SIGINT, or until the process that started this worker has ended.
 
@@ -170,7 +172,10 @@ def serve(
     database = Database(database_url, connections=settings.worker_threads)
     try:
         long_calls = LongCalls.in_processes(database_url, settings)
-        core = Core(database, settings, system_clock, long_calls=long_calls)
+        core = Core(
+            database, settings, system_clock,
+            long_calls=long_calls, identity_providers=identity_providers,
+        )  # fmt: skip
         core.sign_in_links = links or core.sign_in_links
         app = build_app(core)
         config = uvicorn.Config(

@@ -13,7 +13,8 @@ from sqlalchemy import select
 from controlplane.accounts import key_store, messages, sessions
 from controlplane.accounts.names import organization_records, require_known
 from controlplane.accounts.oauth.profile import grant_operations
-from controlplane.accounts.users import memberships, note_change
+from controlplane.accounts.sign_in_policy import memberships_of_caller
+from controlplane.accounts.users import note_change
 from controlplane.operation.audit_entries import (
     Event,
     Subject,
@@ -26,7 +27,7 @@ from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import conflict, foreign_location, not_found, read_only_key
 from controlplane.operation.operation import Procedure, procedure
 from controlplane.operation.records import record_of
-from controlplane.storage.account_tables import Membership, SignInSession, User
+from controlplane.storage.account_tables import SignInSession, User
 from controlplane.storage.tables import ApiKey, Device
 
 PREFIX: Final = "/console/api/profile"
@@ -58,7 +59,7 @@ def profile(context: RequestContext, _body: messages.EmptyRequest) -> messages.P
     return messages.ProfileReply(
         user=record_of(messages.UserRecord, user),
         organization_id=context.caller.organization_id,
-        organizations=organization_records(session, memberships(session, user.id)),
+        organizations=organization_records(session, memberships_of_caller(session, context.caller)),
         sessions=tuple(
             record_of(messages.SessionRecord, row, is_this=row.id == context.caller.key_id)
             for row in sessions.live(session, user.id, context.now)
@@ -140,7 +141,8 @@ def choose_organization(
 ) -> messages.ChooseOrganizationReply:
     """Switch the session to another organization of the user."""
     user = _user(context)
-    if context.session.get(Membership, (user.id, body.organization_id)) is None:
+    of = memberships_of_caller(context.session, context.caller)
+    if body.organization_id not in {each.organization_id for each in of}:
         raise not_found("organization")
     row = context.session.get_one(SignInSession, context.caller.key_id)
     row.organization_id = body.organization_id

@@ -6,11 +6,12 @@ The token of a session has 256 random bits. The database stores its SHA-256 hash
 import secrets
 import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import case, delete, select, update
 from sqlalchemy.orm import Session
 
 from controlplane.accounts.throttle import network_of
@@ -19,12 +20,31 @@ from controlplane.operation.permissions import hash_secret
 from controlplane.storage.account_tables import SignInSession
 
 LIFETIME: Final = timedelta(days=30)
+PROVIDER_LIFETIME: Final = timedelta(hours=12)
+"""The same for a session of an identity provider, which is asked about it all the time."""
+VERIFY_EVERY: Final = timedelta(minutes=3)
+"""A provider is asked again about the user of a session after this time."""
+VERIFIED_FOR: Final = timedelta(minutes=4, seconds=30)
+"""A session of a provider is not valid for longer than this after the provider's last answer."""
 TOUCHED_EVERY: Final = timedelta(minutes=1)
 """The last use of a session is stored at most once in this interval. The cookie is renewed at the
 same time."""
 SESSIONS_MAX: Final = 20
 """Maximum number of sessions of one user. A new session ends the least recently used one."""
 AGENT_MAX: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSignIn:
+    """A sign-in by an identity provider.
+
+    ``subject`` is the user's id at the provider. The tokens are the provider's.
+    """
+
+    provider: str
+    subject: str
+    access_token: str
+    refresh_token: str | None
 
 
 def create(
@@ -35,8 +55,13 @@ def create(
     user_agent: str,
     address: str,
     now: datetime,
+    has_second_factor: bool = False,
+    sign_in: ProviderSignIn | None = None,
 ) -> tuple[UUID, str]:
-    """Create a session. Return its id and the token, which is not stored."""
+    """Create a session. Return its id and the token, which is not stored.
+
+    ``sign_in`` is None for a sign-in with a password.
+    """
     _make_room(session, user_id, now)
     token = secrets.token_urlsafe(32)
     row = SignInSession(
@@ -46,13 +71,25 @@ def create(
         token_hash=hash_secret(token),
         created_at=now,
         last_used_at=now,
-        expires_at=now + LIFETIME,
+        expires_at=now + (LIFETIME if sign_in is None else PROVIDER_LIFETIME),
+        has_second_factor=has_second_factor,
         user_agent=_printable(user_agent)[:AGENT_MAX],
         address=address,
     )
+    if sign_in is not None:
+        row.provider, row.subject = sign_in.provider, sign_in.subject
+        set_verified(row, sign_in.access_token, sign_in.refresh_token, now)
     session.add(row)
     session.flush()
     return row.id, token
+
+
+def set_verified(
+    row: SignInSession, access_token: str, refresh_token: str | None, now: datetime
+) -> None:
+    """Store that the provider has just confirmed the user, and the provider's newest tokens."""
+    row.access_token, row.refresh_token = access_token, refresh_token
+    row.verify_at, row.verified_until = now + VERIFY_EVERY, now + VERIFIED_FOR
 
 
 def touch(session: Session, session_id: UUID, now: datetime) -> None:
@@ -60,7 +97,12 @@ def touch(session: Session, session_id: UUID, now: datetime) -> None:
     session.execute(
         update(SignInSession)
         .where(SignInSession.id == session_id, SignInSession.expires_at > now)
-        .values(last_used_at=now, expires_at=now + LIFETIME)
+        .values(
+            last_used_at=now,
+            expires_at=case(
+                (SignInSession.provider.is_(None), now + LIFETIME), else_=now + PROVIDER_LIFETIME
+            ),
+        )
     )
 
 

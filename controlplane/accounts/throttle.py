@@ -64,6 +64,14 @@ def succeed(session: Session, attempt: Try) -> None:
     session.execute(delete(SignInFailure).where(SignInFailure.subject == attempt.account))
 
 
+def take_back(session: Session, attempt: Try) -> None:
+    """Delete the attempt only.
+
+    A correct password must not clear the failed one-time passwords of its account.
+    """
+    _delete(session, attempt.positions)
+
+
 def _wait_s(session: Session, subject: str, now: datetime) -> int:
     query = (
         select(SignInFailure.failed_at)

@@ -15,7 +15,16 @@ from uuid import UUID
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from controlplane.storage.account_tables import Membership, Role, SignInSession, User
+from controlplane.storage.account_tables import (
+    Identity,
+    Membership,
+    PendingSignIn,
+    RecoveryCode,
+    Role,
+    SecondFactor,
+    SignInSession,
+    User,
+)
 from controlplane.storage.oauth_tables import OAuthCode, OAuthGrant, OAuthToken
 from controlplane.storage.statements import change_rows
 from controlplane.storage.tables import ApiKey
@@ -73,9 +82,14 @@ def set_password(session: Session, user: User, password_hash: str) -> None:
     Someone else who knew the old password might have created these sessions and grants.
     """
     user.password_hash = password_hash
-    session.execute(delete(SignInSession).where(SignInSession.user_id == user.id))
-    _end_grants(session, user.id)
-    note_change(session, user.id)
+    end_sessions(session, user.id)
+
+
+def end_sessions(session: Session, user_id: UUID) -> None:
+    """End all sessions and grants of the user."""
+    session.execute(delete(SignInSession).where(SignInSession.user_id == user_id))
+    end_grants(session, user_id)
+    note_change(session, user_id)
 
 
 def set_membership(
@@ -86,14 +100,19 @@ def set_membership(
     role: Role,
     locations: Iterable[str],
     now: datetime,
+    managed_by: str | None = None,
 ) -> None:
-    """Add a membership, or change its role and locations."""
+    """Add a membership, or change its role and locations.
+
+    ``managed_by`` is the id of the identity provider that decides the role.
+    """
     row = session.get(Membership, (user_id, organization_id))
     if row is None:
         row = Membership(user_id=user_id, organization_id=organization_id, created_at=now)
         session.add(row)
     row.role = role
     row.locations = sorted(set(locations))
+    row.managed_by = managed_by
     note_change(session, user_id)
 
 
@@ -110,7 +129,7 @@ def remove_membership(session: Session, user_id: UUID, organization_id: str, now
     if row is None:
         return False
     session.delete(row)
-    _end_grants(session, user_id, organization_id)
+    end_grants(session, user_id, organization_id)
     session.execute(
         update(ApiKey)
         .where(
@@ -128,8 +147,7 @@ def remove_membership(session: Session, user_id: UUID, organization_id: str, now
     note_change(session, user_id)
     session.flush()
     if not memberships(session, user_id):
-        session.execute(delete(SignInSession).where(SignInSession.user_id == user_id))
-        session.execute(delete(User).where(User.id == user_id))
+        _delete_user(session, user_id)
     return True
 
 
@@ -171,7 +189,13 @@ def note_change(session: Session, user_id: UUID) -> None:
     change_rows(session, statement.values(permissions_version=User.permissions_version + 1))
 
 
-def _end_grants(session: Session, user_id: UUID, organization_id: str | None = None) -> None:
+def _delete_user(session: Session, user_id: UUID) -> None:
+    for table in (SignInSession, Identity, SecondFactor, RecoveryCode, PendingSignIn):
+        session.execute(delete(table).where(table.user_id == user_id))
+    session.execute(delete(User).where(User.id == user_id))
+
+
+def end_grants(session: Session, user_id: UUID, organization_id: str | None = None) -> None:
     """End the grants of the user, in one organization or in all."""
     of_codes, of_grants = [OAuthCode.user_id == user_id], [OAuthGrant.user_id == user_id]
     if organization_id is not None:

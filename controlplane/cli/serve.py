@@ -13,6 +13,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from agent.wire.addresses import is_loopback, is_web_url
+from controlplane.accounts.oidc.providers import (
+    IdentityProvider,
+    ProviderFileError,
+    read_providers,
+)
 from controlplane.accounts.users import require_email
 from controlplane.cli.chosen_database import DATABASE_ERRORS, database_error
 from controlplane.client.errors import UsageError
@@ -49,7 +54,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _serve(options: argparse.Namespace, settings: Settings, listener: socket.socket) -> int:
     database = options.database or default_database(os.environ)
-    work = partial(serve, database, settings, options.log_level, log_format=options.log_format)
+    work = partial(
+        serve, database, settings, options.log_level, log_format=options.log_format,
+        identity_providers=identity_providers_of(options.identity_providers),
+    )  # fmt: skip
     if options.workers == 1:
         with _metrics_listener(options, listener) as metrics:
             work(listener, partial(announce, listener, metrics), metrics=metrics)
@@ -119,6 +127,15 @@ def settings_of(options: argparse.Namespace) -> Settings:
         tracker_url=options.tracker_url,
         tracker_attempts_max=options.tracker_attempts,
     )
+
+
+def identity_providers_of(file: Path | None) -> tuple[IdentityProvider, ...]:
+    if file is None:
+        return ()
+    try:
+        return read_providers(file)
+    except ProviderFileError as error:
+        raise UsageError(f"--identity-providers: {error}") from error
 
 
 def _origin(text: str | None) -> str | None:

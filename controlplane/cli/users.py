@@ -12,8 +12,9 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from controlplane.accounts import users
+from controlplane.accounts import sign_in_policy, users
 from controlplane.accounts.passwords import hashed, require_good
+from controlplane.accounts.second_factor import codes
 from controlplane.accounts.users import NAME_MAX, find_user
 from controlplane.cli.chosen_database import add_audit_entry, in_database
 from controlplane.cli.keys import (
@@ -24,7 +25,7 @@ from controlplane.cli.keys import (
 from controlplane.cli.screen.output import print_records
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
-from controlplane.operation.audit_entries import Operation, granted, user_subject
+from controlplane.operation.audit_entries import Operation, Subject, granted, user_subject
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import Membership, User
 
@@ -111,6 +112,52 @@ def password(options: argparse.Namespace) -> int:
 
     in_database(options, work)
     print(f"{_email(options)}: the password is changed and all sessions have ended")
+    return 0
+
+
+def reset_second_factor(options: argparse.Namespace) -> int:
+    def work(session: Session) -> bool:
+        user = _user(session, options)
+        if not codes.remove(session, user.id):
+            return False
+        users.end_sessions(session, user.id)
+        for each in users.memberships(session, user.id):
+            add_audit_entry(
+                session, "second_factor.remove", user_subject(user), "signed out everywhere",
+                organization_id=each.organization_id,
+            )  # fmt: skip
+        return True
+
+    if not in_database(options, work):
+        raise CommandError(f"{_email(options)} has no second factor")
+    print(f"{_email(options)}: the second factor is removed and all sessions have ended")
+    return 0
+
+
+def policy(options: argparse.Namespace) -> int:
+    """Print the sign-in policy of an organization, after a change if there are options."""
+
+    def work(session: Session) -> str:
+        organization_id = options.organization
+        row = sign_in_policy.policy_of(session, organization_id)
+        if options.passwords is None and options.second_factor is None:
+            return sign_in_policy.describe(row)
+        passwords, factor = row.accepts_passwords, row.requires_second_factor
+        if options.passwords is not None:
+            passwords = options.passwords == "accepted"
+        if options.second_factor is not None:
+            factor = options.second_factor == "required"
+        sign_in_policy.set_policy(
+            session, organization_id, accepts_passwords=passwords, requires_second_factor=factor
+        )
+        text = sign_in_policy.describe(sign_in_policy.policy_of(session, organization_id))
+        subject = Subject("organization", organization_id)
+        add_audit_entry(
+            session, "sign_in_policy.change", subject, text, organization_id=organization_id
+        )
+        return text
+
+    print(f"{options.organization}: {in_database(options, work)}")
     return 0
 
 

@@ -117,7 +117,9 @@ export async function copyText(text, source, status) {
 // The secret is in the page only while the dialog is open.
 export function showSecret({ title, text, value }) {
   const dialog = at("form");
-  const field = element("input", { id: "secret", class: "mono", readonly: true, value, "aria-label": title });
+  const attributes = { id: "secret", class: "mono", readonly: true, "aria-label": title };
+  const lines = value.split("\n").length;
+  const field = lines > 1 ? element("textarea", { ...attributes, rows: lines }, value) : element("input", { ...attributes, value });
   const status = element("span", { role: "status", class: "sub" });
   openDialog(dialog, () => dialog.replaceChildren());
   dialog.replaceChildren(element("form", { method: "dialog" },

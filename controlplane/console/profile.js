@@ -4,6 +4,7 @@ import { callConsole } from "./facade.js";
 import { element, pill, replace, when } from "./elements.js";
 import { openConfirmation, describeLocations, locationsField, openForm, showSecret } from "./forms.js";
 import { fetchLocationNames } from "./locations.js";
+import { fetchSecondFactor, showSecondFactor } from "./second_factor.js";
 import { setOwnProfile } from "./signing_in.js";
 
 const at = (id) => document.getElementById(id);
@@ -12,9 +13,10 @@ const BROWSERS = [["Edg/", "Edge"], ["OPR/", "Opera"], ["Firefox/", "Firefox"], 
 const SYSTEMS = [["Android", "Android"], ["iPhone", "iPhone"], ["iPad", "iPad"], ["Windows", "Windows"], ["Mac OS", "macOS"], ["Linux", "Linux"]];
 
 export async function fetchProfile() {
-  const [profile, { grants }, names] = await Promise.all([callConsole("profile"), callConsole("profile/grants"), fetchLocationNames()]);
+  const [profile, { grants }, names, factor] = await Promise.all(
+    [callConsole("profile"), callConsole("profile/grants"), fetchLocationNames(), fetchSecondFactor()]);
   setOwnProfile(profile);
-  return { ...profile, grants, names };
+  return { ...profile, grants, names, factor };
 }
 
 export function showProfile(data, view, hooks) {
@@ -25,6 +27,7 @@ export function showProfile(data, view, hooks) {
     element("h1", {}, data.user.name),
     element("p", { class: "lede" }, `${data.user.email} · ${here.role} of ${here.name || here.id}, at ${describeLocations(here.locations, data.names)}`));
   replace(at("keys"), keys(data, hooks));
+  replace(at("factor"), showSecondFactor(data.factor, hooks));
   replace(at("grants"), grants(data, hooks));
   replace(at("sessions"), sessions(data.sessions, hooks));
   const others = data.sessions.filter((each) => !each.isThis);
@@ -40,6 +43,7 @@ function build(view, hooks) {
     element("div", { id: "who" }),
     element("div", { class: "actions" }, element("button", { type: "button", id: "change-password", onclick: () => newPassword(hooks) }, "Change password")),
     element("p", { class: "problem", role: "alert", id: "account-problem" }),
+    section("factor", "Second factor"),
     section("keys", "Your API keys", element("button", { type: "button", id: "new-key" }, "New key")),
     section("grants", "Programs with access"),
     section("sessions", "Sessions", element("button", { type: "button", id: "end-others" }, "Sign out everywhere else")),

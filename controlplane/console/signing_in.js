@@ -2,6 +2,7 @@
 
 import { callConsole, authenticate, forgetKey, hasKey, keepKey } from "./facade.js";
 import { asMenu } from "./dialogs.js";
+import { element } from "./elements.js";
 
 const at = (id) => document.getElementById(id);
 let ownProfile = null;
@@ -50,9 +51,18 @@ export function showSignIn(problem) {
   ownProfile = null;
   at("account").open = false;
   at("sign-in").hidden = false;
+  showProviders();
   if (wasKey || !at("join-form").hidden) choose(wasKey ? "key" : "person");
   at("sign-in-problem").textContent = problem;
   at(at("person-form").hidden ? "key" : "email").focus();
+}
+
+// Without the list, users can still sign in with a password.
+async function showProviders() {
+  const { providers } = await authenticate("providers").catch(() => ({ providers: [] }));
+  at("providers").hidden = !providers.length;
+  at("providers").replaceChildren(...providers.map(({ label, path }) => element("li", {},
+    element("a", { class: "button", href: path }, `Sign in with ${label}`))));
 }
 
 function choose(way) {
@@ -97,6 +107,7 @@ async function signIn(entered) {
     at("password").value = "";
     await fetchOwnProfile();
   } catch (error) {
+    if (error.code === "second_factor_required") return location.assign("/sign-in/code");
     at("sign-in-problem").textContent = signInMessage(error);
     at("password").select();
     return;

@@ -12,12 +12,18 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Row, Select, and_, bindparam, select
+from sqlalchemy import Row, Select, and_, bindparam, or_, select
 from sqlalchemy.orm import Session
 
 from controlplane.operation.caller import Caller, CredentialKind, intersect_locations
 from controlplane.operation.errors import unauthenticated
-from controlplane.storage.account_tables import Membership, Role, SignInSession, User
+from controlplane.storage.account_tables import (
+    Membership,
+    Role,
+    SignInPolicy,
+    SignInSession,
+    User,
+)
 from controlplane.storage.oauth_tables import OAuthGrant, OAuthToken
 from controlplane.storage.tables import ApiKey
 
@@ -151,9 +157,29 @@ _KEYS: Final = _credentials(
 _KEYS_BY_ID: Final = _KEYS.where(ApiKey.id.in_(bindparam("ids", expanding=True)))
 _KEY_BY_HASH: Final = _KEYS.where(ApiKey.secret_hash == bindparam("hash"))
 
+_HAS_STRICTER_POLICY: Final = (
+    select(SignInPolicy.organization_id)
+    .where(
+        SignInPolicy.organization_id == SignInSession.organization_id,
+        SignInSession.provider.is_(None),
+        or_(
+            SignInPolicy.accepts_passwords.is_(False),
+            and_(
+                SignInPolicy.requires_second_factor.is_(True),
+                SignInSession.has_second_factor.is_(False),
+            ),
+        ),
+    )
+    .exists()
+)
 _SESSIONS: Final = _credentials(
     SignInSession, SignInSession.user_id, SignInSession.last_used_at
-).where(SignInSession.expires_at > bindparam("now"))
+).where(
+    SignInSession.expires_at > bindparam("now"),
+    or_(SignInSession.verified_until.is_(None), SignInSession.verified_until > bindparam("now")),
+    Membership.managed_by.is_not_distinct_from(SignInSession.provider),
+    ~_HAS_STRICTER_POLICY,
+)
 _SESSIONS_BY_ID: Final = _SESSIONS.where(SignInSession.id.in_(bindparam("ids", expanding=True)))
 _SESSION_BY_HASH: Final = _SESSIONS.where(SignInSession.token_hash == bindparam("hash"))
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from sqlalchemy import Index, Text
+from sqlalchemy import BigInteger, Index, Text, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from controlplane.storage.tables import Base, Position
@@ -41,6 +41,8 @@ class Membership(Base):
     """The membership of a user in an organization.
 
     If ``locations`` is empty, the member has access to every location of the organization.
+    ``managed_by`` is the id of the identity provider that decides the role. Only sessions of this
+    provider may use the membership. If it is None, only sessions without a provider may use it.
     """
 
     __tablename__ = "memberships"
@@ -49,6 +51,7 @@ class Membership(Base):
     role: Mapped[Role] = mapped_column(Text)
     locations: Mapped[list[str]]
     created_at: Mapped[datetime]
+    managed_by: Mapped[str | None]
 
 
 class SignInSession(Base):
@@ -56,6 +59,16 @@ class SignInSession(Base):
 
     A session is in one organization at a time: ``organization_id``. ``user_agent`` and ``address``
     describe the browser for display.
+
+    Attributes:
+        has_second_factor: whether the user signed in with a second factor.
+        provider: id of the identity provider of the sign-in, or None for a password. The next
+            columns are None as well for a password.
+        subject: the user's id at the provider.
+        access_token: for the provider's userinfo.
+        refresh_token: for new access tokens, if the provider issued one.
+        verify_at: when the provider is asked again about the user.
+        verified_until: until when the session is valid without a new answer.
     """
 
     __tablename__ = "sessions"
@@ -68,6 +81,13 @@ class SignInSession(Base):
     expires_at: Mapped[datetime] = mapped_column(index=True)
     user_agent: Mapped[str]
     address: Mapped[str]
+    has_second_factor: Mapped[bool] = mapped_column(server_default=false())
+    provider: Mapped[str | None]
+    subject: Mapped[str | None]
+    access_token: Mapped[str | None]
+    refresh_token: Mapped[str | None]
+    verify_at: Mapped[datetime | None] = mapped_column(index=True)
+    verified_until: Mapped[datetime | None]
 
 
 class SignInFailure(Base):
@@ -100,3 +120,62 @@ class Invitation(Base):
     invited_by: Mapped[UUID]
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime] = mapped_column(index=True)
+
+
+class Identity(Base):
+    """The account of a user at an identity provider (OpenID Connect Core, 2: ``iss``, ``sub``)."""
+
+    __tablename__ = "identities"
+    issuer: Mapped[str] = mapped_column(primary_key=True)
+    subject: Mapped[str] = mapped_column(primary_key=True)
+    user_id: Mapped[UUID] = mapped_column(index=True)
+    created_at: Mapped[datetime]
+
+
+class SecondFactor(Base):
+    """The secret from which a user's one-time passwords are computed (RFC 6238).
+
+    Attributes:
+        secret: Base32.
+        is_confirmed: whether the user has entered a code. Only then is the factor required.
+        last_step: time step of the last accepted code. Codes of earlier steps are refused.
+    """
+
+    __tablename__ = "second_factors"
+    user_id: Mapped[UUID] = mapped_column(primary_key=True)
+    secret: Mapped[str]
+    is_confirmed: Mapped[bool]
+    last_step: Mapped[int] = mapped_column(BigInteger)
+    created_at: Mapped[datetime]
+
+
+class RecoveryCode(Base):
+    """The hash of a code that replaces a one-time password once. It is deleted when it is used."""
+
+    __tablename__ = "recovery_codes"
+    code_hash: Mapped[str] = mapped_column(primary_key=True)
+    user_id: Mapped[UUID] = mapped_column(index=True)
+
+
+class PendingSignIn(Base):
+    """A sign-in with a correct password that still needs the second factor.
+
+    ``password_hash`` is the verified hash: if the password changes, the sign-in ends.
+    ``return_query`` is the query of the OAuth page to return to, or empty for the console.
+    """
+
+    __tablename__ = "pending_sign_ins"
+    token_hash: Mapped[str] = mapped_column(primary_key=True)
+    user_id: Mapped[UUID] = mapped_column(index=True)
+    password_hash: Mapped[str]
+    return_query: Mapped[str]
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+
+
+class SignInPolicy(Base):
+    """How members of an organization sign in. Without a row, passwords alone are accepted."""
+
+    __tablename__ = "sign_in_policies"
+    organization_id: Mapped[str] = mapped_column(primary_key=True)
+    accepts_passwords: Mapped[bool]
+    requires_second_factor: Mapped[bool]

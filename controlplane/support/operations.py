@@ -15,7 +15,7 @@ from typing import Final
 from sqlalchemy.orm import Session
 
 from controlplane.accounts.names import names_of_organizations
-from controlplane.accounts.users import memberships
+from controlplane.accounts.sign_in_policy import memberships_of_caller
 from controlplane.operation.audit_entries import Event, Subject
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
@@ -132,14 +132,14 @@ def _expired() -> Refusal:
 
 
 def _access_of(session: Session, caller: Caller) -> Access:
-    """Return the access of a caller. A signed-in user has access to all of their organizations,
-    because the operations of support name the organization."""
+    """Return the access of a caller. A signed-in user has access to all organizations
+    that the session may use, because the operations of support name the organization."""
     if caller.kind == "session" and caller.owner_id is not None:
-        members = memberships(session, caller.owner_id)
+        members = memberships_of_caller(session, caller)
         linkable = (member for member in members if member.role in WRITING and not member.locations)
         return Access(
             tuple(member.organization_id for member in members),
-            tuple(organization.organization_id for organization in linkable),
+            tuple(member.organization_id for member in linkable),
         )
     own = (caller.organization_id,)
     return Access(own, own if caller.can_write and not caller.locations else ())

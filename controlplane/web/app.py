@@ -21,7 +21,10 @@ from controlplane.operation.errors import Refusal, method_not_allowed, unavailab
 from controlplane.operation.operation import Operation, Procedure
 from controlplane.remote_control.registry import HEARTBEAT, ON_COMMANDS
 from controlplane.retail.routes import SALES
+from controlplane.web.accounts.code_form import code_routes
+from controlplane.web.accounts.forms import form_routes
 from controlplane.web.accounts.joining import joining_routes
+from controlplane.web.accounts.oidc.endpoints import oidc_routes
 from controlplane.web.accounts.sign_in import sign_in_routes
 from controlplane.web.admission import Handler, require_method
 from controlplane.web.agent_protocol.endpoint import agent_protocol_routes
@@ -59,6 +62,9 @@ def build_app(core: Core) -> Starlette:
         Route("/openapi.json", Handler(core, partial(serve_document, FACADE))),
         *viewer_routes(core),
         *sign_in_routes(core),
+        *form_routes(core),
+        *code_routes(core),
+        *oidc_routes(core),
         *joining_routes(core),
         *oauth_routes(core),
         *console_routes(core),

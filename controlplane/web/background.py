@@ -25,6 +25,7 @@ from controlplane.pending_requests.dispatch import DispatchResult, dispatch_due,
 from controlplane.remote_control.report_volume import delete_old_volumes
 from controlplane.remote_control.retention import delete_old, sweep
 from controlplane.storage.notifications import listen, publish
+from controlplane.web.accounts.oidc.session_checks import CHECK_INTERVAL_S, check_sessions
 from controlplane.web.core import Core
 from controlplane.web.webhooks.alerts import AlertOutbox
 from controlplane.web.webhooks.public_addresses import public_client
@@ -58,6 +59,9 @@ async def background(core: Core) -> AsyncIterator[None]:
             _start("changes", core.settings.poll_interval_s, lambda: poll_changes(core)),
             *_start_retention(core),
         ]
+        if core.identity_providers:
+            check = partial(check_sessions, core)
+            tasks.append(_start("session checks", CHECK_INTERVAL_S, check))
         notifier = Notifier()
         if notifier.watchdog_s:
             tasks.append(_start("watchdog", notifier.watchdog_s / 4, partial(_ping, notifier)))

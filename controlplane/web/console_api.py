@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 from controlplane.accounts.audit_operations import audit_operations
 from controlplane.accounts.members.operations import member_operations
 from controlplane.accounts.profile import profile_operations
+from controlplane.accounts.second_factor.operations import second_factor_operations
 from controlplane.alerts.operations import all_alert_operations
 from controlplane.analytics.venue_list import venue_list
 from controlplane.devices.findings.counts import findings
@@ -56,6 +57,7 @@ def console_api_routes(core: Core) -> list[Route]:
         procedure(PREFIX + "venues", venue_list),
         procedure(PREFIX + "device", partial(device, core.changes)),
         *profile_operations(),
+        *second_factor_operations(),
         *member_operations(),
         *audit_operations(),
         *location_operations(),

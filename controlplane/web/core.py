@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from agent.wire.device_operations import Command
 from controlplane.accounts.key_cache import KeyCache
+from controlplane.accounts.oidc.providers import IdentityProvider
 from controlplane.accounts.open_streams import OpenStreams
 from controlplane.accounts.passwords import Passwords
 from controlplane.accounts.refused_sign_ins import RefusedSignIns
@@ -34,6 +35,7 @@ from controlplane.retail.credentials import signing_keys
 from controlplane.retail.credentials.signing_keys import SigningKeys
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
+from controlplane.web.accounts.oidc.provider_client import ProviderClient
 from controlplane.web.long_calls import Answer, LongCalls
 from controlplane.web.observability.metrics import Metrics, Transaction
 
@@ -119,9 +121,11 @@ class Core:
         monotonic: Callable[[], float] = time.monotonic,
         thread_time: Callable[[], float] = time.thread_time,
         long_calls: LongCalls | None = None,
+        identity_providers: Sequence[IdentityProvider] = (),
     ) -> None:
         """
         Args:
+            identity_providers: providers with which users sign in by OpenID Connect.
             long_calls: runs operations that can take long. By default, they run in threads.
             monotonic: returns seconds, for limits and caches.
             thread_time: returns seconds of processor time of the current thread.
@@ -139,6 +143,9 @@ class Core:
         self.sign_in_links = SignInLinks()
         self.passwords = Passwords(settings.argon2_memory_kib, settings.argon2_passes)
         self.sign_ins = RateLimit(SIGN_INS_PER_S, SIGN_INS_BURST, monotonic)
+        self.identity_providers = {
+            each.id: ProviderClient(each, monotonic) for each in identity_providers
+        }
         self.refused_sign_ins = RefusedSignIns(monotonic)
         self.fairness = Fairness(settings, monotonic)
         self.metrics = Metrics()
@@ -153,6 +160,10 @@ class Core:
         self._turns = FairQueue(max(1, settings.worker_threads - 1))
         self._long_calls = long_calls or LongCalls.in_threads(database, settings, thread_time)
         self._parsing = ThreadPoolExecutor(1, "bodies")
+
+    @property
+    def providers(self) -> Sequence[IdentityProvider]:
+        return [each.provider for each in self.identity_providers.values()]
 
     async def read(self, work: Callable[[Session], Result]) -> Result:
         return await self.run(lambda transact: transact("read", work))

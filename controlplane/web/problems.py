@@ -18,6 +18,8 @@ from agent.wire.problem import MEDIA_TYPE, Problem
 from controlplane.accounts.oauth.metadata import PAGES, RESOURCE_PATH, is_oauth
 from controlplane.operation.errors import Refusal
 from controlplane.retail.routes import is_retail
+from controlplane.web.accounts.forms import SIGN_IN_PAGE, problem_page
+from controlplane.web.accounts.oidc.links import PREFIX as OIDC
 from controlplane.web.oauth.pages import refused_page
 
 TYPE_PREFIX: Final = "urn:venue-control:problem:"
@@ -43,6 +45,8 @@ def reply_to(refusal: Refusal, path: str, trace_id: str) -> Response:
     """Return the reply for a refusal of a call to ``path``."""
     if is_oauth(path):
         return _oauth_reply(refusal, path)
+    if path == SIGN_IN_PAGE or path.startswith((SIGN_IN_PAGE + "/", OIDC)):
+        return problem_page(refusal)
     if path == RESOURCE_PATH:
         return JSONResponse({"error": refusal.detail}, refusal.status, refusal.headers)
     if is_retail(path) and refusal.status in RETAIL_EMPTY:

@@ -179,7 +179,7 @@ VENUE: Final = Story(
             f"serve {DB} --host 127.0.0.1 --port {VENUE_PORT} --tracker-url {HOOKS}/tracker"
             f" --tracker-attempts 3 --notify-url {HOOKS}/notify --notify-secret-file secret"
             " --smtp 127.0.0.1:9 --smtp-from a@example.com --smtp-user a"
-            " --smtp-password-file secret"
+            " --smtp-password-file secret --identity-providers providers.toml"
             " --notify-after 0 --notify-end-after 0 --online-window 3 --rate 0",
             output=LISTENS.format(VENUE_PORT), stays=True,
         ),
@@ -260,6 +260,11 @@ VENUE: Final = Story(
             f'http://127.0.0.1:{VENUE_PORT}"',
             f'https://localhost:{TLS_PORT}"\nca_file = "/etc/ssl/certs/ca-certificates.crt"',
         ),
+        "providers.toml": (
+            '[[provider]]\nid = "contoso"\nlabel = "Contoso"\nclient_id = "venue"\n'
+            'issuer = "https://contoso.invalid"\ndomains = ["contoso.invalid"]\n'
+            '[[provider.roles]]\norganization = "org-0001"\ngroup = "staff"\nrole = "viewer"\n'
+        ),
         "secret": "whsec_" + "QUJDREVGR0hJSktMTU5PUFFSU1RVVldY" + "\n",
     },
 )  # fmt: skip
@@ -325,6 +330,9 @@ ACCOUNTS: Final = Story(
         control(f"users role ada@example.com manager --every-location {DB}"),
         control(f"users password --password-file password ada@example.com {DB}"),
         control(f"users list --organization org-0001 {DB}", output="ada@example.com"),
+        control(f"users policy --organization org-0001 --passwords accepted"
+                f" --second-factor optional {DB}", output="second factor optional"),
+        control(f"users reset-second-factor ada@example.com {DB}", 1),
         control(f"users remove ada@example.com --organization org-0001 {DB}"),
         control(f"support channels set telegram @venue --hours 'Mon-Fri 9-18' {DB}"),
         control(f"support channels list {DB}", output="@venue"),

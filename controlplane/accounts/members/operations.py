@@ -56,6 +56,11 @@ def change(
     """Change the role and the locations of a member."""
     require_owner(context)
     member = _member(context, body.user_id)
+    if member.membership.managed_by is not None:
+        raise conflict(
+            "managed_by_provider",
+            "the groups of the identity provider decide this role: change them there",
+        )
     require_known(context, set(body.locations).difference(member.membership.locations))
     before = granted(member.membership.role, member.membership.locations)
     if body.role != "owner" or body.locations:

@@ -134,6 +134,23 @@ COMMANDS: Final = (
             (_EMAIL, _ORGANIZATION, DATABASE)),
     Command("users password", "users:password", "set a user's password and end all sessions",
             (_PASSWORD, _EMAIL, DATABASE)),
+    Command("users reset-second-factor", "users:reset_second_factor",
+            "remove a user's second factor and recovery codes, and end all sessions",
+            (_EMAIL, DATABASE)),
+    Command(
+        "users policy", "users:policy", "show or set how members of an organization sign in",
+        (
+            option("--passwords", None, "whether members may sign in with a password",
+                   choices=("accepted", "refused")),
+            option("--second-factor", None, "whether a password also needs a second factor",
+                   choices=("optional", "required")),
+            _ORGANIZATION, DATABASE,
+        ),
+        (
+            "venue-control users policy",
+            "venue-control users policy --passwords refused",
+        ),
+    ),
     Command("users list", "users:list_all", "list the members of an organization",
             (_ORGANIZATION, DATABASE)),
     Command(

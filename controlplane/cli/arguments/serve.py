@@ -38,6 +38,8 @@ COMMANDS: Final = (
                    " address that the browser calls)"),
             repeated("--trusted-proxy", "ADDRESS", "IP address of a proxy whose X-Forwarded-For"
                      " header is trusted; may be repeated"),
+            option("--identity-providers", "FILE", "TOML file with the OpenID providers with which"
+                   " users sign in (docs/accounts.md)", type=Path),
             option("--workers", "N", "number of processes; more than one requires PostgreSQL",
                    type=count, default=1),
             option("--tracker-url", "URL", "webhook URL for received reports"),

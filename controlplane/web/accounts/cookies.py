@@ -21,6 +21,13 @@ SECURE_PREFIX: Final = "__Secure-"
 """Prefix of the cookie's name over TLS. Browsers accept a cookie with this prefix over TLS only
 (RFC 6265bis, 4.1.3.1)."""
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+HOST_PREFIX: Final = "__Host-"
+"""Prefix over TLS of the cookies of an unfinished sign-in. No other host of the domain can set a
+cookie with this prefix."""
+PENDING: Final = "venue.pending_sign_in"
+FLOW: Final = "venue.sign_in_flow"
+STEP_LIFETIME_S: Final = 600
+"""Lifetime of the cookies of an unfinished sign-in."""
 ORIGIN_MAX: Final = 200
 """Maximum length of an origin in a message."""
 
@@ -57,6 +64,37 @@ def cookie(core: Core, request: Request, token: str) -> str:
         f"{_name(core, request)}={token}; Max-Age={lifetime_s}; Path=/; HttpOnly; "
         f"SameSite=Lax{secure}"
     )
+
+
+def pending_cookie(core: Core, request: Request, token: str) -> str:
+    """Return the ``Set-Cookie`` header of a sign-in that needs a second factor."""
+    return _step_cookie(core, request, PENDING, token)
+
+
+def pending_token(core: Core, request: Request) -> str | None:
+    token = request.cookies.get(_step_name(core, request, PENDING), "")
+    return token if _TOKEN.fullmatch(token) else None
+
+
+def flow_cookie(core: Core, request: Request, value: str) -> str:
+    """Return the ``Set-Cookie`` header of a sign-in at an identity provider."""
+    return _step_cookie(core, request, FLOW, value)
+
+
+def flow_value(core: Core, request: Request) -> str:
+    return request.cookies.get(_step_name(core, request, FLOW), "")
+
+
+def _step_cookie(core: Core, request: Request, name: str, value: str) -> str:
+    secure = "; Secure" if _is_secure(core, request) else ""
+    return (
+        f"{_step_name(core, request, name)}={value}; Max-Age={STEP_LIFETIME_S if value else 0};"
+        f" Path=/; HttpOnly; SameSite=Lax{secure}"
+    )
+
+
+def _step_name(core: Core, request: Request, name: str) -> str:
+    return HOST_PREFIX + name if _is_secure(core, request) else name
 
 
 def require_own_origin(core: Core, request: Request, *, is_needed: bool) -> None:

@@ -5,11 +5,12 @@ that a caller cannot find out which addresses have accounts. Each sign-in create
 the previous session of the browser. This prevents session fixation.
 """
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
-from uuid import UUID, uuid4
+from uuid import uuid4
 
-from sqlalchemy import delete, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,35 +20,20 @@ from agent.wire.base import Message
 from agent.wire.codec import encode
 from controlplane.accounts import sessions, throttle
 from controlplane.accounts.members.messages import PasswordChangeReply, PasswordChangeRequest
-from controlplane.accounts.messages import (
-    EmptyRequest,
-    SignedOut,
-    SignInReply,
-    SignInRequest,
-    UserRecord,
-)
-from controlplane.accounts.names import organization_records
+from controlplane.accounts.messages import EmptyRequest, SignedOut, SignInReply, SignInRequest
 from controlplane.accounts.passwords import require_good
+from controlplane.accounts.second_factor import pending
 from controlplane.accounts.throttle import Try, network_of
-from controlplane.accounts.users import find_user, memberships, note_change
+from controlplane.accounts.users import find_user, note_change
 from controlplane.operation import permissions
-from controlplane.operation.audit_entries import (
-    Actor,
-    Credential,
-    Event,
-    Subject,
-    note,
-    note_call,
-    user_actor,
-    user_subject,
-)
+from controlplane.operation.audit_entries import Event, Subject, note_call, user_subject
 from controlplane.operation.bodies import parse_body
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal, forbidden, validation_error
 from controlplane.operation.fairness import spread
 from controlplane.storage.account_tables import SignInSession, User
-from controlplane.storage.audit_tables import AuditEntry
 from controlplane.web.accounts import cookies
+from controlplane.web.accounts.opening import Browser, note_refused, open_session
 from controlplane.web.admission import (
     Handler,
     address_of,
@@ -62,6 +48,7 @@ SIGN_IN: Final = "/api/auth/sign-in/email"
 SIGN_OUT: Final = "/api/auth/sign-out"
 CHANGE_PASSWORD: Final = "/console/api/profile/change-password"  # noqa: S105 - a path
 BODY_MAX_BYTES: Final = 4096
+SECOND_FACTOR_REQUIRED: Final = "second_factor_required"
 
 
 def sign_in_routes(core: Core) -> list[Route]:
@@ -86,6 +73,12 @@ async def sign_out(core: Core, request: Request) -> Response:
     require_media_type(request.headers)
     cookies.require_own_origin(core, request, is_needed=True)
     parse_body(EmptyRequest, await read_body(core, request, BODY_MAX_BYTES))
+    await end_own_session(core, request)
+    return reply_with_cookie(core, request, SignedOut(signed_out=True), "")
+
+
+async def end_own_session(core: Core, request: Request) -> None:
+    """End the session of the browser, if it has one."""
     token, now = cookies.token_of(core, request), core.clock()
     if token is not None:
         address = address_of(core, request)
@@ -98,7 +91,6 @@ async def sign_out(core: Core, request: Request) -> Response:
             sessions.end_by_token(session, token)
 
         await core.write(work)
-    return reply_with_cookie(core, request, SignedOut(signed_out=True), "")
 
 
 async def change_password(core: Core, request: Request) -> Response:
@@ -176,9 +168,15 @@ def reply_with_cookie(core: Core, request: Request, reply: Message, token: str) 
 
 
 async def begin_session(
-    core: Core, request: Request, body: SignInRequest
+    core: Core, request: Request, body: SignInRequest, return_query: str = ""
 ) -> tuple[str, SignInReply]:
-    """Return the token of a new session, and the reply. Raises a refusal if the sign-in fails."""
+    """Return the token of a new session, and the reply.
+
+    ``return_query`` is the query of the OAuth page to which the user returns.
+
+    Raises:
+        Refusal: the sign-in fails, or needs a second factor (`second_factor_required`).
+    """
     address = address_of(core, request)
     attempt = await begin_attempt(core, body.email, address)
     now = core.clock()
@@ -199,70 +197,40 @@ async def begin_session(
     try:
         if user is None or not is_right:
             raise sign_in_failed()
-        return await _open_session(core, request, user, body.password, attempt)
+        return await _continue(
+            core, request, user, body.password, attempt=attempt, return_query=return_query
+        )
     except Refusal as refusal:
-        await _note_refused(core, user, address, refusal.detail)
+        if refusal.code != SECOND_FACTOR_REQUIRED:
+            await note_refused(core, user, address, refusal.detail)
         raise
 
 
-async def _note_refused(core: Core, user: User | None, address: str, reason: str) -> None:
-    """Add a refused attempt to the audit log, unless there were too many.
-
-    The statements are the same for known and unknown e-mail addresses, and with and without an
-    entry, so that all take the same time. An unknown address is not logged, because users sometimes
-    type their password into the wrong field.
-    """
-    now = core.clock()
-    detail = core.refused_sign_ins.describe(None if user is None else user.id, reason)
-
-    def work(session: Session) -> None:
-        unknown = Actor("unknown", None, "", address=address)
-        actor = unknown if user is None else user_actor(user, address=address)
-        of = memberships(session, uuid4() if user is None else user.id)
-        event = Event("session.sign_in", Subject("session", ""), detail or reason, "refused")
-        organization_id = of[0].organization_id if of else None
-        entry = note(session, actor, event, organization_id=organization_id, now=now)
-        session.flush()
-        audit_position = entry.position if detail is None else 0
-        session.execute(delete(AuditEntry).where(AuditEntry.position == audit_position))
-
-    await core.write(work)
-
-
-async def _open_session(
-    core: Core, request: Request, user: User, password: str, attempt: Try
+async def _continue(
+    core: Core, request: Request, user: User, password: str, *, attempt: Try, return_query: str
 ) -> tuple[str, SignInReply]:
-    old, now = cookies.token_of(core, request), core.clock()
-    agent = request.headers.get("user-agent", "")
-    address = address_of(core, request)
-    verified_hash = user.password_hash
-    better = None
+    """Open a session after a correct password, or begin the step of the second factor."""
+    verified_hash, better = user.password_hash, None
     if core.passwords.is_outdated(verified_hash):
-        better = await core.passwords.hash(password, network_of(address), is_known=True)
+        network = network_of(address_of(core, request))
+        better = await core.passwords.hash(password, network, is_known=True)
+    browser, now = Browser.of(core, request), core.clock()
 
-    def work(session: Session) -> tuple[str, SignInReply]:
+    def work(session: Session) -> tuple[str, SignInReply] | str:
         row = session.get(User, user.id, with_for_update=True)
         if row is None or row.password_hash != verified_hash:
             raise sign_in_failed()  # the password was changed meanwhile
-        throttle.succeed(session, attempt)
         row.password_hash = better or verified_hash
-        if old is not None:
-            sessions.end_by_token(session, old)
-        organization_id = _first_organization(session, row.id)
-        session_id, token = sessions.create(
-            session,
-            user_id=row.id,
-            organization_id=organization_id,
-            user_agent=agent,
-            address=address,
-            now=now,
-        )
-        actor = user_actor(row, Credential("session", session_id), address)
-        event = Event("session.sign_in", Subject("session", str(session_id)))
-        note(session, actor, event, organization_id=organization_id, now=now)
-        return token, _reply(session, row, session_id, organization_id)
+        if pending.is_needed(session, row.id):
+            throttle.take_back(session, attempt)
+            return pending.begin(session, row, return_query, now)
+        throttle.succeed(session, attempt)
+        return open_session(session, row, browser, now)
 
-    return await core.write(work)
+    result = await core.write(work)
+    if isinstance(result, str):
+        raise second_factor_required({"set-cookie": cookies.pending_cookie(core, request, result)})
+    return result
 
 
 def sign_in_failed() -> Refusal:
@@ -275,28 +243,22 @@ def sign_in_failed() -> Refusal:
     )
 
 
+def second_factor_required(headers: Mapping[str, str]) -> Refusal:
+    """Return the refusal after a correct password. ``headers`` set the cookie of the next step."""
+    return Refusal(
+        HTTPStatus.FORBIDDEN,
+        SECOND_FACTOR_REQUIRED,
+        "the password is correct: continue with the second factor at /sign-in/code",
+        headers=headers,
+    )
+
+
 def too_many_attempts(wait_s: int) -> Refusal:
     return Refusal(
         HTTPStatus.TOO_MANY_REQUESTS,
         "too_many_sign_ins",
         f"too many failed attempts to sign in: wait {wait_s} s",
         headers={"Retry-After": str(wait_s)},
-    )
-
-
-def _first_organization(session: Session, user_id: UUID) -> str:
-    """Return the user's first organization. The user can switch to a different one later."""
-    for each in memberships(session, user_id):
-        return each.organization_id
-    raise forbidden("no_membership", "the account is a member of no organization")
-
-
-def _reply(session: Session, user: User, session_id: UUID, organization_id: str) -> SignInReply:
-    return SignInReply(
-        session_id=session_id,
-        user=UserRecord(id=user.id, email=user.email, name=user.name),
-        organization_id=organization_id,
-        organizations=organization_records(session, memberships(session, user.id)),
     )
 
 

@@ -24,7 +24,8 @@ from controlplane.accounts.names import organization_records
 from controlplane.accounts.oauth.metadata import AUTHORIZE
 from controlplane.accounts.oauth.oauth_request import OAuthReply, OAuthRequest, read_parameters
 from controlplane.accounts.oauth.redirects import form_source, host_of
-from controlplane.accounts.users import lock_user, memberships
+from controlplane.accounts.sign_in_policy import memberships_of_caller
+from controlplane.accounts.users import lock_user
 from controlplane.operation import permissions
 from controlplane.operation.audit_entries import Event, Subject, note_call
 from controlplane.operation.bodies import parse_part
@@ -34,7 +35,13 @@ from controlplane.operation.fairness import RateLimit
 from controlplane.storage.account_tables import User
 from controlplane.storage.oauth_tables import OAuthClient
 from controlplane.web.accounts import cookies
-from controlplane.web.accounts.sign_in import begin_session, count_attempt
+from controlplane.web.accounts.forms import to_code_page
+from controlplane.web.accounts.oidc.links import provider_links
+from controlplane.web.accounts.sign_in import (
+    SECOND_FACTOR_REQUIRED,
+    begin_session,
+    count_attempt,
+)
 from controlplane.web.admission import address_of, require_method
 from controlplane.web.core import Core
 from controlplane.web.oauth.pages import Consent, Organization, consent_page, sign_in_page
@@ -66,7 +73,8 @@ async def _show(core: Core, request: Request, issuer: str) -> Response:
     oauth_request = _oauth_request("GET", issuer, request.url.query)
     view = await find_view(core, oauth_request, cookies.token_of(core, request))
     if view.consent is None:
-        return sign_in_page(oauth_request.query, client=view.client)
+        links = provider_links(core.providers, oauth_request.query)
+        return sign_in_page(oauth_request.query, client=view.client, providers=links)
     return consent_page(view.consent)
 
 
@@ -101,8 +109,12 @@ async def sign_in(core: Core, request: Request) -> Response:
     email = fields.get("email", "")
     try:
         body = {"email": email, "password": fields.get("password", "")}
-        token, _ = await begin_session(core, request, parse_part(SignInRequest, body))
+        token, _ = await begin_session(
+            core, request, parse_part(SignInRequest, body), oauth_request.query
+        )
     except Refusal as refusal:
+        if refusal.code == SECOND_FACTOR_REQUIRED:
+            return to_code_page(refusal)
         view = await find_view(core, oauth_request, None)
         return sign_in_page(
             oauth_request.query,
@@ -111,6 +123,7 @@ async def sign_in(core: Core, request: Request) -> Response:
             problem=_PROBLEMS.get(refusal.code, refusal.detail),
             status=refusal.status,
             headers=refusal.headers,
+            providers=provider_links(core.providers, oauth_request.query),
         )
     return _redirect_to_page(oauth_request, cookies.cookie(core, request, token))
 
@@ -175,10 +188,8 @@ async def _answer(
         user = None
         if organization_id is not None:
             lock_user(session, caller.owner_id)
-            of = {
-                membership.organization_id for membership in memberships(session, caller.owner_id)
-            }
-            if organization_id not in of:
+            of = memberships_of_caller(session, caller)
+            if organization_id not in {membership.organization_id for membership in of}:
                 raise invalid_request("you are not a member of the organization")
             user = ConsentingUser(caller.owner_id, organization_id)
             event = Event("grant.create", Subject("client", client.id, client.name))
@@ -196,7 +207,7 @@ def _consent(
 ) -> Consent:
     user = session.get_one(User, caller.owner_id)
     redirect_uri = oauth_request.parameters["redirect_uri"]
-    records = organization_records(session, memberships(session, user.id))
+    records = organization_records(session, memberships_of_caller(session, caller))
     return Consent(
         client=client.name,
         host=host_of(redirect_uri),

@@ -1,28 +1,18 @@
 """The pages of OAuth: sign-in, consent, and errors. They have no scripts.
 
-Other sites cannot frame these pages, and caches do not store them. The address of a page contains
-the request of the client. Therefore browsers are instructed not to send this address to other sites
-as a referrer.
+The address of a page contains the request of the client. Therefore browsers are instructed not to
+send this address to other sites as a referrer.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from http import HTTPStatus
-from importlib.resources import files
-from typing import TYPE_CHECKING, Final
 
 from starlette.responses import Response
 
 from controlplane.accounts.oauth.metadata import AUTHORIZE, SIGN_IN
-
-if TYPE_CHECKING:
-    from jinja2 import Template
-
-POLICY: Final = (
-    "default-src 'none'; style-src 'self'; img-src data:; form-action {forms}; "
-    "base-uri 'none'; frame-ancestors 'none'"
-)
+from controlplane.web.accounts.oidc.links import ProviderLink
+from controlplane.web.accounts.plain_pages import render
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,43 +52,27 @@ def sign_in_page(
     problem: str = "",
     status: int = HTTPStatus.OK,
     headers: Mapping[str, str] | None = None,
+    providers: Sequence[ProviderLink] = (),
 ) -> Response:
-    page = _template("oauth_sign_in.html").render(
-        action=SIGN_IN, query=query, client=client, email=email, problem=problem
+    return render(
+        "oauth_sign_in.html",
+        status=status,
+        headers=headers,
+        action=SIGN_IN,
+        query=query,
+        client=client,
+        email=email,
+        problem=problem,
+        providers=providers,
     )
-    return _reply(page, "'self'", status, headers)
 
 
 def consent_page(consent: Consent) -> Response:
-    page = _template("oauth_consent.html").render(action=AUTHORIZE, consent=consent)
-    return _reply(page, f"'self' {consent.form_source}", HTTPStatus.OK, None)
+    forms = f"'self' {consent.form_source}"
+    return render("oauth_consent.html", forms=forms, action=AUTHORIZE, consent=consent)
 
 
 def refused_page(detail: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    page = _template("oauth_refused.html").render(detail=detail)
-    return _reply(page, "'none'", status, headers)
-
-
-def _reply(page: str, forms: str, status: int, headers: Mapping[str, str] | None) -> Response:
-    fixed_fields = {
-        "Content-Security-Policy": POLICY.format(forms=forms),
-        "X-Frame-Options": "DENY",
-        # With the policy no-referrer, browsers would send our own form with ``Origin: null``.
-        "Referrer-Policy": "same-origin",
-        "Cross-Origin-Opener-Policy": "same-origin",
-        "Cache-Control": "no-store",
-    }
-    return Response(page, status, {**(headers or {}), **fixed_fields}, "text/html")
-
-
-@cache
-def _template(name: str) -> "Template":
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    def load(name: str) -> str:
-        return (files("controlplane.console") / name).read_text(encoding="utf-8")
-
-    environment = Environment(
-        loader=FunctionLoader(load), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    return render(
+        "oauth_refused.html", forms="'none'", status=status, headers=headers, detail=detail
     )
-    return environment.get_template(name)

@@ -3,7 +3,8 @@
 
     echo ACT WIDTH | python -m tests.fakes.console CHROMIUM [--axe SCRIPT] [--pictures FOLDER]
 
-``ACT`` is play, keyboard, figures, people, consent, settings or pages. ``WIDTH`` is narrow or wide.
+``ACT`` is play, keyboard, figures, people, consent, settings,
+company or pages. ``WIDTH`` is narrow or wide.
 Each line of the input is one act. For each act the program prints a line with a JSON object: the
 browser's content at each step, and under ``seen`` the results of `Page.check_view`. All acts use
 one Chromium. Each has its own browser context, and its own service with a new database. The program
@@ -26,6 +27,7 @@ import httpx2
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.clock import system_clock
 from controlplane.storage.database import Database
+from tests.fakes.console.company import company, make_member, make_providers
 from tests.fakes.console.consent import consent, make_user
 from tests.fakes.console.figures import figures, merchant
 from tests.fakes.console.keyboard import keyboard
@@ -34,6 +36,7 @@ from tests.fakes.console.pages import pages
 from tests.fakes.console.people import people
 from tests.fakes.console.play import play
 from tests.fakes.console.settings import settings
+from tests.fakes.identity_provider.process import provider_process
 from tests.scenario.forked_process import start_forked, stop_server
 from tests.scenario.pictures.browser import running, separate_tab
 
@@ -66,6 +69,12 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
     if act == "pages":
         return await pages(page, home)
     database = str(home / "service.db")
+    if act == "company":
+        make_member(database)
+        with provider_process() as provider:
+            file = make_providers(home, provider)
+            with _service(database, "--identity-providers", str(file)) as url:
+                return await company(page, url, database, provider)
     key, reader = _keys(database)
     if act == "figures":
         merchant(database, is_awkward=True)
@@ -90,9 +99,10 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _service(database: str) -> Iterator[str]:
+def _service(database: str, *options: str) -> Iterator[str]:
     """Run the service on ``database`` without rate limits, and yield its address."""
-    words = ("serve", "--database", database, "--port", "0", "--rate", "0", "--log-level", "error")
+    words = ("serve", "--database", database, "--port", "0", "--rate", "0", "--log-level", "error",
+             *options)  # fmt: skip
     pipe = Path(f"{database}.output")
     os.mkfifo(pipe)
     process = start_forked(

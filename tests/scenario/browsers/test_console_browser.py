@@ -29,7 +29,7 @@ from tests.prerequisites import axe, browser
 pytestmark = pytest.mark.needs("browser", "axe")
 ACTS: Final = {
     "visited": "play", "typed": "keyboard", "counted": "figures", "people": "people",
-    "consented": "consent", "installed": "settings",
+    "consented": "consent", "installed": "settings", "signed_in": "company",
 }  # fmt: skip
 """Maps each fixture to its act, which is a scripted session in the browser."""
 IN_MEDIUM: Final = {("play", "narrow")}
@@ -54,9 +54,13 @@ SETTINGS_STATES: Final = {
     "locations", "webhook", "webhook-secret", "alerts", "join-refused", "docs-facade",
     "docs-facade-operation", "docs-retail", "docs-retail-operation",
 }  # fmt: skip
+COMPANY_STATES: Final = {
+    "form", "form-set-up", "form-recovery-codes", "form-signed-in", "form-code", "form-problem",
+    "sign-in-providers", "profile-factor", "factor-removing", "factor-set-up", "factor-codes",
+}  # fmt: skip
 STATES: Final = {
     "play": PLAY_STATES, "figures": FIGURES_STATES, "people": PEOPLE_STATES,
-    "consent": CONSENT_STATES, "settings": SETTINGS_STATES,
+    "consent": CONSENT_STATES, "settings": SETTINGS_STATES, "company": COMPANY_STATES,
 }  # fmt: skip
 """The page states that each act must visit."""
 GRAVE: Final = {"serious", "critical"}
@@ -542,6 +546,30 @@ def test_consent_page_cannot_be_framed_and_does_not_echo_an_invalid_redirect_uri
 ) -> None:
     assert consented["framed"] is False
     assert "evil" not in consented["wrong address"]
+
+
+# ---------------------------------------------------------------------------- sign-in of companies
+
+
+@pytest.fixture
+def signed_in(player: Player, width: str) -> dict[str, Any]:
+    return player.play("company", width)
+
+
+def test_users_sign_in_without_javascript(signed_in: dict[str, Any]) -> None:
+    assert "sign in without JavaScript" in signed_in["without scripts"]
+    assert "eve@example.com" in signed_in["set up"]
+    assert signed_in["wrong code"].startswith("The code is wrong")
+    assert signed_in["with code"] == "You are signed in"
+    assert "ada@contoso.example" in signed_in["by provider"]
+    assert "None of your groups at Contoso" in signed_in["no group"]
+
+
+def test_a_second_factor_is_removed_and_set_up_in_the_profile(signed_in: dict[str, Any]) -> None:
+    assert signed_in["button"] == "Sign in with Contoso"
+    assert "8 recovery codes left" in signed_in["factor"]
+    assert len(signed_in["codes"].split()) == 10
+    assert signed_in["wrong"] == []
 
 
 # ---------------------------------------------------------------------------- first run, settings

@@ -109,10 +109,15 @@ class RunningService:
 
 
 @asynccontextmanager
-async def running_service(database: Database, settings: Settings) -> AsyncIterator[RunningService]:
-    """Empty ``database`` and run the service on it. Creating a new database would be slower."""
+async def running_service(
+    database: Database, settings: Settings, **parts: Any
+) -> AsyncIterator[RunningService]:
+    """Empty ``database`` and run the service on it. Creating a new database would be slower.
+
+    ``parts`` are passed to `Core`.
+    """
     database.write(_empty)
-    async with beside(database, settings, FakeClock()) as service:
+    async with beside(database, settings, FakeClock(), **parts) as service:
         yield service
 
 

@@ -47,6 +47,9 @@ PUBLIC: Final = {
     "/docs",
     retail.DOCUMENT,
     "/console/sign-in",
+    "/sign-in",
+    "/sign-in/code",
+    "/sign-in/end",
 }
 """Paths that need no credential, or exchange one credential for another.
 

@@ -10,14 +10,21 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
+import pyotp
+
 from agent.wire import routes
 from controlplane.accounts.members.operations import PREFIX as MEMBERS
 from controlplane.accounts.profile import PREFIX as PROFILE
+from controlplane.accounts.second_factor import codes
+from controlplane.accounts.second_factor.operations import POLICY
+from controlplane.accounts.second_factor.operations import PREFIX as FACTOR
 from controlplane.alerts.operations.alerts import PREFIX as ALERTS
 from controlplane.devices.locations.alert_webhook import PREFIX as ALERT_WEBHOOK
 from controlplane.devices.locations.operations import PREFIX as LOCATION_SETTINGS
 from controlplane.retail import routes as retail
+from controlplane.storage.account_tables import SecondFactor, SignInSession
 from controlplane.support import routes as support
+from controlplane.web.accounts.code_form import RECOVERY_CODES, REMOVE
 from controlplane.web.accounts.sign_in import CHANGE_PASSWORD
 from controlplane.web.console_api import PREFIX as CONSOLE
 from tests.unit.controlplane.accounts.people import PASSWORD
@@ -282,12 +289,38 @@ PROFILE_CALLS: Final = {
             lambda c, p: {"organizationId": c.spot(p).organization_id},
         ),
     ),
+    FACTOR: (("profile", NOTHING, _nothing),),
     f"{PROFILE}/grants": (("profile", NOTHING, _nothing),),
     f"{PROFILE}/end-grant": (
         ("profile", OWN, lambda c, p: {"grantId": str(c.belongings(p).grant_id)}),
     ),
 }
+
+
+def _code(step: int) -> Body:
+    """Return a function that returns the user's code of a time step before or after the present.
+
+    The user has a second factor that is not confirmed yet. Each code is accepted once, in the order
+    of the steps.
+    """
+
+    def body(case: Case, _target: Target) -> Json:
+        own, session, now = case.credential.owned, case.maker.session, case.maker.now
+        row = None if own is None else session.get(SignInSession, own.session_id)
+        if row is None:
+            return {"code": "000000"}
+        factor = session.get(SecondFactor, row.user_id) or codes.begin(session, row.user_id, now)
+        present = int(now.timestamp()) // codes.STEP_S
+        return {"code": pyotp.TOTP(factor.secret).generate_otp(present + step)}
+
+    return body
+
+
 PROFILE_LAST: Final = {
+    f"{FACTOR}/confirm": (("profile", NOTHING, _code(-1)),),
+    RECOVERY_CODES: (("profile", NOTHING, _code(0)),),
+    REMOVE: (("profile", NOTHING, _code(1)),),
+    f"{FACTOR}/begin": (("profile", NOTHING, _nothing),),
     # This call is the last one, because it ends the other sessions of the user.
     CHANGE_PASSWORD: (
         (
@@ -320,6 +353,10 @@ _NEW_MEMBER: Final = {"role": "viewer", "locations": []}
 MEMBER, WHOLE = "a member or an invitation", "the organization"
 MEMBER_CALLS: Final = {
     MEMBERS: ((WHOLE, _nothing),),
+    POLICY: ((WHOLE, _nothing),),
+    f"{POLICY}/change": (
+        (WHOLE, lambda _c, _p: {"acceptsPasswords": True, "requiresSecondFactor": False}),
+    ),
     f"{MEMBERS}/change": ((MEMBER, lambda c, p: _NEW_MEMBER | {"userId": _member(c, p)}),),
     f"{MEMBERS}/remove": ((MEMBER, lambda c, p: {"userId": _member(c, p)}),),
     f"{MEMBERS}/invite": (

@@ -1,0 +1,133 @@
+"""What an identity provider states about a user: claims of the ID token and of userinfo.
+
+Tokens are accepted with signatures of asymmetric algorithms only. So neither a token without a
+signature nor one that was signed with the public key as a shared secret is valid (RFC 8725, 3.1).
+"""
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from controlplane.accounts.oidc.errors import ProviderRefusedError
+from controlplane.accounts.oidc.providers import IdentityProvider
+from controlplane.accounts.users import NAME_MAX, require_email
+
+ALGORITHMS: Final = (
+    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    *("ES256", "ES384", "ES512", "EdDSA"),
+)
+LEEWAY_S: Final = 60
+"""Permitted difference between the clocks of the provider and of the service."""
+SUBJECT_MAX: Final = 255
+GROUPS_MAX: Final = 10_000
+
+
+class UnknownKeyError(Exception):
+    """No key of the provider has the id that the token names. The provider may have new keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """The statements about a user. ``email`` is None if the provider has not verified one."""
+
+    subject: str
+    email: str | None
+    name: str
+    groups: frozenset[str]
+
+
+def verify_id_token(
+    token: object,
+    keys: Mapping[str, Any],
+    provider: IdentityProvider,
+    *,
+    now: datetime,
+    access_token: str,
+    nonce: str | None = None,
+) -> Mapping[str, Any]:
+    """Return the claims of a valid ID token (OpenID Connect Core, 3.1.3.7).
+
+    Args:
+        keys: the provider's JSON Web Key Set.
+        nonce: the nonce of the sign-in. None for a token of a refresh, which needs none (12.2).
+
+    Raises:
+        UnknownKeyError: the provider's keys must be fetched again.
+        ProviderRefusedError: the token is not valid.
+    """
+    from authlib.oidc.core import CodeIDToken
+    from joserfc import jwt
+    from joserfc.errors import InvalidKeyIdError, JoseError
+    from joserfc.jwk import KeySet
+
+    if not isinstance(token, str):
+        raise ProviderRefusedError("the provider sent no ID token")
+    try:
+        # Keys of symmetric algorithms are dropped: the provider publishes only public keys.
+        public = [each for each in keys["keys"] if each.get("kty") != "oct"]
+        key_set = KeySet.import_key_set({"keys": public})
+        decoded = jwt.decode(token, key_set, algorithms=ALGORITHMS)
+        claims = CodeIDToken(
+            decoded.claims,
+            decoded.header,
+            {
+                "iss": {"essential": True, "value": provider.issuer},
+                "aud": {"essential": True, "value": provider.client_id},
+            },
+            {"nonce": nonce, "client_id": provider.client_id, "access_token": access_token},
+        )
+        claims.validate(now=int(now.timestamp()), leeway=LEEWAY_S)
+    except InvalidKeyIdError:
+        raise UnknownKeyError from None
+    except (JoseError, ValueError, TypeError, KeyError, AttributeError) as error:
+        # The last three are raised for keys and claims of unexpected types.
+        raise ProviderRefusedError(f"the ID token is not valid ({type(error).__name__})") from None
+    return dict(claims)
+
+
+def read_claims(
+    id_token: Mapping[str, Any] | None, userinfo: Mapping[str, Any], provider: IdentityProvider
+) -> Claims:
+    """Return the statements of an ID token, if there is one, and of userinfo. Userinfo is newer.
+
+    Raises:
+        ProviderRefusedError: they are about different users, or name none.
+    """
+    claims = {**(id_token or {}), **userinfo}
+    subject = claims.get("sub")
+    if id_token is not None and userinfo and id_token.get("sub") != userinfo.get("sub"):
+        raise ProviderRefusedError("the ID token and userinfo are about different users")
+    if not isinstance(subject, str) or not 0 < len(subject) <= SUBJECT_MAX or "\0" in subject:
+        raise ProviderRefusedError("the provider sent no usable id of the user")
+    name = claims.get("name")
+    return Claims(
+        subject=subject,
+        email=_email(claims),
+        name=_printable(name)[:NAME_MAX] if isinstance(name, str) else "",
+        groups=_groups(claims.get(provider.groups_claim)),
+    )
+
+
+def _email(claims: Mapping[str, Any]) -> str | None:
+    email = claims.get("email")
+    if not isinstance(email, str) or claims.get("email_verified") is not True:
+        return None
+    try:
+        # Two addresses that are displayed alike must not belong to two accounts.
+        return require_email(unicodedata.normalize("NFC", email))
+    except ValueError:
+        return None
+
+
+def _groups(value: object) -> frozenset[str]:
+    if isinstance(value, str):
+        return frozenset({value})
+    if not isinstance(value, list):
+        return frozenset()
+    return frozenset(each for each in value[:GROUPS_MAX] if isinstance(each, str))
+
+
+def _printable(text: str) -> str:
+    return "".join(each for each in text if each.isprintable()).strip()

@@ -1,0 +1,120 @@
+"""Users and memberships that an identity provider decides.
+
+An account is linked with the provider's user when the user signs in for the first time. The
+provider must be trusted for the domain of the verified e-mail address. A link gives the provider no
+access to other memberships of the account, and passwords no access to memberships of the provider
+(`Membership.managed_by`). So nobody is harmed by an account that someone else created under the
+address.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from controlplane.accounts import users
+from controlplane.accounts.oidc.claims import Claims
+from controlplane.accounts.oidc.errors import ProviderRefusedError
+from controlplane.accounts.oidc.providers import GroupRole, IdentityProvider
+from controlplane.operation.audit_entries import Event, granted, note, user_actor, user_subject
+from controlplane.storage.account_tables import Identity, Membership, User
+
+
+def find_or_create_user(
+    session: Session, provider: IdentityProvider, claims: Claims, now: datetime
+) -> User | None:
+    """Return the user of a sign-in, with the memberships of the groups.
+
+    Returns None if no group of the user has a role. The user's former memberships have then ended.
+
+    Raises:
+        ProviderRefusedError: the provider may not sign in this user.
+    """
+    roles = provider.memberships_of(claims.groups)
+    identity = session.get(Identity, (provider.issuer, claims.subject), with_for_update=True)
+    user = None if identity is None else session.get_one(User, identity.user_id)
+    if not roles:
+        if user is not None:
+            apply_roles(session, provider, user, roles, now)
+        return None
+    if user is None:
+        user = _link(session, provider, claims, now)
+    apply_roles(session, provider, user, roles, now)
+    return user
+
+
+def apply_roles(
+    session: Session,
+    provider: IdentityProvider,
+    user: User,
+    roles: Mapping[str, GroupRole],
+    now: datetime,
+) -> None:
+    """Set the memberships of the provider's organizations, and end those without a group.
+
+    If no membership is left, the user is deleted.
+    """
+    users.lock_user(session, user.id)
+    actor = user_actor(user)
+    for organization_id in sorted(provider.organizations):
+        row = session.get(Membership, (user.id, organization_id), populate_existing=True)
+        wanted = roles.get(organization_id)
+        if wanted is None:
+            if row is None or row.managed_by != provider.id:
+                continue
+            event = Event("member.remove", user_subject(user), f"groups at {provider.label}")
+            users.remove_membership(session, user.id, organization_id, now)
+        elif _is_current(row, wanted, provider):
+            continue
+        else:
+            detail = f"{granted(wanted.role, wanted.locations)}, by groups at {provider.label}"
+            event = Event("member.change" if row else "member.add", user_subject(user), detail)
+            users.set_membership(
+                session,
+                user.id,
+                organization_id,
+                role=wanted.role,
+                locations=wanted.locations,
+                now=now,
+                managed_by=provider.id,
+            )
+        note(session, actor, event, organization_id=organization_id, now=now)
+
+
+def _is_current(row: Membership | None, wanted: GroupRole, provider: IdentityProvider) -> bool:
+    return row is not None and (row.role, row.locations, row.managed_by) == (
+        wanted.role,
+        sorted(set(wanted.locations)),
+        provider.id,
+    )
+
+
+def _link(session: Session, provider: IdentityProvider, claims: Claims, now: datetime) -> User:
+    """Link the account of the verified address with the provider's user. Create a missing one."""
+    if claims.email is None:
+        raise ProviderRefusedError(f"{provider.label} has not verified your e-mail address")
+    if not provider.is_trusted_for(claims.email):
+        raise ProviderRefusedError(
+            f"{provider.label} may not sign in users with addresses of this domain"
+        )
+    user = users.find_user(session, claims.email)
+    if user is None:
+        name = claims.name or claims.email
+        user = users.add_user(session, email=claims.email, name=name, password_hash="", now=now)
+    elif _has_identity(session, provider, user):
+        raise ProviderRefusedError(
+            "the account of your e-mail address belongs to a different user of the provider: ask"
+            " the operator to remove it"
+        )
+    session.add(
+        Identity(issuer=provider.issuer, subject=claims.subject, user_id=user.id, created_at=now)
+    )
+    session.flush()
+    return user
+
+
+def _has_identity(session: Session, provider: IdentityProvider, user: User) -> bool:
+    """Return whether the account is linked already. A provider may reassign an address."""
+    query = select(Identity).where(Identity.issuer == provider.issuer, Identity.user_id == user.id)
+    return session.scalars(query.limit(1)).first() is not None

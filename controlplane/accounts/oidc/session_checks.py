@@ -1,0 +1,98 @@
+"""Sessions whose provider must be asked again, and the result of its answer.
+
+A session is claimed before its provider is asked. So only one process asks, and a refresh token is
+used once. A session without an answer stays, but is not valid (`SignInSession.verified_until`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from controlplane.accounts import sessions, users
+from controlplane.accounts.oidc.claims import Claims
+from controlplane.accounts.oidc.members import apply_roles
+from controlplane.accounts.oidc.providers import IdentityProvider
+from controlplane.operation.audit_entries import Event, Subject, note, user_actor
+from controlplane.storage.account_tables import SignInSession, User
+
+RETRY: Final = timedelta(seconds=60)
+"""A claimed session is claimed again after this time, if its check has no result."""
+CLAIMS_MAX: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class DueCheck:
+    """A claimed session. The tokens are the provider's."""
+
+    session_id: UUID
+    provider: str
+    subject: str
+    access_token: str
+    refresh_token: str | None
+
+
+def claim(session: Session, now: datetime) -> Sequence[DueCheck]:
+    """Claim due sessions, the longest overdue first."""
+    query = select(SignInSession).where(
+        SignInSession.verify_at <= now, SignInSession.expires_at > now
+    )
+    due = query.order_by(SignInSession.verify_at).limit(CLAIMS_MAX)
+    rows = session.scalars(due.with_for_update(skip_locked=True)).all()
+    for row in rows:
+        row.verify_at = now + RETRY
+    return [
+        DueCheck(
+            row.id, row.provider or "", row.subject or "", row.access_token or "", row.refresh_token
+        )
+        for row in rows
+    ]
+
+
+def confirm(
+    session: Session,
+    check: DueCheck,
+    provider: IdentityProvider,
+    claims: Claims,
+    *,
+    tokens: tuple[str, str | None],
+    now: datetime,
+) -> None:
+    """Store the answer of the provider, and set the memberships of the user's groups.
+
+    ``tokens`` are the newest access token and refresh token.
+    """
+    row = session.get(SignInSession, check.session_id, with_for_update=True)
+    if row is None:
+        return  # the session ended meanwhile
+    sessions.set_verified(row, *tokens, now)
+    session.flush()
+    user = session.get_one(User, row.user_id)
+    apply_roles(session, provider, user, provider.memberships_of(claims.groups), now)
+
+
+def refuse(session: Session, check: DueCheck, reason: str, now: datetime) -> None:
+    """End a session and the programs' access, because the provider refuses the user."""
+    row = session.get(SignInSession, check.session_id)
+    if row is None:
+        return
+    user = session.get_one(User, row.user_id)
+    event = Event("session.end", Subject("session", str(row.id)), reason)
+    note(session, user_actor(user), event, organization_id=row.organization_id, now=now)
+    users.end_grants(session, user.id, row.organization_id)
+    sessions.end(session, row.id, user.id)
+
+
+def suspend(session: Session, check: DueCheck, now: datetime) -> None:
+    """Check open streams again, if the session is no longer valid because there is no answer."""
+    row = session.get(SignInSession, check.session_id)
+    if row is None or row.verified_until is None:
+        return
+    if row.verified_until <= now:
+        users.note_change(session, row.user_id)
+    else:
+        row.verify_at = min(now + RETRY, row.verified_until)

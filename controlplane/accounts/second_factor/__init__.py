@@ -1,0 +1,1 @@
+"""The second factor of users: one-time passwords, and recovery codes."""

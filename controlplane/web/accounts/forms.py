@@ -1,0 +1,170 @@
+"""Sign-in by a form, without scripts, and signing out."""
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+from sqlalchemy.orm import Session
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from agent.wire.base import Array, Tolerant
+from agent.wire.codec import encode
+from controlplane.accounts.messages import EmptyRequest, SignInRequest
+from controlplane.accounts.names import names_of_organizations
+from controlplane.operation.bodies import parse_body, parse_part
+from controlplane.operation.errors import Refusal
+from controlplane.operation.permissions import hash_secret, of_session
+from controlplane.storage.account_tables import User
+from controlplane.web.accounts import cookies
+from controlplane.web.accounts.oidc.links import provider_links
+from controlplane.web.accounts.plain_pages import render
+from controlplane.web.accounts.sign_in import (
+    BODY_MAX_BYTES,
+    SECOND_FACTOR_REQUIRED,
+    admit_without_credential,
+    begin_session,
+    count_attempt,
+    end_own_session,
+)
+from controlplane.web.admission import Handler, read_body, require_method
+from controlplane.web.core import Core
+from controlplane.web.oauth.requests import fields_of, read_form
+
+SIGN_IN_PAGE: Final = "/sign-in"
+CODE_PAGE: Final = "/sign-in/code"
+SIGN_OUT: Final = "/sign-in/end"
+PROVIDERS: Final = "/api/auth/providers"
+CONSOLE: Final = "/"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A signed-in user, as the page shows it. ``organization`` is a name or an id."""
+
+    email: str
+    role: str
+    organization: str
+
+
+class ProviderRecord(Tolerant):
+    """An identity provider. A browser begins the sign-in at ``path``."""
+
+    label: str
+    path: str
+
+
+class ProvidersReply(Tolerant):
+    providers: Array[ProviderRecord]
+
+
+def form_routes(core: Core) -> list[Route]:
+    return [
+        Route(SIGN_IN_PAGE, Handler(core, sign_in)),
+        Route(SIGN_OUT, Handler(core, sign_out)),
+        Route(PROVIDERS, Handler(core, providers)),
+    ]
+
+
+async def providers(core: Core, request: Request) -> Response:
+    """Return the identity providers, for the sign-in form of the console."""
+    admit_without_credential(core, request)
+    parse_body(EmptyRequest, await read_body(core, request, BODY_MAX_BYTES))
+    records = (
+        ProviderRecord(label=each.label, path=each.path) for each in provider_links(core.providers)
+    )
+    reply = ProvidersReply(providers=tuple(records))
+    return Response(encode(reply), media_type="application/json")
+
+
+async def sign_in(core: Core, request: Request) -> Response:
+    """Show the form for ``GET``. Sign in with a password for ``POST``."""
+    require_method(request, "GET", "HEAD", "POST")
+    if request.method != "POST":
+        return _sign_in_page(core, await _profile(core, request))
+    cookies.require_own_origin(core, request, is_needed=True)
+    count_attempt(core, request)
+    fields = fields_of(await read_form(core, request))
+    body = {"email": fields.get("email", ""), "password": fields.get("password", "")}
+    try:
+        token, _ = await begin_session(core, request, parse_part(SignInRequest, body))
+    except Refusal as refusal:
+        if refusal.code == SECOND_FACTOR_REQUIRED:
+            return to_code_page(refusal)
+        return _sign_in_page(core, None, email=body["email"], refusal=refusal)
+    return redirect(CONSOLE, cookies.cookie(core, request, token))
+
+
+async def sign_out(core: Core, request: Request) -> Response:
+    """End the session of the browser, and show the form."""
+    require_method(request, "POST")
+    cookies.require_own_origin(core, request, is_needed=True)
+    await end_own_session(core, request)
+    return redirect(SIGN_IN_PAGE, cookies.cookie(core, request, ""))
+
+
+def to_code_page(refusal: Refusal) -> Response:
+    """Redirect to the form of the second factor, after a correct password."""
+    return redirect(CODE_PAGE, refusal.headers["set-cookie"])
+
+
+def problem_page(refusal: Refusal) -> Response:
+    """Return the page for a refusal of a sign-in page."""
+    return render(
+        "sign_in_problem.html",
+        forms="'none'",
+        status=refusal.status,
+        headers=refusal.headers,
+        detail=refusal.detail,
+        action=SIGN_IN_PAGE,
+    )
+
+
+def redirect(location: str, *set_cookies: str) -> Response:
+    """Return a redirect with 303, because a browser must not send a form on (RFC 9700, 4.12)."""
+    response = Response(status_code=HTTPStatus.SEE_OTHER, headers={"location": location})
+    return with_cookies(response, *set_cookies)
+
+
+def with_cookies(response: Response, *set_cookies: str) -> Response:
+    """Return the response with these ``Set-Cookie`` headers."""
+    for each in set_cookies:
+        response.headers.append("set-cookie", each)
+    return response
+
+
+def _sign_in_page(
+    core: Core, profile: Profile | None, *, email: str = "", refusal: Refusal | None = None
+) -> Response:
+    """Return the form, or the page of a signed-in user."""
+    return render(
+        "sign_in.html",
+        status=HTTPStatus.OK if refusal is None else refusal.status,
+        headers=None if refusal is None else refusal.headers,
+        action=SIGN_IN_PAGE,
+        end_action=SIGN_OUT,
+        profile=profile,
+        email=email,
+        problem="" if refusal is None else refusal.detail[:1].upper() + refusal.detail[1:],
+        providers=provider_links(core.providers),
+    )
+
+
+async def _profile(core: Core, request: Request) -> Profile | None:
+    """Return the user of the session in the cookie, or None if no session is valid."""
+    token, now = cookies.token_of(core, request), core.clock()
+    if token is None:
+        return None
+
+    def work(session: Session) -> Profile | None:
+        match = of_session(session, hash_secret(token), now)
+        if match is None:
+            return None
+        caller = match[0]
+        organization_id = caller.organization_id
+        names = names_of_organizations(session, (organization_id,))
+        email = session.get_one(User, caller.owner_id).email
+        return Profile(email, caller.role or "", names.get(organization_id, organization_id))
+
+    return await core.read(work)

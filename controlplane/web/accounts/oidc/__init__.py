@@ -1,0 +1,1 @@
+"""HTTP of the sign-in with identity providers."""

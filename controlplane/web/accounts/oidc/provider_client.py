@@ -1,0 +1,207 @@
+"""Calls of an identity provider: metadata, keys, tokens and userinfo.
+
+Every call has a limit of time and of size, and follows no redirects. Connections are not kept: a
+provider is called seldom.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any, Final
+
+import httpx2
+
+from agent.wire.addresses import is_loopback_url
+from controlplane.accounts.oidc.claims import (
+    Claims,
+    UnknownKeyError,
+    read_claims,
+    verify_id_token,
+)
+from controlplane.accounts.oidc.errors import ProviderRefusedError, ProviderUnavailableError
+from controlplane.accounts.oidc.flow import Flow
+from controlplane.accounts.oidc.metadata import ProviderMetadata, address_of, parse_metadata
+from controlplane.accounts.oidc.providers import IdentityProvider
+
+TIMEOUT_S: Final = 8.0
+REPLY_MAX_BYTES: Final = 262_144
+METADATA_CACHED_S: Final = 3600.0
+KEYS_AGAIN_S: Final = 30.0
+"""Shortest time between two look-ups of the keys because of an unknown key."""
+TOKEN_MAX: Final = 16_384
+"""Maximum length of a token that is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a provider states about a user, and its tokens for asking again."""
+
+    claims: Claims
+    access_token: str
+    refresh_token: str | None
+
+
+@dataclass(slots=True)
+class _Cached:
+    metadata: ProviderMetadata
+    keys: Mapping[str, Any]
+    at_s: float
+
+
+class ProviderClient:
+    """Calls one provider. Use it from one event loop. ``monotonic`` returns seconds."""
+
+    def __init__(self, provider: IdentityProvider, monotonic: Callable[[], float]) -> None:
+        self.provider = provider
+        self._monotonic = monotonic
+        self._cached: _Cached | None = None
+        self._http = httpx2.AsyncClient(
+            timeout=TIMEOUT_S,
+            follow_redirects=False,
+            limits=httpx2.Limits(max_keepalive_connections=0),
+            # A proxy from the environment could not reach a loopback address of this machine.
+            trust_env=not is_loopback_url(provider.issuer),
+        )
+
+    async def metadata(self) -> ProviderMetadata:
+        """Return the metadata. Raises ProviderUnavailableError."""
+        return (await self._load()).metadata
+
+    async def exchange(self, flow: Flow, code: str, now: datetime) -> Answer:
+        """Return the answer for the code of a sign-in. Raises ProviderError."""
+        fields = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": flow.redirect_uri,
+            "code_verifier": flow.code_verifier,
+        }
+        tokens = await self._tokens(fields)
+        return await self._answer(tokens, now, nonce=flow.nonce)
+
+    async def ask_again(
+        self, access_token: str, refresh_token: str | None, subject: str, now: datetime
+    ) -> Answer:
+        """Return the provider's present answer about the user of a session.
+
+        Raises:
+            ProviderRefusedError: the session ends.
+            ProviderUnavailableError: there is no answer.
+        """
+        if refresh_token is not None:
+            fields = {"grant_type": "refresh_token", "refresh_token": refresh_token}
+            answer = await self._answer(await self._tokens(fields), now)
+        else:
+            userinfo = await self._userinfo(access_token)
+            answer = Answer(read_claims(None, userinfo, self.provider), access_token, None)
+        if answer.claims.subject != subject:
+            raise ProviderRefusedError("the provider's answer is about a different user")
+        kept = answer.refresh_token or refresh_token
+        return Answer(answer.claims, answer.access_token, kept)
+
+    async def _answer(
+        self, tokens: Mapping[str, Any], now: datetime, *, nonce: str | None = None
+    ) -> Answer:
+        access_token, refresh_token = tokens.get("access_token"), tokens.get("refresh_token")
+        if not isinstance(access_token, str) or not 0 < len(access_token) <= TOKEN_MAX:
+            raise ProviderRefusedError("the provider sent no usable access token")
+        if not isinstance(refresh_token, str) or not 0 < len(refresh_token) <= TOKEN_MAX:
+            refresh_token = None
+        id_token = None
+        if nonce is not None or "id_token" in tokens:
+            id_token = await self._verify(tokens.get("id_token"), access_token, nonce, now)
+        has_userinfo = (await self.metadata()).userinfo_endpoint is not None
+        userinfo = await self._userinfo(access_token) if has_userinfo else {}
+        return Answer(read_claims(id_token, userinfo, self.provider), access_token, refresh_token)
+
+    async def _verify(
+        self, token: object, access_token: str, nonce: str | None, now: datetime
+    ) -> Mapping[str, Any]:
+        """Verify an ID token. The provider's keys are fetched again if they lack its key."""
+        cached = await self._load()
+        for is_last in (False, True):
+            try:
+                return verify_id_token(
+                    token, cached.keys, self.provider,
+                    now=now, access_token=access_token, nonce=nonce,
+                )  # fmt: skip
+            except UnknownKeyError:
+                if is_last or self._monotonic() - cached.at_s < KEYS_AGAIN_S:
+                    break
+                cached = await self._load(is_forced=True)
+        raise ProviderRefusedError("the ID token was signed with an unknown key")
+
+    async def _load(self, *, is_forced: bool = False) -> _Cached:
+        cached, now_s = self._cached, self._monotonic()
+        if cached is None or is_forced or now_s - cached.at_s >= METADATA_CACHED_S:
+            issuer = self.provider.issuer
+            metadata = parse_metadata(await self._get(address_of(issuer)), issuer)
+            keys = await self._get(metadata.jwks_uri)
+            if not isinstance(keys.get("keys"), list):
+                raise ProviderUnavailableError("it sent no keys")
+            cached = self._cached = _Cached(metadata, keys, now_s)
+        return cached
+
+    async def _userinfo(self, access_token: str) -> Mapping[str, Any]:
+        endpoint = (await self.metadata()).userinfo_endpoint
+        if endpoint is None:
+            raise ProviderRefusedError("the provider has neither refresh tokens nor userinfo")
+        return await self._get(endpoint, {"Authorization": f"Bearer {access_token}"})
+
+    async def _tokens(self, fields: Mapping[str, str]) -> Mapping[str, Any]:
+        from authlib.oauth2.auth import ClientAuth
+        from authlib.oauth2.client import DEFAULT_HEADERS
+
+        metadata = await self.metadata()
+        authentication = ClientAuth(
+            self.provider.client_id,
+            self.provider.client_secret,
+            metadata.client_authentication(self.provider),
+        )
+        body = str(httpx2.QueryParams(dict(fields)))
+        url, headers, body = authentication.prepare(
+            "POST", metadata.token_endpoint, dict(DEFAULT_HEADERS), body
+        )
+        return await self._call("POST", url, headers, body.encode())
+
+    async def _get(self, url: str, headers: Mapping[str, str] | None = None) -> Mapping[str, Any]:
+        return await self._call("GET", url, {"Accept": "application/json", **(headers or {})})
+
+    async def _call(
+        self, method: str, url: str, headers: Mapping[str, str], content: bytes | None = None
+    ) -> Mapping[str, Any]:
+        """Return the JSON object of a reply. Raises ProviderError."""
+        try:
+            async with (
+                asyncio.timeout(TIMEOUT_S),
+                self._http.stream(method, url, headers=headers, content=content) as response,
+            ):
+                body = bytearray()
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) > REPLY_MAX_BYTES:
+                        raise ProviderUnavailableError("its reply is too large")
+        except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
+            raise ProviderUnavailableError(f"no reply ({type(error).__name__})") from error
+        finally:
+            self._http.cookies.clear()  # calls for different users share this client
+        return _parse(response.status_code, bytes(body))
+
+
+def _parse(status: int, body: bytes) -> Mapping[str, Any]:
+    """Return the JSON object of a reply. A refusal is a 4xx, except 404, 408 and 429."""
+    temporary = {HTTPStatus.NOT_FOUND, HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
+    is_refusal = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
+    if is_refusal and status not in temporary:
+        raise ProviderRefusedError(f"the provider refused (status {status})")
+    if status != HTTPStatus.OK:
+        raise ProviderUnavailableError(f"it answered with status {status}")
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        raise ProviderUnavailableError("its reply is not JSON") from None
+    if not isinstance(content, dict):
+        raise ProviderUnavailableError("its reply is not a JSON object")
+    return content

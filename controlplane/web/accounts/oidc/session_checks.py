@@ -1,0 +1,67 @@
+"""Asks identity providers again about the users of open sessions, in the background.
+
+A user whose group was removed loses the membership, and with it the sessions and keys. If the
+provider refuses, the session ends.
+"""
+
+import asyncio
+import logging
+from typing import Final
+
+from controlplane.accounts.oidc import session_checks
+from controlplane.accounts.oidc.errors import ProviderRefusedError, ProviderUnavailableError
+from controlplane.accounts.oidc.session_checks import DueCheck
+from controlplane.web.core import Core
+
+log = logging.getLogger("controlplane.web.accounts.oidc.session_checks")
+CHECK_INTERVAL_S: Final = 10.0
+CONCURRENT_MAX: Final = 8
+
+
+async def check_sessions(core: Core) -> None:
+    """Check every due session once.
+
+    After a provider did not answer, its other sessions are not checked: each check would wait.
+    """
+    unavailable: set[str] = set()
+    while checks := await core.write(lambda session: session_checks.claim(session, core.clock())):
+        turns = asyncio.Semaphore(CONCURRENT_MAX)
+        async with asyncio.TaskGroup() as tasks:
+            for each in checks:
+                tasks.create_task(_check(core, each, turns, unavailable))
+
+
+async def _check(
+    core: Core, check: DueCheck, turns: asyncio.Semaphore, unavailable: set[str]
+) -> None:
+    async with turns:
+        try:
+            if check.provider in unavailable:
+                raise ProviderUnavailableError("it did not answer before")
+            await _ask(core, check)
+        except ProviderUnavailableError as error:
+            if check.provider not in unavailable:
+                log.warning("%s did not confirm a session: %s", check.provider, error)
+            unavailable.add(check.provider)
+            await core.write(lambda session: session_checks.suspend(session, check, core.clock()))
+        except ProviderRefusedError as error:
+            reason = str(error)
+            await core.write(
+                lambda session: session_checks.refuse(session, check, reason, core.clock())
+            )
+
+
+async def _ask(core: Core, check: DueCheck) -> None:
+    """Ask the provider of a session, and store its answer. Raises ProviderError."""
+    client = core.identity_providers.get(check.provider)
+    if client is None:
+        raise ProviderRefusedError("the identity provider is no longer configured")
+    answer = await client.ask_again(
+        check.access_token, check.refresh_token, check.subject, core.clock()
+    )
+    provider, tokens = client.provider, (answer.access_token, answer.refresh_token)
+    await core.write(
+        lambda session: session_checks.confirm(
+            session, check, provider, answer.claims, tokens=tokens, now=core.clock()
+        )
+    )
