@@ -62,7 +62,7 @@ class Settings:
     network_awaited_max: int = 1024
     rate_per_s: float = 20
     burst: int = 100
-    keep_alive_s: float = 15
+    keep_alive_s: float = 25
     poll_interval_s: float = 2.5
     key_cached_s: float = 5
     refusal_delay_s: float = 1
