@@ -122,7 +122,9 @@ def zones(session: Session, location_keys: Collection[LocationKey]) -> Mapping[L
     zones_by_location: dict[LocationKey, str] = {}
     for step in in_steps(location_keys):
         rows = session.execute(select(*columns).where(tuple_(*columns[:2]).in_(step)))
-        zones_by_location |= {(row[0], row[1]): zone for row in rows if (zone := valid_zone(row[2]))}
+        zones_by_location |= {
+            (row[0], row[1]): zone for row in rows if (zone := valid_zone(row[2]))
+        }
     return zones_by_location
 
 

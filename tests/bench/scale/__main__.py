@@ -51,7 +51,7 @@ def main() -> int:
         _line(f"{len(fleet):,} devices stored", f"{time.monotonic() - began_s:.0f} s")
         _line("load average", " ".join(f"{each:.2f}" for each in os.getloadavg()))
         service = stack.enter_context(_service(url, options.workers))
-        scale = Scale(service, _postmaster(url), directory, options)
+        scale = Scale(service, postmaster_of(url), directory, options)
         scale.open_streams(stack)
         scale.idle()
         scale.load()
@@ -218,7 +218,7 @@ def _populated(url: str, devices: int, organizations: int) -> list[Member]:
         database.close()
 
 
-def _postmaster(url: str) -> int:
+def postmaster_of(url: str) -> int:
     directory = Path(str(make_url(url).query["host"]))
     return int((directory / "data" / "postmaster.pid").read_text().split()[0])
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 HEAD_END = b"\r\n\r\n"
 TICK_S = 0.002
 ANSWER_S = 60.0
+RUNNING_MAX = 2000
+"""Maximum number of calls without a reply. Further calls wait, and their latency grows."""
 IDLE_S = 3.0
 """A connection that was not used for this time is not used again. The service closes it after 5 s.
 """
@@ -44,12 +46,16 @@ class PacedCalls:
         total, sent = int(rate_per_s * within_s), 0
         while sent < total:
             now_s = time.monotonic()
-            while sent < total and (due_s := began_s + sent / rate_per_s) <= now_s:
+            while (
+                sent < total
+                and self.running < RUNNING_MAX
+                and (due_s := began_s + sent / rate_per_s) <= now_s
+            ):
                 await self._start(sent, due_s)
                 sent += 1
             await asyncio.sleep(TICK_S)
         until_s = time.monotonic() + ANSWER_S
-        while self.running and time.monotonic() < until_s:
+        while self.running and time.monotonic() < until_s:  # noqa: ASYNC110 - bounded
             await asyncio.sleep(TICK_S)
         self.tally.unanswered += self.running
         while self.idle:

@@ -8,5 +8,5 @@ LOCATIONS = 20_000
 
 def test_time_zones_of_many_locations_are_read(service: RunningService) -> None:
     keys = [(f"org-{number % 7}", f"loc-{number:05}") for number in range(LOCATIONS)]
-    # One statement would exceed SQLite's number of parameters, and PostgreSQL's depth of the stack.
+    # One statement with all of them would exceed the depth of PostgreSQL's stack.
     assert service.database.read(lambda session: zones(session, keys)) == {}
