@@ -132,6 +132,13 @@ bench-restart: $(STAMP) ## restart the service under 10,000 simulated agents (th
 bench-fleet: $(STAMP) ## measure heartbeats, streams and requests of 10,000 devices (ten minutes)
 	@$(BIN)/python -m tests.bench.fleet $(ARGS)
 
+.PHONY: bench-scale test-failover
+bench-scale: $(STAMP) ## measure the streams of 100,000 devices (ten minutes; ARGS="--streams N --workers N")
+	@unshare --net -- $(BIN)/python -I tests/lab/loopback.py $(BIN)/python -m tests.bench.scale $(ARGS)
+
+test-failover: $(STAMP) ## lose a host of the service, and its database server (three minutes, root)
+	@$(BIN)/python -m tests.scenario.failover.drill --limits $(ARGS)
+
 test-postgresql: $(STAMP) ## run the service's tests on PostgreSQL (ARGS=--size=large: all of them)
 	@$(BIN)/python -m tests.postgresql $(PYTEST) --size=small $(PARALLEL) tests/unit/controlplane $(ARGS)
 

@@ -74,7 +74,7 @@ class Settings:
     network_awaited_max: int = 1024
     rate_per_s: float = 20
     burst: int = 100
-    keep_alive_s: float = 15
+    keep_alive_s: float = 20
     poll_interval_s: float = 2.5
     key_cached_s: float = 5
     refusal_delay_s: float = 1
@@ -87,8 +87,8 @@ class Settings:
     organization_call_burst_s: float = 20
     organization_rate_per_s: float = 2000
     organization_burst: int = 10_000
-    streams_max: int = 16_384
-    organization_streams_max: int = 12_288
+    streams_max: int = 50_000
+    organization_streams_max: int = 37_500
     key_streams_max: int = 1024
     key_consoles_max: int = 256
     open_requests_max: int = 16

@@ -10,7 +10,8 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from controlplane.accounts import key_store, messages, sessions
+from controlplane.accounts import messages, sessions
+from controlplane.accounts.keys import key_store
 from controlplane.accounts.names import organization_records, require_known
 from controlplane.accounts.oauth.profile import grant_operations
 from controlplane.accounts.sign_in_policy import memberships_of_caller

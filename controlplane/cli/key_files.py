@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from agent.presentation.report_csv import csv_of
-from controlplane.accounts import key_store
-from controlplane.accounts.key_store import NewKey
+from controlplane.accounts.keys import key_store
+from controlplane.accounts.keys.key_store import NewKey
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.storage.backup import sync_directory
 

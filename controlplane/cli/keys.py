@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from agent.wire.limits import LOCATION_ID_MAX
 from agent.wire.text import utf16_length
-from controlplane.accounts import key_store
-from controlplane.accounts.key_store import NewKey
+from controlplane.accounts.keys import key_store
+from controlplane.accounts.keys.key_store import NewKey
 from controlplane.accounts.names import known_locations
 from controlplane.accounts.users import addresses
 from controlplane.audit.command_line import note_new_key

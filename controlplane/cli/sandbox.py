@@ -14,7 +14,7 @@ from typing import IO
 
 from sqlalchemy.orm import Session
 
-from controlplane.accounts import key_store
+from controlplane.accounts.keys import key_store
 from controlplane.audit.command_line import note_new_key, note_new_retail_key
 from controlplane.cli.chosen_database import in_database, opened, require_database
 from controlplane.client.connection import API_KEY, RETAIL_KEY

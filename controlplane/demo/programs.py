@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from agent.wire.operator_operations import Device
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.client.operations import OperationsClient
 from controlplane.clock import system_clock
 from controlplane.demo.environment import Environment

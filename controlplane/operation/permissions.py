@@ -57,8 +57,18 @@ def callers(session: Session, ids: Collection[UUID], now: datetime) -> dict[UUID
 
 def of_key(session: Session, key: str) -> Caller | None:
     """Return the caller of an API key, or None if it is unknown or has ended."""
-    row = session.execute(_KEY_BY_HASH, {"hash": hash_secret(key)}).first()
-    return None if row is None else _of_key(row)
+    key_hash = hash_secret(key)
+    return of_key_hashes(session, (key_hash,)).get(key_hash)
+
+
+def of_key_hashes(session: Session, hashes: Sequence[str]) -> dict[str, Caller]:
+    """Return the callers of API keys by the hash of the key (`hash_secret`).
+
+    Unknown and ended keys are left out.
+    """
+    rows = session.execute(_KEYS_BY_HASH, {"hashes": hashes})
+    callers_by_hash = {row.secret_hash: _of_key(row) for row in rows}
+    return {key_hash: each for key_hash, each in callers_by_hash.items() if each is not None}
 
 
 def of_session(session: Session, token_hash: str, now: datetime) -> tuple[Caller, datetime] | None:
@@ -155,7 +165,9 @@ _KEYS: Final = _credentials(
     ApiKey, ApiKey.owner_id, ApiKey.can_write, ApiKey.locations, is_outer=True
 ).where(ApiKey.revoked_at.is_(None))
 _KEYS_BY_ID: Final = _KEYS.where(ApiKey.id.in_(bindparam("ids", expanding=True)))
-_KEY_BY_HASH: Final = _KEYS.where(ApiKey.secret_hash == bindparam("hash"))
+_KEYS_BY_HASH: Final = _KEYS.add_columns(ApiKey.secret_hash).where(
+    ApiKey.secret_hash.in_(bindparam("hashes", expanding=True))
+)
 
 _HAS_STRICTER_POLICY: Final = (
     select(SignInPolicy.organization_id)

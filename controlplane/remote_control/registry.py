@@ -36,7 +36,7 @@ ON_COMMANDS: Final = Operation(
     writes=True,
     description="Return the requests that the devices of the calling API key have not started."
     " Callers that prefer `text/event-stream` get a stream that sends each new request at once.",
-    events="`retry` and a comment at the start, a comment every 15 seconds, and for each request an"
+    events="`retry` and a comment at the start, a comment every 20 seconds, and for each request an"
     " event `command`. The id of the event is the id of the request, its data is a `Command` as"
     " JSON.",
 )

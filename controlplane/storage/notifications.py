@@ -10,12 +10,13 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import URL, text
 from sqlalchemy.orm import Session
 
+from controlplane.storage.database import connection_options
 from controlplane.storage.statements import in_steps
 
 log = logging.getLogger("controlplane.storage.notifications")
@@ -52,10 +53,13 @@ async def listen(url: URL, sender: str, on_receive: Callable[[tuple[UUID, ...]],
     # Imported here: the driver is installed only for use with PostgreSQL.
     import psycopg
 
+    options: dict[str, Any] = dict(connection_options(url))
     words = url.set(drivername="postgresql").render_as_string(hide_password=False)
     while True:
         try:
-            async with await psycopg.AsyncConnection.connect(words, autocommit=True) as connection:
+            async with await psycopg.AsyncConnection.connect(
+                words, autocommit=True, **options
+            ) as connection:
                 await connection.execute(f"LISTEN {CHANNEL}")
                 async for notification in connection.notifies():
                     on_receive(parse_notification(notification.payload, sender))

@@ -26,7 +26,7 @@ from controlplane.operation.errors import (
     session_required,
     unauthenticated,
 )
-from controlplane.operation.permissions import hash_secret, of_access_token, of_key
+from controlplane.operation.permissions import hash_secret, of_access_token
 from controlplane.web.accounts.cookies import signed_in
 from controlplane.web.core import Core
 from controlplane.web.protocol import client_address
@@ -96,7 +96,7 @@ def parse_bearer(header: str | None) -> str | None:
 async def _by_key(core: Core, key: str) -> Caller:
     caller = core.keys.find(key)
     if caller is None:
-        caller = await core.read(lambda session: of_key(session, key))
+        caller = await core.key_reader.caller(key)
         if caller is None:
             raise unauthenticated()
         core.keys.keep(key, caller)

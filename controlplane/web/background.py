@@ -13,7 +13,7 @@ import httpx2
 from sqlalchemy.orm import Session
 
 from agent.wire.sd_notify import Notifier
-from controlplane.accounts.key_store import note_uses, revoke_unused, revoked_keys
+from controlplane.accounts.keys.key_store import note_uses, revoke_unused, revoked_keys
 from controlplane.alerts.evaluation import evaluate_fleet
 from controlplane.audit.retention import delete_old_entries
 from controlplane.devices.findings.judging import judge_again, note_old_reports

@@ -8,13 +8,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
 from agent.wire.device_operations import Command
-from controlplane.accounts.key_cache import KeyCache
+from controlplane.accounts.keys.key_cache import KeyCache
+from controlplane.accounts.keys.key_reader import KeyReader
 from controlplane.accounts.oidc.providers import IdentityProvider
 from controlplane.accounts.open_streams import OpenStreams
 from controlplane.accounts.passwords import Passwords
@@ -31,6 +33,7 @@ from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import unavailable
 from controlplane.operation.fairness import Fairness, FairQueue, RateLimit
+from controlplane.operation.permissions import of_key_hashes
 from controlplane.retail.credentials import signing_keys
 from controlplane.retail.credentials.signing_keys import SigningKeys
 from controlplane.settings import Settings
@@ -139,6 +142,7 @@ class Core:
         self.console_feeds = ConsoleFeeds(self._poll_console)
         self.changes = ReportChangeCache()
         self.keys = KeyCache(settings.key_cached_s, monotonic)
+        self.key_reader = KeyReader(lambda hashes: self.read(partial(of_key_hashes, hashes=hashes)))
         self.streams = OpenStreams()
         self.sign_in_links = SignInLinks()
         self.passwords = Passwords(settings.argon2_memory_kib, settings.argon2_passes)

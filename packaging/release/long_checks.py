@@ -26,6 +26,8 @@ CHECKS: Final = (
     "test-liar",
     "test-venues",
     "test-week",
+    "test-month",
+    "test-failover",
     "test-figures",
     "test-schemathesis",
     "test-mcp-conformance",

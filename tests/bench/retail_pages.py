@@ -22,7 +22,7 @@ import httpx2
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.clock import system_clock
 from controlplane.operation.cursors import Cursors, SortKey
 from controlplane.retail import routes

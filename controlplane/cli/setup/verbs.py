@@ -16,7 +16,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from agent.wire.addresses import join_host_port
-from controlplane.accounts import key_store, users
+from controlplane.accounts import users
+from controlplane.accounts.keys import key_store
 from controlplane.accounts.names import known_locations
 from controlplane.audit.command_line import note_new_key
 from controlplane.cli.arguments.serve import DEFAULT_PORT

@@ -119,8 +119,13 @@ def parse_time(text: str, zone: str) -> datetime:
 def zones(session: Session, location_keys: Collection[LocationKey]) -> Mapping[LocationKey, str]:
     """Return the time zones of these locations. Locations without a valid time zone are missing."""
     columns = (Location.organization_id, Location.id, Location.zone)
-    rows = session.execute(select(*columns).where(tuple_(*columns[:2]).in_(location_keys)))
-    return {(row[0], row[1]): zone for row in rows if (zone := valid_zone(row[2]))}
+    zones_by_location: dict[LocationKey, str] = {}
+    for step in in_steps(location_keys):
+        rows = session.execute(select(*columns).where(tuple_(*columns[:2]).in_(step)))
+        zones_by_location |= {
+            (row[0], row[1]): zone for row in rows if (zone := valid_zone(row[2]))
+        }
+    return zones_by_location
 
 
 def _schedules(

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Final, Literal
 
 from agent.wire.controls import without_controls
-from controlplane.accounts.key_store import PREFIX
+from controlplane.accounts.keys.key_store import PREFIX
 
 Format = Literal["text", "json"]
 TEXT: Final = "%(asctime)s %(levelname)s %(name)s %(message)s"

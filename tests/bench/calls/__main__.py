@@ -24,8 +24,8 @@ from typing import Any, Final
 from sqlalchemy.orm import Session
 
 from agent.wire import routes
-from controlplane.accounts import key_store
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.keys import key_store
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.accounts.oauth.metadata import RESOURCE_PATH
 from controlplane.analytics.routes import DASHBOARD
 from controlplane.retail import routes as retail

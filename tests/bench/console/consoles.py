@@ -20,7 +20,7 @@ from sqlalchemy import event, insert, select
 from sqlalchemy.engine import Engine
 from starlette.types import Message
 
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.storage.tables import Device

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.storage.database import Database
 from controlplane.storage.tables import Binding, Device
 

@@ -5,7 +5,7 @@ The official conformance suite needs this, because it cannot send an API key.
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from controlplane.accounts import key_store
+from controlplane.accounts.keys import key_store
 from controlplane.storage.database import Database
 from tests.unit.controlplane.running_service import FakeClock
 

@@ -24,7 +24,7 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl
 
 from controlplane.accounts import users
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.accounts.passwords import hasher
 from tests.contract.agent_protocol.served import Served
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, PASSWORD

@@ -24,7 +24,7 @@ from typing import Any
 
 import httpx2
 
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.clock import system_clock
 from controlplane.storage.database import Database
 from tests.fakes.console.company import company, make_member, make_providers

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyotp
 
 from controlplane.accounts import sign_in_policy, users
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.accounts.passwords import hasher
 from controlplane.clock import system_clock
 from controlplane.storage.database import Database

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx2
 
 from controlplane.accounts import users
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.accounts.passwords import hasher
 from controlplane.clock import system_clock
 from controlplane.storage.database import Database

@@ -8,7 +8,7 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from controlplane.accounts import users
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.accounts.passwords import hashed
 from controlplane.clock import system_clock
 from controlplane.merchant.locations import name_organization

@@ -1,4 +1,4 @@
-"""Runs `venue-control`, but sends a comment on each stream every 0.1 s instead of every 15 s.
+"""Runs `venue-control`, but sends a comment on each stream every 0.1 s instead of every 20 s.
 
 A test can then use a proxy with a short time-out.
 """

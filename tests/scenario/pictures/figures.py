@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.clock import system_clock
 from controlplane.storage.database import Database
 from tests.bench.fleet.service import service

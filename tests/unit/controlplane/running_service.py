@@ -9,8 +9,8 @@ import httpx2
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from controlplane.accounts import key_store
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.keys import key_store
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.operation.caller import Caller
 from controlplane.operation.permissions import of_key
 from controlplane.retail.routes import DOCUMENT, is_retail

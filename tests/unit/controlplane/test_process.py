@@ -18,7 +18,7 @@ import pytest
 
 from agent.wire import routes
 from agent.wire.codec import encode
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.cli.main import main
 from controlplane.clock import system_clock
 from controlplane.server import bind

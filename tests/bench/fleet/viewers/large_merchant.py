@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from controlplane.accounts.key_store import create_key
+from controlplane.accounts.keys.key_store import create_key
 from controlplane.analytics import routes
 from controlplane.figures.local_time import EPOCH_ORDINAL
 from controlplane.merchant.contributions import SPAN_DAYS

@@ -10,7 +10,7 @@ import httpx2
 from sqlalchemy.orm import Session
 
 from controlplane.accounts import users
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.accounts.passwords import hasher
 from controlplane.merchant.locations import name_location
 from controlplane.storage.account_tables import Role, User

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from sqlalchemy import event, select
 
-from controlplane.accounts import key_store
-from controlplane.accounts.key_cache import KeyCache
+from controlplane.accounts.keys import key_store
+from controlplane.accounts.keys.key_cache import KeyCache
 from controlplane.accounts.sessions import end_by_token
 from controlplane.operation import permissions
 from controlplane.operation.caller import NOWHERE, Caller, intersect_locations

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.accounts.members import invitations, operations
 from controlplane.accounts.profile import PREFIX as PROFILE
 from controlplane.accounts.users import find_user, memberships

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select
 
 from controlplane.accounts import profile
-from controlplane.accounts.key_store import revoke_unused
+from controlplane.accounts.keys.key_store import revoke_unused
 from controlplane.storage.tables import ApiKey
 from controlplane.web.background import poll_changes
 from tests.unit.controlplane.accounts.people import (

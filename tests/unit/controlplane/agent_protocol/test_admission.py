@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from controlplane.accounts.key_store import revoke_key
+from controlplane.accounts.keys.key_store import revoke_key
 from controlplane.accounts.oauth.metadata import RESOURCE_PATH as PATH
 from controlplane.agent_protocol.tools.registry import TOOLS
 from controlplane.operation.fairness import FREE_S

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.alerts.notifications import new_notification
 from controlplane.devices.locations.alert_webhook import PREFIX, WEBHOOK
 from controlplane.devices.locations.operations import PREFIX as LOCATIONS

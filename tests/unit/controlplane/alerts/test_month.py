@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import bindparam, update
 from sqlalchemy.orm import Session
 
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.alerts.evaluation import evaluate_fleet
 from controlplane.devices.liveness import end_offline_intervals
 from controlplane.devices.locations.locations import add_maintenance, set_location

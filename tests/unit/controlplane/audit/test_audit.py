@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import inspect, select
 
 from agent.wire import routes
-from controlplane.accounts import key_store
 from controlplane.accounts.audit_operations import PATH as AUDIT
+from controlplane.accounts.keys import key_store
 from controlplane.accounts.members.operations import PREFIX as MEMBERS
 from controlplane.accounts.profile import PREFIX as PROFILE
 from controlplane.audit import retention

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.accounts import key_store
+from controlplane.accounts.keys import key_store
 from controlplane.cli import key_files, keys
 from controlplane.cli.main import main
 from controlplane.client.errors import CommandError

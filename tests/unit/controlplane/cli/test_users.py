@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.orm import Session
 
-from controlplane.accounts import key_store
+from controlplane.accounts.keys import key_store
 from controlplane.accounts.passwords import hasher
 from controlplane.accounts.users import find_user, memberships
 from controlplane.cli import users as module_of_users

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 from sqlalchemy import select
 
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.devices.locations.locations import schedules
 from controlplane.devices.locations.operations import PREFIX
 from controlplane.settings import Settings

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent.wire import routes
-from controlplane.accounts import key_store
+from controlplane.accounts.keys import key_store
 from controlplane.settings import Settings
 from controlplane.web.background import poll_changes
 from tests.unit.controlplane.running_service import RunningService, beside

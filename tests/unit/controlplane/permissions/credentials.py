@@ -9,8 +9,9 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from controlplane.accounts import key_store, sessions, users
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts import sessions, users
+from controlplane.accounts.keys import key_store
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.accounts.members import invitations
 from controlplane.accounts.oauth import grants
 from controlplane.accounts.oauth.secrets import ACCESS, REFRESH, new_secret

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from agent.wire import routes
 from controlplane.accounts import users
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.accounts.oauth.metadata import RESOURCE_PATH as AGENT_PROTOCOL
 from controlplane.settings import Settings
 from controlplane.storage.database import Database

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from agent.wire import routes
 from agent.wire.codec import decode
 from agent.wire.device_operations import EnrollmentRecord
-from controlplane.accounts import key_store
+from controlplane.accounts.keys import key_store
 from tests.unit.controlplane.running_service import RunningService
 
 

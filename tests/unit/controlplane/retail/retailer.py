@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import httpx2
 from sqlalchemy.orm import Session
 
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.retail import routes
 from controlplane.retail.credentials import clients
 from controlplane.storage.merchant.catalog_tables import CatalogExternalId, Category, LineSnapshot

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import update
 
 from agent.wire import codec
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.retail import limits, routes
 from controlplane.retail import models as wire
 from controlplane.retail.barcodes import check_digit, mistake_in

@@ -6,7 +6,7 @@ from typing import Any, Final
 import httpx2
 from sqlalchemy import select
 
-from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.storage.support_tables import SupportChannel, SupportLink
 from controlplane.support import routes
 from controlplane.support.channels import set_channel

@@ -16,7 +16,7 @@ from sqlalchemy.exc import OperationalError
 from agent.wire import routes
 from agent.wire.codec import decode
 from agent.wire.problem import MEDIA_TYPE, Problem
-from controlplane.accounts import key_store
+from controlplane.accounts.keys import key_store
 from controlplane.analytics.registry import ANALYTICS, REPORTS
 from controlplane.remote_control.registry import REMOTE_CONTROL
 from controlplane.settings import Settings

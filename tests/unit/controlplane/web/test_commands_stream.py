@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from agent.wire import routes
 from agent.wire.operator_operations import CreateRequestReply, CreateRequestRequest
-from controlplane.accounts import key_store
+from controlplane.accounts.keys import key_store
 from controlplane.operation.context import RequestContext
 from controlplane.remote_control.operator import create_request
 from controlplane.settings import Settings

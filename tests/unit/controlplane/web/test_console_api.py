@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from agent.wire import routes
 from agent.wire.codec import encode
-from controlplane.accounts.key_store import revoke_key
+from controlplane.accounts.keys.key_store import revoke_key
 from controlplane.devices.liveness import update_liveness
 from controlplane.devices.overview import console_feeds, polling, summaries
 from controlplane.devices.overview.console_feeds import ConsoleFeeds, Snapshot

@@ -91,7 +91,8 @@ def create_key(
 
 def note_uses(session: Session, uses: Mapping[UUID, datetime]) -> None:
     """Store when each of these keys was last used."""
-    rows = [{"key": key_id, "used": used_at} for key_id, used_at in uses.items()]
+    # In the same order in each process: otherwise two processes could wait for each other's locks.
+    rows = [{"key": key_id, "used": uses[key_id]} for key_id in sorted(uses)]
     statement = (
         update(ApiKey.__table__)  # type: ignore[arg-type]
         .where(ApiKey.id == bindparam("key"))

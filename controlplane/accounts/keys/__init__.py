@@ -1,0 +1,1 @@
+"""API keys: their storage, and the reading of the keys of calls."""

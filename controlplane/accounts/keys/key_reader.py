@@ -1,0 +1,60 @@
+"""Reads API keys from the database. Keys that are needed at the same time share a query.
+
+While the key cache is cold or invalid, every call needs its key. With a query for each call, a
+fleet would then occupy all database threads, and the poll that makes the cache valid again would
+have to wait for them.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
+
+from controlplane.operation.caller import Caller
+from controlplane.operation.permissions import hash_secret
+
+KEYS_A_QUERY: Final = 256
+
+Read = Callable[[Sequence[str]], Awaitable[Mapping[str, Caller]]]
+"""Takes hashes of keys. Returns the callers by hash, without those of unknown or ended keys."""
+
+
+class KeyReader:
+    """Reads keys in groups, one group at a time. Use it from the event loop only."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._waiting: dict[str, asyncio.Future[Caller | None]] = {}
+        self._reading: asyncio.Task[None] | None = None
+
+    async def caller(self, key: str) -> Caller | None:
+        """Return the caller of an API key, or None if the key is unknown or has ended.
+
+        The query begins after this call. Raises the error of the query.
+        """
+        key_hash = hash_secret(key)
+        caller = self._waiting.get(key_hash)
+        if caller is None:
+            caller = self._waiting[key_hash] = asyncio.get_running_loop().create_future()
+        if self._reading is None:
+            self._reading = asyncio.create_task(self._read_all(), name="API keys")
+        # A caller that disconnects must not cancel the result for others with the same key.
+        return await asyncio.shield(caller)
+
+    async def _read_all(self) -> None:
+        try:
+            while self._waiting:
+                group = {each: self._waiting.pop(each) for each in [*self._waiting][:KEYS_A_QUERY]}
+                await self._read_group(group)
+        finally:
+            self._reading = None
+
+    async def _read_group(self, group: dict[str, asyncio.Future[Caller | None]]) -> None:
+        try:
+            callers = await self._read(tuple(group))
+        except Exception as error:  # noqa: BLE001 - each caller gets the error
+            for waiting in group.values():
+                waiting.set_exception(error)
+                waiting.exception()  # All callers may have disconnected.
+            return
+        for key_hash, waiting in group.items():
+            waiting.set_result(callers.get(key_hash))

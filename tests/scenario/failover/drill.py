@@ -1,0 +1,180 @@
+"""Loses hosts of a service that runs on two hosts, with a PostgreSQL server and a standby.
+
+Usage: python -m tests.scenario.failover.drill [--devices N] [--limits]
+
+Prints a JSON object with the seconds until the service had recovered from each loss. Exits with 1
+if something that was accepted is lost or doubled, or with ``--limits`` if a recovery took too long.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+
+import httpx2
+
+from controlplane.storage.database import Database
+from tests.bench.fleet.fleet import Member, populate
+from tests.lab.namespaces import entering
+from tests.paths import ROOT
+from tests.scenario.failover.devices import FailoverDevice, Record
+from tests.scenario.failover.hosts import Host, make_bridge
+from tests.scenario.failover.replicated_database import replicated, url_of
+
+PORT = 8470
+HOST_LIMIT_S = 60.0
+DATABASE_LIMIT_S = 30.0
+WITHIN_S = 300.0
+
+
+class Drill:
+    """The two hosts of the service, its database, and the devices."""
+
+    def __init__(self, devices: int, stack: contextlib.ExitStack) -> None:
+        make_bridge()
+        self.primary, self.standby = replicated(Host(11, stack), Host(12, stack), stack)
+        self.url = url_of(self.primary, self.standby)
+        self.hosts = [Host(1, stack), Host(2, stack)]
+        self.addresses = [f"http://{each.address}:{PORT}" for each in self.hosts]
+        self.record = Record()
+        fleet = _populated(self.url, devices)
+        self.devices = [FailoverDevice(each, self.addresses, self.record) for each in fleet]
+        self._stack = stack
+        self._services = [self._serve(each) for each in self.hosts]
+        self.seconds: dict[str, float] = {}
+
+    async def run(self) -> None:
+        async with self._calling():
+            await self._until(lambda: all(each.streams_at for each in self.devices))
+            await self._works_everywhere()
+            await self._lose_host()
+            await self._restart_database()
+            await self._replace_primary()
+
+    async def _lose_host(self) -> None:
+        """Lose the first host. All streams must return to the second one."""
+        began_s, other = time.monotonic(), self.addresses[1]
+        self.hosts[0].disconnect()
+        await self._until(lambda: all(each.streams_at == other for each in self.devices))
+        self.seconds["host lost"] = time.monotonic() - began_s
+        self._services[0].kill()
+        self._services[0].wait()
+        self.hosts[0].connect()
+        self._services[0] = await asyncio.to_thread(self._serve, self.hosts[0])
+        await self._works_everywhere()
+
+    async def _restart_database(self) -> None:
+        await asyncio.to_thread(self.primary.restart)
+        began_s = time.monotonic()
+        await self._works_everywhere()
+        self.seconds["database restarted"] = time.monotonic() - began_s
+
+    async def _replace_primary(self) -> None:
+        """Lose the host of the primary, and promote the standby."""
+        self.primary.host.disconnect()
+        await asyncio.to_thread(self.standby.promote)
+        began_s = time.monotonic()
+        await self._works_everywhere()
+        self.seconds["primary replaced"] = time.monotonic() - began_s
+
+    async def _works_everywhere(self) -> None:
+        """Wait until each device has submitted a report, and until a request from each host has
+        reached its device.
+        """
+        since_s = time.monotonic()
+        for device in self.devices[:2]:
+            for address in self.addresses:
+                await self._request(device, address)
+        await self._until(lambda: all(each.reported_s > since_s for each in self.devices))
+
+    async def _request(self, device: FailoverDevice, address: str) -> None:
+        async with asyncio.timeout(WITHIN_S), httpx2.AsyncClient(timeout=5) as http:
+            while True:
+                with contextlib.suppress(httpx2.HTTPError):
+                    request_id = await device.create_request(http, address)
+                    break
+                await asyncio.sleep(0.2)
+        await self._until(lambda: request_id in self.record.arrived)
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(WITHIN_S):
+            while not condition():  # noqa: ASYNC110 - the condition is about other processes
+                await asyncio.sleep(0.05)
+
+    @contextlib.asynccontextmanager
+    async def _calling(self) -> AsyncIterator[None]:
+        tasks = [asyncio.create_task(each.run()) for each in self.devices]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _serve(self, host: Host) -> "subprocess.Popen[str]":
+        words = ("serve", "--database", self.url, "--host", "0.0.0.0", "--port", str(PORT))
+        command = host.command(sys.executable, "-m", "controlplane", *words, "--rate", "0")
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT
+        )
+        self._stack.callback(process.wait)
+        self._stack.callback(process.kill)
+        assert process.stdout is not None
+        if not process.stdout.readline():
+            raise RuntimeError("the service did not start")
+        return process
+
+    def faults(self) -> list[str]:
+        """Return what is lost or doubled in the database."""
+        reports = self.standby.query("SELECT id FROM reports")
+        requests = self.standby.query("SELECT id FROM requests")
+        record = self.record
+        return [
+            *(f"report {each} is lost" for each in record.accepted.difference(reports)),
+            *(f"report {each} is unknown" for each in set(reports) - record.submitted),
+            *(f"request {each} is lost" for each in record.created.difference(requests)),
+            *(["a report is doubled"] * (len(reports) != len(set(reports)))),
+            *(["a request is doubled"] * (len(requests) != len(set(requests)))),
+        ]
+
+
+def _populated(url: str, devices: int) -> list[Member]:
+    database = Database(url)
+    try:
+        return populate(database, devices)
+    finally:
+        database.close()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Lose hosts of the service and of its database.")
+    parser.add_argument("--devices", type=int, default=60)
+    parser.add_argument("--limits", action="store_true", help="fail if a recovery takes too long")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if not options.inside:
+        module = (sys.executable, "-m", "tests.scenario.failover.drill")
+        words = (*entering(), *module, *sys.argv[1:], "--inside")
+        return subprocess.run(words, check=False, cwd=ROOT).returncode
+    with contextlib.ExitStack() as stack:
+        drill = Drill(options.devices, stack)
+        asyncio.run(drill.run())
+        faults = drill.faults()
+    slow = options.limits and (
+        drill.seconds["host lost"] > HOST_LIMIT_S
+        or drill.seconds["database restarted"] > DATABASE_LIMIT_S
+        or drill.seconds["primary replaced"] > DATABASE_LIMIT_S
+    )
+    figures = {name: round(seconds, 1) for name, seconds in drill.seconds.items()}
+    accepted = len(drill.record.accepted)
+    result = {"seconds": figures, "accepted": accepted, "failures": drill.record.failures}
+    sys.stdout.write(json.dumps(result | {"faults": faults}) + "\n")
+    return 1 if faults or slow else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

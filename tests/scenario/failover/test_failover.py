@@ -1,0 +1,30 @@
+"""Tests that the service survives the loss of a host, and of its database server.
+
+`make test-failover` runs the drill with more devices, and checks how long each recovery takes.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.paths import ROOT
+
+DEVICES = 6
+WITHIN_S = 1500
+RECOVERIES = {"host lost", "database restarted", "primary replaced"}
+
+
+@pytest.mark.large
+@pytest.mark.needs("postgresql", "veth", "other-user")
+def test_nothing_accepted_is_lost_or_doubled() -> None:
+    drill = (sys.executable, "-m", "tests.scenario.failover.drill", "--devices", str(DEVICES))
+    done = subprocess.run(
+        drill, cwd=ROOT, capture_output=True, text=True, check=False, timeout=WITHIN_S
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads(done.stdout)
+    assert result["faults"] == []
+    assert result["seconds"].keys() == RECOVERIES
+    assert result["accepted"] > DEVICES

@@ -1,0 +1,82 @@
+"""Tests of the groups in which API keys are read from the database."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+import pytest
+
+from controlplane.accounts.keys.key_reader import KEYS_A_QUERY, KeyReader
+from controlplane.operation.caller import Caller
+from controlplane.operation.permissions import hash_secret
+
+ONE = Caller(UUID(int=1), "org-0001", True)
+CALLERS = {hash_secret("one"): ONE}
+
+
+class Reads:
+    """Queries that wait until the test continues them."""
+
+    def __init__(self) -> None:
+        self.groups: list[Sequence[str]] = []
+        self.continued = asyncio.Event()
+        self.error: Exception | None = None
+
+    async def read(self, hashes: Sequence[str]) -> Mapping[str, Caller]:
+        self.groups.append(hashes)
+        await self.continued.wait()
+        if self.error is not None:
+            raise self.error
+        return CALLERS
+
+
+async def started(*tasks: asyncio.Task[Caller | None]) -> None:
+    """Let the tasks run until each of them waits."""
+    for _ in range(len(tasks) + 3):
+        await asyncio.sleep(0)
+
+
+async def test_keys_that_arrive_during_a_query_share_the_next_query() -> None:
+    reads = Reads()
+    reader = KeyReader(reads.read)
+    tasks = [asyncio.create_task(reader.caller("one"))]
+    await started(*tasks)
+    tasks += [asyncio.create_task(reader.caller(key)) for key in ("one", "two", "two")]
+    await started(*tasks)
+    reads.continued.set()
+    assert await asyncio.gather(*tasks) == [ONE, ONE, None, None]
+    # The second call of the first key began after the first query: it needs a newer state.
+    assert [len(group) for group in reads.groups] == [1, 2]
+
+
+async def test_a_query_reads_a_bounded_number_of_keys() -> None:
+    reads = Reads()
+    reads.continued.set()
+    reader = KeyReader(reads.read)
+    await asyncio.gather(*(reader.caller(f"key {number}") for number in range(KEYS_A_QUERY + 1)))
+    assert [len(group) for group in reads.groups] == [KEYS_A_QUERY, 1]
+
+
+async def test_each_caller_gets_the_error_of_the_query() -> None:
+    reads = Reads()
+    reads.error = RuntimeError("the database does not answer")
+    reads.continued.set()
+    reader = KeyReader(reads.read)
+    results = await asyncio.gather(
+        *(reader.caller(key) for key in ("one", "two")), return_exceptions=True
+    )
+    assert results == [reads.error, reads.error]
+    reads.error = None
+    assert await reader.caller("one") == ONE
+
+
+async def test_a_cancelled_call_does_not_cancel_others_with_the_same_key() -> None:
+    reads = Reads()
+    reader = KeyReader(reads.read)
+    tasks = [asyncio.create_task(reader.caller("one")) for _ in range(2)]
+    await started(*tasks)
+    tasks[0].cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await tasks[0]
+    reads.continued.set()
+    assert await tasks[1] == ONE
