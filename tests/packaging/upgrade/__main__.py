@@ -120,7 +120,7 @@ class Runner:
         """Let the tracer run the verification, until the machine or the drop-in is gone."""
         write_drop_in(
             self._machine,
-            f"ProtectHome=no\nEnvironment={environment} PYTHONDONTWRITEBYTECODE=1\n"
+            f"ProtectHome=no\nPrivateTmp=no\nEnvironment={environment} PYTHONDONTWRITEBYTECODE=1\n"
             f"WorkingDirectory={ROOT}\nExecStart=\n"
             f'ExecStart={" ".join(TRACER)} "{step}" -- {SCRIPT} verify\n',
         )
