@@ -15,8 +15,8 @@ from agent.wire.base import Absent, Array, Count, Exact, Number, Tolerant
 from agent.wire.text import NonEmptyText
 from controlplane.figures import records
 from controlplane.figures.windows import Period
-from controlplane.merchant.sales import PaymentType
 from controlplane.operation.storable_text import STORABLE
+from controlplane.storage.merchant.merchant_tables import PaymentType
 
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 

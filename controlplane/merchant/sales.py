@@ -7,12 +7,12 @@ as ``location``, are the positions of these rows.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from controlplane.figures.money import pieces, price_of, split, tax_within
+from controlplane.storage.merchant.merchant_tables import PaymentType
 
-PaymentType = Literal["cash", "card", "wallet", "mixed", "other"]
 MIXED: Final = "mixed"
 OTHER: Final = "other"
 COMPLETED: Final = "completed"
