@@ -140,9 +140,14 @@ def _devices(
         return {}
     place = (DeviceFinding.rule, DeviceFinding.location_id)
     row_number = func.row_number().over(
-        partition_by=place, order_by=(DeviceFinding.since, DeviceFinding.position)
+        partition_by=place, order_by=(DeviceFinding.since, DeviceFinding.device)
     )
-    is_on_page = tuple_(*place).in_([(each.rule, each.location_id) for each in page])
+    is_on_page = and_(
+        # SQLite uses an index for these columns only if there is a condition for one column.
+        DeviceFinding.rule.in_({each.rule for each in page}),
+        DeviceFinding.location_id.in_({each.location_id for each in page}),
+        tuple_(*place).in_([(each.rule, each.location_id) for each in page]),
+    )
     numbered = _selected(sums, body, DeviceFinding.position, row_number.label("number"))
     listed = numbered.where(is_on_page).subquery()
     limit = body.devices or records.DEVICES_DEFAULT
@@ -151,7 +156,7 @@ def _devices(
         .join(listed, and_(listed.c.position == DeviceFinding.position, listed.c.number <= limit))
         .join(Device, Device.position == DeviceFinding.device)
         .outerjoin(Report, Report.position == DeviceFinding.report)
-        .order_by(DeviceFinding.since, DeviceFinding.position)
+        .order_by(DeviceFinding.since, DeviceFinding.device)
     )
     results: dict[tuple[str, str], list[records.FindingDevice]] = {}
     for finding, device, report_id in sums.context.session.execute(query):

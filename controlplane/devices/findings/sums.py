@@ -126,15 +126,19 @@ class Sums:
         """Return the number of devices with a recent report of a kind, or of any kind."""
         if self.are_stored:
             return self.by_subject()[subject]
-        recent = select(JudgedReport.device).where(JudgedReport.is_recent)
+        recent = exists().where(JudgedReport.device == Device.position, JudgedReport.is_recent)
         if subject != ANY:
             recent = recent.where(JudgedReport.kind == subject)
-        matching = select(func.count()).select_from(Device).where(*self.device_conditions)
-        return self.context.session.scalars(matching.where(Device.position.in_(recent))).one()
+        query = select(func.count()).select_from(Device).where(*self.device_conditions, recent)
+        return self.context.session.scalars(query).one()
 
-    def new(self) -> Counter[str]:
-        """Return the number of devices by rule that have the finding since less than a day."""
+    def new(self, rules: Iterable[str]) -> Counter[str]:
+        """Return the number of devices by rule that have the finding since less than a day.
+
+        With the names of the rules, the database reads only the new findings of its index.
+        """
         query = self.findings(DeviceFinding.rule, func.count(), is_new=True)
+        query = query.where(DeviceFinding.rule.in_(sorted(rules)))
         return self._counter(query.group_by(DeviceFinding.rule))
 
     @property
