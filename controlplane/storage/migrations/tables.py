@@ -79,7 +79,7 @@ def _fill_columns(connection: Connection) -> None:
         connection.execute(_reports_to_judge(kind))
 
 
-def _reports_to_judge(kind: Kind) -> Insert:
+def _reports_to_judge(kind: str) -> Insert:
     """Insert the newest report with content of each present binding, as migration 0015 does."""
     newest = select(func.max(Report.position)).where(
         Report.instance_id == Device.instance_id,

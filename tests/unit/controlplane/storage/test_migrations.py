@@ -301,11 +301,11 @@ def database_0014(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     load(first, "service-0.1.0.sqlite.sql")
     Database(str(first)).close()
     known = columns(url)
-    with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute("ATTACH ? AS first", (str(first),))
+    with closing(sqlite3.connect(file)) as target, target:
+        target.execute("ATTACH ? AS first", (str(first),))
         for table in ("devices", "reports"):
             names = ", ".join(known[table])
-            connection.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM first.{table}")
+            target.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM first.{table}")
     return url
 
 
