@@ -158,7 +158,7 @@ function bars(trend) {
   const most = Math.max(1, ...trend);
   const text = `Devices with this finding at the end of each of the last 30 days: from ${trend[0]} to ${trend.at(-1)}, at most ${most}.`;
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  for (const [name, value] of Object.entries({ viewBox: "0 0 300 40", role: "img", "aria-label": text, class: "trend" })) svg.setAttribute(name, value);
+  for (const [name, value] of Object.entries({ viewBox: "0 0 300 40", preserveAspectRatio: "xMinYMid meet", role: "img", "aria-label": text, class: "trend" })) svg.setAttribute(name, value);
   trend.forEach((count, day) => {
     const height = (36 * count) / most;
     const bar = document.createElementNS(svg.namespaceURI, "rect");

@@ -143,13 +143,19 @@ class DeviceFinding(Base):
         Index("device_findings_by_device", "device", "kind", "rule", unique=True),
         # Neither index has a column that a report with the same findings changes.
         Index(
-            "device_findings_by_rule", "organization_id", "rule", "location_id", "device", "kind"
+            "device_findings_by_rule",
+            "organization_id",
+            "rule",
+            "location_id",
+            "since",
+            "device",
+            "kind",
         ),
         Index(
             "device_findings_by_begin",
             "organization_id",
-            "since",
             "rule",
+            "since",
             "kind",
             "device",
             "location_id",

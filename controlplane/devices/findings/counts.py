@@ -43,12 +43,13 @@ def findings(context: RequestContext, body: records.FindingsRequest) -> records.
 def _findings(
     sums: Sums, body: records.FindingsRequest, subjects: Counter[str], total: int
 ) -> list[records.FindingRecord]:
-    new_counts = sums.new()
     changes = sums.changes()
     days = range(day_of(sums.context.now) - TREND_DAYS + 1, day_of(sums.context.now) + 1)
     codes = {each for each in subjects if subjects[each] > 0} | set(changes or ())
+    codes -= OTHER_SUBJECTS
+    new_counts = sums.new(codes)
     results = []
-    for code in codes - OTHER_SUBJECTS:
+    for code in codes:
         rule = text_of(code)
         results.append(
             records.FindingRecord(

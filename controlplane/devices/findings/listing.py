@@ -1,24 +1,30 @@
 """The devices with a finding. Devices of one location with the same finding are one entry."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Select, and_, func, or_, select
+from sqlalchemy import Select, and_, func, select, tuple_
 
-from agent.presentation.severity import SEVERITY_ORDER
+from agent.presentation.severity import SEVERITY_ORDER, Severity
 from controlplane.accounts.names import names_of
 from controlplane.devices.findings import records
-from controlplane.devices.findings.rules import text_of
-from controlplane.devices.findings.sums import Sums
+from controlplane.devices.findings.rules import ANY, text_of
+from controlplane.devices.findings.sums import Sums, has_severity
 from controlplane.devices.priority import health_of
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import SortKey
-from controlplane.storage.report_tables import DeviceFinding
+from controlplane.storage.report_tables import DeviceFinding, FindingCount
 from controlplane.storage.tables import Device, Report
 
 _RANK: Final = 1 << 40
 """More than the number of devices of a location."""
+
+
+def _rank(severity: Severity, devices: int) -> int:
+    return (SEVERITY_ORDER.index(severity) + 1) * _RANK - devices
 
 
 class _Group(NamedTuple):
@@ -29,10 +35,10 @@ class _Group(NamedTuple):
     @property
     def sort_key(self) -> SortKey:
         """Return the order of entries: severe ones first, then those of many devices."""
-        rank = SEVERITY_ORDER.index(text_of(self.rule).severity)
+        rank = _rank(text_of(self.rule).severity, self.devices)
         name = f"{self.rule} {self.location_id}".encode()
         digest = hashlib.sha256(name).digest()[:8]
-        return SortKey((rank + 1) * _RANK - self.devices, int.from_bytes(digest) >> 1)
+        return SortKey(rank, int.from_bytes(digest) >> 1)
 
 
 def finding_devices(
@@ -42,10 +48,8 @@ def finding_devices(
     size = body.size or records.PAGE_DEFAULT
     listing = (context.organization_id, "findings", body.rule or "", str(body.is_new))
     sums = Sums(context, body)
-    groups = sorted(_all_groups(sums, body), key=lambda each: each.sort_key)
-    if body.cursor is not None:
-        after = context.cursors.read(listing, body.cursor)
-        groups = [each for each in groups if each.sort_key > after]
+    after = None if body.cursor is None else context.cursors.read(listing, body.cursor)
+    groups = list(islice(_groups_after(sums, body, after), size + 1))
     page = groups[:size]
     return records.FindingDevicesReply(
         entries=_entries(sums, body, page),
@@ -58,16 +62,39 @@ def finding_devices(
 
 def unknown_of(sums: Sums, rule: str | None) -> int:
     """Return the number of matching devices that may have a finding, or any finding."""
-    subject = "any" if rule is None else text_of(rule).subject
-    return sums.device_count() - sums.by_subject()[subject]
+    return sums.device_count() - sums.known_count(ANY if rule is None else text_of(rule).subject)
 
 
-def _all_groups(sums: Sums, body: records.FindingDevicesRequest) -> list[_Group]:
-    if sums.are_stored and not body.is_new:
-        return [_Group(*row) for row in sums.by_location(body.rule)]
+def _groups_after(
+    sums: Sums, body: records.FindingDevicesRequest, after: SortKey | None
+) -> Iterator[_Group]:
+    """Yield the sorted entries after a sort key. Reads the rows of one severity at a time."""
+    severities = SEVERITY_ORDER if body.rule is None else (text_of(body.rule).severity,)
+    first = SortKey(0, 0) if after is None else after
+    for severity in severities:
+        if first.value >= _rank(severity, 0):
+            continue
+        groups = _groups_of(sums, body, severity)
+        later = sorted((_rank(severity, row[2]), row) for row in groups)
+        for rank, tied in groupby(later, key=itemgetter(0)):
+            if rank >= first.value:  # digests are needed only for entries of this page
+                entries = (_Group(*row) for _, row in tied)
+                ordered = sorted(entries, key=lambda each: each.sort_key)
+                yield from (each for each in ordered if each.sort_key > first)
+
+
+def _groups_of(
+    sums: Sums, body: records.FindingDevicesRequest, severity: Severity
+) -> list[tuple[str, str, int]]:
+    """Return rules of a severity and locations with their numbers of devices, in no order."""
+    is_stored = sums.are_stored and not body.is_new
+    rule = FindingCount.subject if is_stored else DeviceFinding.rule
+    condition = has_severity(rule, severity) if body.rule is None else rule == body.rule
+    if is_stored:
+        return sums.by_location(condition)
     columns = (DeviceFinding.rule, DeviceFinding.location_id)
-    query = _selected(sums, body, *columns, func.count()).group_by(*columns)
-    return [_Group(*row) for row in sums.context.session.execute(query)]
+    query = _selected(sums, body, *columns, func.count()).where(condition).group_by(*columns)
+    return [(row[0], row[1], row[2]) for row in sums.context.session.execute(query)]
 
 
 def _selected(sums: Sums, body: records.FindingDevicesRequest, *columns: Any) -> Select[Any]:
@@ -113,13 +140,13 @@ def _devices(
         return {}
     place = (DeviceFinding.rule, DeviceFinding.location_id)
     row_number = func.row_number().over(
-        partition_by=place, order_by=(DeviceFinding.since, DeviceFinding.position)
+        partition_by=place, order_by=(DeviceFinding.since, DeviceFinding.device)
     )
-    is_on_page = or_(
-        *(
-            and_(DeviceFinding.rule == each.rule, DeviceFinding.location_id == each.location_id)
-            for each in page
-        )
+    is_on_page = and_(
+        # SQLite uses an index for these columns only if there is a condition for one column.
+        DeviceFinding.rule.in_({each.rule for each in page}),
+        DeviceFinding.location_id.in_({each.location_id for each in page}),
+        tuple_(*place).in_([(each.rule, each.location_id) for each in page]),
     )
     numbered = _selected(sums, body, DeviceFinding.position, row_number.label("number"))
     listed = numbered.where(is_on_page).subquery()
@@ -129,7 +156,7 @@ def _devices(
         .join(listed, and_(listed.c.position == DeviceFinding.position, listed.c.number <= limit))
         .join(Device, Device.position == DeviceFinding.device)
         .outerjoin(Report, Report.position == DeviceFinding.report)
-        .order_by(DeviceFinding.since, DeviceFinding.position)
+        .order_by(DeviceFinding.since, DeviceFinding.device)
     )
     results: dict[tuple[str, str], list[records.FindingDevice]] = {}
     for finding, device, report_id in sums.context.session.execute(query):

@@ -71,7 +71,8 @@ def _rule_texts() -> Mapping[str, RuleText]:
 
 def _without_values(text: str) -> str:
     parts = Formatter().parse(text)
-    return "".join(literal + ("…" if name is not None else "") for literal, name, _, _ in parts)
+    whole = "".join(literal + ("…" if name is not None else "") for literal, name, _, _ in parts)
+    return whole.replace("… …", "…").replace("….", "…")
 
 
 RULES: Final = _rule_texts()

@@ -14,8 +14,9 @@ from typing import Any, Final, Literal, NamedTuple
 from sqlalchemy import ColumnElement, Select, and_, exists, func, not_, select
 from sqlalchemy.orm import aliased
 
+from agent.presentation.severity import Severity
 from controlplane.devices.findings.counting import WHOLE_ORGANIZATION, day_of
-from controlplane.devices.findings.rules import OF_BOTH_KINDS, OTHER_SUBJECTS
+from controlplane.devices.findings.rules import ANY, OF_BOTH_KINDS, OTHER_SUBJECTS, RULES
 from controlplane.devices.findings.storing import RECENT
 from controlplane.devices.overview.listing import conditions
 from controlplane.devices.overview.records import Filters
@@ -27,6 +28,7 @@ from controlplane.storage.report_tables import (
     DeviceFinding,
     FindingCount,
     FindingDay,
+    JudgedReport,
 )
 from controlplane.storage.tables import Device
 
@@ -76,7 +78,9 @@ class Sums:
     def devices(self) -> list[tuple[str, str, str, int]]:
         """Return the number of matching devices by location, platform and version."""
         columns = [column() for column in ATTRIBUTES.values()]
-        query = select(*columns, func.count()).where(*self.device_conditions).group_by(*columns)
+        query = select(*columns, func.count()).where(*self.device_conditions)
+        # In this order, SQLite does not choose an index that begins with the location.
+        query = query.group_by(*reversed(columns))
         return [(row[0], row[1], row[2], row[3]) for row in self.context.session.execute(query)]
 
     def by_subject(self) -> Counter[str]:
@@ -108,23 +112,33 @@ class Sums:
         rows = self.context.session.execute(query)
         return [_Counted(row[0], row[1], row[2], row[3]) for row in rows]
 
-    def by_location(self, rule: str | None) -> list[tuple[str, str, int]]:
+    def by_location(self, condition: ColumnElement[bool]) -> list[tuple[str, str, int]]:
         """Return rules and locations with their stored numbers of devices, which are not 0.
 
-        Only for filters whose sums are stored.
+        Only for filters whose sums are stored. ``condition`` selects the rules.
         """
         columns = (FindingCount.subject, FindingCount.location_id)
         query = self._stored(FindingCount, *columns, is_by_location=True)
-        query = query.having(func.sum(FindingCount.devices) > 0)
-        if rule is None:
-            query = query.where(FindingCount.subject.not_in(OTHER_SUBJECTS))
-        else:
-            query = query.where(FindingCount.subject == rule)
+        query = query.where(condition).having(func.sum(FindingCount.devices) > 0)
         return [(row[0], row[1], row[2]) for row in self.context.session.execute(query)]
 
-    def new(self) -> Counter[str]:
-        """Return the number of devices by rule that have the finding since less than a day."""
+    def known_count(self, subject: str) -> int:
+        """Return the number of devices with a recent report of a kind, or of any kind."""
+        if self.are_stored:
+            return self.by_subject()[subject]
+        recent = exists().where(JudgedReport.device == Device.position, JudgedReport.is_recent)
+        if subject != ANY:
+            recent = recent.where(JudgedReport.kind == subject)
+        query = select(func.count()).select_from(Device).where(*self.device_conditions, recent)
+        return self.context.session.scalars(query).one()
+
+    def new(self, rules: Iterable[str]) -> Counter[str]:
+        """Return the number of devices by rule that have the finding since less than a day.
+
+        With the names of the rules, the database reads only the new findings of its index.
+        """
         query = self.findings(DeviceFinding.rule, func.count(), is_new=True)
+        query = query.where(DeviceFinding.rule.in_(sorted(rules)))
         return self._counter(query.group_by(DeviceFinding.rule))
 
     @property
@@ -199,6 +213,15 @@ class Sums:
     def _counter(self, query: Select[Any]) -> Counter[str]:
         rows: Iterable[Any] = self.context.session.execute(query)
         return Counter({row[0]: row[1] for row in rows if row[1]})
+
+
+def has_severity(rule: Any, severity: Severity) -> ColumnElement[bool]:
+    """Return the condition for rules of a severity. Rules of other releases are muted."""
+    codes = {code for code, text in RULES.items() if text.severity == severity}
+    is_rule: ColumnElement[bool] = rule.in_(sorted(codes))
+    if severity == "muted":
+        is_rule = rule.not_in(sorted(RULES.keys() - codes | OTHER_SUBJECTS))
+    return is_rule
 
 
 def _is_first(recent: Any) -> ColumnElement[bool]:

@@ -4,8 +4,10 @@ from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from sqlalchemy import (
     Connection,
+    Insert,
     ScalarSelect,
     Table,
+    false,
     func,
     insert,
     inspect,
@@ -16,7 +18,7 @@ from sqlalchemy import (
 
 from agent.wire.vocabulary import Kind
 from controlplane.storage.layout import Base
-from controlplane.storage.report_tables import ReportText
+from controlplane.storage.report_tables import JudgedReport, ReportText
 from controlplane.storage.tables import Device, Report, Schema
 
 SCHEMA_VERSION = 2
@@ -74,6 +76,23 @@ def _fill_columns(connection: Connection) -> None:
             ["device", "kind", "organization_id"], devices.where(report.is_not(None))
         )
         connection.execute(texts)
+        connection.execute(_reports_to_judge(kind))
+
+
+def _reports_to_judge(kind: str) -> Insert:
+    """Insert the newest report with content of each present binding, as migration 0015 does."""
+    newest = select(func.max(Report.position)).where(
+        Report.instance_id == Device.instance_id,
+        Report.binding_id == Device.binding_id,
+        Report.kind == kind,
+        Report.payload.like("{%"),
+    )
+    columns = (Device.position, literal(kind), Report.position, Report.created_at)
+    rows = select(*columns, literal(0), false()).join(
+        Report, Report.position == newest.correlate(Device).scalar_subquery()
+    )
+    names = ["device", "kind", "report", "arrived_at", "rules_version", "is_recent"]
+    return insert(JudgedReport).from_select(names, rows.where(Device.revoked_at.is_(None)))
 
 
 def _newest_report(kind: Kind) -> ScalarSelect[int | None]:

@@ -70,8 +70,9 @@ def _add_device_findings() -> None:
         sa.Column("report", sa.BigInteger(), nullable=False),
     )
     _index("device_findings", "device", "device", "kind", "rule", unique=True)
-    _index("device_findings", "rule", "organization_id", "rule", "location_id", "device", "kind")
-    columns = ("organization_id", "since", "rule", "kind", "device", "location_id")
+    columns = ("organization_id", "rule", "location_id", "since", "device", "kind")
+    _index("device_findings", "rule", *columns)
+    columns = ("organization_id", "rule", "since", "kind", "device", "location_id")
     _index("device_findings", "begin", *columns)
 
 

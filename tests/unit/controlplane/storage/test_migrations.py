@@ -14,14 +14,19 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, inspect, select, text
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from controlplane.cli.main import main
+from controlplane.devices.findings.judging import judge_again
+from controlplane.devices.findings.rules import RULES_VERSION
 from controlplane.devices.overview.summaries import summarize_old_reports
 from controlplane.devices.priority import Priority, most_severe
+from controlplane.devices.records import has_payload
 from controlplane.storage import migrations
 from controlplane.storage.database import Database, DatabaseVersionError
 from controlplane.storage.layout import Base
 from controlplane.storage.migrations import upgrade
+from controlplane.storage.report_tables import DeviceFinding, FindingCount, JudgedReport
 from controlplane.storage.tables import Device, Report
 from tests.paths import FIXTURES
 from tests.postgresql import new_database
@@ -280,6 +285,77 @@ def test_undelivered_notifications_and_webhooks_become_notifications_of_routes(
         ]
         query = "SELECT severity FROM alerts ORDER BY position"
         assert connection.execute(query).fetchall() == [("critical",), ("warning",)]
+
+
+@pytest.fixture
+def database_0014(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the URL of a database with layout 0014 and the devices and reports of 0.1.0."""
+    file, first = tmp_path / "layout-0014.db", tmp_path / "first.db"
+    load(file, "layout-0012.sqlite.sql")
+    url = f"sqlite:///{file}"
+    engine = create_engine(url)
+    with monkeypatch.context() as patch, engine.begin() as connection:
+        patch.setattr(upgrade, "HEAD", "0014")
+        upgrade.upgrade(connection)
+    engine.dispose()
+    load(first, "service-0.1.0.sqlite.sql")
+    Database(str(first)).close()
+    known = columns(url)
+    with closing(sqlite3.connect(file)) as target, target:
+        target.execute("ATTACH ? AS first", (str(first),))
+        for table in ("devices", "reports"):
+            names = ", ".join(known[table])
+            target.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM first.{table}")
+    return url
+
+
+def test_reports_of_the_first_release_are_judged_while_the_service_runs(old_database: str) -> None:
+    check_judging(old_database)
+
+
+def test_reports_of_layout_0014_are_judged_while_the_service_runs(database_0014: str) -> None:
+    check_judging(database_0014)
+
+
+def check_judging(url: str) -> None:
+    database = Database(url)
+    with database.read(lambda session: session) as session:
+        newest = newest_reports(session)
+        now = max(report.created_at for report in newest.values())
+        rows = session.scalars(select(JudgedReport)).all()
+        assert {(row.device, row.kind): row.report for row in rows} == {
+            key: report.position for key, report in newest.items()
+        }
+        assert {(row.rules_version, row.is_recent) for row in rows} == {(0, False)}
+        assert session.scalars(select(DeviceFinding)).all() == []
+    assert database.write(lambda session: judge_again(session, now)) == len(newest) > 0
+    assert database.write(lambda session: judge_again(session, now)) == 0
+    with database.read(lambda session: session) as session:
+        rows = session.scalars(select(JudgedReport)).all()
+        assert {(row.rules_version, row.is_recent) for row in rows} == {(RULES_VERSION, True)}
+        codes = {
+            "network": ("printer-moved", "printer-unreachable"),
+            "application": ("disk-silent",),
+        }
+        expected = {(device, kind, code) for device, kind in newest for code in codes[kind]}
+        findings = session.scalars(select(DeviceFinding)).all()
+        assert {(each.device, each.kind, each.rule) for each in findings} == expected
+        sums = session.scalars(select(FindingCount).where(FindingCount.location_id == "")).all()
+        counts = {each.subject: each.devices for each in sums}
+        assert (counts["printer-moved"], counts["disk-silent"], counts["problem"]) == (2, 2, 6)
+    database.close()
+
+
+def newest_reports(session: Session) -> dict[tuple[int, str], Report]:
+    """Return the newest report with content of each device that is not revoked, by kind."""
+    bound = select(Device).where(Device.revoked_at.is_(None))
+    positions = {each.binding_id: each.position for each in session.scalars(bound)}
+    reports = session.scalars(select(Report).order_by(Report.position)).all()
+    return {
+        (positions[each.binding_id], each.kind): each
+        for each in reports
+        if each.binding_id in positions and has_payload(each)
+    }
 
 
 def test_a_database_with_the_newest_layout_is_not_changed(tmp_path: Path) -> None:
