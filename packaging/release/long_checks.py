@@ -26,6 +26,7 @@ CHECKS: Final = (
     "test-liar",
     "test-venues",
     "test-week",
+    "test-month",
     "test-figures",
     "test-schemathesis",
     "test-mcp-conformance",

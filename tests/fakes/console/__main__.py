@@ -3,10 +3,10 @@
 
     echo ACT WIDTH | python -m tests.fakes.console CHROMIUM [--axe SCRIPT] [--pictures FOLDER]
 
-``ACT`` is play, keyboard, figures, people, consent, settings or pages. ``WIDTH`` is narrow or wide.
-Each line of the input is one act. For each act the program prints a line with a JSON object: the
-browser's content at each step, and under ``seen`` the results of `Page.check_view`. All acts use
-one Chromium. Each has its own browser context, and its own service with a new database. The program
+``ACT`` is play, keyboard, figures, people, consent, settings, alerts or pages. ``WIDTH`` is narrow
+or wide. Each line of the input is one act. For each act the program prints a line with a JSON
+object: the browser's content at each step, and under ``seen`` the results of `Page.check_view`. All
+acts use one Chromium. Each has its own browser context, and its own service with a new database. The program
 ends at the end of its input, or when an act fails.
 """
 
@@ -26,6 +26,7 @@ import httpx2
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.clock import system_clock
 from controlplane.storage.database import Database
+from tests.fakes.console.alerts import alerts
 from tests.fakes.console.consent import consent, make_user
 from tests.fakes.console.figures import figures, merchant
 from tests.fakes.console.keyboard import keyboard
@@ -82,6 +83,7 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
             acts = {
                 "keyboard": lambda: keyboard(page, http, url, key),
                 "people": lambda: people(page, http, url, key, database),
+                "alerts": lambda: alerts(page, http, url, key, database),
                 "settings": lambda: settings(page, http, url, database),
                 "consent": lambda: consent(page, http, url),
                 "play": lambda: play(page, http, url, key, reader, database=database),
