@@ -188,8 +188,7 @@ COMMANDS: Final = (
             option("--reason", "TEXT", "reason of the silence", default=""),
             _SERVICE,
         ),
-        ("venue-control alerts silence --location loc-0001 --rule offline"
-         " --until 2026-12-01T06:00",),
+        ("venue-control alerts silence --location loc-0001 --until 2026-12-01T06:00",),
     ),
     Command(
         "incidents", "devices.incidents:list_all", "list interruptions at locations, newest first",

@@ -21,6 +21,13 @@ from controlplane.client.operations import OperationsClient
 from controlplane.client.refusals import NotFoundError
 
 STYLES: Final = {"info": "dim", "warning": "yellow", "critical": "red"}
+
+
+def _state(alert: AlertRecord) -> str:
+    words = ["firing", *(["flapping"] if alert.flapping else [])]
+    return ", ".join([*words, "silenced"] if alert.silenced else words)
+
+
 COLUMNS: Final[Columns[AlertRecord]] = {
     "id": lambda alert: alert.id,
     "rule": lambda alert: alert.rule,
@@ -28,7 +35,7 @@ COLUMNS: Final[Columns[AlertRecord]] = {
     "name": lambda alert: alert.name,
     "location": lambda alert: alert.location_id,
     "since": lambda alert: age(alert.started_at),
-    "state": lambda alert: _state(alert),
+    "state": _state,
     "acknowledged by": lambda alert: alert.acknowledged_by,
     "detail": lambda alert: alert.detail,
 }
@@ -89,8 +96,3 @@ def _alert_id(client: OperationsClient, text: str) -> UUID:
             alert.id: alert.id for alert in _firing(client) if str(alert.id).startswith(start)
         }
         return only_match(text, matches, "alert", "`venue-control alerts list` lists the ids.")
-
-
-def _state(alert: AlertRecord) -> str:
-    words = ["firing", *(["flapping"] if alert.flapping else [])]
-    return ", ".join([*words, "silenced"] if alert.silenced else words)

@@ -6,8 +6,8 @@
 ``ACT`` is play, keyboard, figures, people, consent, settings, alerts or pages. ``WIDTH`` is narrow
 or wide. Each line of the input is one act. For each act the program prints a line with a JSON
 object: the browser's content at each step, and under ``seen`` the results of `Page.check_view`. All
-acts use one Chromium. Each has its own browser context, and its own service with a new database. The program
-ends at the end of its input, or when an act fails.
+acts use one Chromium. Each has its own browser context, and its own service with a new database.
+The program ends at the end of its input, or when an act fails.
 """
 
 import argparse

@@ -69,7 +69,8 @@ def test_an_unknown_alert_is_refused(service: ServiceProcess, text: str) -> None
 
 def test_a_silence_is_added(service: ServiceProcess) -> None:
     result = run(
-        "alerts", "silence", "--rule", "offline", "--until", "2999-12-01T06:00", "--reason", "paint",
+        "alerts", "silence", "--rule", "offline", "--until", "2999-12-01T06:00",
+        "--reason", "paint",
         **service.as_environment(),
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
