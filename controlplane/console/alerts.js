@@ -14,15 +14,18 @@ const CONDITIONS = [
 ];
 const KINDS = [["webhook", "Webhook"], ["email", "E-mail"], ["slack", "Slack"], ["teams", "Microsoft Teams"], ["pagerduty", "PagerDuty"]];
 const SEVERITIES = [["info", "info"], ["warning", "warning"], ["critical", "critical"]];
+const FIRING_MAX = 200;
+const RESOLVED_MAX = 20;
 const YES = [["yes", "yes"], ["no", "no"]];
 
 export async function fetchAlerts({ id }) {
   const own = owns();
-  const [list, rules, silences, routes, log, names] = await Promise.all([
-    callConsole("alerts", id ? { id } : {}), callConsole("alerts/rules"), callConsole("alerts/silences"),
+  const fetch = (open, size) => callConsole("alerts", id ? { id, open } : { open, size });
+  const [firing, resolved, rules, silences, routes, log, names] = await Promise.all([
+    fetch(true, FIRING_MAX), fetch(false, RESOLVED_MAX), callConsole("alerts/rules"), callConsole("alerts/silences"),
     own ? callConsole("alerts/routes") : null, own ? callConsole("alerts/deliveries", { size: 20 }) : null, fetchLocationNames(),
   ]);
-  return { id, list, rules, silences, routes, log, names };
+  return { id, firing, resolved, rules, silences, routes, log, names };
 }
 
 export function showAlerts(data, view, hooks) {
@@ -47,8 +50,14 @@ const row = (name, lines, pills, buttons) => element("li", {},
   element("div", {}, element("span", { class: "name" }, name), " ", ...pills.flatMap((each) => [each, " "]),
     ...lines.filter(Boolean).map((line) => element("p", { class: "sub" }, line))),
   buttons.length ? element("div", { class: "acts" }, ...buttons) : null);
+// `rule` is the name of a rule: a condition, or a condition and its argument, such as finding:queue-stopped.
+function titleOf(rule) {
+  const [condition, argument] = rule.split(/:(.*)/s);
+  const title = CONDITIONS.find(([name]) => name === condition)?.[1] || condition;
+  return argument ? `${title} ${argument}` : title;
+}
 const severity = (each) => pill(SEVERITY_PILLS[each.severity], each.severity);
-const placeOf = (names, id) => id ? names.get(id) || id : "every location";
+const locationOf = (names, id) => id ? names.get(id) || id : "every location";
 
 // Sends a form and loads the view again.
 function ask(form, act, hooks) {
@@ -59,26 +68,33 @@ function ask(form, act, hooks) {
   }, hooks.sessionEnded);
 }
 
-function alertRows({ id, list: { alerts, canWrite }, names }, hooks) {
-  const rows = alerts.map((each) => {
-    const what = `${each.rule} of ${each.name}`;
-    const state = each.resolvedAt ? pill("good", "resolved") : pill("bad", "firing");
-    const mark = each.silenced && !each.resolvedAt ? pill("muted", "silenced") : null;
-    return row(what, [
-      [placeOf(names, each.locationId), each.flapping && "flapping", each.detail].filter(Boolean).join(" · "),
-      `Since ${exact(each.startedAt)}${each.resolvedAt ? `, resolved ${exact(each.resolvedAt)}` : ""}`,
-      each.acknowledgedAt && `Acknowledged by ${each.acknowledgedBy}, ${exact(each.acknowledgedAt)}`,
-    ], [state, severity(each), mark].filter(Boolean), canWrite && !each.resolvedAt ? [
-      each.acknowledgedAt ? null : button(`acknowledge-${each.id}`, "Acknowledge", `Acknowledge ${what}`, () => hooks.attempt(() => callConsole("alerts/acknowledge", { alertId: each.id }))),
-      button(`silence-${each.id}`, "Silence", `Silence ${what}`, () => addSilence(each, names, hooks)),
-    ].filter(Boolean) : []);
-  });
-  const all = id ? [element("p", {}, element("a", { href: "#/alerts" }, "Show all alerts"))] : [];
-  return [...all, list(rows, id ? "There is no such alert." : "There are no alerts.")];
+function alertRows({ id, firing, resolved, names }, hooks) {
+  const show = (reply) => reply.alerts.map((each) => alertRow(each, reply.canWrite, names, hooks));
+  if (id) {
+    const rows = [...show(firing), ...show(resolved)];
+    return [element("p", {}, element("a", { href: "#/alerts" }, "Show all alerts")), list(rows, "There is no such alert.")];
+  }
+  const more = firing.nextCursor ? element("p", { class: "sub" }, `Only the newest ${FIRING_MAX} are listed.`) : null;
+  const ended = resolved.alerts.length ? [heading("Resolved"), list(show(resolved))] : [];
+  return [heading("Firing"), list(show(firing), "No alerts are firing."), more, ...ended].filter(Boolean);
+}
+
+function alertRow(each, canWrite, names, hooks) {
+  const what = `${titleOf(each.rule)}: ${each.instanceId ? each.name : locationOf(names, each.locationId)}`;
+  const state = each.resolvedAt ? pill("good", "resolved") : pill("bad", "firing");
+  const mark = each.silenced && !each.resolvedAt ? pill("muted", "silenced") : null;
+  return row(what, [
+    [each.instanceId && locationOf(names, each.locationId), each.flapping && "flapping", each.detail].filter(Boolean).join(" · "),
+    `Since ${exact(each.startedAt)}${each.resolvedAt ? `, resolved ${exact(each.resolvedAt)}` : ""}`,
+    each.acknowledgedAt && `Acknowledged by ${each.acknowledgedBy}, ${exact(each.acknowledgedAt)}`,
+  ], [state, severity(each), mark].filter(Boolean), canWrite && !each.resolvedAt ? [
+    each.acknowledgedAt ? null : button(`acknowledge-${each.id}`, "Acknowledge", `Acknowledge ${what}`, () => hooks.attempt(() => callConsole("alerts/acknowledge", { alertId: each.id }))),
+    button(`silence-${each.id}`, "Silence", `Silence ${what}`, () => addSilence(each, names, hooks)),
+  ].filter(Boolean) : []);
 }
 
 function addSilence(alert, names, hooks) {
-  const text = alert ? `Mutes ${alert.rule} of ${alert.name}.` : "Mutes the matching alerts. An empty field matches everything.";
+  const text = alert ? `Alerts of ${alert.instanceId ? alert.name : locationOf(names, alert.locationId)} by the rule “${titleOf(alert.rule)}” cause no notifications.` : "Matching alerts cause no notifications. An empty field matches everything.";
   const matchers = alert ? [] : [
     { name: "locationId", label: "Location", options: [["", "every location"], ...names] },
     { name: "rule", label: "Rule", maxlength: 200, autocomplete: "off", spellcheck: "false", hint: "The name of a rule, such as offline." },
@@ -95,9 +111,9 @@ function addSilence(alert, names, hooks) {
 }
 
 function silenceRows({ silences: { silences, canWrite }, names }, hooks) {
-  const rows = silences.map((each) => row([placeOf(names, each.locationId), each.rule || "every rule"].join(", "), [
+  const rows = silences.map((each) => row([locationOf(names, each.locationId), each.rule ? titleOf(each.rule) : "every rule"].join(", "), [
     each.instanceId && `Device ${each.instanceId}`, `Until ${exact(each.until)}, by ${each.createdBy}`, each.reason,
-  ], [], canWrite ? [button(`end-silence-${each.id}`, "End", `End the silence of ${placeOf(names, each.locationId)}`, () => hooks.attempt(() => callConsole("alerts/silences/end", { silenceId: each.id })))] : []));
+  ], [], canWrite ? [button(`end-silence-${each.id}`, "End", `End the silence of ${locationOf(names, each.locationId)}`, () => hooks.attempt(() => callConsole("alerts/silences/end", { silenceId: each.id })))] : []));
   return [heading("Silences", canWrite && button("add-silence", "Add a silence", "Add a silence", () => addSilence(null, names, hooks))), list(rows, "There are no silences.")];
 }
 
@@ -106,11 +122,11 @@ function ruleRows({ rules: { rules, canWrite }, names }, hooks) {
     const key = `${each.name}-${each.locationId || "all"}`;
     const title = `${CONDITIONS.find(([name]) => name === each.condition)[1]}${each.argument ? `: ${each.argument}` : ""}`;
     return row(title, [
-      `${placeOf(names, each.locationId)} · ${each.forMinutes === null ? "default duration" : `for ${each.forMinutes} min`}`,
+      `${locationOf(names, each.locationId)} · ${each.forMinutes === null ? "default duration" : `for ${each.forMinutes} min`}`,
     ], [severity(each), each.enabled ? null : pill("muted", "disabled")].filter(Boolean), canWrite ? [
       button(`edit-rule-${key}`, "Change", `Change ${title}`, () => editRule(each, names, hooks)),
       each.isDefault ? null : button(`remove-rule-${key}`, "Remove", `Remove ${title}`, () => openConfirmation({
-        title: "Remove the rule?", text: `${title} at ${placeOf(names, each.locationId)}. A default rule then applies unchanged.`, keep: "Keep", action: "Remove",
+        title: "Remove the rule?", text: `${title} at ${locationOf(names, each.locationId)}. If it replaced a default rule, the default applies again.`, keep: "Keep", action: "Remove",
       }, () => hooks.attempt(() => callConsole("alerts/rules/remove", { name: each.name, locationId: each.locationId }))), "danger"),
     ].filter(Boolean) : []);
   });
@@ -140,7 +156,7 @@ function editRule(rule, names, hooks) {
 function routeRows({ routes: { routes, hasMail }, names }, hooks) {
   const rows = routes.map((each) => row(each.name, [
     `${KINDS.find(([kind]) => kind === each.kind)[1]} · ${each.receiver}`,
-    [each.severities.join(", ") || "every severity", each.locations.map((id) => placeOf(names, id)).join(", ") || "every location",
+    [each.severities.join(", ") || "every severity", each.locations.map((id) => locationOf(names, id)).join(", ") || "every location",
       each.digest ? "daily digest" : each.groupMinutes ? `grouped for ${each.groupMinutes} min` : "each alert"].join(" · "),
   ], each.enabled ? [] : [pill("muted", "disabled")], [
     each.enabled ? button(`test-route-${each.id}`, "Test", `Test ${each.name}`, () => hooks.attempt(() => callConsole("alerts/routes/test", { routeId: each.id }))) : null,

@@ -25,8 +25,8 @@ from tests.sizes import large_except
 
 PACKAGING = ROOT / "packaging"
 NOT_SHIPPED = {
-    "agent-protocol.md", "application-fields.md", "controlplane.md", "repositories.md",
-    "service-install.md",
+    "agent-protocol.md", "application-fields.md", "controlplane.md", "fleet-findings.md",
+    "repositories.md", "service-install.md",
 }  # fmt: skip
 """Documents that only developers and operators of the service need."""
 

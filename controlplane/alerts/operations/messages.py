@@ -1,11 +1,10 @@
 """Messages of the operations for alerts."""
 
-from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from agent.wire.base import Absent, Array, Exact, MaxItems, Tolerant, Uuid
+from agent.wire.base import Absent, Array, Exact, MaxItems, Timestamp, Tolerant, Uuid
 from agent.wire.text import Cursor
 from controlplane.accounts.users import NAME_MAX
 from controlplane.alerts.rule import Condition, Severity
@@ -51,11 +50,11 @@ class AlertRecord(Tolerant):
     severity: Severity
     flapping: bool
     detail: str
-    started_at: datetime
-    fired_at: datetime
-    resolved_at: datetime | None
+    started_at: Timestamp
+    fired_at: Timestamp
+    resolved_at: Timestamp | None
     silenced: bool
-    acknowledged_at: datetime | None
+    acknowledged_at: Timestamp | None
     acknowledged_by: str | None
 
 
@@ -78,8 +77,8 @@ class SilenceRecord(Tolerant):
     location_id: str | None
     instance_id: Uuid | None
     rule: str | None
-    since: datetime
-    until: datetime
+    since: Timestamp
+    until: Timestamp
     reason: str
     created_by: str
 
@@ -231,9 +230,9 @@ class DeliveryRecord(Tolerant):
     attempts: int
     error: str
     texts: Array[str]
-    created_at: datetime
-    updated_at: datetime
-    due_at: datetime | None
+    created_at: Timestamp
+    updated_at: Timestamp
+    due_at: Timestamp | None
 
 
 class DeliveriesReply(Tolerant):

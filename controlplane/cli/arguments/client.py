@@ -74,7 +74,10 @@ def _state(name: str) -> Argument:
     })  # fmt: skip
 
 
-GROUPS: Final = {"catalog": "show the catalog of a merchant"}
+GROUPS: Final = {
+    "alerts": "list and acknowledge firing alerts, and silence alerts",
+    "catalog": "show the catalog of a merchant",
+}
 COMMANDS: Final = (
     Command(
         "devices", "devices.verbs:list_all", "list and count the enrolled devices",
@@ -168,6 +171,24 @@ COMMANDS: Final = (
             "venue-control findings printer-unreachable --location loc-0001",
             "venue-control findings --new --csv > new.csv",
         ),
+    ),
+    Command("alerts list", "devices.alerts:list_all", "list firing alerts, newest first",
+            (option("--location", "ID", "id of a location"), _RECORDS, _SERVICE)),
+    Command("alerts acknowledge", "devices.alerts:acknowledge", "acknowledge an alert",
+            (positional("id", "id of the alert or its first characters; see `alerts list`"),
+             _SERVICE)),
+    Command(
+        "alerts silence", "devices.alerts:silence", "mute matching alerts until a time",
+        (
+            option("--location", "ID", "id of a location (default: every location)"),
+            option("--device", "DEVICE", f"{_NAME} (default: every device)"),
+            option("--rule", "NAME", "name of a rule, such as offline (default: every rule)"),
+            option("--until", "WHEN", "end of the silence in the location's time zone, such as"
+                   " 2026-12-01T06:00", required=True),
+            option("--reason", "TEXT", "reason of the silence", default=""),
+            _SERVICE,
+        ),
+        ("venue-control alerts silence --location loc-0001 --until 2026-12-01T06:00",),
     ),
     Command(
         "incidents", "devices.incidents:list_all", "list interruptions at locations, newest first",

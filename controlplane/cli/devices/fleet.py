@@ -1,4 +1,4 @@
-"""The service's own lists of devices, printers, findings, incidents and reports.
+"""The service's own lists of devices, printers, findings, incidents, alerts and reports.
 
 The contract does not have them. A different service that implements the contract refuses these
 calls with 404.
@@ -9,6 +9,8 @@ from typing import TypeVar
 from uuid import UUID
 
 from agent.wire.operator_operations import Device
+from controlplane.alerts.operations.messages import PAGE_MAX as ALERTS_PAGE_MAX
+from controlplane.alerts.operations.messages import AlertRecord, AlertsReply, AlertsRequest
 from controlplane.client.operations import OperationsClient
 from controlplane.client.refusals import NotFoundError
 from controlplane.devices.findings.records import (
@@ -40,6 +42,9 @@ from controlplane.devices.overview.records import (
 )
 from controlplane.devices.priority import Health
 
+ALERTS = "/console/api/alerts"
+ACKNOWLEDGE_ALERT = f"{ALERTS}/acknowledge"
+ADD_SILENCE = f"{ALERTS}/silences/add"
 HEALTHS = "/console/api/healths"
 FINDINGS = "/console/api/findings"
 FINDING_DEVICES = "/console/api/findings/devices"
@@ -48,7 +53,13 @@ PRINTERS = "/console/api/printers"
 REPORTS = "/console/api/reports"
 
 Reply = TypeVar(
-    "Reply", FindingDevicesReply, HealthsReply, IncidentsReply, PrintersReply, ReportsReply
+    "Reply",
+    AlertsReply,
+    FindingDevicesReply,
+    HealthsReply,
+    IncidentsReply,
+    PrintersReply,
+    ReportsReply,
 )
 
 
@@ -94,6 +105,14 @@ def incidents(client: OperationsClient, location: str | None, days: int) -> list
         return client.post(INCIDENTS, body, IncidentsReply)
 
     return [incident for reply in _pages(page) for incident in reply.incidents]
+
+
+def firing_alerts(client: OperationsClient, location: str | None) -> list[AlertRecord]:
+    def page(cursor: str | None) -> AlertsReply:
+        body = AlertsRequest(open=True, location=location, cursor=cursor, size=ALERTS_PAGE_MAX)
+        return client.post(ALERTS, body, AlertsReply)
+
+    return [alert for reply in _pages(page) for alert in reply.alerts]
 
 
 def findings(client: OperationsClient, body: FindingsRequest) -> FindingsReply:

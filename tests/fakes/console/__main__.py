@@ -3,12 +3,11 @@
 
     echo ACT WIDTH | python -m tests.fakes.console CHROMIUM [--axe SCRIPT] [--pictures FOLDER]
 
-``ACT`` is play, keyboard, figures, people, consent, settings,
-company or pages. ``WIDTH`` is narrow or wide.
-Each line of the input is one act. For each act the program prints a line with a JSON object: the
-browser's content at each step, and under ``seen`` the results of `Page.check_view`. All acts use
-one Chromium. Each has its own browser context, and its own service with a new database. The program
-ends at the end of its input, or when an act fails.
+``ACT`` is play, keyboard, figures, people, consent, settings, alerts, company or pages. ``WIDTH``
+is narrow or wide. Each line of the input is one act. For each act the program prints a line with a
+JSON object: the browser's content at each step, and under ``seen`` the results of
+`Page.check_view`. All acts use one Chromium. Each has its own browser context, and its own service
+with a new database. The program ends at the end of its input, or when an act fails.
 """
 
 import argparse
@@ -27,6 +26,7 @@ import httpx2
 from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.clock import system_clock
 from controlplane.storage.database import Database
+from tests.fakes.console.alerts import alerts
 from tests.fakes.console.company import company, make_member, make_providers
 from tests.fakes.console.consent import consent, make_user
 from tests.fakes.console.figures import figures, merchant
@@ -91,6 +91,7 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
             acts = {
                 "keyboard": lambda: keyboard(page, http, url, key),
                 "people": lambda: people(page, http, url, key, database),
+                "alerts": lambda: alerts(page, http, url, key, database),
                 "settings": lambda: settings(page, http, url, database),
                 "consent": lambda: consent(page, http, url),
                 "play": lambda: play(page, http, url, key, reader, database=database),

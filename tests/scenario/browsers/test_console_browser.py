@@ -29,7 +29,8 @@ from tests.prerequisites import axe, browser
 pytestmark = pytest.mark.needs("browser", "axe")
 ACTS: Final = {
     "visited": "play", "typed": "keyboard", "counted": "figures", "people": "people",
-    "consented": "consent", "installed": "settings", "signed_in": "company",
+    "consented": "consent", "installed": "settings", "alerted": "alerts",
+    "signed_in": "company",
 }  # fmt: skip
 """Maps each fixture to its act, which is a scripted session in the browser."""
 IN_MEDIUM: Final = {("play", "narrow")}
@@ -58,9 +59,14 @@ COMPANY_STATES: Final = {
     "form", "form-set-up", "form-recovery-codes", "form-signed-in", "form-code", "form-problem",
     "sign-in-providers", "profile-factor", "factor-removing", "factor-set-up", "factor-codes",
 }  # fmt: skip
+ALERTS_STATES: Final = {
+    "alerts-none", "alerts-firing", "alert-silence", "alert-rule", "alert-route", "alerts-set",
+    "alert-one",
+}  # fmt: skip
 STATES: Final = {
     "play": PLAY_STATES, "figures": FIGURES_STATES, "people": PEOPLE_STATES,
-    "consent": CONSENT_STATES, "settings": SETTINGS_STATES, "company": COMPANY_STATES,
+    "consent": CONSENT_STATES, "settings": SETTINGS_STATES, "alerts": ALERTS_STATES,
+    "company": COMPANY_STATES,
 }  # fmt: skip
 """The page states that each act must visit."""
 GRAVE: Final = {"serious", "critical"}
@@ -419,7 +425,7 @@ def test_user_signs_in_and_no_script_can_read_the_session(people: dict[str, Any]
     assert people["name"] == "Ada Berzina"
     assert people["kept"] == ["", 0, 0]
     assert people["menu"] == [
-        "Your profile", "Members", "Locations", "Audit log", "Support", "Sign out",
+        "Your profile", "Members", "Locations", "Alerts", "Audit log", "Support", "Sign out",
     ]  # fmt: skip
 
 
@@ -636,6 +642,48 @@ def test_the_documents_are_readable_within_the_content_security_policy(
     assert installed["facade operations"] >= 26
     assert installed["retail title"].startswith("Venue control: retail API")
     assert installed["facade wrong"] == installed["retail wrong"] == []
+
+
+# ---------------------------------------------------------------------------- alerts
+
+
+@pytest.fixture
+def alerted(player: Player, width: str) -> dict[str, Any]:
+    return player.play("alerts", width)
+
+
+def test_firing_alerts_are_listed_before_resolved_ones(alerted: dict[str, Any]) -> None:
+    assert "No alerts are firing." in alerted["none"]
+    firing, resolved = alerted["firing"].split("Resolved", 1)
+    assert "Device offline: till-bar" in firing
+    assert "Site outage: harbour-street" in firing
+    assert "Kitchen printer has no paper." in resolved
+
+
+def test_an_alert_is_acknowledged_by_keyboard_and_silenced(alerted: dict[str, Any]) -> None:
+    assert "Acknowledged by ada@example.com" in alerted["acknowledged"]
+    assert "harbour-street" in alerted["silence form"]
+    assert alerted["wrong end"] == "The end must be in the future, and after the start."
+    assert alerted["silence"].startswith("harbour-street, Site outage")
+    assert "new cables" in alerted["silence"]
+
+
+def test_an_owner_sets_a_rule_and_a_route_and_tests_the_route(alerted: dict[str, Any]) -> None:
+    assert alerted["wrong version"] == "The argument must be a version such as 1.2.0."
+    assert alerted["rule"].startswith("Version older than: 0.9.0 info")
+    assert alerted["removing"].startswith("Remove the rule?")
+    assert alerted["wrong address"] == "The target must be an address of the public internet."
+    assert alerted["secret"].startswith("whsec_")
+    assert "hooks.example.com" in alerted["route"]
+    assert "services" not in alerted["route"], "a part of the target that can be a secret"
+    assert alerted["log"].startswith("This is a test of the route On call.")
+
+
+def test_the_link_of_a_notification_opens_its_alert(alerted: dict[str, Any]) -> None:
+    assert "Device offline: till-bar" in alerted["one"]
+    assert "Site outage" not in alerted["one"]
+    assert alerted["unknown"] == "There is no such alert."
+    assert alerted["wrong"] == []
 
 
 # ----------------------------------------------------------------------- every state of the page
