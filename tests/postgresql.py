@@ -48,9 +48,9 @@ def stop_shared_server() -> None:
 
 
 @contextlib.contextmanager
-def new_database() -> Iterator[str]:
-    """Yield the URL of an empty database on the shared server."""
-    server = make_url(shared_server())
+def new_database(url: str = "") -> Iterator[str]:
+    """Yield the URL of an empty database on the server of ``url``, or on the shared server."""
+    server = make_url(url or shared_server())
     name = f"test_{secrets.token_hex(8)}"
     engine = create_engine(server, isolation_level="AUTOCOMMIT")
     try:

@@ -42,7 +42,7 @@ ELSEWHERE: Final = Path("/opt/venue-control")
 WATCHDOG_S: Final = 5
 SHORT_WATCHDOG: Final = f"[Service]\nWatchdogSec={WATCHDOG_S}\nTimeoutAbortSec=2\n"
 WITHIN_S: Final = 600
-PROXIES: Final = "/etc/nginx/", "/etc/caddy/", "/var/lib/caddy/"
+PROXIES: Final = "/etc/nginx/", "/var/lib/nginx/", "/etc/caddy/", "/var/lib/caddy/"
 POSTGRESQL: Final = "/var/lib/postgresql", "/etc/postgresql", "/var/log/postgresql", "/run/"
 
 

@@ -22,7 +22,7 @@ from agent.wire import routes
 from agent.wire.codec import encode
 from tests import sizes
 from tests.fixtures.payloads import small_venue
-from tests.postgresql import postgresql
+from tests.postgresql import new_database, postgresql
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import TIMEOUT_S, Process, start, stop
 from tests.unit.controlplane.test_workers import workers_of
@@ -42,8 +42,15 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
+def cluster() -> Iterator[str]:
     with postgresql() as url:
+        yield url
+
+
+@pytest.fixture
+def server(cluster: str) -> Iterator[str]:
+    """Yield the URL of a separate database, without the devices and alerts of other tests."""
+    with new_database(cluster) as url:
         yield url
 
 
@@ -223,7 +230,8 @@ async def test_a_notification_survives_a_service_that_is_killed_while_it_sends_i
     receiver = SlowReceiver()
     listener = await asyncio.start_server(receiver, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/in"
-    options = ("--notify-url", url, "--notify-after", "0", "--rate", "0")
+    # A device that is offline would fire a second alert, so the test needs a long --offline-after.
+    options = ("--notify-url", url, "--notify-after", "0", "--rate", "0", "--offline-after", "1000")
     async with listener:
         process = start(database, *options)
         try:
