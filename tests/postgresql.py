@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import NullPool, create_engine, make_url, text
 
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 SETTINGS = {"listen_addresses": "''", "max_connections": "300", "shared_buffers": "256MB"}
@@ -52,7 +52,8 @@ def new_database(url: str = "") -> Iterator[str]:
     """Yield the URL of an empty database on the server of ``url``, or on the shared server."""
     server = make_url(url or shared_server())
     name = f"test_{secrets.token_hex(8)}"
-    engine = create_engine(server, isolation_level="AUTOCOMMIT")
+    # A test may kill the processes of the server, and with them a connection that is kept open.
+    engine = create_engine(server, isolation_level="AUTOCOMMIT", poolclass=NullPool)
     try:
         with engine.connect() as connection:
             connection.execute(text(f"CREATE DATABASE {name}"))
