@@ -259,6 +259,53 @@ async def test_a_notification_survives_a_service_that_is_killed_while_it_sends_i
     assert receiver.ids[0].endswith(" alert.firing")
 
 
+@pytest.mark.needs("postgresql")
+@pytest.mark.large
+async def test_a_notification_survives_a_worker_that_is_killed_while_it_sends_it(
+    server: str,
+) -> None:
+    """The service continues, and repeats the attempt with the same id."""
+    receiver = SlowReceiver()
+    listener = await asyncio.start_server(receiver, "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
+    url = f"http://127.0.0.1:{port}/in"
+    options = ("--notify-url", url, "--notify-after", "0", "--rate", "0", "--offline-after", "1000")
+    async with listener:
+        process = start(server, *options, "--workers", "2")
+        try:
+            async with client(process) as http, asyncio.timeout(3 * TIMEOUT_S):
+                device = await SimulatedDevice(http, process.api_key).enrolled()
+                assert (await device.submit()).status_code == 200
+                await receiver.arrived.wait()
+                receiver.arrived.clear()
+                os.kill(_sender(workers_of(process), port), signal.SIGKILL)
+                receiver.may_answer.set()
+                await receiver.arrived.wait()
+                await _until_sent(server)
+        finally:
+            code = stop(process)
+    assert code == 0
+    assert len(receiver.ids) == 2
+    assert len(set(receiver.ids)) == 1
+    assert receiver.ids[0].endswith(" alert.firing")
+    engine = create_engine(server)
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM alerts")).scalar_one() == 1
+    engine.dispose()
+
+
+def _sender(workers: list[int], port: int) -> int:
+    """Return the only worker with a connection to this port."""
+    (result,) = [
+        pid
+        for pid in workers
+        if any(
+            each.raddr and each.raddr.port == port for each in psutil.Process(pid).net_connections()
+        )
+    ]
+    return result
+
+
 async def _until_sent(database: str) -> None:
     """Wait until the notification is stored as sent, and there is only this one."""
     engine = create_engine(database if "://" in database else f"sqlite:///{database}")
