@@ -15,7 +15,7 @@ ONLY_DEVICE = "the request is for this machine only"
 
 @dataclass(slots=True)
 class CollectedFacts:
-    """The findings of each source so far. ``known`` is None until the printers are read."""
+    """The facts of each source so far. ``known`` is None until the printers are read."""
 
     started_at: str
     os_platform: str
@@ -33,7 +33,9 @@ class CollectedFacts:
     tried more than once, or if its printer is outside of the scanned networks and did not answer.
     """
     device_answers: DeviceAnswers | None = None
-    """What watched devices answered that the scan did not confirm. None: they were not checked."""
+    """The answers of the watched devices that the scan did not confirm. None if they were not
+    checked.
+    """
     failures: list[Failure] = field(default_factory=list)
     limitations: list[str] = field(default_factory=list)
     is_cut: bool = False

@@ -86,7 +86,7 @@ class Notifier:
     def _receivers(self, alert: Alert, *, is_resolved: bool) -> Iterable[Route]:
         """Return the routes for an alert.
 
-        Routes that were notified that it fires are also notified that it resolves.
+        Routes that were notified when it fired are also notified when it resolves.
         """
         if alert.is_muted:
             return ()

@@ -17,7 +17,7 @@ Condition = Literal[
 Severity = Literal["info", "warning", "critical"]
 CONDITIONS: Final[tuple[Condition, ...]] = get_args(Condition)
 NAMED: Final = frozenset({"finding", "incident"})
-"""Conditions of which an organization can have several rules, with different arguments."""
+"""Conditions for which an organization can have several rules, with different arguments."""
 HOURS_MAX: Final = 24 * 365
 
 
@@ -50,7 +50,7 @@ DEFAULT_RULES: Final[Mapping[str, Rule]] = {
     "broken": Rule("broken"),
     "site_outage": Rule("site_outage", severity="critical"),
 }
-"""The rules of an organization that has set none, by name."""
+"""The rules that apply until an organization sets others, by name."""
 
 
 def name_of(condition: str, argument: str) -> str:
@@ -59,7 +59,7 @@ def name_of(condition: str, argument: str) -> str:
 
 
 def parse_name(name: str) -> tuple[str, str]:
-    """Return the condition of a rule's name, and the argument or an empty text."""
+    """Split a rule's name into its condition and its argument, which can be empty."""
     condition, _, argument = name.partition(":")
     return condition, argument
 

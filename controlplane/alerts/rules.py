@@ -15,9 +15,9 @@ evaluation finds a condition active, inactive or unknown.
    about the flapping fires. This alert resolves when the last change is an hour old. While a
    condition is flapping, its own alert does not fire, but it can resolve.
 5. A location has a site outage while *enough* of its devices are offline, and these devices became
-   offline within ``outage_window`` of each other. All devices that were online before are enough
-   if there are at least two of them. At least four fifths of the devices that were online before
-   are enough if these are at least three devices. Once the alert has fired, the outage lasts as
+   offline within ``outage_window`` of each other. Two or more devices are enough if no
+   other device was online before. Three or more devices are enough if they are at least four
+   fifths of the devices that were online before. Once the alert has fired, the outage lasts as
    long as enough devices are offline, no matter when they became offline.
 6. While the site outage of a location is active, firing or flapping, it *inhibits* alerts of its
    devices with the conditions `BY_OUTAGE`: they do not fire. In the same way, the condition

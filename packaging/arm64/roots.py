@@ -48,7 +48,7 @@ def emulate() -> None:
 
 @contextlib.contextmanager
 def created(name: str, recipe: str) -> Iterator[Path | None]:
-    """Yield a new directory to fill, or None if this recipe's directory exists."""
+    """Yield a new directory to fill, or None if one was already created from the same recipe."""
     directory, marker = CACHE / name, CACHE / f"{name}.recipe"
     if marker.exists() and marker.read_text() == recipe and directory.exists():
         yield None
@@ -85,7 +85,7 @@ def _digest() -> str:
 
 
 def _debootstrap(directory: Path, packages: tuple[str, ...]) -> None:
-    # What debootstrap mounts disappears with its mount namespace, even if it is killed.
+    # debootstrap gets a mount namespace, so that its mounts disappear even if it is killed.
     first = ("--arch=arm64", "--foreign", "--variant=minbase", f"--include={','.join(packages)}")
     run("unshare", "--mount", "debootstrap", *first, RELEASE, directory, MIRROR)
     run("unshare", "--mount", "chroot", directory, "/debootstrap/debootstrap", "--second-stage")

@@ -36,8 +36,8 @@ harmless."""
 class Entry:
     """One request.
 
-    ``attempt`` counts its collections. A collection that a clean stop of the agent ended does not
-    count.
+    ``attempt`` is the number of its collections. If the agent was stopped cleanly during a
+    collection, this collection is not counted.
     """
 
     request_id: UUID

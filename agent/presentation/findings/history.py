@@ -15,17 +15,17 @@ from agent.wire.payloads.history import Cause, EventKind
 from agent.wire.payloads.history_lines import HourRow
 
 REPEATED: Final = 8
-"""More than once a day: many providers interrupt the connection for a minute each night."""
+"""One more than the days of a week: many providers interrupt the connection once a night."""
 REPEATED_TODAY: Final = 5
 LONG_S: Final = 300
 POWER_LOST: Final = 2
 THROTTLED: Final = 3
 ROAMS_FROM: Final = 30
 MOSTLY: Final = 0.7
-"""Share of the downtime that the named hours contain."""
+"""Minimum share of the downtime for the hours of the day that a finding names."""
 MOSTLY_HOURS_MAX: Final = 4
 MOSTLY_FROM: Final = 3
-"""Number of interruptions from which on hours are named."""
+"""Minimum number of interruptions for a finding that names hours of the day."""
 
 _DAY: Final = timedelta(days=1)
 _WEEK_DAYS: Final = 7

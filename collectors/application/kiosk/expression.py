@@ -15,7 +15,7 @@ DRAWING_MS: Final = 500
 """A visible page draws a frame within this time, even on a slow machine."""
 
 VISIBILITY: Final = "JSON.stringify([document.visibilityState === 'visible', document.hasFocus()])"
-"""An expression for whether a page is visible on the screen, and whether it has the focus."""
+"""Returns two booleans: the page is visible on the screen, and the page has the focus."""
 
 
 class Value(NamedTuple):
@@ -98,7 +98,7 @@ STATE: Final[Mapping[str, Value]] = {
     "kiosk.localNetworkPermission": _permission("local-network", "local-network-access"),
     "kiosk.loopbackPermission": _permission("loopback-network", "local-network-access"),
 }
-"""Values for whether the page draws, and whether it may access the venue's devices."""
+"""Values that show whether the page draws, and whether it may access the venue's devices."""
 
 _EXPRESSION: Final = """
 (async () => {

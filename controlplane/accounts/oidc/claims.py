@@ -51,7 +51,7 @@ def verify_id_token(
 
     Args:
         keys: the provider's JSON Web Key Set.
-        nonce: the nonce of the sign-in. None for a token of a refresh, which needs none (12.2).
+        nonce: the nonce of the sign-in. None for a refreshed ID token, which needs no nonce (12.2).
 
     Raises:
         UnknownKeyError: the provider's keys must be fetched again.
@@ -90,10 +90,10 @@ def verify_id_token(
 def read_claims(
     id_token: Mapping[str, Any] | None, userinfo: Mapping[str, Any], provider: IdentityProvider
 ) -> Claims:
-    """Return the statements of an ID token, if there is one, and of userinfo. Userinfo is newer.
+    """Return the claims of userinfo and of the ID token, if any. Userinfo takes precedence.
 
     Raises:
-        ProviderRefusedError: they are about different users, or name none.
+        ProviderRefusedError: the two are about different users, or name no user.
     """
     claims = {**(id_token or {}), **userinfo}
     subject = claims.get("sub")

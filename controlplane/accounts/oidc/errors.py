@@ -1,4 +1,4 @@
-"""Errors of a sign-in with an identity provider, by what follows from them."""
+"""Errors of a sign-in with an identity provider, by the required action."""
 
 
 class ProviderError(Exception):

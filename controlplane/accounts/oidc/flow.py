@@ -2,7 +2,7 @@
 
 The browser gets a cookie with a random secret. ``state``, ``nonce`` and the code verifier of PKCE
 are derived from the secret and from the provider. So the service stores nothing before the user has
-signed in, and an answer for another browser or of another provider does not fit.
+signed in, and an answer for another browser or of another provider is refused.
 """
 
 import hashlib

@@ -1,10 +1,10 @@
-"""Users and memberships that an identity provider decides.
+"""Users and memberships that an identity provider controls.
 
 An account is linked with the provider's user when the user signs in for the first time. The
 provider must be trusted for the domain of the verified e-mail address. A link gives the provider no
-access to other memberships of the account, and passwords no access to memberships of the provider
-(`Membership.managed_by`). So nobody is harmed by an account that someone else created under the
-address.
+access to other memberships of the account. A password gives no access to memberships of the
+provider (`Membership.managed_by`). So an account that someone else created under the address is
+harmless.
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ def apply_roles(
     roles: Mapping[str, GroupRole],
     now: datetime,
 ) -> None:
-    """Set the memberships of the provider's organizations, and end those without a group.
+    """Set the user's memberships in the provider's organizations, and end those without a group.
 
     If no membership is left, the user is deleted.
     """
@@ -91,7 +91,7 @@ def _is_current(row: Membership | None, wanted: GroupRole, provider: IdentityPro
 
 
 def _link(session: Session, provider: IdentityProvider, claims: Claims, now: datetime) -> User:
-    """Link the account of the verified address with the provider's user. Create a missing one."""
+    """Link the account of the verified address with the provider's user, or create an account."""
     if claims.email is None:
         raise ProviderRefusedError(f"{provider.label} has not verified your e-mail address")
     if not provider.is_trusted_for(claims.email):

@@ -1,7 +1,8 @@
-"""Sessions whose provider must be asked again, and the result of its answer.
+"""Checks sessions with their identity provider: claims due sessions, stores the results.
 
-A session is claimed before its provider is asked. So only one process asks, and a refresh token is
-used once. A session without an answer stays, but is not valid (`SignInSession.verified_until`).
+A session is claimed before the provider is called. So only one process calls it, and a refresh
+token is used once. If the provider does not answer, the session is stored, but it is not valid
+(`SignInSession.verified_until`).
 """
 
 from collections.abc import Sequence

@@ -50,7 +50,7 @@ def has_factor(session: Session, user_id: UUID) -> bool:
 
 
 def confirm(session: Session, user_id: UUID, code: str, now: datetime) -> tuple[str, ...] | None:
-    """Confirm a new secret with its first code. Return recovery codes, or None if it is wrong."""
+    """Confirm a new secret with its first code. Return recovery codes, or None for a wrong code."""
     row = session.get(SecondFactor, user_id, with_for_update=True, populate_existing=True)
     if row is None or row.is_confirmed or not _take_step(row, code, now):
         return None
@@ -61,7 +61,7 @@ def confirm(session: Session, user_id: UUID, code: str, now: datetime) -> tuple[
 def verify(session: Session, user_id: UUID, code: str, now: datetime) -> str | None:
     """Use up a one-time password or a recovery code.
 
-    Returns which of them it was, or None if it is wrong or was used before.
+    Returns the kind of the code, or None if the code is wrong or was used before.
     """
     row = session.get(SecondFactor, user_id, with_for_update=True, populate_existing=True)
     if row is None or not row.is_confirmed:

@@ -40,8 +40,8 @@ from controlplane.storage.report_tables import DeviceFinding, DeviceIncident
 from controlplane.storage.tables import Device, Report, Request
 
 Records = Callable[[ToolContext, Sequence[Any], Mapping[int, str]], Iterable[Record]]
-"""Takes the context, rows, and the ids of locations by row key (``Location.position``). Returns the
-records of the rows."""
+"""A function that converts rows to records. It takes the context, the rows, and the ids of the
+locations by row key (``Location.position``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Source:
         by_position: whether ``location`` contains row keys, and not ids.
         with_none: whether rows without a location are visible to all callers.
         columns: the columns of further filters, by name.
-        condition: returns the condition for the rows that the dataset has.
+        condition: returns an SQL condition that selects the rows of the dataset.
     """
 
     table: Any

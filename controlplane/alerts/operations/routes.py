@@ -112,7 +112,7 @@ def test_route(context: RequestContext, body: messages.RouteIdRequest) -> messag
         "url": None if origin is None else f"{origin}/#/alerts",
     }
     notified = NotifiedAlert(alert_id=alert_id, is_resolved=False, body=json.dumps(content))
-    route = Route(row.id)  # without a group interval: the test is sent now
+    route = Route(row.id)  # no group interval, so that the test is sent now
     add_alert(
         context.session, context.organization_id, route, f"test {alert_id}", notified,
         now=context.now,

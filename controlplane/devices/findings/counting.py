@@ -48,7 +48,7 @@ def count_again(session: Session, devices: Sequence[Device], now: datetime) -> N
             subjects[device.position].clear()
         row = _store(session, row, device, _with_problems(subjects[device.position]))
         changes.update(_keys_of(row))
-    # In the order of the keys: transactions that lock several sums do not block one another.
+    # In the order of the keys, so that transactions that lock several sums cannot deadlock.
     rows = [(*key, change) for key, change in sorted(changes.items()) if change]
     session.flush()
     add_to(session, FindingCount, rows)

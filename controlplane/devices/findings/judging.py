@@ -19,7 +19,7 @@ OLD_A_STEP: Final = 200
 
 
 def judge_again(session: Session, now: datetime) -> int:
-    """Judge some reports that the rules of an older release judged, the newest first.
+    """Judge some reports again that an older release judged, newest first.
 
     Returns the number of reports.
     """

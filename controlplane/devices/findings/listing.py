@@ -20,7 +20,7 @@ from controlplane.storage.report_tables import DeviceFinding, FindingCount
 from controlplane.storage.tables import Device, Report
 
 _RANK: Final = 1 << 40
-"""More than the number of devices of a location."""
+"""A number that exceeds the number of devices of any location."""
 
 
 def _rank(severity: Severity, devices: int) -> int:
@@ -86,7 +86,7 @@ def _groups_after(
 def _groups_of(
     sums: Sums, body: records.FindingDevicesRequest, severity: Severity
 ) -> list[tuple[str, str, int]]:
-    """Return rules of a severity and locations with their numbers of devices, in no order."""
+    """Return the rule, the location and the number of devices of each entry of a severity."""
     is_stored = sums.are_stored and not body.is_new
     rule = FindingCount.subject if is_stored else DeviceFinding.rule
     condition = has_severity(rule, severity) if body.rule is None else rule == body.rule

@@ -44,8 +44,8 @@ ATTRIBUTES: Final[dict[Attribute, Callable[[], Any]]] = {
 
 
 BOUND: Final = tuple(each.value for each in Priority if each != Priority.REVOKED)
-"""The priorities of devices that are not revoked. They are in the index by which devices are read,
-and the time of the revocation is not."""
+"""The priorities of devices that are not revoked. Queries filter by priority, because the index of
+devices contains it and does not contain the time of the revocation."""
 
 
 class _Counted(NamedTuple):
@@ -113,7 +113,7 @@ class Sums:
         return [_Counted(row[0], row[1], row[2], row[3]) for row in rows]
 
     def by_location(self, condition: ColumnElement[bool]) -> list[tuple[str, str, int]]:
-        """Return rules and locations with their stored numbers of devices, which are not 0.
+        """Return the stored numbers of devices by rule and location, without zeros.
 
         Only for filters whose sums are stored. ``condition`` selects the rules.
         """
@@ -133,7 +133,7 @@ class Sums:
         return self.context.session.scalars(query).one()
 
     def new(self, rules: Iterable[str]) -> Counter[str]:
-        """Return the number of devices by rule that have the finding since less than a day.
+        """Return, by rule, the number of devices that have had the finding for less than a day.
 
         With the names of the rules, the database reads only the new findings of its index.
         """
@@ -143,7 +143,7 @@ class Sums:
 
     @property
     def _is_new(self) -> ColumnElement[bool]:
-        """Return the condition for `findings` that devices have since less than a day."""
+        """Return the condition for `findings` that devices have had for less than a day."""
         recent, since = self.context.now - RECENT, self.context.now - NEW
         other = aliased(DeviceFinding)
         is_older = exists().where(

@@ -10,8 +10,8 @@ from typing import Any
 from tests.fakes.schemas.contract import UUID, Schema
 
 FEW = 3
-"""Maximum number of elements of a list, and of letters that a text has in addition to its minimum.
-A smaller limit in the schema takes precedence."""
+"""Maximum number of elements of a list. A text has at most this number of letters more than its
+minimum. A smaller limit in the schema takes precedence."""
 
 
 def random_document(schema: Schema, chance: random.Random) -> Any:

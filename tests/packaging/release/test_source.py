@@ -66,7 +66,7 @@ def test_a_changelog_without_the_version_is_refused(checkout: Path) -> None:
         source_to_release(checkout)
 
 
-def test_a_commit_that_the_clone_lacks_names_what_to_do(checkout: Path) -> None:
+def test_a_missing_commit_is_refused_with_advice_to_fetch(checkout: Path) -> None:
     with pytest.raises(ReleaseError, match=r"no commit 0000.* git fetch --tags"):
         read_source(checkout, "0" * 40)
 
@@ -105,7 +105,7 @@ def test_targets_must_write_packages_with_different_names(tmp_path: Path, checko
         collect(tmp_path / "dist", tmp_path / "release", source)
 
 
-def test_targets_of_the_machine_run_in_a_copy_with_the_time_of_the_commit(tmp_path: Path) -> None:
+def test_packages_are_built_in_a_copy_with_the_commit_time(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
     checkout.mkdir()
     makefile = "msi:\n\t@mkdir dist; echo $$SOURCE_DATE_EPOCH > dist/a.msi\nbroken:\n\t@false\n"

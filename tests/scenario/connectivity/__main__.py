@@ -3,8 +3,8 @@
     python -m tests.scenario.connectivity [--lengths 3,10,60] [--repeat 1] [--pairs 6] [KIND ...]
 
 All venues run at the same time, with the agent's own settings. The heartbeat interval is 60 s, and
-15 s for faults that only calls meet. The exit code is 1 if a fault that had to be recorded was not
-recorded correctly.
+15 s for faults that the agent detects only when it calls the service. The exit code is 1 if a fault
+that had to be recorded was not recorded correctly.
 """
 
 import argparse
@@ -31,11 +31,12 @@ from tests.scenario.forked_process import stop_server
 
 CLOSE_S = 10.0
 SHORT_S = {"change": 3.0, "silence": 10.0, "call": 60.0}
-"""The length from which each fault must be recorded. Only a call meets the other ones by chance."""
+"""Minimum length of a fault that must be recorded, by how the agent detects it. A shorter fault is
+recorded only by chance."""
 SHARE_OF_SHORT = 0.95
 """Share of the faults shorter than 10 s that must be recorded."""
 RETRY_S = 900.0
-"""After a refused key, the agent waits up to so long before it tries the same key again."""
+"""Maximum time after which the agent tries a refused key again."""
 ROW = "{:21} {:>5} {:>9} {:>7} {:>15} {:>15}"
 
 

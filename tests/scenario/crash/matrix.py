@@ -133,7 +133,7 @@ LEARNED = Scene("learned", {Failpoint.PRINTERS_WRITTEN: 1}, kinds=("network",))
 SCENES = (PLAIN, TOO_LARGE, REJECTED, REFUSED, LEARNED)
 
 NOT_IN_A_REQUEST = {
-    Failpoint.ROW_SET_ASIDE: "needs a damaged row, and then no request is left that could end",
+    Failpoint.ROW_SET_ASIDE: "needs a damaged row; its request is set aside and cannot end",
     Failpoint.CREATION_TIMES_SHIFTED: "needs a change of the clock, and does not affect a request",
     Failpoint.SENT_DROPPED: "needs reports that are weeks old, and does not affect a request",
     Failpoint.CHILD_CRASH: "is a crash of the child and not of the agent; unit tests cover it",

@@ -1,4 +1,4 @@
-"""Messages for frequent mistakes in TOML name the place, the mistake and what to write instead."""
+"""A frequent mistake in TOML has a message: the place, the mistake and what to write instead."""
 
 from pathlib import Path
 
