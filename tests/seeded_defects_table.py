@@ -265,9 +265,9 @@ DEFECTS: Final = (
     Defect(
         "tenant", "the sales of another organization can be read by their id",
         "controlplane/retail/sales.py",
-        "        Sale.id == sale_id,\n"
-        "        Sale.organization_id == context.organization_id,\n",
-        "        Sale.id == sale_id,\n",
+        "        _sales.id == sale_id,\n"
+        "        _sales.organization_id == context.organization_id,\n",
+        "        _sales.id == sale_id,\n",
         "tests/unit/controlplane/retail/test_sales.py",
     ),
     Defect(
@@ -300,7 +300,7 @@ DEFECTS: Final = (
     Defect(
         "session", "scripts can read the session cookie",
         "controlplane/web/accounts/cookies.py",
-        "Path=/; HttpOnly; ", "Path=/; ",
+        "Path=/; HttpOnly; \"\n", "Path=/; \"\n",
         "tests/unit/controlplane/accounts/test_sign_in.py",
     ),
     Defect(
