@@ -18,6 +18,12 @@ from tests.fakes.devtools_browser import FLAGS
 WITHIN_S: Final = 120.0
 HEIGHT_MAX: Final = 12000
 """Maximum height of a picture, in pixels. A longer page is cut."""
+LEFT: Final = "Inspected target navigated or closed", "Execution context was destroyed."
+"""Messages of DevTools if the tab began to load another page during a call."""
+
+
+class PageLeftError(RuntimeError):
+    """The tab began to load another page during a call."""
 
 
 @dataclass
@@ -34,7 +40,9 @@ class Browser:
             reply: dict[str, Any] = json.loads(self.socket.recv(WITHIN_S))
             if reply.get("id") == self.number:
                 if "error" in reply:
-                    raise RuntimeError(f"{method}: {reply['error']}")
+                    left = reply["error"]["message"] in LEFT
+                    error = PageLeftError if left else RuntimeError
+                    raise error(f"{method}: {reply['error']}")
                 result: dict[str, Any] = reply["result"]
                 return result
 
@@ -53,8 +61,12 @@ class Browser:
         self.wait(f"document.readyState === 'complete' && ({ready})")
 
     def wait(self, expression: str) -> None:
+        """Return once the expression is true, even if the tab loads another page meanwhile."""
         deadline = time.monotonic() + WITHIN_S
-        while not self.value(f"Boolean({expression})"):
+        while True:
+            with contextlib.suppress(PageLeftError):
+                if self.value(f"Boolean({expression})"):
+                    return
             if time.monotonic() > deadline:
                 raise RuntimeError(f"never true: {expression}")
             time.sleep(0.05)
