@@ -20,7 +20,7 @@ CONNECT = "import socket; s = socket.create_connection(({address!r}, {port}), 60
 DATAGRAM = """
 import socket
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
-    opened.connect(("{address}", 9))
+    opened.connect(("{address}", {port}))
     for _ in range(2):  # the port of the host is closed, so that the second call is refused
         try:
             opened.send({data})
@@ -37,9 +37,8 @@ PRINT_JOB = (
     CONNECT.format(address=PRINTER, port=631) + r"; body = bytes((2, 0, 0, 2, 0, 0, 0, 1, 3)); "
     r"s.sendall(b'POST /ipp/print HTTP/1.1\r\nContent-Length: 9\r\n\r\n' + body); s.recv(1)"
 )
-SNMP_SET = (
-    "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
-    f" s.sendto(bytes((48, 9, 2, 1, 0, 4, 1, 112, 163, 1, 0)), ({PRINTER!r}, 161))"
+SNMP_SET = DATAGRAM.format(
+    address=PRINTER, port=161, data="bytes((48, 9, 2, 1, 0, 4, 1, 112, 163, 1, 0))"
 )
 
 
@@ -56,8 +55,8 @@ SNMP_SET = (
         (SEND.format(address=PRINTER, port=12000), "8 bytes to port 12000"),
         (CONNECT.format(address=EXCLUDED, port=80), f"packets to the excluded {EXCLUDED}"),
         (CONNECT.format(address=WATCHED, port=80), f"protocol 6 to the terminal {WATCHED_MAC}"),
-        (DATAGRAM.format(address=WATCHED, data="b''"), ""),
-        (DATAGRAM.format(address=WATCHED, data="b'?'"), f"to the terminal {WATCHED_MAC}"),
+        (DATAGRAM.format(address=WATCHED, port=9, data="b''"), ""),
+        (DATAGRAM.format(address=WATCHED, port=9, data="b'?'"), f"to the terminal {WATCHED_MAC}"),
     ],
     ids=(
         "harmless",

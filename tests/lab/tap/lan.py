@@ -91,6 +91,7 @@ def play(
             liar.stdin = None
         if lan.run_once(control.fileno()):
             _answer_control(lan, control)
+    lan.run_once()  # the frames that the command sent just before it ended
     return child.returncode
 
 
