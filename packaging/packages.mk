@@ -81,7 +81,7 @@ test-service-deb: service-onedir
 # uv takes the versions from constraints.txt, and the hashes of all files of a version from the index.
 UV := build/uv/bin/uv
 UV_REQUIREMENTS := requirements/uv.txt
-LOCK = UV_CUSTOM_COMPILE_COMMAND="make hashes" $(UV) pip compile --quiet --universal --generate-hashes --no-annotate --python-version 3.11 --constraint constraints.txt
+LOCK = UV_CUSTOM_COMPILE_COMMAND="make hashes" $(UV) pip compile --quiet --universal --generate-hashes --no-annotate --no-strip-extras --python-version 3.11 --constraint constraints.txt
 .PHONY: hashes
 hashes: $(STAMP) ## write requirements/*.txt from constraints.txt (needs the package index)
 	@$(BIN)/python -m pip install $(HASHED) --upgrade --target build/uv -r $(UV_REQUIREMENTS)

@@ -86,8 +86,8 @@ def pinned(text: str, names: set[str]) -> str:
 
     Raises ValueError if one of them is missing.
     """
-    entries = re.findall(r"^([\w.-]+==(?:.*\\\n)+.*\n?)", text, re.MULTILINE)
-    chosen = {entry.partition("==")[0]: entry for entry in entries}
+    entries = re.findall(r"^([\w.,\[\]-]+==(?:.*\\\n)+.*\n?)", text, re.MULTILINE)
+    chosen = {re.split(r"[\[=]", entry)[0]: entry for entry in entries}
     if missing := names - set(chosen):
         raise ValueError(f"{REQUIREMENTS} has no {', '.join(sorted(missing))}")
     return "".join(chosen[name] for name in sorted(names))

@@ -57,7 +57,7 @@ def audit(requirements: Path, address: str) -> list[Finding]:
 
 def without_markers(text: str) -> str:
     """Remove the environment markers, because pip-audit leaves out what other platforms need."""
-    return re.sub(r"^([\w.-]+==[\w.]+) ; [^\\\n]+ \\$", r"\1 \\", text, flags=re.MULTILINE)
+    return re.sub(r"^([\w.,\[\]-]+==[\w.]+) ; [^\\\n]+ \\$", r"\1 \\", text, flags=re.MULTILINE)
 
 
 def _pip_audit(requirements: str, address: str) -> dict[str, Any]:

@@ -18,7 +18,9 @@ from release.source import Source
 BUILD_TYPE: Final = "urn:venue-agent:make-release:v1"
 BUILDER: Final = "urn:venue-agent:clean-debian-root:v1"
 _LIST_ENTRY: Final = re.compile(
-    r"^(?P<name>[\w.-]+)==(?P<version>[\w.]+)[^\n]*(?P<hashes>(?: \\\n +--hash=sha256:\w+)+)$", re.M
+    r"^(?P<name>[\w.-]+)[^=\n]*==(?P<version>[\w.]+)[^\n]*"
+    r"(?P<hashes>(?: \\\n +--hash=sha256:\w+)+)$",
+    re.MULTILINE,
 )
 _BUNDLED: Final = re.compile(r"'(/(?:usr/)?lib[^']+)'")
 
