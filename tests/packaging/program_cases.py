@@ -212,6 +212,8 @@ VENUE: Final = Story(
         control(f"alerts list --location loc-0001 --json {CLIENT}", output=r"\["),
         control(f"alerts silence --location loc-0001 --device till --rule offline --reason paint"
                 f" --until 2999-12-01T06:00 {CLIENT}", output="rule offline"),
+        control(f"alerts silences --json {CLIENT}", output="paint"),
+        control(f"alerts unsilence {{device}} {CLIENT}", 1, output=""),
         control(f"alerts acknowledge {{device}} {CLIENT}", 1, output=""),
         control(f"device till {CLIENT}", output="till"),
         control(f"device {{device}} --json {CLIENT}", output="{device}"),

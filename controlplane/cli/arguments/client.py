@@ -75,7 +75,7 @@ def _state(name: str) -> Argument:
 
 
 GROUPS: Final = {
-    "alerts": "list and acknowledge firing alerts, and silence alerts",
+    "alerts": "list and acknowledge firing alerts, add and end silences",
     "catalog": "show the catalog of a merchant",
 }
 COMMANDS: Final = (
@@ -190,6 +190,11 @@ COMMANDS: Final = (
         ),
         ("venue-control alerts silence --location loc-0001 --until 2026-12-01T06:00",),
     ),
+    Command("alerts silences", "devices.alerts:list_silences",
+            "list current and planned silences, by their end", (_RECORDS, _SERVICE)),
+    Command("alerts unsilence", "devices.alerts:end_silence", "end a silence now",
+            (positional("id", "id of the silence or its first characters; see `alerts silences`"),
+             _SERVICE)),
     Command(
         "incidents", "devices.incidents:list_all", "list interruptions at locations, newest first",
         (

@@ -1,15 +1,19 @@
-"""``venue-control alerts``: lists and acknowledges firing alerts, and silences alerts."""
+"""``venue-control alerts``: lists and acknowledges firing alerts, adds and ends silences."""
 
 import argparse
+from collections.abc import Iterable
 from datetime import UTC
 from typing import Final
 from uuid import UUID
 
+from controlplane.accounts.messages import EmptyRequest
 from controlplane.alerts.operations.messages import (
     AcknowledgeRequest,
     AlertRecord,
+    SilenceEndRequest,
     SilenceRecord,
     SilenceRequest,
+    SilencesReply,
 )
 from controlplane.cli.connection import client_of, device_of
 from controlplane.cli.devices import fleet
@@ -21,7 +25,8 @@ from controlplane.client.operations import OperationsClient
 from controlplane.client.refusals import NotFoundError
 
 ID_LENGTH: Final = 8
-"""Number of characters of an id in the table. `alerts acknowledge` takes the first characters."""
+"""Number of characters of an id in a table. The commands take the first characters of an id."""
+TIME_FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
 STYLES: Final = {"info": "dim", "warning": "yellow", "critical": "red"}
 
 
@@ -42,6 +47,18 @@ COLUMNS: Final[Columns[AlertRecord]] = {
     "since": lambda alert: age(alert.started_at),
     "state": _state,
     "detail": lambda alert: alert.detail,
+}
+
+
+SILENCE_COLUMNS: Final[Columns[SilenceRecord]] = {
+    "id": lambda record: str(record.id)[:ID_LENGTH],
+    "since": lambda record: f"{record.since.astimezone(UTC):{TIME_FORMAT}}",
+    "until": lambda record: f"{record.until.astimezone(UTC):{TIME_FORMAT}}",
+    "location": lambda record: record.location_id or "",
+    "device": lambda record: str(record.instance_id or ""),
+    "rule": lambda record: record.rule or "",
+    "by": lambda record: record.created_by,
+    "reason": lambda record: record.reason,
 }
 
 
@@ -73,14 +90,38 @@ def silence(options: argparse.Namespace) -> int:
         )
         # A repeated call would add a second silence.
         made = client.post(fleet.ADD_SILENCE, body, SilenceRecord, is_repeatable=False)
-    matchers = (
-        f"location {made.location_id}" if made.location_id else "every location",
-        f"device {made.instance_id}" if made.instance_id else "every device",
-        f"rule {made.rule}" if made.rule else "every rule",
-    )
-    until = f"{made.until.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    print(f"silence {made.id}: {', '.join(matchers)}, until {until}")
+    until = f"{made.until.astimezone(UTC):{TIME_FORMAT}}"
+    print(f"silence {made.id}: {_matchers(made)}, until {until}")
     return 0
+
+
+def list_silences(options: argparse.Namespace) -> int:
+    with client_of(options) as client:
+        silences = _silences(client)
+    if not print_as(options, silences):
+        print_records(silences, SILENCE_COLUMNS, "There are no silences.")
+    return 0
+
+
+def end_silence(options: argparse.Namespace) -> int:
+    with client_of(options) as client:
+        body = SilenceEndRequest(silence_id=_silence_id(client, options.id))
+        ended = client.post(fleet.END_SILENCE, body, SilenceRecord)
+    print(f"silence {ended.id}: {_matchers(ended)}, ended")
+    return 0
+
+
+def _matchers(silence: SilenceRecord) -> str:
+    matchers = (
+        f"location {silence.location_id}" if silence.location_id else "every location",
+        f"device {silence.instance_id}" if silence.instance_id else "every device",
+        f"rule {silence.rule}" if silence.rule else "every rule",
+    )
+    return ", ".join(matchers)
+
+
+def _silences(client: OperationsClient) -> list[SilenceRecord]:
+    return list(client.post(fleet.SILENCES, EmptyRequest(), SilencesReply).silences)
 
 
 def _firing(client: OperationsClient, location: str | None = None) -> list[AlertRecord]:
@@ -91,12 +132,20 @@ def _firing(client: OperationsClient, location: str | None = None) -> list[Alert
 
 
 def _alert_id(client: OperationsClient, text: str) -> UUID:
-    """Return the id of an alert, given the id or its first characters. Raises CommandError."""
+    ids = (alert.id for alert in _firing(client))
+    return _whole_id(text, ids, "alert", "`venue-control alerts list` lists the ids.")
+
+
+def _silence_id(client: OperationsClient, text: str) -> UUID:
+    ids = (record.id for record in _silences(client))
+    return _whole_id(text, ids, "silence", "`venue-control alerts silences` lists the ids.")
+
+
+def _whole_id(text: str, ids: Iterable[UUID], noun: str, hint: str) -> UUID:
+    """Return the id that starts with ``text``. Raises CommandError."""
     try:
         return UUID(text)
     except ValueError:
         start = text.casefold()
-        matches = {
-            alert.id: alert.id for alert in _firing(client) if str(alert.id).startswith(start)
-        }
-        return only_match(text, matches, "alert", "`venue-control alerts list` lists the ids.")
+        matches = {full: full for full in ids if str(full).startswith(start)}
+        return only_match(text, matches, noun, hint)

@@ -44,7 +44,9 @@ from controlplane.devices.priority import Health
 
 ALERTS = "/console/api/alerts"
 ACKNOWLEDGE_ALERT = f"{ALERTS}/acknowledge"
-ADD_SILENCE = f"{ALERTS}/silences/add"
+SILENCES = f"{ALERTS}/silences"
+ADD_SILENCE = f"{SILENCES}/add"
+END_SILENCE = f"{SILENCES}/end"
 HEALTHS = "/console/api/healths"
 FINDINGS = "/console/api/findings"
 FINDING_DEVICES = "/console/api/findings/devices"

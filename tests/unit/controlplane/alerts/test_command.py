@@ -88,3 +88,26 @@ def test_an_end_in_the_past_is_refused(service: ServiceProcess) -> None:
     )  # fmt: skip
     assert result.returncode == 1
     assert "must be in the future" in result.stderr
+
+
+def test_a_silence_is_listed_and_ended(service: ServiceProcess) -> None:
+    added = run(
+        "alerts", "silence", "--rule", "site_outage", "--until", "2999-12-01T06:00",
+        **service.as_environment(),
+    )  # fmt: skip
+    assert added.returncode == 0, added.stderr
+    silence_id = added.stdout.split()[1].rstrip(":")
+    table = run("alerts", "silences", **service.as_environment()).stdout
+    assert "site_outage" in table
+    ended = run("alerts", "unsilence", silence_id[:8], **service.as_environment())
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith(f"silence {silence_id}: every location, ")
+    assert ended.stdout.endswith("rule site_outage, ended\n")
+    left = json.loads(run("alerts", "silences", "--json", **service.as_environment()).stdout)
+    assert silence_id not in {silence["id"] for silence in left}
+
+
+def test_an_unknown_silence_is_refused(service: ServiceProcess) -> None:
+    result = run("alerts", "unsilence", "ffff", **service.as_environment())
+    assert result.returncode == 1
+    assert "no silence matches 'ffff'" in result.stderr
