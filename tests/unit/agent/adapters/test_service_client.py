@@ -364,6 +364,7 @@ async def test_a_closed_port_raises_service_unavailable(clock: FakeClock) -> Non
     assert error.value.cause == "connection-refused"
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("greeting", "cause"), [(b"SSH-2.0-OpenSSH\r\n", "tls"), (b"", "timeout")])
 async def test_port_without_tls_is_reported_and_disconnected(
     clock: FakeClock, greeting: bytes, cause: str
@@ -635,6 +636,7 @@ async def test_stream_sets_the_reconnect_time(
     assert ids(answers) == []
 
 
+@pytest.mark.medium
 async def test_a_stream_may_last_longer_than_the_deadline_of_a_call(
     server: ScriptedServer, client: ServiceClient
 ) -> None:

@@ -166,12 +166,14 @@ def test_each_unusable_list_of_pages_is_reported_with_its_reason(reply: bytes, r
     assert_fails({"A": answer_with(ANSWERS)}, answers(reply), reason)
 
 
+@pytest.mark.medium
 def test_silent_devtools_port_fails_in_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         facts = collected(f"http://127.0.0.1:{silent.getsockname()[1]}", 1.0)
     assert_all_failed(facts, "did not answer in time")
 
 
+@pytest.mark.medium
 def test_a_page_that_never_answers_is_reported() -> None:
     def busy(method: str, params: dict[str, object]) -> dict[str, object] | None:
         return None if method == "Runtime.evaluate" else answer_with("")(method, params)

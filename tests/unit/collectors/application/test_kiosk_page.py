@@ -86,6 +86,7 @@ def only_the_browser_answers(method: str, _: dict[str, object]) -> dict[str, obj
     return {} if method == "Inspector.enable" else None
 
 
+@pytest.mark.medium
 def test_a_page_that_does_not_respond_has_not_crashed() -> None:
     with devtools_port({"A": only_the_browser_answers}) as port:
         state = state_of(port.url)
@@ -93,6 +94,7 @@ def test_a_page_that_does_not_respond_has_not_crashed() -> None:
     assert state["kiosk.errorPage"].reason == "the page did not answer in time"
 
 
+@pytest.mark.medium
 def test_a_short_deadline_gives_collection_failed_instead_of_unresponsive() -> None:
     with devtools_port({"A": only_the_browser_answers}) as port:
         state = state_of(port.url, 1.0)

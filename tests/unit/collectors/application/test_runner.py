@@ -48,6 +48,7 @@ def test_a_hanging_source_affects_only_its_own_fields(hung: Callable[..., Source
     assert [failure.step for failure in facts.failures] == ["stuck"]
 
 
+@pytest.mark.medium
 def test_the_time_limit_of_the_job_applies_to_every_source(hung: Callable[..., Source]) -> None:
     facts = snapshot([hung(f"s{n}", f"k.{n}", 3600) for n in range(20)], 0.8, RecordingRun())
     assert len(facts.fields) == 20

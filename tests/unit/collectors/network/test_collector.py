@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import pytest
+
 from collectors.__main__ import job_from_json
 from collectors.contract import (
     ConfiguredPrinter,
@@ -543,6 +545,7 @@ def test_a_cancelled_collection_ends_although_a_source_hangs() -> None:
     assert [f.step for f in facts[0].failures] in (["printers"], ["scan", "printers"])
 
 
+@pytest.mark.medium
 def test_the_time_limit_of_the_job_is_kept_if_a_source_hangs() -> None:
     stuck = Stuck(MdnsFindings())
     facts = collect(World(), replace(JOB, max_duration_s=1.2), browse=stuck)

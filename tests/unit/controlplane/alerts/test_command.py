@@ -14,6 +14,8 @@ from controlplane.storage.database import Database
 from controlplane.storage.monitoring_tables import Alert, AlertSilence
 from tests.unit.controlplane.cli.running_fleet import ServiceProcess, run, service_process
 
+pytestmark = pytest.mark.medium  # it starts processes
+
 ID = uuid.UUID("4f6c1c1a-5f3e-4c6e-8a56-2b7d1c9e0a44")
 
 

@@ -77,7 +77,10 @@ async def test_a_backup_contains_all_reports_accepted_before_the_backup_began(pa
     assert before <= reports_in(restored) <= answered
 
 
-def test_a_database_in_use_is_not_replaced(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_database_in_use_is_not_replaced(
+    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controlplane.storage.backup._BUSY_S", 0.01)
     Database(str(path)).close()
     backup = path.with_name("backup.db")
     assert main(["backup", str(backup), "--database", str(path)]) == 0

@@ -226,6 +226,7 @@ def test_a_page_that_has_crashed_is_a_finding() -> None:
         assert list(judged(read_kiosk_page(Deadline.after(5), port.url))) == ["kiosk-crashed"]
 
 
+@pytest.mark.medium
 def test_a_page_that_does_not_respond_is_a_finding() -> None:
     with devtools_port({"A": only_the_browser_answers}) as port:
         assert list(judged(read_kiosk_page(Deadline.after(5), port.url))) == ["kiosk-frozen"]

@@ -335,6 +335,7 @@ def test_a_service_that_refuses_connections_is_reported() -> None:
     assert fields["network.service.tlsIssuer"].status == "not-applicable"
 
 
+@pytest.mark.medium
 def test_silent_service_is_reachable_without_tls_facts() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"https://127.0.0.1:{silent.getsockname()[1]}"

@@ -170,6 +170,7 @@ class LosingLink(LinkSockets):
         return min(LosingLink.rounds, 40)
 
 
+@pytest.mark.medium
 def test_lost_answers_are_queried_again():
     LosingLink.rounds = 0
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
@@ -194,6 +195,7 @@ def test_lost_answers_are_queried_again():
     assert len([question for question in responder.questions if IPP in question]) > 2
 
 
+@pytest.mark.medium
 def test_missing_records_are_queried_again_after_a_loss():
     """The answers with the missing records may be among the lost packets."""
     LosingLink.rounds = 0
@@ -270,6 +272,7 @@ def test_repeated_question_is_timed_from_its_first_sending():
     assert sent == [RESOLVE_PER_TURN, RESOLVE_PER_TURN, RESOLVE_PER_TURN, 0, RESOLVE_PER_TURN]
 
 
+@pytest.mark.medium
 def test_overloaded_link_is_queried_host_by_host():
     flood = [service(f"P{n}", "_ipp._tcp", 631, "h", "127.0.0.9") for n in range(40)]
     requests: list[int] = []
@@ -363,6 +366,7 @@ class FullAtFirst(socket.socket):
         return super().sendto(packet, to)
 
 
+@pytest.mark.medium
 def test_questions_that_could_not_be_sent_are_sent_again():
     def open_to(interface: Interface) -> LinkSockets:
         link = to_responder(responder)(interface)

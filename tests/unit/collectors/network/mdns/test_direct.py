@@ -4,6 +4,8 @@ import socket
 import threading
 import time
 
+import pytest
+
 from collectors.network.mdns.announcers import LinkRecords
 from collectors.network.mdns.direct import ANSWERS_MAX, ask_directly
 from collectors.network.mdns.records import Quota
@@ -63,6 +65,7 @@ def browse_hosts(
     return answered, select_services([records], records.quota)[0]
 
 
+@pytest.mark.medium
 def test_the_answer_to_a_direct_query_belongs_to_the_queried_host() -> None:
     with Host(response(*KITCHEN)) as host:
         answered, (result,) = browse_hosts(host, "127.0.0.8", HOST)
@@ -71,6 +74,7 @@ def test_the_answer_to_a_direct_query_belongs_to_the_queried_host() -> None:
     assert len({question[:2] for question in host.questions}) == len(host.questions)
 
 
+@pytest.mark.medium
 def test_missing_records_are_queried_once_more() -> None:
     with Host(response(*KITCHEN[:1])) as host:
         browse_hosts(host)
@@ -78,6 +82,7 @@ def test_missing_records_are_queried_once_more() -> None:
     assert name("Kitchen", "_ipp", "_tcp", "local") + b"\x00\x21" in host.questions[1]
 
 
+@pytest.mark.medium
 def test_an_answer_with_a_different_id_is_ignored() -> None:
     with Host(response(*KITCHEN), number=b"\0\0") as host:
         # By chance, the query has the same id as this answer in one of 65,536 runs.
@@ -85,6 +90,7 @@ def test_an_answer_with_a_different_id_is_ignored() -> None:
     assert (answered, findings) == (0, [])
 
 
+@pytest.mark.medium
 def test_a_flood_of_answers_is_read_to_its_bound() -> None:
     flood = [service(f"P{n}", "_ipp._tcp", 631, "h", HOST) for n in range(4 * ANSWERS_MAX)]
     with Host(*flood) as host:
