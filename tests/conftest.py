@@ -139,30 +139,6 @@ def _collect_garbage_at_the_end() -> Iterator[None]:
         gc.collect()
 
 
-@pytest.fixture(autouse=True)
-def _only_loopback() -> Iterator[None]:
-    _foreign_hosts.clear()
-    yield
-    assert not _foreign_hosts, f"contacted: {_foreign_hosts}"
-
-
-@pytest.fixture(autouse=True)
-def _same_logging() -> Iterator[None]:
-    """Restore the root logger, because a daemon that runs inside a test configures it."""
-    root = logging.getLogger()
-    level, handlers = root.level, root.handlers[:]
-    yield
-    root.setLevel(level)
-    root.handlers[:] = handlers
-
-
-@pytest.fixture(autouse=True)
-def _no_known_secrets() -> Iterator[None]:
-    """Clear the known secrets. Otherwise a key that one test reads is masked in later tests."""
-    yield
-    forget()
-
-
 @pytest.fixture(autouse=True, scope="session")
 def _only_collected_tests_are_frozen() -> Iterator[None]:
     """Disable `gc.freeze`. A daemon that runs inside a test would freeze the test's objects, and
@@ -174,16 +150,29 @@ def _only_collected_tests_are_frozen() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _no_leaked_threads() -> Iterator[None]:
+def _clean_process() -> Iterator[None]:
+    """Fail a test that contacts another host or leaves a thread behind. Restore the state of this
+    process that a test can change: the root logger, which a daemon inside a test configures, and
+    the known secrets, which would be masked in later tests.
+
+    These rules are in one fixture, because each fixture of 9,000 tests takes a second.
+    """
+    _foreign_hosts.clear()
+    root = logging.getLogger()
+    level, handlers = root.level, root.handlers[:]
     before = set(threading.enumerate())
     yield
+    root.setLevel(level)
+    root.handlers[:] = handlers
+    forget()
+    assert not _foreign_hosts, f"contacted: {_foreign_hosts}"
     for thread in set(threading.enumerate()) - before:
         thread.join(timeout=5)
         assert not thread.is_alive(), f"left behind: {thread}"
 
 
 @pytest.fixture(autouse=True)
-def _no_leaked_tasks(request: pytest.FixtureRequest, _no_leaked_threads: None) -> Iterator[None]:
+def _no_leaked_tasks(request: pytest.FixtureRequest, _clean_process: None) -> Iterator[None]:
     """Fail an asynchronous test whose tasks still run when its fixtures have ended.
 
     Otherwise pytest-asyncio would cancel them without a message.

@@ -41,29 +41,31 @@ from controlplane.web.pipeline import Endpoint
 PREFIX: Final = "/console/api/"
 
 
+OPERATIONS: Final = (
+    procedure(PREFIX + "overview", overview),
+    procedure(PREFIX + "summary", summary),
+    procedure(PREFIX + "healths", healths),
+    procedure(PREFIX + "printers", printers),
+    procedure(PREFIX + "incidents", incidents),
+    procedure(PREFIX + "findings", findings),
+    procedure(PREFIX + "findings/devices", finding_devices),
+    procedure(PREFIX + "findings/printers", worst_printers),
+    procedure(PREFIX + "reports", reports),
+    procedure(PREFIX + "pending-requests", create, writes=True),
+    procedure(PREFIX + "pending-requests/cancel", cancel, writes=True),
+    procedure(PREFIX + "venues", venue_list),
+    *profile_operations(),
+    *second_factor_operations(),
+    *member_operations(),
+    *audit_operations(),
+    *location_operations(),
+    *alert_webhook_operations(),
+    *all_alert_operations(),
+)
+
+
 def console_api_routes(core: Core) -> list[Route]:
-    operations = (
-        procedure(PREFIX + "overview", overview),
-        procedure(PREFIX + "summary", summary),
-        procedure(PREFIX + "healths", healths),
-        procedure(PREFIX + "printers", printers),
-        procedure(PREFIX + "incidents", incidents),
-        procedure(PREFIX + "findings", findings),
-        procedure(PREFIX + "findings/devices", finding_devices),
-        procedure(PREFIX + "findings/printers", worst_printers),
-        procedure(PREFIX + "reports", reports),
-        procedure(PREFIX + "pending-requests", create, writes=True),
-        procedure(PREFIX + "pending-requests/cancel", cancel, writes=True),
-        procedure(PREFIX + "venues", venue_list),
-        procedure(PREFIX + "device", partial(device, core.changes)),
-        *profile_operations(),
-        *second_factor_operations(),
-        *member_operations(),
-        *audit_operations(),
-        *location_operations(),
-        *alert_webhook_operations(),
-        *all_alert_operations(),
-    )
+    operations = (*OPERATIONS, procedure(PREFIX + "device", partial(device, core.changes)))
     return [
         *(Route(operation.path, Endpoint(core, operation)) for operation in operations),
         Route(PREFIX + "changes", ChangesEndpoint(core)),

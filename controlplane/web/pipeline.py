@@ -59,12 +59,13 @@ class Endpoint:
     ) -> None:
         self._core = core
         self._operations = {operation.method: operation for operation in operations}
+        methods = list(self._operations)
         self._admit = {
             row.method: partial(
                 admit,
                 core,
                 authenticate=authenticate,
-                methods=[operation.method for operation in operations],
+                methods=methods,
                 writes=row.writes,
                 requires_session=row.requires_session,
                 checks_role=row.checks_role,
