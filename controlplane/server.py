@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import multiprocessing
 import signal
 import socket
 import sys
@@ -25,7 +26,6 @@ from controlplane.web.observability.listener import MetricsListener, with_metric
 from controlplane.web.observability.logs import Format, set_up_logging
 from controlplane.web.observability.metrics import share_between_workers
 from controlplane.web.protocol import bounded_protocol
-from controlplane.workers import parent_sentinel
 
 GRACE_S = 5
 IDLE_S = 5
@@ -64,8 +64,10 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._on_listening()
-        if (sentinel := parent_sentinel()) is not None:
-            asyncio.get_running_loop().add_reader(sentinel, self.handle_exit, signal.SIGTERM, None)
+        if (parent := multiprocessing.parent_process()) is not None:
+            # The sentinel is readable once the process that started this worker has ended.
+            loop = asyncio.get_running_loop()
+            loop.add_reader(parent.sentinel, self.handle_exit, signal.SIGTERM, None)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._core.close_feeds()

@@ -59,12 +59,6 @@ def run_workers(
         _end(workers)
 
 
-def parent_sentinel() -> int | None:
-    """Return a descriptor that is ready once the process that started this worker has ended."""
-    parent = multiprocessing.parent_process()
-    return None if parent is None else int(parent.sentinel)
-
-
 def _start(work: Work, listener: socket.socket, ready: Event, number: int) -> SpawnProcess:
     # A replacement gets the name of the dead worker, so that its metrics continue.
     worker = _spawn.Process(target=work, args=(listener, ready.set), name=f"worker-{number}")
