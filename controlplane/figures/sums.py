@@ -83,5 +83,5 @@ def add_part(sums: dict[Key, Sums], key: Key, part: Sums) -> None:
     sums[key] = part if before is None else plus(before, part)
 
 
-def total(of: type[Sums], parts: Iterable[Sums]) -> Sums:
-    return of(*map(sum, zip(*parts, strict=True)))
+def total(sum_type: type[Sums], parts: Iterable[Sums]) -> Sums:
+    return sum_type(*map(sum, zip(*parts, strict=True)))
