@@ -30,5 +30,5 @@ def went_offline_together(begins: Sequence[datetime], devices: int, within: time
 def enough(count: int, devices: int) -> bool:
     if count == devices:
         return count >= ALL_MIN
-    share, of = MANY_SHARE
-    return count >= MANY_MIN and count * of >= devices * share
+    numerator, denominator = MANY_SHARE
+    return count >= MANY_MIN and count * denominator >= devices * numerator
