@@ -25,7 +25,7 @@ class ToolError(Exception):
 class Tool:
     """``run`` returns a short text and the result, within one transaction.
 
-    ``is_long`` has the same meaning as for an operation of the facade.
+    For ``is_long``, see `controlplane.operation.operation.Operation`.
     """
 
     name: str
@@ -72,7 +72,7 @@ def named_locations(
 ) -> list[QueryLocation]:
     """Return the named locations, each once.
 
-    If ``named`` is None, return all locations that the caller has access to.
+    If ``location_ids`` is None, return all locations that the caller has access to.
 
     Raises a refusal if the caller has no access to a named location.
     """
