@@ -118,8 +118,8 @@ def bounded_connections(settings: Settings, files: int) -> Settings:
     room = max(files - FILES_BESIDE, files // 2)
     if files < 0 or settings.streams_max <= room:  # RLIM_INFINITY is -1
         return settings
-    beside = files - room
-    awaited_max = min(settings.awaited_max, max(beside - FILES_FOR_CALLS, beside // 2))
+    other_files = files - room
+    awaited_max = min(settings.awaited_max, max(other_files - FILES_FOR_CALLS, other_files // 2))
     return replace(
         settings,
         streams_max=room,

@@ -86,9 +86,9 @@ def _replace_dead(
 def _end(workers: list[SpawnProcess]) -> None:
     for worker in workers:
         worker.terminate()
-    until_s = time.monotonic() + GRACE_S
+    deadline_s = time.monotonic() + GRACE_S
     for worker in workers:
-        worker.join(max(0.0, until_s - time.monotonic()))
+        worker.join(max(0.0, deadline_s - time.monotonic()))
         if worker.exitcode is None:
             worker.kill()
             worker.join()
@@ -103,9 +103,9 @@ def _signals_raise() -> Iterator[None]:
         raise _Stopped
 
     signals = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(number, stop) for number in signals]
+    old_handlers = [signal.signal(number, stop) for number in signals]
     try:
         yield
     finally:
-        for number, handler in zip(signals, before, strict=True):
+        for number, handler in zip(signals, old_handlers, strict=True):
             signal.signal(number, handler)
