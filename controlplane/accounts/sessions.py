@@ -21,8 +21,8 @@ from controlplane.storage.account_tables import SignInSession
 
 LIFETIME: Final = timedelta(days=30)
 PROVIDER_LIFETIME: Final = timedelta(hours=12)
-"""The same for a session of an identity provider. It is shorter, because the service also calls the
-provider about the session every few minutes."""
+"""The same for a session of an identity provider. It is shorter, because the service checks the
+session with the provider every few minutes, so unused sessions cause calls."""
 VERIFY_EVERY: Final = timedelta(minutes=3)
 """Time between two checks of a session with its identity provider."""
 VERIFIED_FOR: Final = timedelta(minutes=4, seconds=30)

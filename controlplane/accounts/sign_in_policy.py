@@ -48,7 +48,7 @@ def describe(row: SignInPolicy) -> str:
 
 
 def requires_second_factor(session: Session, user_id: UUID) -> bool:
-    """Return whether an organization of the user requires a second factor beside a password."""
+    """Return whether an organization of the user requires a second factor with a password."""
     query = select(SignInPolicy).join(
         Membership, Membership.organization_id == SignInPolicy.organization_id
     )

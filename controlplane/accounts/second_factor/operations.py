@@ -88,7 +88,7 @@ def change_policy(
             "provider_required", "first sign in with an identity provider of the organization"
         )
     if current.provider is None and body.requires_second_factor and not current.has_second_factor:
-        raise conflict("second_factor_missing", "first set up your current second factor")
+        raise conflict("second_factor_missing", "first set up your own second factor")
     set_policy(
         context.session,
         context.organization_id,
