@@ -63,10 +63,10 @@ def load(options: argparse.Namespace) -> int:
 
     began_s = time.monotonic()
     with _as_command_errors():
-        loaded, keys = in_database(options, work, may_create=True)
+        counts, keys = in_database(options, work, may_create=True)
     duration_s = time.monotonic() - began_s
     sys.stderr.write(
-        f"\r{loaded.sales} sales and {loaded.refunds} refunds at {loaded.locations} locations,"
+        f"\r{counts.sales} sales and {counts.refunds} refunds at {counts.locations} locations,"
         f" generated in {duration_s:.0f} s. The first location is loc-0001.\n"
         "Access of these keys: read only. Save the keys: they are shown only once.\n"
     )

@@ -86,12 +86,12 @@ def read_catalog(context: ToolContext, arguments: ReadCatalogArguments) -> tuple
 
 
 def _matches_search(search: str) -> Any:
-    of_variation = (
+    good_ids = (
         select(GoodVariation.good_id)
         .outerjoin(GoodCode, GoodCode.variation_id == GoodVariation.id)
         .where(GoodVariation.name.icontains(search, autoescape=True) | (GoodCode.value == search))
     )
-    return or_(Good.name.icontains(search, autoescape=True), Good.id.in_(of_variation))
+    return or_(Good.name.icontains(search, autoescape=True), Good.id.in_(good_ids))
 
 
 def _categories(context: ToolContext, category_name: str) -> list[UUID]:

@@ -82,6 +82,6 @@ def named_locations(
 
 
 def schema_of(model: type[BaseModel], mode: Any) -> Json:
-    """Return the JSON Schema of a model, with the names of its fields on the wire."""
+    """Return the JSON Schema of a model, with the names that its fields have in JSON."""
     schema: Json = TypeAdapter(model).json_schema(by_alias=True, mode=mode)
     return schema

@@ -123,14 +123,14 @@ def _note(context: RequestContext, row: AlertRule, detail: str, *, is_set: bool)
 
 
 def _record(rule: Rule, *, is_default: bool = False) -> messages.RuleRecord:
-    after = rule.fire_after
+    fire_after = rule.fire_after
     return messages.RuleRecord(
         name=rule.name,
         condition=rule.condition,
         argument=rule.argument,
         location_id=rule.location_id or None,
         severity=rule.severity,
-        for_minutes=None if after is None else after // timedelta(minutes=1),
+        for_minutes=None if fire_after is None else fire_after // timedelta(minutes=1),
         enabled=rule.is_enabled,
         is_default=is_default,
     )

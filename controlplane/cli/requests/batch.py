@@ -153,8 +153,8 @@ class RequestBatch:
             self.is_unreachable = False
             self._fail(request, error)
         if not request.is_over and datetime.now(UTC) >= request.reply.expires_at + GRACE:
-            late = f"the request is still {request.status} after its expiry"
-            self._fail(request, CommandError(late))
+            problem = f"the request is still {request.status} after its expiry"
+            self._fail(request, CommandError(problem))
         if (request.status, request.trouble) != before:
             self._on_change(request)
 

@@ -124,10 +124,10 @@ def explanation_of(group: Group, observers: int) -> Explanation | None:
         return None
     is_most = 2 * devices > observers or cause == "link-down" or cause in _OF_THE_SERVICE
     suspect = _SUSPECTS[cause] if is_most else _PART
-    of_cause = _devices_by_cause(group)[cause]
-    if of_cause == devices:
+    device_count = _devices_by_cause(group)[cause]
+    if device_count == devices:
         return Explanation(LOSSES[cause], suspect)
-    return Explanation("were interrupted", f"{of_cause} of them {LOSSES[cause]}, so {suspect}")
+    return Explanation("were interrupted", f"{device_count} of them {LOSSES[cause]}, so {suspect}")
 
 
 def _devices_by_cause(group: Group) -> Counter[Cause]:

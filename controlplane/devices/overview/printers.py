@@ -62,8 +62,8 @@ def _conditions(
     )
     for word in words_of(body.search):
         is_printer = text.icontains(word, autoescape=True)
-        of_device = devices.where(has_word(word, context.organization_id))
-        conditions.append(or_(is_printer, DevicePrinter.device.in_(of_device)))
+        matching_devices = devices.where(has_word(word, context.organization_id))
+        conditions.append(or_(is_printer, DevicePrinter.device.in_(matching_devices)))
     return conditions
 
 
