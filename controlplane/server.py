@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import multiprocessing
 import signal
 import socket
 import sys
@@ -25,7 +26,6 @@ from controlplane.web.observability.listener import MetricsListener, with_metric
 from controlplane.web.observability.logs import Format, set_up_logging
 from controlplane.web.observability.metrics import share_between_workers
 from controlplane.web.protocol import bounded_protocol
-from controlplane.workers import parent_sentinel
 
 GRACE_S = 5
 IDLE_S = 5
@@ -64,8 +64,10 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._on_listening()
-        if (sentinel := parent_sentinel()) is not None:
-            asyncio.get_running_loop().add_reader(sentinel, self.handle_exit, signal.SIGTERM, None)
+        if (parent := multiprocessing.parent_process()) is not None:
+            # The sentinel is readable once the process that started this worker has ended.
+            loop = asyncio.get_running_loop()
+            loop.add_reader(parent.sentinel, self.handle_exit, signal.SIGTERM, None)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._core.close_feeds()
@@ -116,8 +118,8 @@ def bounded_connections(settings: Settings, files: int) -> Settings:
     room = max(files - FILES_BESIDE, files // 2)
     if files < 0 or settings.streams_max <= room:  # RLIM_INFINITY is -1
         return settings
-    beside = files - room
-    awaited_max = min(settings.awaited_max, max(beside - FILES_FOR_CALLS, beside // 2))
+    other_files = files - room
+    awaited_max = min(settings.awaited_max, max(other_files - FILES_FOR_CALLS, other_files // 2))
     return replace(
         settings,
         streams_max=room,

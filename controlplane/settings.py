@@ -56,7 +56,7 @@ class Settings:
         alert_resolve_after_s: how long a condition is inactive before its alert resolves.
         notify_url: webhook for alerts. None means no webhook.
         notify_secret: key that signs alert notifications.
-        smtp: server for e-mail notifications. None means that there are none.
+        smtp: server for e-mail notifications. None means that no e-mails are sent.
         origin: address of the service for browsers behind a proxy, such as
             ``https://venue.example``. None means that the Host header is used.
         trusted_proxies: addresses of proxies whose X-Forwarded-For header is used.

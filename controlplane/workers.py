@@ -59,12 +59,6 @@ def run_workers(
         _end(workers)
 
 
-def parent_sentinel() -> int | None:
-    """Return a descriptor that is ready once the process that started this worker has ended."""
-    parent = multiprocessing.parent_process()
-    return None if parent is None else int(parent.sentinel)
-
-
 def _start(work: Work, listener: socket.socket, ready: Event, number: int) -> SpawnProcess:
     # A replacement gets the name of the dead worker, so that its metrics continue.
     worker = _spawn.Process(target=work, args=(listener, ready.set), name=f"worker-{number}")
@@ -92,9 +86,9 @@ def _replace_dead(
 def _end(workers: list[SpawnProcess]) -> None:
     for worker in workers:
         worker.terminate()
-    until_s = time.monotonic() + GRACE_S
+    deadline_s = time.monotonic() + GRACE_S
     for worker in workers:
-        worker.join(max(0.0, until_s - time.monotonic()))
+        worker.join(max(0.0, deadline_s - time.monotonic()))
         if worker.exitcode is None:
             worker.kill()
             worker.join()
@@ -109,9 +103,9 @@ def _signals_raise() -> Iterator[None]:
         raise _Stopped
 
     signals = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(number, stop) for number in signals]
+    old_handlers = [signal.signal(number, stop) for number in signals]
     try:
         yield
     finally:
-        for number, handler in zip(signals, before, strict=True):
+        for number, handler in zip(signals, old_handlers, strict=True):
             signal.signal(number, handler)

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from agent.wire import limits
-from agent.wire.base import Absent, Exact, MaxItems, One, Timestamp, Tolerant, Uuid, Yes
+from agent.wire.base import Absent, Array, Exact, MaxItems, One, Timestamp, Tolerant, Uuid, Yes
 from agent.wire.text import (
     AppVersion,
     Capability,
@@ -114,3 +114,11 @@ class Command(Tolerant):
     kind: Kind
     expires_at: Timestamp
     status: RequestStatus = "queued"
+
+
+class CommandList(Tolerant):
+    """The reply of `onCommands` without a stream: the requests that the devices of the calling API
+    key have not started, oldest first. The contract does not define this reply.
+    """
+
+    commands: Array[Command]

@@ -63,15 +63,16 @@ def known_locations(session: Session, organization_id: str) -> dict[str, str | N
     A location is known if it has a name, sales, opening hours, a device, or an API key that the
     operator created for it.
     """
-    of = {"organization_id": organization_id}
-    key_locations = select(ApiKey.locations).filter_by(**of, owner_id=None, revoked_at=None)
+    key_locations = select(ApiKey.locations).filter_by(
+        organization_id=organization_id, owner_id=None, revoked_at=None
+    )
     names: dict[str, str | None] = dict.fromkeys(
         each for locations in session.scalars(key_locations) for each in locations
     )
     for column, table in ((Device.location_id, Device), (LocationHours.location_id, LocationHours)):
         ids = select(column).where(table.organization_id == organization_id).distinct()
         names.update(dict.fromkeys(session.scalars(ids)))
-    query = select(Location.id, Location.name).filter_by(**of)
+    query = select(Location.id, Location.name).filter_by(organization_id=organization_id)
     names.update({row[0]: row[1] for row in session.execute(query)})
     return dict(sorted(names.items()))
 

@@ -71,7 +71,7 @@ class Passwords:
     def __init__(self, memory_kib: int, passes: int) -> None:
         self._hasher = hasher(memory_kib, passes)
         self._dummy_hash = _dummy_hash(memory_kib, passes)
-        # Only on Linux does a thread have a priority of its own.
+        # Only Linux has priorities for single threads.
         initializer = lower_priority if sys.platform == "linux" else None
         self._thread = ThreadPoolExecutor(1, "passwords", initializer)
         self._waiting: list[_Job] = []
@@ -111,13 +111,13 @@ class Passwords:
             return False
 
     async def _run(self, work: Callable[[], Result], network: str, *, is_known: bool) -> Result:
-        before = self._calls[network]
-        if before >= NETWORK_CALLS_MAX:
+        earlier_calls = self._calls[network]
+        if earlier_calls >= NETWORK_CALLS_MAX:
             raise unavailable(
                 "too many users of your network are signing in at the moment. Try again later"
             )
         result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        job = _Job((not is_known, before, next(self._arrivals)), network, work, result)
+        job = _Job((not is_known, earlier_calls, next(self._arrivals)), network, work, result)
         self._calls[network] += 1
         insort(self._waiting, job)
         if len(self._waiting) > WAITING_MAX:

@@ -142,8 +142,8 @@ def choose_organization(
 ) -> messages.ChooseOrganizationReply:
     """Switch the session to another organization of the user."""
     user = _user(context)
-    of = memberships_of_caller(context.session, context.caller)
-    if body.organization_id not in {each.organization_id for each in of}:
+    memberships = memberships_of_caller(context.session, context.caller)
+    if body.organization_id not in {each.organization_id for each in memberships}:
         raise not_found("organization")
     row = context.session.get_one(SignInSession, context.caller.key_id)
     row.organization_id = body.organization_id

@@ -21,9 +21,10 @@ from controlplane.storage.account_tables import SignInSession
 
 LIFETIME: Final = timedelta(days=30)
 PROVIDER_LIFETIME: Final = timedelta(hours=12)
-"""The same for a session of an identity provider, which is asked about it all the time."""
+"""The same for a session of an identity provider. It is shorter, because the service checks the
+session with the provider every few minutes, so unused sessions cause calls."""
 VERIFY_EVERY: Final = timedelta(minutes=3)
-"""A provider is asked again about the user of a session after this time."""
+"""Time between two checks of a session with its identity provider."""
 VERIFIED_FOR: Final = timedelta(minutes=4, seconds=30)
 """A session of a provider is not valid for longer than this after the provider's last answer."""
 TOUCHED_EVERY: Final = timedelta(minutes=1)

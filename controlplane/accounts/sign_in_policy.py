@@ -48,7 +48,7 @@ def describe(row: SignInPolicy) -> str:
 
 
 def requires_second_factor(session: Session, user_id: UUID) -> bool:
-    """Return whether an organization of the user requires a second factor for passwords."""
+    """Return whether an organization of the user requires a second factor with a password."""
     query = select(SignInPolicy).join(
         Membership, Membership.organization_id == SignInPolicy.organization_id
     )
@@ -68,13 +68,13 @@ def usable_memberships(
 
     ``provider`` is the identity provider of the session, or None for a password.
     """
-    own = [each for each in memberships(session, user_id) if each.managed_by == provider]
+    matching = [each for each in memberships(session, user_id) if each.managed_by == provider]
     if provider is not None:
-        return own
-    policies = {each.organization_id: policy_of(session, each.organization_id) for each in own}
+        return matching
+    policies = {each.organization_id: policy_of(session, each.organization_id) for each in matching}
     return [
         each
-        for each in own
+        for each in matching
         if policies[each.organization_id].accepts_passwords
         and (has_second_factor or not policies[each.organization_id].requires_second_factor)
     ]

@@ -26,7 +26,7 @@ _LOCK: Final = 0x7369676E
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class Attempt:
     """A sign-in attempt. If ``wait_s`` is above 0, the attempt is refused and not counted.
 
     ``wait_s`` is the time in seconds until a new attempt is permitted.
@@ -38,7 +38,7 @@ class Try:
     wait_s: int = 0
 
 
-def begin(session: Session, email: str, address: str, now: datetime) -> Try:
+def begin(session: Session, email: str, address: str, now: datetime) -> Attempt:
     """Count an attempt as failed, or refuse the attempt if too many have failed."""
     account = _subject("account", email_key(email))
     network = _subject("address", network_of(address))
@@ -47,14 +47,14 @@ def begin(session: Session, email: str, address: str, now: datetime) -> Try:
     session.execute(delete(SignInFailure).where(SignInFailure.failed_at <= now - WINDOW))
     wait_s = max(_wait_s(session, each, now) for each in (account, network))
     if wait_s:
-        return Try(account, network, wait_s=wait_s)
+        return Attempt(account, network, wait_s=wait_s)
     rows = [SignInFailure(subject=each, failed_at=now) for each in (account, network)]
     session.add_all(rows)
     session.flush()
-    return Try(account, network, tuple(row.position for row in rows))
+    return Attempt(account, network, tuple(row.position for row in rows))
 
 
-def succeed(session: Session, attempt: Try) -> None:
+def succeed(session: Session, attempt: Attempt) -> None:
     """Delete the attempt, and all failures of the account.
 
     Failures of the network address are kept. Otherwise an attacker could sign in with their own
@@ -64,7 +64,7 @@ def succeed(session: Session, attempt: Try) -> None:
     session.execute(delete(SignInFailure).where(SignInFailure.subject == attempt.account))
 
 
-def take_back(session: Session, attempt: Try) -> None:
+def take_back(session: Session, attempt: Attempt) -> None:
     """Delete the attempt only.
 
     A correct password must not clear the failed one-time passwords of its account.

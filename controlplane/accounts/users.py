@@ -197,11 +197,11 @@ def _delete_user(session: Session, user_id: UUID) -> None:
 
 def end_grants(session: Session, user_id: UUID, organization_id: str | None = None) -> None:
     """End the grants of the user, in one organization or in all."""
-    of_codes, of_grants = [OAuthCode.user_id == user_id], [OAuthGrant.user_id == user_id]
+    code_filters, grant_filters = [OAuthCode.user_id == user_id], [OAuthGrant.user_id == user_id]
     if organization_id is not None:
-        of_codes.append(OAuthCode.organization_id == organization_id)
-        of_grants.append(OAuthGrant.organization_id == organization_id)
-    grant_ids = list(session.scalars(select(OAuthGrant.id).where(*of_grants)))
+        code_filters.append(OAuthCode.organization_id == organization_id)
+        grant_filters.append(OAuthGrant.organization_id == organization_id)
+    grant_ids = list(session.scalars(select(OAuthGrant.id).where(*grant_filters)))
     session.execute(delete(OAuthToken).where(OAuthToken.grant_id.in_(grant_ids)))
     session.execute(delete(OAuthGrant).where(OAuthGrant.id.in_(grant_ids)))
-    session.execute(delete(OAuthCode).where(*of_codes))
+    session.execute(delete(OAuthCode).where(*code_filters))

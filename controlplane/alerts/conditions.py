@@ -1,6 +1,6 @@
 """Selects the devices for which the conditions of stored rules are active.
 
-The conditions ``offline``, ``broken`` and ``site_outage`` are evaluated for all devices elsewhere.
+For the conditions ``offline``, ``broken`` and ``site_outage``, see `controlplane.alerts.facts`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -32,8 +32,8 @@ def active_devices(
         (organization_id, rule): frozenset(
             READERS[rule.condition](session, organization_id, rule, now)
         )
-        for organization_id, own in rules.items()
-        for rule in own
+        for organization_id, organization_rules in rules.items()
+        for rule in organization_rules
         if rule.is_enabled and rule.condition in READERS
     }
 

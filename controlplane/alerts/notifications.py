@@ -2,7 +2,7 @@
 
 They are added in the transaction of the alert, so a crash neither loses nor repeats them. Alerts of
 the same rule and location are *grouped*: an alert waits until the group interval since the previous
-notification of the group has passed, and is then notified together with the others.
+notification of the group has passed. Then one notification contains all alerts that waited.
 """
 
 import json
@@ -99,10 +99,10 @@ class Notifier:
 
     def _routes_of(self, organization_id: str) -> list[Route]:
         if organization_id not in self._routes:
-            own = select(AlertRoute).where(
+            query = select(AlertRoute).where(
                 AlertRoute.organization_id == organization_id, AlertRoute.is_enabled
             )
-            routes = [route_of(row) for row in self._session.scalars(own.order_by(AlertRoute.id))]
+            routes = [route_of(row) for row in self._session.scalars(query.order_by(AlertRoute.id))]
             if not routes and self._settings.notify_url is not None:
                 routes = [Route()]
             self._routes[organization_id] = routes

@@ -70,9 +70,10 @@ def rules_at(rules: Iterable[Rule], location_id: str) -> dict[str, Rule]:
     Args:
         rules: all rules that the organization of the location has set.
     """
-    own = sorted(rules, key=lambda rule: rule.location_id)  # those of the organization first
+    # The rules of the whole organization come first, so that rules of the location replace them.
+    ordered_rules = sorted(rules, key=lambda rule: rule.location_id)
     by_name = dict(DEFAULT_RULES)
-    by_name |= {rule.name: rule for rule in own if rule.location_id in {"", location_id}}
+    by_name |= {rule.name: rule for rule in ordered_rules if rule.location_id in {"", location_id}}
     return {name: rule for name, rule in by_name.items() if rule.is_enabled}
 
 

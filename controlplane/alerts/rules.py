@@ -79,8 +79,8 @@ class Rules:
     by_name: Mapping[str, Rule] = field(default_factory=lambda: DEFAULT_RULES)
 
     def fire_after_of(self, name: str) -> timedelta:
-        own = self.by_name[name].fire_after
-        return self.fire_after if own is None else own
+        fire_after = self.by_name[name].fire_after
+        return self.fire_after if fire_after is None else fire_after
 
 
 @dataclass(frozen=True, slots=True)

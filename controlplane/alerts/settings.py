@@ -67,9 +67,9 @@ def read_silences(session: Session, now: datetime) -> Silences:
 
 
 def is_silenced(alert: Alert, silences: Silences, now: datetime) -> bool:
-    own: Collection[Silence] = silences.get(alert.organization_id, ())
+    candidates: Collection[Silence] = silences.get(alert.organization_id, ())
     return any(
-        each.matches(alert.location_id, alert.instance, alert.condition, now) for each in own
+        each.matches(alert.location_id, alert.instance, alert.condition, now) for each in candidates
     )
 
 

@@ -20,9 +20,9 @@ def went_offline_together(begins: Sequence[datetime], devices: int, within: time
     """
     sorted_begins = sorted(begins)
     for first in sorted(set(begins)):
-        before = bisect_left(sorted_begins, first)
-        group = bisect_right(sorted_begins, first + within) - before
-        if enough(group, devices - before):
+        earlier = bisect_left(sorted_begins, first)
+        group = bisect_right(sorted_begins, first + within) - earlier
+        if enough(group, devices - earlier):
             return True
     return False
 
@@ -30,5 +30,5 @@ def went_offline_together(begins: Sequence[datetime], devices: int, within: time
 def enough(count: int, devices: int) -> bool:
     if count == devices:
         return count >= ALL_MIN
-    share, of = MANY_SHARE
-    return count >= MANY_MIN and count * of >= devices * share
+    numerator, denominator = MANY_SHARE
+    return count >= MANY_MIN and count * denominator >= devices * numerator

@@ -70,20 +70,20 @@ def _net(
     nets: defaultdict[str, int] = defaultdict(int)
     day = hour // HOURS
     for start, end in intervals(location.clock.zone, day, day):
-        sold = select(Sale.currency, Sale.initiated_at, Sale.total).where(
+        sales = select(Sale.currency, Sale.initiated_at, Sale.total).where(
             Sale.location == location.position,
             Sale.initiated_at >= start,
             Sale.initiated_at < end,
             Sale.local_hour == hour,
             Sale.status == COMPLETED,
         )
-        given_back = select(Refund.currency, Refund.refunded_at, -Refund.goods).where(
+        refunds = select(Refund.currency, Refund.refunded_at, -Refund.goods).where(
             Refund.location == location.position,
             Refund.refunded_at >= start,
             Refund.refunded_at < end,
             Refund.local_hour == hour,
         )
-        for query in (sold, given_back):
+        for query in (sales, refunds):
             for currency, timestamp, amount in context.session.execute(query):
                 if timestamp is not None and counts(timestamp):
                     nets[currency] += amount

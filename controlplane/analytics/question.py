@@ -71,8 +71,8 @@ def question(context: RequestContext, body: FiguresQuery) -> Question:
     Raises a refusal if the caller has no access to the location, or if the dates are invalid.
     """
     period = PeriodQuery(body.period, body.first, body.last)
-    own = query_location(context, body.location_id)
-    locations = [own] if body.location_mode == "single" else visible_locations(context)
+    location = query_location(context, body.location_id)
+    locations = [location] if body.location_mode == "single" else visible_locations(context)
     days = days_of(context, locations, period)
     types: Collection[str] | None = None
     if isinstance(body, NarrowedQuery) and body.payment_types is not None:
@@ -120,7 +120,7 @@ def is_visible(context: RequestContext) -> ColumnElement[bool]:
     return condition
 
 
-# Each statement is built once: to build it takes longer than to execute it.
+# Each statement is built once, because building it takes longer than executing it.
 _WITH_FIGURES: Final = select(
     Location.position, Location.id, Location.currency, Location.zone
 ).where(Location.organization_id == bindparam("organization_id"), Location.currency != NO_CURRENCY)

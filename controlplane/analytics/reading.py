@@ -71,10 +71,10 @@ class Reader:
                 movements = ledger[location, currency].by_method
                 add_part(movements, MethodKey(kind, names.get(method)), DaySums(*sums))
             key = ("location", "currency", "unit")
-            for location, currency, unit, *sold in self._sum(
+            for location, currency, unit, *unit_sums in self._sum(
                 rollup_tables.UnitRollup, key, day_range
             ):
-                ledger[location, currency].units[unit] = UnitSums(*sold)
+                ledger[location, currency].units[unit] = UnitSums(*unit_sums)
         return dict(ledger)
 
     def hours(self, day_ranges: Iterable[DayRange]) -> Iterator[HourRow]:
@@ -102,9 +102,9 @@ class Reader:
         by_currency: defaultdict[str, dict[int, ItemSums]] = defaultdict(dict)
         for day_range in day_ranges:
             for rollup, days in self._pieces(day_range.days):
-                some = DayRange(days, day_range.locations)
+                piece = DayRange(days, day_range.locations)
                 key = ("currency", "snapshot")
-                for currency, snapshot, *sums in self._sum(rollup, key, some):
+                for currency, snapshot, *sums in self._sum(rollup, key, piece):
                     add_part(by_currency[currency], snapshot, ItemSums(*sums))
         return dict(by_currency)
 
@@ -123,13 +123,17 @@ class Reader:
         )
 
     def _sums_by(
-        self, rollup: Any, of: type[Part], day_ranges: Iterable[DayRange], columns: Sequence[str]
+        self,
+        rollup: Any,
+        sum_type: type[Part],
+        day_ranges: Iterable[DayRange],
+        columns: Sequence[str],
     ) -> Iterator[SumsByColumns[Part]]:
         key = ("currency", *columns)
         for day_range in day_ranges:
             for currency, *row in self._sum(rollup, key, day_range):
                 values = dict(zip(columns, row, strict=False))
-                yield currency, values, of(*row[len(columns) :])
+                yield currency, values, sum_type(*row[len(columns) :])
 
     def articles(self, snapshots: Collection[int]) -> dict[int, Article]:
         return {
@@ -144,8 +148,8 @@ class Reader:
     def _snapshots(
         self, query: Select[Any], snapshots: Collection[int]
     ) -> Iterator[Row[*tuple[Any, ...]]]:
-        for some in in_steps(sorted(snapshots)):
-            yield from self._rows(query, snapshots=some)
+        for step in in_steps(sorted(snapshots)):
+            yield from self._rows(query, snapshots=step)
 
     def _pieces(self, days: Days) -> Iterator[tuple[Any, Days]]:
         """Yield rollups of items, each with a range of days or spans. The ranges cover ``days``."""
@@ -182,7 +186,7 @@ class Reader:
         return self._connection.execute(query, parameters).all()
 
 
-# Statements are built once, because to build one takes longer than to execute it. They select
+# Statements are built once, because building one takes longer than executing it. They select
 # columns of tables, not of classes: with tens of thousands of rows, the ORM is too slow.
 
 
@@ -198,10 +202,10 @@ def _sums_of(
         for column in columns
         if not column.primary_key and (names is None or column.name in names)
     ]
-    when = columns.span if "span" in columns else columns.day
+    day_or_span = columns.span if "span" in columns else columns.day
     query = (
         select(*keys, *(_total(column) for column in sums))
-        .where(_in("locations", columns.location), _between(when))
+        .where(_in("locations", columns.location), _between(day_or_span))
         .group_by(*keys)
     )
     return query.where(_in("types", columns.payment_type)) if has_types else query

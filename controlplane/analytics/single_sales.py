@@ -1,9 +1,9 @@
 """Sums for groupings that no rollup contains: employees, and hours with articles or payment types.
 
 The sums are computed from sales and refunds. Each sale and each refund adds the same values as to
-the rollup (`controlplane.merchant.rebuild`). A refund counts for its own hour, and for the employee
-who made the refund. ``undone`` and the ``undated_`` columns are about the refunded sale. They count
-for the hour and the employee of that sale.
+the rollup (`controlplane.merchant.rebuild`). A refund counts for the hour of the refund, and for
+the employee who made the refund. The columns ``undone`` and ``undated_...`` count for the hour and
+the employee of the refunded sale.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from controlplane.analytics.reading import DayRange, Part, SumsByColumns
 from controlplane.figures.local_time import HOURS
 from controlplane.figures.sums import DaySums, ItemSums
-from controlplane.merchant.rebuild import SUMMANDS, Summand, summed
+from controlplane.merchant.rebuild import SUMMANDS, Summand, sum_query
 from controlplane.storage.merchant.merchant_tables import Employee
 from controlplane.storage.merchant.rollup_tables import DayRollup, ItemDayRollup
 
@@ -31,7 +31,7 @@ _ROLLUPS: Final[dict[type, Any]] = {DaySums: DayRollup, ItemSums: ItemDayRollup}
 def sums_of_sales(
     session: Session,
     organization_id: str,
-    of: type[Part],
+    sum_type: type[Part],
     day_ranges: Iterable[DayRange],
     columns: Sequence[str],
 ) -> Iterator[SumsByColumns[Part]]:
@@ -47,13 +47,13 @@ def sums_of_sales(
     ids = {row.position: row.id for row in session.execute(query)}
     keys = ("currency", *columns)
     for day_range in day_ranges:
-        parts = [_part(summand, day_range) for summand in SUMMANDS[_ROLLUPS[of]]]
-        for row in session.execute(text(summed(parts, keys, of._fields))):
+        parts = [_part(summand, day_range) for summand in SUMMANDS[_ROLLUPS[sum_type]]]
+        for row in session.execute(text(sum_query(parts, keys, sum_type._fields))):
             values = dict(zip(keys, row, strict=False))
             currency = values.pop("currency")
             if "employee" in values:
                 values["employee"] = ids.get(values["employee"])
-            yield currency, values, of(*row[len(keys) :])
+            yield currency, values, sum_type(*row[len(keys) :])
 
 
 def _part(summand: Summand, day_range: DayRange) -> tuple[Summand, str]:

@@ -145,13 +145,13 @@ def unknown_locations(
     existing_ids = known_locations(session, options.organization)
     unknown = sorted(set(ids) - existing_ids.keys())
     if unknown and not options.new_locations:
-        are = "locations {} do" if len(unknown) > 1 else "location {} does"
+        template = "locations {} do" if len(unknown) > 1 else "location {} does"
         names = [
             f"{location_id} ({name})" if name else location_id
             for location_id, name in existing_ids.items()
         ]
         raise UsageError(
-            f"the {are.format(shortened(unknown, LISTED_MAX))} not exist",
+            f"the {template.format(shortened(unknown, LISTED_MAX))} not exist",
             f"Locations: {shortened(names, KNOWN_LISTED_MAX) or 'none'}."
             " If a location is new, repeat the command with --new-locations.",
         )

@@ -164,10 +164,10 @@ def _describe_all(session: Session, organization_id: str, now: datetime) -> list
         MaintenanceWindow.organization_id == organization_id, MaintenanceWindow.until > now
     )
     for window in session.scalars(windows.order_by(MaintenanceWindow.since)):
-        whose = f" {window.instance_id}" if window.instance_id else ""
-        why = f": {window.reason}" if window.reason else ""
+        device = f" {window.instance_id}" if window.instance_id else ""
+        reason = f": {window.reason}" if window.reason else ""
         period = describe_period(window.since, window.until)
-        lines.append(f"{window.location_id}{whose}: maintenance {period}{why}")
+        lines.append(f"{window.location_id}{device}: maintenance {period}{reason}")
     return lines
 
 

@@ -30,7 +30,7 @@ from controlplane.sandbox.continuing import (
     stored_generator,
     stored_plan,
 )
-from controlplane.sandbox.loading import Loaded, OccupiedError
+from controlplane.sandbox.loading import LoadCounts, OccupiedError
 from controlplane.sandbox.loading import load as load_plan
 from controlplane.sandbox.ndjson import FormatError, load_lines
 from controlplane.sandbox.ndjson import export as export_lines
@@ -56,18 +56,18 @@ def load(options: argparse.Namespace) -> int:
     midnight = datetime.combine(end + timedelta(days=1), datetime.min.time(), UTC)
     until = now if options.until is None else midnight
 
-    def work(session: Session) -> tuple[Loaded, _Keys]:
+    def work(session: Session) -> tuple[LoadCounts, _Keys]:
         _clear_old_sandbox(session, plan.organization_id, replace=options.replace)
         counts = load_plan(session, plan, until, _show_progress)
         return counts, _make_keys(session, plan.organization_id, now)
 
     began_s = time.monotonic()
     with _as_command_errors():
-        loaded, keys = in_database(options, work, may_create=True)
-    took_s = time.monotonic() - began_s
+        counts, keys = in_database(options, work, may_create=True)
+    duration_s = time.monotonic() - began_s
     sys.stderr.write(
-        f"\r{loaded.sales} sales and {loaded.refunds} refunds at {loaded.locations} locations,"
-        f" generated in {took_s:.0f} s. The first location is loc-0001.\n"
+        f"\r{counts.sales} sales and {counts.refunds} refunds at {counts.locations} locations,"
+        f" generated in {duration_s:.0f} s. The first location is loc-0001.\n"
         "Access of these keys: read only. Save the keys: they are shown only once.\n"
     )
     sys.stdout.write(
@@ -163,7 +163,7 @@ def _clear_old_sandbox(session: Session, organization_id: str, *, replace: bool)
     session.expunge_all()
 
 
-def _show_progress(counts: Loaded) -> None:
+def _show_progress(counts: LoadCounts) -> None:
     if sys.stderr.isatty():
         sys.stderr.write(f"\r{counts.sales} sales ...")
         sys.stderr.flush()

@@ -33,8 +33,8 @@ def install_and_start(service: SystemdService, lines: str, *, has_options: bool)
     """Install the service and start it.
 
     Args:
-        given: The command line has options of `serve`. If an options file exists, these options
-            have no effect.
+        has_options: The user gave options of `serve`. If an options file exists, they have no
+            effect.
     """
     is_written = service.install(lines)
     print("installed: the service starts at boot")

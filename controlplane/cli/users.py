@@ -25,7 +25,7 @@ from controlplane.cli.keys import (
 from controlplane.cli.screen.output import print_records
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
-from controlplane.operation.audit_entries import Operation, Subject, granted, user_subject
+from controlplane.operation.audit_entries import Operation, Subject, describe_role, user_subject
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import Membership, User
 
@@ -53,7 +53,7 @@ def add(options: argparse.Namespace) -> int:
             session, email=email, name=name, password_hash=password_hash, now=system_clock()
         )
         _set_membership(session, options, user, options.location)
-        _note(session, options, "member.add", user, granted(options.role, options.location))
+        _note(session, options, "member.add", user, describe_role(options.role, options.location))
         return unknown
 
     unknown = in_database(options, work)
@@ -73,10 +73,10 @@ def role(options: argparse.Namespace) -> int:
             session, options, set(options.location).difference(member.locations)
         )
         locations = options.location or ([] if options.every_location else member.locations)
-        before = granted(member.role, member.locations)
+        before = describe_role(member.role, member.locations)
         user = session.get_one(User, member.user_id)
         _set_membership(session, options, user, locations)
-        after = granted(options.role, locations)
+        after = describe_role(options.role, locations)
         _note(session, options, "member.change", user, f"{before} → {after}")
         return list(locations), unknown
 

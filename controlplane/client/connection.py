@@ -64,7 +64,7 @@ def is_encrypted(url: str) -> bool:
 
 
 def address(base_url: str | None, environment: Mapping[str, str]) -> str:
-    """Return the address of the service, ending in ``/``. Raises UsageError for an unsafe one."""
+    """Return the address of the service, ending in ``/``. Raises UsageError if it is unsafe."""
     url = base_url or environment.get(URL_VARIABLE) or DEFAULT_URL
     if not is_web_url(url):
         raise UsageError(f"{url!r} is not the address of a service: https://host")

@@ -12,7 +12,6 @@ from agent.wire.codec import encode
 from controlplane.analytics import messages as figures
 from controlplane.analytics import routes as figures_at
 from controlplane.client.calls import ServiceCalls
-from controlplane.devices.requests.messages import CommandList
 from controlplane.support import messages as support
 from controlplane.support import routes as support_at
 
@@ -60,7 +59,9 @@ class OperationsClient(ServiceCalls):
         device_operations.SubmitResultRequest,
         device_operations.SubmitResultReply,
     )
-    on_commands = Operation(routes.ON_COMMANDS, device_operations.EmptyRequest, CommandList)
+    on_commands = Operation(
+        routes.ON_COMMANDS, device_operations.EmptyRequest, device_operations.CommandList
+    )
 
     device = Operation(
         routes.DEVICE_DETAIL, operators.DeviceDetailRequest, operators.DeviceDetailReply

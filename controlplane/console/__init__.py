@@ -1,1 +1,1 @@
-"""The web console: static files. In the operator's browser, they call the API of the service."""
+"""The web console: static files. They run in the user's browser and call the service."""

@@ -10,7 +10,7 @@ import { fetchSupport, showSupport } from "./support.js";
 
 const PATHS = ["profile", "members", "locations", "alerts", "add-device", "audit", "support"];
 
-// `hooks` are functions: `refresh` loads the view again, `left` is called when the session has ended,
+// `hooks` are functions: `refresh` loads the view again, `sessionEnded` is called when the session has ended,
 // `attempt` runs an action and then refreshes, `pages` returns the number of pages to load, `more` loads
 // one more page, and `filter` writes new filters into the address.
 export function accountViews(hooks) {
@@ -30,6 +30,6 @@ export function accountRoute(path, query) {
   const [, id] = path.match(/^alerts\/([0-9a-f-]{36})$/) || [];
   if (id) return { view: "alerts", id };
   if (!PATHS.includes(path)) return null;
-  const wanted = new URLSearchParams(query);
-  return { view: path, filters: Object.fromEntries(FILTERS.filter((name) => wanted.has(name)).map((name) => [name, wanted.get(name)])) };
+  const parameters = new URLSearchParams(query);
+  return { view: path, filters: Object.fromEntries(FILTERS.filter((name) => parameters.has(name)).map((name) => [name, parameters.get(name)])) };
 }

@@ -13,8 +13,8 @@ const NEW = "+";
 const LOOPBACK = ["127.0.0.1", "[::1]", "localhost"];
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 const install = (program, options) => `sudo ${program} service install ${options} --api-key-file -`;
-// `before` is what the user does first. `command` gets the options of `service install`. It has no secret, because
-// shells store commands in their history. The program prompts for the key.
+// `before` describes the first step. `command` returns the command with these options of `service install`. The command
+// contains no secret, because shells store commands in their history. The program prompts for the key.
 const SYSTEMS = {
   debian: {
     name: "Debian or Ubuntu",
@@ -39,24 +39,24 @@ const SYSTEMS = {
     quoted: (text) => `'${text.replaceAll("'", "''")}'`,
   },
 };
-// The key and its command while the page is open. `devices` are the devices that enrolled with the key.
-let made = null;
+// The key that this page has created, or null. `devices` are the devices that enrolled with the key.
+let created = null;
 
 export const canAdd = () => Boolean(membership()) && membership().role !== "viewer";
 export const addDeviceLink = () => canAdd() ? element("a", { class: "button", id: "add-a-device", href: "#/add-device" }, "Add a device") : null;
-export const reloadMs = () => made && !made.devices.length && !made.isRevoked ? WAIT_MS : SLOW_MS;
+export const reloadMs = () => created && !created.devices.length && !created.isRevoked ? WAIT_MS : SLOW_MS;
 
 export async function fetchAddDevice() {
   const [data, state] = await Promise.all([
-    fetchLocations(), made ? callConsole("profile/key-devices", { keyId: made.key.id }) : null,
+    fetchLocations(), created ? callConsole("profile/key-devices", { keyId: created.key.id }) : null,
   ]);
-  if (made && state) Object.assign(made, state);
+  if (created && state) Object.assign(created, state);
   return data;
 }
 
 export function showAddDevice(data, view, hooks) {
   if (!at("add-device")) {
-    made = null;
+    created = null;
     build(data, view, hooks);
   }
   replace(at("arrival"), ...arrival());
@@ -112,7 +112,7 @@ async function create(event, hooks) {
       name: `new device at ${locationId}`, canWrite: true, locations: [locationId], expiresUnused: true,
     });
     const options = `--base-url ${location.origin} --location ${(system.quoted || quoted)(locationId)}`;
-    made = { key, devices: [], isRevoked: false };
+    created = { key, devices: [], isRevoked: false };
     const place = form.elements.location.selectedOptions[0].textContent;
     replace(at("command-box"), ...command(system, system.command(options), secret, place));
     at("command-step").hidden = at("arrival-step").hidden = false;
@@ -156,14 +156,14 @@ function command({ before }, text, secret, place) {
 }
 
 function arrival() {
-  if (!made) return [];
-  if (made.devices.length) {
+  if (!created) return [];
+  if (created.devices.length) {
     return [
-      element("ul", { class: "cards" }, ...made.devices.map((device) => element("li", {}, element("span", { class: "pill good" }, "enrolled"), " ",
+      element("ul", { class: "cards" }, ...created.devices.map((device) => element("li", {}, element("span", { class: "pill good" }, "enrolled"), " ",
         element("a", { class: "name", href: `#/device/${device.instanceId}` }, device.name), element("p", { class: "sub" }, device.locationId)))),
       element("p", { class: "sub" }, "Open the device to request its first report. To add another device, create a new command."),
     ];
   }
-  if (made.isRevoked) return [element("p", { class: "problem" }, "The key has expired unused. Create a new command.")];
+  if (created.isRevoked) return [element("p", { class: "problem" }, "The key has expired unused. Create a new command.")];
   return [element("p", { class: "waiting" }, element("span", { class: "spinner" }), "Waiting for the device. It appears here when the command has finished.")];
 }

@@ -19,11 +19,11 @@ const RESOLVED_MAX = 20;
 const YES = [["yes", "yes"], ["no", "no"]];
 
 export async function fetchAlerts({ id }) {
-  const own = owns();
+  const isOwner = owns();
   const fetch = (open, size) => callConsole("alerts", id ? { id, open } : { open, size });
   const [firing, resolved, rules, silences, routes, log, names] = await Promise.all([
     fetch(true, FIRING_MAX), fetch(false, RESOLVED_MAX), callConsole("alerts/rules"), callConsole("alerts/silences"),
-    own ? callConsole("alerts/routes") : null, own ? callConsole("alerts/deliveries", { size: 20 }) : null, fetchLocationNames(),
+    isOwner ? callConsole("alerts/routes") : null, isOwner ? callConsole("alerts/deliveries", { size: 20 }) : null, fetchLocationNames(),
   ]);
   return { id, firing, resolved, rules, silences, routes, log, names };
 }
@@ -62,9 +62,9 @@ const locationOf = (names, id) => id ? names.get(id) || id : "every location";
 // Sends a form and loads the view again.
 function ask(form, act, hooks) {
   openForm(form, async (values) => {
-    const then = await act(values);
+    const followUp = await act(values);
     hooks.refresh();
-    return then;
+    return followUp;
   }, hooks.sessionEnded);
 }
 

@@ -35,10 +35,10 @@ const NAMELESS = new Set(["session.sign_in", "session.sign_out", "session.end", 
 export const FILTERS = ["by", "area"];
 
 export async function fetchAudit({ filters }, pages) {
-  const wanted = Object.fromEntries(Object.entries(filters).filter(([, value]) => value));
-  let { entries, nextCursor } = await callConsole("audit", wanted);
+  const filterValues = Object.fromEntries(Object.entries(filters).filter(([, value]) => value));
+  let { entries, nextCursor } = await callConsole("audit", filterValues);
   for (let page = 1; page < Math.min(pages, PAGES_MAX) && nextCursor; page += 1) {
-    const more = await callConsole("audit", { ...wanted, cursor: nextCursor });
+    const more = await callConsole("audit", { ...filterValues, cursor: nextCursor });
     entries = entries.concat(more.entries);
     nextCursor = more.nextCursor;
   }

@@ -5,17 +5,17 @@ const LETTER = 7.4;  // wider than an average letter at 12 px
 const LINE = 16;
 
 export function shape(name, attributes = {}, ...children) {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
-  made.append(...children);
-  return made;
+  const node = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, String(value));
+  node.append(...children);
+  return node;
 }
 
 const round = (value) => Math.round(value * 10) / 10;
 const text = (x, y, content, anchor = "start", kind = "") =>
   shape("text", { x: round(x), y: round(y), "text-anchor": anchor, ...(kind && { class: kind }) }, content);
-const wide = (content) => content.length * LETTER;
-const fitted = (content, room) => {
+const widthOf = (content) => content.length * LETTER;
+const shortened = (content, room) => {
   const most = Math.max(3, Math.floor(room / LETTER));
   return content.length <= most ? content : `${content.slice(0, most - 1).trimEnd()}…`;
 };
@@ -47,11 +47,11 @@ export function bars({ title, width, rows, axis, height = 210 }) {
   const least = Math.max(all[0], Math.min(0, ...values) * 1.15);
   const marks = all.filter((mark) => mark >= least);
   const names = marks.map(axis);
-  const left = Math.ceil(Math.max(...names.map(wide))) + 8;
+  const left = Math.ceil(Math.max(...names.map(widthOf))) + 8;
   const [top, bottom] = [10, height - 22];
   const y = (value) => bottom - ((value - least) / (marks.at(-1) - least)) * (bottom - top);
   const step = (width - left - 2) / rows.length;
-  const every = [1, 2, 3, 4, 6, 12].find((each) => each * step >= Math.max(...rows.map(({ label }) => wide(label))) + 6) || 12;
+  const every = [1, 2, 3, 4, 6, 12].find((each) => each * step >= Math.max(...rows.map(({ label }) => widthOf(label))) + 6) || 12;
   const bar = Math.max(2, step * 0.68);
   return drawing(title, width, height, "bars",
     ...marks.flatMap((mark, index) => [
@@ -76,7 +76,7 @@ export function shares({ title, width, rows }) {
   return drawing(title, width, rows.length * row, "shares", ...rows.flatMap(({ label, value, caption }, index) => {
     const y = index * row;
     return [
-      text(0, y + 12, fitted(label, width - wide(caption) - 12), "start", "name"),
+      text(0, y + 12, shortened(label, width - widthOf(caption) - 12), "start", "name"),
       text(width, y + 12, caption, "end"),
       shape("rect", { class: "room-full", x: 0, y: y + LINE + 2, width, height: 9, rx: 2 }),
       shape("rect", { class: value < 0 ? "value below" : "value", x: 0, y: y + LINE + 2, width: round(Math.max(1, (Math.abs(value) / most) * width)), height: 9, rx: 2 }),
@@ -87,9 +87,9 @@ export function shares({ title, width, rows }) {
 // Draws rows of cells. Each cell has one of `levels` shades, which shows its count.
 export function heat({ title, width, rows, columns, levels = 5 }) {
   const most = Math.max(1, ...rows.flatMap(({ cells }) => cells));
-  const left = Math.ceil(Math.max(...rows.map(({ label }) => wide(label)))) + 14;
+  const left = Math.ceil(Math.max(...rows.map(({ label }) => widthOf(label)))) + 14;
   const [across, tall] = [(width - left) / columns.length, 22];
-  const every = [1, 2, 3, 4, 6].find((each) => each * across >= wide("00") + 8) || 12;
+  const every = [1, 2, 3, 4, 6].find((each) => each * across >= widthOf("00") + 8) || 12;
   return drawing(title, width, rows.length * tall + 20, "heat",
     ...rows.flatMap(({ label, cells, description }, index) => [
       text(left - 8, index * tall + 15, label, "end"),

@@ -114,8 +114,8 @@ function historyTable({ detail: { requests, reports }, lines, requesters }) {
     row.line = byReport.get(row.report?.reportId) || byReport.get(row.request?.id);
     row.requester = row.request && (requesters[row.request.requestedById] || "a deleted key or user");
   }
-  const began = (row) => (row.request || row.report).createdAt;
-  rows.sort((one, other) => began(other).localeCompare(began(one)));
+  const timeOf = (row) => (row.request || row.report).createdAt;
+  rows.sort((one, other) => timeOf(other).localeCompare(timeOf(one)));
   return element("table", { class: "history" },
     element("thead", {}, element("tr", {},
       ...["Report", "Status", "Result", "When"].map((head) => element("th", { scope: "col" }, head)),

@@ -57,8 +57,8 @@ function showRows(data, actions) {
 
 function build(view, data, actions) {
   selected.clear();
-  const field = (name, label, made) =>
-    element("label", { class: `by by-${name}` }, element("span", {}, label), made);
+  const field = (name, label, control) =>
+    element("label", { class: `by by-${name}` }, element("span", {}, label), control);
   const search = element("input", {
     id: "by-search", type: "search", autocomplete: "off", spellcheck: "false", maxlength: "200",
     placeholder: "Name, location, finding or printer",
@@ -83,17 +83,17 @@ function build(view, data, actions) {
   filters.addEventListener("submit", (event) => event.preventDefault());
   filters.addEventListener("input", (event) => {
     clearTimeout(typing);
-    typing = setTimeout(() => actions.filter(chosen()), event.target === search ? 250 : 0);
+    typing = setTimeout(() => actions.filter(currentFilters()), event.target === search ? 250 : 0);
   });
   view.firstChild.addEventListener("click", (event) => {
     const data = actions.data();
-    const saved = (kind) => actions.attempt(() => saveList(kind, data.filters));
+    const save = (kind) => actions.attempt(() => saveList(kind, data.filters));
     ({
       more: actions.more,
       "request-selected": () => openRequestDialog([...selected].map(([id, row]) => data.rows.find((each) => each.device.instanceId === id) || row), {}),
       "request-found": () => openRequestDialog(null, data.filters, data.requestable),
-      "save-csv": () => saved("csv"),
-      "save-json": () => saved("json"),
+      "save-csv": () => save("csv"),
+      "save-json": () => save("json"),
     })[event.target.closest("button")?.id]?.();
   });
   view.firstChild.addEventListener("change", (event) => {
@@ -107,7 +107,7 @@ function build(view, data, actions) {
   });
 }
 
-function chosen() {
+function currentFilters() {
   const filters = {};
   for (const name of FILTERS) {
     const { value } = document.getElementById(`by-${name}`);
@@ -118,13 +118,13 @@ function chosen() {
 
 function options(select, name, { summary, filters }) {
   const counts = { location: summary.locations, platform: summary.platforms, version: summary.versions }[name];
-  const named = ([value, text]) => [value, value ? `${text} (${summary.states[value].toLocaleString()})` : text];
+  const choiceOf = ([value, text]) => [value, value ? `${text} (${summary.states[value].toLocaleString()})` : text];
   const choices = counts
     ? [["", `All ${name}s`], ...counts.map(({ value, count }) => [value === null ? "-" : value, `${value ?? "unknown"} (${count.toLocaleString()})`])]
-    : STATES.map(named);
-  const wanted = filters[name];
-  const conditions = counts ? [] : CONDITIONS.map(named);
-  if (wanted && ![...choices, ...conditions].some(([value]) => value === wanted)) choices.push([wanted, wanted]);
+    : STATES.map(choiceOf);
+  const current = filters[name];
+  const conditions = counts ? [] : CONDITIONS.map(choiceOf);
+  if (current && ![...choices, ...conditions].some(([value]) => value === current)) choices.push([current, current]);
   const option = ([value, text]) => element("option", { value }, text);
   replace(select, ...choices.map(option), conditions.length ? element("optgroup", { label: "In any of these states" }, ...conditions.map(option)) : null);
 }

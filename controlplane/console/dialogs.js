@@ -2,15 +2,15 @@
 
 const unfinished = new WeakMap();
 
-// Opens a dialog. `closed` is called after the dialog has closed. The view may be replaced while the dialog
+// Opens a dialog. `onClosed` is called after the dialog has closed. The view may be replaced while the dialog
 // is open. Therefore, when the dialog closes, the element that had the focus is found by its id.
-export function openDialog(dialog, closed) {
+export function openDialog(dialog, onClosed) {
   const opener = document.activeElement?.id;
   // The close event arrives with a delay, when the dialog may already be open again.
   unfinished.get(dialog)?.();
   unfinished.set(dialog, () => {
     unfinished.delete(dialog);
-    closed();
+    onClosed();
     focusOn(opener);
   });
   dialog.returnValue = "";
@@ -20,8 +20,8 @@ export function openDialog(dialog, closed) {
 
 // Moves the focus to an element, or to the view if the element is gone or disabled.
 export function focusOn(id) {
-  const wanted = id && document.getElementById(id);
-  if (wanted && !wanted.disabled) wanted.focus({ preventScroll: true });
+  const target = id && document.getElementById(id);
+  if (target && !target.disabled) target.focus({ preventScroll: true });
   else document.getElementById("view").focus({ preventScroll: true });
 }
 

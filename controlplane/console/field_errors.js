@@ -10,11 +10,11 @@ const FIELDS = {
 };
 
 // Returns one sentence for each field, or the refusal's own text if it already describes the problem.
-export function problemText({ detail, title, errors }, otherwise) {
-  const named = Object.entries(errors || {});
-  if (detail && !(detail.startsWith(GENERIC) && named.length)) return sentence(detail);
-  if (!named.length) return sentence(title || otherwise);
-  return named.flatMap(([field, reasons]) => reasons.map((reason) => sentence(`${nameOf(field)} ${plain(reason)}`))).join(" ");
+export function problemText({ detail, title, errors }, fallback) {
+  const fieldErrors = Object.entries(errors || {});
+  if (detail && !(detail.startsWith(GENERIC) && fieldErrors.length)) return sentence(detail);
+  if (!fieldErrors.length) return sentence(title || fallback);
+  return fieldErrors.flatMap(([field, reasons]) => reasons.map((reason) => sentence(`${nameOf(field)} ${plain(reason)}`))).join(" ");
 }
 
 const nameOf = (field) => FIELDS[field.split(".")[0]] || `The field ${field}`;

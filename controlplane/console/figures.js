@@ -21,8 +21,8 @@ export const FIGURES = {
 export function figuresRoute(path, query) {
   const [, id] = path.match(/^figures\/(.+)$/) || [];
   if (!id && path !== ALL) return { view: "figures" };
-  const wanted = new URLSearchParams(query).get("period");
-  return { view: "venue", id: id ? plain(id) : null, period: PERIODS.some(([name]) => name === wanted) ? wanted : "today" };
+  const requested = new URLSearchParams(query).get("period");
+  return { view: "venue", id: id ? plain(id) : null, period: PERIODS.some(([name]) => name === requested) ? requested : "today" };
 }
 
 function plain(id) {
@@ -57,19 +57,19 @@ async function fetchList() {
   const listed = venues.slice(0, limit);
   const pulses = await fetchPulses(listed);
   const rows = listed.map((venue, index) => ({ venue, pulse: pulses[index] }));
-  return { rows, at: new Date(), left: venues.length - rows.length, omittedCount };
+  return { rows, at: new Date(), remaining: venues.length - rows.length, omittedCount };
 }
 
-function showList({ rows, at, left, omittedCount }, view) {
+function showList({ rows, at, remaining, omittedCount }, view) {
   if (!document.getElementById("figures")) view.replaceChildren(element("div", { class: "sheet", id: "figures" }));
   replace(document.getElementById("figures"),
     element("h1", {}, "Figures of today"),
     element("p", { class: "lede" }, "Net sales until now, compared with yesterday until the same time."),
-    rows.length > 1 ? element("ul", { class: "cards venues", id: "total" }, total(rows, at, left + omittedCount)) : null,
+    rows.length > 1 ? element("ul", { class: "cards venues", id: "total" }, total(rows, at, remaining + omittedCount)) : null,
     rows.length
       ? element("ul", { class: "cards venues" }, ...rows.map((row) => card(row, at)))
       : element("p", { class: "empty" }, "You have no access to the figures of a location."),
-    left ? element("p", { class: "more" }, element("button", { type: "button", id: "more-venues", onclick: more }, `Show more (${left})`)) : null,
+    remaining ? element("p", { class: "more" }, element("button", { type: "button", id: "more-venues", onclick: more }, `Show more (${remaining})`)) : null,
     omittedCount ? element("p", { class: "sub" }, `Not listed: ${plural(omittedCount, "more location")}.`) : null,
     element("p", { class: "zone" }, "Days and times are in the time zone of each location."));
 }
@@ -79,9 +79,9 @@ function more() {
   dispatchEvent(new HashChangeEvent("hashchange", { oldURL: location.href, newURL: location.href }));
 }
 
-function total(rows, at, left) {
+function total(rows, at, remaining) {
   const currencies = totalOf(rows.map(({ pulse }) => pulse));
-  const sum = `The sum of ${left ? `the ${plural(rows.length, "listed location")}` : plural(rows.length, "location")}`;
+  const sum = `The sum of ${remaining ? `the ${plural(rows.length, "listed location")}` : plural(rows.length, "location")}`;
   return entry("All locations", `#/${ALL}`, sum, currencies, untilNow(commonZone(rows.map(({ venue }) => venue)), at));
 }
 
@@ -102,8 +102,8 @@ const entry = (name, href, sub, currencies, until) => element("li", {},
 // Omits each currency whose figures are complete and whose net is 0 on both days. If no currency remains, returns
 // only the first one.
 function withMovements(currencies) {
-  const some = currencies.filter((each) => each.todayCents || each.yesterdayCents || !each.complete || !each.comparisonComplete);
-  return some.length ? some : currencies.slice(0, 1);
+  const moving = currencies.filter((each) => each.todayCents || each.yesterdayCents || !each.complete || !each.comparisonComplete);
+  return moving.length ? moving : currencies.slice(0, 1);
 }
 
 function net({ currency, todayCents, yesterdayCents, complete, comparisonComplete }, until) {

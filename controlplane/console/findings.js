@@ -11,18 +11,18 @@ export const FILTERS = ["rule", "isNew", "search", "state", "location", "platfor
 const at = (id) => document.getElementById(id);
 
 export async function fetchFindings({ isNew, ...filters }, pages) {
-  const wanted = { ...filters, ...(isNew && { isNew: true }) };
+  const query = { ...filters, ...(isNew && { isNew: true }) };
   const isList = Boolean(filters.rule || isNew);
   const [summary, counts, worst, list] = await Promise.all([
     callConsole("summary"), callConsole("findings", filters),
-    isList ? null : callConsole("findings/printers", { ...filters, size: 5 }), isList ? fetchEntries(wanted, pages) : null]);
-  return { summary, counts, worst, list, filters: wanted };
+    isList ? null : callConsole("findings/printers", { ...filters, size: 5 }), isList ? fetchEntries(query, pages) : null]);
+  return { summary, counts, worst, list, filters: query };
 }
 
-async function fetchEntries(wanted, pages) {
-  let list = await callConsole("findings/devices", wanted);
+async function fetchEntries(query, pages) {
+  let list = await callConsole("findings/devices", query);
   for (let page = 1; page < Math.min(pages, PAGES_MAX) && list.nextCursor; page += 1) {
-    const more = await callConsole("findings/devices", { ...wanted, cursor: list.nextCursor });
+    const more = await callConsole("findings/devices", { ...query, cursor: list.nextCursor });
     list = { ...more, entries: list.entries.concat(more.entries) };
   }
   return list;
@@ -46,7 +46,7 @@ export function showFindings(data, view, actions) {
 }
 
 function build(view, actions) {
-  const field = (name, label, made) => element("label", { class: `by by-${name}` }, element("span", {}, label), made);
+  const field = (name, label, control) => element("label", { class: `by by-${name}` }, element("span", {}, label), control);
   const choice = (name, label) => field(name, label, element("select", { id: `findings-${name}` }));
   const save = (kind) => () => actions.attempt(() => saveFindings(kind, at("findings-save").data.filters));
   view.replaceChildren(element("div", { class: "sheet" },
@@ -64,23 +64,23 @@ function build(view, actions) {
   at("finding-filters").addEventListener("submit", (event) => event.preventDefault());
   at("finding-filters").addEventListener("input", (event) => {
     clearTimeout(typing);
-    typing = setTimeout(() => actions.filter(chosen()), event.target.id === "findings-search" ? 250 : 0);
+    typing = setTimeout(() => actions.filter(currentFilters()), event.target.id === "findings-search" ? 250 : 0);
   });
   at("finding-rows").addEventListener("click", (event) => { if (event.target.id === "more-findings") actions.more(); });
 }
 
-function chosen() {
+function currentFilters() {
   const names = FILTERS.filter((name) => name !== "isNew");
   const filters = names.map((name) => [name, at(`findings-${name}`).value.trim()]).filter(([, value]) => value);
   return { ...Object.fromEntries(filters), ...(at("findings-new").checked && { isNew: "true" }) };
 }
 
-function fill(name, choices, wanted = "") {
+function fill(name, choices, selectedValue = "") {
   const select = at(`findings-${name}`);
   if (select === document.activeElement) return;
-  const all = choices.some(([value]) => value === wanted) ? choices : [...choices, [wanted, wanted]];
+  const all = choices.some(([value]) => value === selectedValue) ? choices : [...choices, [selectedValue, selectedValue]];
   replace(select, ...all.map(([value, text]) => element("option", { value }, text)));
-  select.value = wanted;
+  select.value = selectedValue;
 }
 
 const unknown = ({ unknownCount }) => unknownCount

@@ -10,16 +10,16 @@ export const describeLocations = (locations, names = new Map()) =>
   locations.length ? locations.map((each) => names.get(each) || each).join(", ") : "every location";
 
 // Returns the field of a form in which the user checks locations. Its value is a list of ids.
-export const locationsField = (names, chosen = []) => ({
-  name: "locations", label: "Locations", type: "choices", value: chosen, hint: "Nothing checked means every location.",
-  options: [...new Map([...names, ...chosen.filter((each) => !names.has(each)).map((each) => [each, each])])],
+export const locationsField = (names, selectedIds = []) => ({
+  name: "locations", label: "Locations", type: "choices", value: selectedIds, hint: "Nothing checked means every location.",
+  options: [...new Map([...names, ...selectedIds.filter((each) => !names.has(each)).map((each) => [each, each])])],
 });
 
 // `fields` are { name, label, type, value, options, hint, ... }. `act` is called with an object that has
 // the value of each field by its name. If `act` throws, the dialog stays open and shows the error. If the
-// session has ended, the dialog closes and `left` is called. If `act` returns a function, the function is
+// session has ended, the dialog closes and `sessionEnded` is called. If `act` returns a function, the function is
 // called after the dialog has closed.
-export function openForm({ title, text, fields, action }, act, left) {
+export function openForm({ title, text, fields, action }, act, sessionEnded) {
   const dialog = at("form");
   const problem = element("p", { class: "problem", role: "alert" });
   const submit = element("button", { class: "primary", type: "submit", id: "form-submit" }, action);
@@ -30,13 +30,13 @@ export function openForm({ title, text, fields, action }, act, left) {
     try {
       const data = new FormData(form);
       const lists = fields.filter(({ type }) => type === "choices").map(({ name }) => [name, data.getAll(name)]);
-      const then = await act({ ...Object.fromEntries(data), ...Object.fromEntries(lists) });
+      const followUp = await act({ ...Object.fromEntries(data), ...Object.fromEntries(lists) });
       dialog.close();
-      then?.();
+      followUp?.();
     } catch (error) {
       if (error.status === 401) {
         dialog.close();
-        left();
+        sessionEnded();
       }
       problem.textContent = error.message;
     } finally {

@@ -9,9 +9,9 @@ let code = "";
 export const codeOfInvitation = () => location.hash.match(/^#\/join\/([\w-]+)$/)?.[1] || "";
 
 // Shows the form for the link in the address. Throws if the link is invalid.
-export async function showJoining(wanted) {
-  const { email, organization, role } = await authenticate("invitation", { code: wanted });
-  code = wanted;
+export async function showJoining(invitationCode) {
+  const { email, organization, role } = await authenticate("invitation", { code: invitationCode });
+  code = invitationCode;
   at("join-what").textContent = `You are invited to join ${organization} as ${role}.`;
   at("join-email").value = email;
   at("person-form").hidden = at("sign-in-form").hidden = true;

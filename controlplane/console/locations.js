@@ -111,8 +111,8 @@ const nameField = (value = "") => ({ name: "name", label: "Name", required: true
 
 export function zoneField(value) {
   const zones = Intl.supportedValuesOf("timeZone");
-  const chosen = value || Intl.DateTimeFormat().resolvedOptions().timeZone;
-  return { name: "zone", label: "Time zone", value: chosen, options: [...new Set([...zones, chosen])].sort().map((zone) => [zone, zone]) };
+  const initialZone = value || Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return { name: "zone", label: "Time zone", value: initialZone, options: [...new Set([...zones, initialZone])].sort().map((zone) => [zone, zone]) };
 }
 
 function addLocation(hooks) {
@@ -163,9 +163,9 @@ function startMaintenance({ locationId, name, timeZone }, hooks) {
       { name: "reason", label: "Reason", maxlength: 128, autocomplete: "off" },
     ],
   }, async ({ device, since, until, reason }) => {
-    const named = device.trim();
-    const instanceId = named ? (await find(named)).get(named) : null;
-    if (instanceId === undefined) throw new Error(`There is no device ${named} at this location. Choose one of the list.`);
+    const deviceName = device.trim();
+    const instanceId = deviceName ? (await find(deviceName)).get(deviceName) : null;
+    if (instanceId === undefined) throw new Error(`There is no device ${deviceName} at this location. Choose one of the list.`);
     await callConsole("locations/maintenance", { locationId, instanceId, since: since || null, until, reason });
     hooks.refresh();
   }, hooks.sessionEnded);
@@ -173,11 +173,11 @@ function startMaintenance({ locationId, name, timeZone }, hooks) {
 
 // Returns the ids of devices by name. If two devices have the same name, the names include the ids.
 async function findDevices(locationId, text) {
-  const named = text.replace(/ \([0-9a-f-]{36}\)$/, "");
-  const { devices } = await callConsole("overview", { location: locationId, size: SUGGESTED_MAX, ...(named && { search: named }) });
+  const search = text.replace(/ \([0-9a-f-]{36}\)$/, "");
+  const { devices } = await callConsole("overview", { location: locationId, size: SUGGESTED_MAX, ...(search && { search }) });
   const all = devices.map(({ device }) => device);
-  const isTwice = ({ legacyInstallId }) => all.filter((each) => each.legacyInstallId === legacyInstallId).length > 1;
-  return new Map(all.map((each) => [isTwice(each) ? `${each.legacyInstallId} (${each.instanceId})` : each.legacyInstallId, each.instanceId]));
+  const isAmbiguous = ({ legacyInstallId }) => all.filter((each) => each.legacyInstallId === legacyInstallId).length > 1;
+  return new Map(all.map((each) => [isAmbiguous(each) ? `${each.legacyInstallId} (${each.instanceId})` : each.legacyInstallId, each.instanceId]));
 }
 
 function endMaintenance(window, { locationId, name }, what, hooks) {

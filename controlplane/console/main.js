@@ -33,7 +33,7 @@ const LOADING_MS = 2000;
 const STREAMED_MAX = 200;
 
 const at = (id) => document.getElementById(id);
-const state = { data: null, at: "", pages: 1, problem: "", failures: 0, loadedAt: 0, tookMs: 0, isEntered: false };
+const state = { data: null, at: "", pages: 1, problem: "", failures: 0, loadedAt: 0, durationMs: 0, isEntered: false };
 let timer = 0;
 // The time of the next refresh in milliseconds since 1970.
 let due = Infinity;
@@ -112,10 +112,10 @@ function signedOut(problem = "") {
 }
 
 function refreshIn(ms) {
-  const wanted = Date.now() + ms;
-  if (wanted >= due) return;
+  const time = Date.now() + ms;
+  if (time >= due) return;
   clearTimeout(timer);
-  due = wanted;
+  due = time;
   timer = setTimeout(() => (document.hidden && VIEWS[route().view].pausesWhenHidden ? sleep() : refresh()), ms);
 }
 
@@ -126,33 +126,33 @@ async function refresh() {
   clearTimeout(timer);
   due = Infinity;
   turn += 1;
-  const mine = turn;
-  const wanted = route();
-  const began = Date.now();
+  const thisTurn = turn;
+  const currentRoute = route();
+  const startedAtMs = Date.now();
   const address = location.hash;
-  const loading = setTimeout(() => { if (mine === turn) showLoading(wanted); }, LOADING_MS);
+  const loading = setTimeout(() => { if (thisTurn === turn) showLoading(currentRoute); }, LOADING_MS);
   try {
-    const data = await Promise.resolve(VIEWS[wanted.view].load(wanted)).finally(() => clearTimeout(loading));
+    const data = await Promise.resolve(VIEWS[currentRoute.view].load(currentRoute)).finally(() => clearTimeout(loading));
     // The address may have changed already, although its hashchange event has not arrived yet.
-    if (mine !== turn || address !== location.hash) return;
+    if (thisTurn !== turn || address !== location.hash) return;
     state.failures = 0;
     state.loadedAt = Date.now();
-    state.tookMs = state.loadedAt - began;
-    render(wanted, data);
-    follow(VIEWS[wanted.view].rows(data)?.map((row) => row.device.instanceId));
+    state.durationMs = state.loadedAt - startedAtMs;
+    render(currentRoute, data);
+    follow(VIEWS[currentRoute.view].rows(data)?.map((row) => row.device.instanceId));
     live("Live", false);
-    refreshIn(VIEWS[wanted.view].reloadMs || RELOAD_MS);
+    refreshIn(VIEWS[currentRoute.view].reloadMs || RELOAD_MS);
     showLink(at("nav-figures"));
   } catch (error) {
-    if (mine !== turn) return;
+    if (thisTurn !== turn) return;
     if (error.status === 401) return signedOut(accessEndedMessage("The service does not know this key, or it was revoked."));
-    explain(error, wanted);
+    explain(error, currentRoute);
     if (isSignedIn()) retry(error);
   }
 }
 
-function showLoading(wanted) {
-  if (at("view").hidden || at("view").dataset.view === keyOf(wanted)) return;
+function showLoading(currentRoute) {
+  if (at("view").hidden || at("view").dataset.view === keyOf(currentRoute)) return;
   state.data = null;
   at("view").dataset.view = "";
   at("view").replaceChildren(element("div", { class: "sheet" }, element("p", { class: "empty" }, "Loading …")));
@@ -160,23 +160,23 @@ function showLoading(wanted) {
 
 const keyOf = ({ view, id }) => view + (id || "");
 
-function render(wanted, data) {
-  const view = VIEWS[wanted.view];
+function render(currentRoute, data) {
+  const view = VIEWS[currentRoute.view];
   state.data = data;
   state.at = location.hash;
   at("sign-in").hidden = true;
   at("bar").hidden = at("view").hidden = false;
   showAccount();
   endOutage();
-  if (at("view").dataset.view !== keyOf(wanted)) {
-    at("view").dataset.view = keyOf(wanted);
+  if (at("view").dataset.view !== keyOf(currentRoute)) {
+    at("view").dataset.view = keyOf(currentRoute);
     at("view").replaceChildren();
     at("view").scrollTop = 0;
   }
-  show(wanted.view);
+  show(currentRoute.view);
   if (state.isEntered) at("view").focus({ preventScroll: true });
   state.isEntered = false;
-  setTitle(view.title(data), wanted);
+  setTitle(view.title(data), currentRoute);
 }
 
 function show(name) {
@@ -184,23 +184,23 @@ function show(name) {
   updateButtons();
 }
 
-function setTitle(title, wanted) {
+function setTitle(title, currentRoute) {
   document.title = `${title} · Venue control`;
-  const current = currentLinkOf(wanted.view);
+  const current = currentLinkOf(currentRoute.view);
   for (const each of ["home", "devices", "findings", "printers", "figures"]) at(`nav-${each}`).ariaCurrent = each === current ? "page" : null;
 }
 
 // ---------------------------------------------------------------------------- changes
 
 function follow(ids) {
-  const wanted = ids?.slice(0, STREAMED_MAX);
-  if (stream.ids === wanted?.join()) return;
+  const instanceIds = ids?.slice(0, STREAMED_MAX);
+  if (stream.ids === instanceIds?.join()) return;
   stream.stop();
   stream = NO_STREAM;
-  if (!wanted) return;
+  if (!instanceIds) return;
   const control = new AbortController();
-  stream = { ids: wanted.join(), stop: () => control.abort() };
-  listen(wanted, control.signal);
+  stream = { ids: instanceIds.join(), stop: () => control.abort() };
+  listen(instanceIds, control.signal);
 }
 
 async function listen(instanceIds, signal) {
@@ -208,7 +208,7 @@ async function listen(instanceIds, signal) {
     for await (const [event, row] of changes({ instanceIds }, signal)) {
       if (signal.aborted) return;
       if (event === "device") applyChange(row);
-      else refreshIn(Math.max(0, state.loadedAt + Math.max(RELOAD_MIN_MS, RELOAD_SHARE * state.tookMs) - Date.now()));
+      else refreshIn(Math.max(0, state.loadedAt + Math.max(RELOAD_MIN_MS, RELOAD_SHARE * state.durationMs) - Date.now()));
     }
   } catch (error) {
     if (!signal.aborted && error.status === 401) return signedOut(accessEndedMessage("The key was revoked."));
@@ -219,16 +219,16 @@ async function listen(instanceIds, signal) {
 }
 
 function applyChange(row) {
-  const wanted = route();
+  const currentRoute = route();
   if (!state.data || state.at !== location.hash) return;
-  const rows = VIEWS[wanted.view].rows(state.data) || [];
+  const rows = VIEWS[currentRoute.view].rows(state.data) || [];
   const known = rows.findIndex((each) => each.device.instanceId === row.device.instanceId);
   if (known < 0 || JSON.stringify(rows[known]) === JSON.stringify(row)) return;
   const isWork = JSON.stringify([rows[known].requests, rows[known].reports]) !== JSON.stringify([row.requests, row.reports]);
-  if (wanted.view === "device") state.data.row = row;
+  if (currentRoute.view === "device") state.data.row = row;
   else rows[known] = row;
-  show(wanted.view);
-  if (wanted.view === "device" && isWork) refreshIn(0);
+  show(currentRoute.view);
+  if (currentRoute.view === "device" && isWork) refreshIn(0);
 }
 
 function retry(error) {
@@ -239,24 +239,24 @@ function retry(error) {
 
 // ---------------------------------------------------------------------------- messages and actions
 
-function explain(error, wanted) {
+function explain(error, currentRoute) {
   const message = error.message || String(error);
   live(isOutage(error) ? message : "", isOutage(error));
-  if (isOutage(error)) return explainOutage(message, wanted);
+  if (isOutage(error)) return explainOutage(message, currentRoute);
   if (at("view").hidden) return signedOut(message);
   at("view").replaceChildren(error.status === 404 ? notFound(message) : withTitle(error.status === 403 ? "No access" : "Not possible", message));
 }
 
 // The visible content stays if it belongs to the address, and is marked as old.
-function explainOutage(message, wanted) {
-  const isSame = at("view").dataset.view === keyOf(wanted) && state.data !== null;
+function explainOutage(message, currentRoute) {
+  const isSame = at("view").dataset.view === keyOf(currentRoute) && state.data !== null;
   if (!isSame) {
     at("sign-in").hidden = true;
     at("bar").hidden = at("view").hidden = false;
     state.data = null;
     at("view").dataset.view = "";
     at("view").replaceChildren(outagePage(message));
-    setTitle("Not available", wanted);
+    setTitle("Not available", currentRoute);
   }
   showOutage(message, isSame ? state.loadedAt : 0);
 }
@@ -358,11 +358,11 @@ setInterval(() => {
 }, TICK_MS);
 
 // Shows the form of an invitation. A user who is signed in stays signed in until they have joined.
-async function showInvitation(wanted) {
+async function showInvitation(code) {
   clearTimeout(timer);
   turn += 1;
   at("bar").hidden = at("view").hidden = true;
-  await showJoining(wanted);
+  await showJoining(code);
 }
 
 // The service does not answer yet, so it is not known whether a user is signed in.

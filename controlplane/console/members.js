@@ -29,7 +29,7 @@ export function showMembers(data, view, hooks) {
   replace(at("member-rows"),
     element("ul", { class: "cards people", id: "member-list" }, ...data.members.map((each) => row(each, data, hooks))),
     data.invitations.length ? element("section", {}, element("h2", {}, "Invitations"),
-      element("ul", { class: "cards people", id: "invited" }, ...data.invitations.map((each) => invited(each, data.names, hooks)))) : null);
+      element("ul", { class: "cards people", id: "invited" }, ...data.invitations.map((each) => invitationRow(each, data.names, hooks)))) : null);
 }
 
 const ownsAllLocations = (member) => member.role === "owner" && !member.locations.length;
@@ -49,7 +49,7 @@ function row(member, { members, names }, hooks) {
       element("button", { type: "button", class: "danger", id: `remove-${member.userId}`, "aria-label": `Remove ${member.name}`, onclick: () => remove(member, hooks) }, "Remove")));
 }
 
-const invited = (each, names, hooks) => element("li", {},
+const invitationRow = (each, names, hooks) => element("li", {},
   element("div", {},
     element("span", { class: "name" }, each.email),
     element("p", { class: "sub" }, element("span", { class: "role" }, each.role), ` at ${describeLocations(each.locations, names)} · the link is valid until ${exact(each.expiresAt)}`)),
@@ -67,10 +67,10 @@ function invite(names, hooks) {
     text: "You get a link to send to the new member. It can be used once, within 24 hours.",
     fields: [{ name: "email", label: "Their e-mail address", required: true, maxlength: 254, inputmode: "email", autocomplete: "off", autocapitalize: "none", spellcheck: "false" }, ...grantFields(names)],
   }, async ({ email, role, locations }) => {
-    const made = await callConsole("members/invite", { email: email.trim(), role, locations });
+    const reply = await callConsole("members/invite", { email: email.trim(), role, locations });
     hooks.refresh();
     return () => showSecret({
-      title: `The link for ${made.invitation.email}`, value: `${location.origin}${made.path}`,
+      title: `The link for ${reply.invitation.email}`, value: `${location.origin}${reply.path}`,
       text: "The link is not shown again. Anyone with the link can join, so send it only to the new member.",
     });
   }, hooks.sessionEnded);

@@ -11,8 +11,8 @@ export const FILTERS = ["search", "state", "location", "group"];
 const at = (id) => document.getElementById(id);
 
 export async function fetchPrinters(filters, pages) {
-  const { group, ...wanted } = filters;
-  const body = { ...wanted, size: PAGE_SIZE };
+  const { group, ...query } = filters;
+  const body = { ...query, size: PAGE_SIZE };
   const [summary, first] = await Promise.all([callConsole("summary"), callConsole("printers", body)]);
   let { printers, nextCursor } = first;
   for (let page = 1; page < Math.min(pages, PAGES_MAX) && nextCursor; page += 1) {
@@ -39,7 +39,7 @@ export function showPrinters(data, view, actions) {
 }
 
 function build(view, actions) {
-  const field = (name, label, made) => element("label", { class: `by by-${name}` }, element("span", {}, label), made);
+  const field = (name, label, control) => element("label", { class: `by by-${name}` }, element("span", {}, label), control);
   view.replaceChildren(element("div", { class: "sheet" },
     element("div", { class: "title" }, element("h1", {}, "Printers"), element("span", { class: "count", id: "printer-count", role: "status" })),
     element("form", { class: "filters", id: "printer-filters", role: "search" },
@@ -52,22 +52,22 @@ function build(view, actions) {
   at("printer-filters").addEventListener("submit", (event) => event.preventDefault());
   at("printer-filters").addEventListener("input", (event) => {
     clearTimeout(typing);
-    typing = setTimeout(() => actions.filter(chosen()), event.target.id === "printers-search" ? 250 : 0);
+    typing = setTimeout(() => actions.filter(currentFilters()), event.target.id === "printers-search" ? 250 : 0);
   });
   at("printer-rows").addEventListener("click", (event) => { if (event.target.id === "more-printers") actions.more(); });
 }
 
-function chosen() {
+function currentFilters() {
   const filters = { search: at("printers-search").value.trim(), state: at("printers-state").value, location: at("printers-location").value, group: at("printers-group").checked ? "location" : "" };
   return Object.fromEntries(Object.entries(filters).filter(([, value]) => value));
 }
 
-function fill(name, choices, wanted = "") {
+function fill(name, choices, selectedValue = "") {
   const select = at(`printers-${name}`);
   if (select === document.activeElement) return;
-  const all = choices.some(([value]) => value === wanted) ? choices : [...choices, [wanted, wanted]];
+  const all = choices.some(([value]) => value === selectedValue) ? choices : [...choices, [selectedValue, selectedValue]];
   replace(select, ...all.map(([value, text]) => element("option", { value }, text)));
-  select.value = wanted;
+  select.value = selectedValue;
 }
 
 const emptyText = ({ group, ...filters }) => Object.keys(filters).length

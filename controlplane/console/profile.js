@@ -21,11 +21,11 @@ export async function fetchProfile() {
 
 export function showProfile(data, view, hooks) {
   if (!at("profile")) build(view, hooks);
-  const here = data.organizations.find((each) => each.id === data.organizationId);
-  at("new-key").onclick = () => newKey(here, data.names, hooks);
+  const current = data.organizations.find((each) => each.id === data.organizationId);
+  at("new-key").onclick = () => newKey(current, data.names, hooks);
   replace(at("who"),
     element("h1", {}, data.user.name),
-    element("p", { class: "lede" }, `${data.user.email} · ${here.role} of ${here.name || here.id}, at ${describeLocations(here.locations, data.names)}`));
+    element("p", { class: "lede" }, `${data.user.email} · ${current.role} of ${current.name || current.id}, at ${describeLocations(current.locations, data.names)}`));
   replace(at("keys"), keys(data, hooks));
   replace(at("factor"), showSecondFactor(data.factor, hooks));
   replace(at("grants"), grants(data, hooks));
@@ -37,8 +37,8 @@ export function showProfile(data, view, hooks) {
 }
 
 function build(view, hooks) {
-  const section = (id, title, ...rest) => element("section", {},
-    element("div", { class: "heading" }, element("h2", {}, title), ...rest), element("div", { id }));
+  const section = (id, title, ...buttons) => element("section", {},
+    element("div", { class: "heading" }, element("h2", {}, title), ...buttons), element("div", { id }));
   view.replaceChildren(element("div", { class: "sheet", id: "profile" },
     element("div", { id: "who" }),
     element("div", { class: "actions" }, element("button", { type: "button", id: "change-password", onclick: () => newPassword(hooks) }, "Change password")),
@@ -100,20 +100,20 @@ function elsewhere({ organizations, organizationId }, hooks) {
         }) }, "Switch")))))];
 }
 
-function newKey(here, names, hooks) {
+function newKey(current, names, hooks) {
   const grants = [["read", "Only read"], ["write", "Read and write, as an agent"]];
   openForm({
     title: "New API key", action: "Create key",
     text: "The key acts as you. It is revoked when your membership ends.",
     fields: [
       { name: "name", label: "Name", required: true, maxlength: 128, autocomplete: "off", hint: "Shown in lists." },
-      { name: "grant", label: "Permission", options: here.role === "viewer" ? grants.slice(0, 1) : grants },
+      { name: "grant", label: "Permission", options: current.role === "viewer" ? grants.slice(0, 1) : grants },
       locationsField(names),
     ],
   }, async ({ name, grant, locations }) => {
-    const made = await callConsole("profile/create-key", { name: name.trim(), canWrite: grant === "write", locations });
+    const reply = await callConsole("profile/create-key", { name: name.trim(), canWrite: grant === "write", locations });
     hooks.refresh();
-    return () => showSecret({ title: `The key ${made.key.name}`, text: "The key is not stored and not shown again. Copy it now.", value: made.secret });
+    return () => showSecret({ title: `The key ${reply.key.name}`, text: "The key is not stored and not shown again. Copy it now.", value: reply.secret });
   }, hooks.sessionEnded);
 }
 

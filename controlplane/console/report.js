@@ -31,7 +31,7 @@ export function showReport(data, view, attempt) {
 }
 
 function savingMenu({ detail, page }, name, attempt) {
-  const saved = (kind, ...of) => `${fileName([name, detail.kind, ...of, detail.createdAt.slice(0, 19)])}.${kind}`;
+  const nameFor = (kind, ...parts) => `${fileName([name, detail.kind, ...parts, detail.createdAt.slice(0, 19)])}.${kind}`;
   const item = (id, text, action) => element("button", { type: "button", id, onclick: () => {
     menu.open = false;
     menu.firstChild.focus();
@@ -41,21 +41,21 @@ function savingMenu({ detail, page }, name, attempt) {
   const menu = element("details", { class: "menu", id: "saving" },
     element("summary", {}, "Save as"),
     element("div", {},
-      page === null ? null : item("save-page", "Page (HTML)", () => save(page, "text/html", saved("html"))),
-      item("save-report-json", "Report (JSON)", () => save(JSON.stringify(detail, null, 2), "application/json", saved("json"))),
+      page === null ? null : item("save-page", "Page (HTML)", () => save(page, "text/html", nameFor("html"))),
+      item("save-report-json", "Report (JSON)", () => save(JSON.stringify(detail, null, 2), "application/json", nameFor("json"))),
       ...tables.map((table) => item(`save-${table}`, `Table of ${table} (CSV)`, async () =>
-        save(await reportTable(detail.id, table), "text/csv", saved("csv", table))))));
+        save(await reportTable(detail.id, table), "text/csv", nameFor("csv", table))))));
   asMenu(menu);
   return menu;
 }
 
 function frame(page, name) {
-  const made = element("iframe", {
+  const node = element("iframe", {
     sandbox: "", title: `Report of ${name}`, referrerpolicy: "no-referrer", "aria-busy": "true",
-    onload: () => made.removeAttribute("aria-busy"),
+    onload: () => node.removeAttribute("aria-busy"),
   });
-  made.srcdoc = page;
-  return made;
+  node.srcdoc = page;
+  return node;
 }
 
 function emptyReport(detail) {

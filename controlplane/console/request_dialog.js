@@ -31,16 +31,16 @@ export function openRequestDialog(rows, filters, count = rows.length) {
     const kind = new FormData(dialog.querySelector("form")).get("kind");
     at("request-kinds").disabled = at("request-start").disabled = true;
     at("request-close").textContent = "Stop";
-    let followed = null;
+    let result = null;
     try {
-      followed = await requestFrom(rows || await fetchAll(filters, control.signal), kind, control.signal);
+      result = await requestFrom(rows || await fetchAll(filters, control.signal), kind, control.signal);
     } catch (error) {
       at("request-result").textContent = error.message;
     }
     at("request-start").hidden = true;
     at("request-close").textContent = "Close";
     at("request-close").focus();
-    if (followed) await followRequests(followed.requests, followed.show, control.signal);
+    if (result) await followRequests(result.requests, result.show, control.signal);
   };
   at("request-rows").onclick = (event) => { if (event.target.closest("a")) dialog.close(); };
   openDialog(dialog, () => control.abort());

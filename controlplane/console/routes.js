@@ -12,15 +12,15 @@ export function routeOf(hash) {
   if (view) return { view, id };
   if (path === "") return { view: "home" };
   if (/^figures(-all$|\/|$)/.test(path)) return figuresRoute(path, query);
-  if (path === "printers") return { view: "printers", filters: chosen(query, PRINTER_FILTERS) };
-  if (path === "findings") return { view: "findings", filters: chosen(query, FINDING_FILTERS) };
+  if (path === "printers") return { view: "printers", filters: filtersOf(query, PRINTER_FILTERS) };
+  if (path === "findings") return { view: "findings", filters: filtersOf(query, FINDING_FILTERS) };
   if (path !== "devices") return accountRoute(path, query) || { view: "unknown" };
-  return { view: "devices", filters: chosen(query, FILTERS) };
+  return { view: "devices", filters: filtersOf(query, FILTERS) };
 }
 
-function chosen(query, names) {
-  const wanted = new URLSearchParams(query);
-  return Object.fromEntries(names.filter((name) => wanted.has(name)).map((name) => [name, wanted.get(name)]));
+function filtersOf(query, names) {
+  const parameters = new URLSearchParams(query);
+  return Object.fromEntries(names.filter((name) => parameters.has(name)).map((name) => [name, parameters.get(name)]));
 }
 
 // The navigation link that is marked as current in each view: `nav-…`, or "" if no link is marked. In a view

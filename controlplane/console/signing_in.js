@@ -72,8 +72,8 @@ function choose(way) {
   at("sign-in-problem").textContent = "";
 }
 
-// `entered` is called after sign-in, `left` after sign-out.
-export function prepareSignIn(entered, left) {
+// `onSignIn` is called after sign-in, `onSignOut` after sign-out.
+export function prepareSignIn(onSignIn, onSignOut) {
   for (const [button, way, field] of [["use-key", "key", "key"], ["use-person", "person", "email"]]) {
     at(button).addEventListener("click", () => {
       choose(way);
@@ -84,21 +84,21 @@ export function prepareSignIn(entered, left) {
     event.preventDefault();
     keepKey(at("key").value.trim());
     at("key").value = "";
-    entered();
+    onSignIn();
   });
   at("person-form").addEventListener("submit", async (event) => {
     event.preventDefault();
-    await signIn(entered);
+    await signIn(onSignIn);
   });
-  at("sign-out").addEventListener("click", () => left(""));
-  at("leave").addEventListener("click", () => leave(left));
+  at("sign-out").addEventListener("click", () => onSignOut(""));
+  at("leave").addEventListener("click", () => leave(onSignOut));
   asMenu(at("account"));
   at("account").addEventListener("click", (event) => {
     if (event.target.closest("a")) at("account").open = false;
   });
 }
 
-async function signIn(entered) {
+async function signIn(onSignIn) {
   const button = at("person-sign-in");
   button.disabled = true;
   at("sign-in-problem").textContent = "";
@@ -114,7 +114,7 @@ async function signIn(entered) {
   } finally {
     button.disabled = false;
   }
-  entered();
+  onSignIn();
 }
 
 const signInMessage = (error) => error.status === 429 && error.waitSeconds
@@ -126,7 +126,7 @@ function formatDuration(seconds) {
   return `${Math.ceil(seconds / 60)} minutes`;
 }
 
-async function leave(left) {
+async function leave(onSignOut) {
   try {
     await authenticate("sign-out");
   } catch (error) {
@@ -134,5 +134,5 @@ async function leave(left) {
     at("live").classList.add("bad");
     return;
   }
-  left("");
+  onSignOut("");
 }

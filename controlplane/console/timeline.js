@@ -29,20 +29,20 @@ export function timelineSection(timeline, redraw) {
     element("details", {}, element("summary", {}, "As a table"), table(days)));
 }
 
-function drawing(cells, names, label, point, extra) {
+function drawing(cells, names, label, onPoint, marksOf) {
   const across = cells.length * STEP;
-  const made = shape("svg", { viewBox: `0 0 ${across} ${HEIGHT + 8}`, role: "img", "aria-label": label, class: point ? "days" : "hours", preserveAspectRatio: "none" },
-    ...(point ? [hatch()] : []));
+  const svg = shape("svg", { viewBox: `0 0 ${across} ${HEIGHT + 8}`, role: "img", "aria-label": label, class: onPoint ? "days" : "hours", preserveAspectRatio: "none" },
+    ...(onPoint ? [hatch()] : []));
   cells.forEach((cell, index) => {
-    const of = point ? cell.hours.length * HOUR_S : HOUR_S;
-    made.append(shape("g", { transform: `translate(${index * STEP + 1} 0)`, "data-index": index },
+    const lengthS = onPoint ? cell.hours.length * HOUR_S : HOUR_S;
+    svg.append(shape("g", { transform: `translate(${index * STEP + 1} 0)`, "data-index": index },
       shape("title", {}, `${names[index]}: ${describe(cell)}`),
-      shape("rect", { class: "unknown", width: WIDTH, height: HEIGHT }), ...stack(cell, of), ...extra(cell)));
+      shape("rect", { class: "unknown", width: WIDTH, height: HEIGHT }), ...stack(cell, lengthS), ...marksOf(cell)));
   });
-  const box = element("div", { class: "drawn" }, made);
-  if (point) box.addEventListener("pointerover", (event) => {
+  const box = element("div", { class: "drawn" }, svg);
+  if (onPoint) box.addEventListener("pointerover", (event) => {
     const index = event.target.closest("g")?.dataset.index;
-    if (index !== undefined) point(Number(index));
+    if (index !== undefined) onPoint(Number(index));
   });
   return box;
 }
@@ -50,12 +50,12 @@ function drawing(cells, names, label, point, extra) {
 const axis = (...names) => element("p", { class: "sub axis", "aria-hidden": "true" }, ...names.map((name) => element("span", {}, name)));
 
 // Stacks the online time at the bottom, the closed time above it, and the offline time on top.
-function stack(cell, of) {
+function stack(cell, lengthS) {
   const parts = [["online", cell.onlineS], ["closed", cell.closedS], ["offline", cell.offlineS]];
   let top = HEIGHT;
   return parts.filter(([, seconds]) => seconds).map(([name, seconds]) => {
     // An offline time has a minimum height, so that a short one is visible.
-    const height = Math.min(top, Math.max(name === "offline" ? 2.5 : 0, (seconds / of) * HEIGHT));
+    const height = Math.min(top, Math.max(name === "offline" ? 2.5 : 0, (seconds / lengthS) * HEIGHT));
     top -= height;
     return shape("rect", { class: name, y: top, width: WIDTH, height, ...(name === "closed" && { fill: "url(#hatch)" }) });
   });

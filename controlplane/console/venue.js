@@ -53,15 +53,15 @@ export function showVenue(data, view) {
     watcher.observe(document.getElementById("venue"));
   }
   const sheet = document.getElementById("venue");
-  const drawn = () => draw(data, sheet);
+  const redraw = () => draw(data, sheet);
   let width = roomOf(sheet);
   redrawIfResized = () => {
     if (!sheet.isConnected) return watcher.disconnect();
     if (roomOf(sheet) === width) return;
     width = roomOf(sheet);
-    drawn();
+    redraw();
   };
-  drawn();
+  redraw();
 }
 
 function roomOf(sheet) {
@@ -104,8 +104,8 @@ function daysOf({ windows }) {
 // Returns the number of days of a period. The previous period has the same number of days.
 const countOf = ({ windows: [{ fromDate, toDate }] }) => Math.round((new Date(toDate) - new Date(fromDate)) / DAY_MS) + 1;
 
-const chooser = (address, chosen) => element("nav", { class: "periods", "aria-label": "Period" },
-  ...PERIODS.map(([name, text]) => element("a", { href: `${address}?period=${name}`, "aria-current": name === chosen ? "page" : null }, text)));
+const chooser = (address, selected) => element("nav", { class: "periods", "aria-label": "Period" },
+  ...PERIODS.map(([name, text]) => element("a", { href: `${address}?period=${name}`, "aria-current": name === selected ? "page" : null }, text)));
 
 const saving = ({ query, venue }, window) => element("div", { class: "saving" },
   element("button", { type: "button", id: "save-sales", onclick: () => attemptSaving(query, venue, window) }, "Save sales as CSV"),

@@ -30,31 +30,31 @@ const beside = (amount, words) => [`${amount} `, element("span", { class: "whole
 
 export function totals(part) {
   const { current, previous, currency, now, period, days, of, at, venue } = part;
-  const [these, those] = [current.figures, previous?.figures];
+  const [present, earlier] = [current.figures, previous?.figures];
   const isToday = period === "today";
-  const then = isToday ? "yesterday, all day" : `${days === 1 ? "" : "in the "}${before(part)}`;
-  const vat = these.vatCents === null ? "unknown" : of(these.vatCents);
+  const comparison = isToday ? "yesterday, all day" : `${days === 1 ? "" : "in the "}${before(part)}`;
+  const vat = present.vatCents === null ? "unknown" : of(present.vatCents);
   // Today has not ended, so only its net is compared, with yesterday until the same time. docs/figures.md has the
   // definition; the command line uses the same one.
   const tile = (id, name, value, one, other, format) => element("li", { id: `${id}-${currency}` },
     element("span", { class: "what" }, name), element("strong", {}, value),
     isToday ? null : change(one, other),
-    element("span", { class: "sub" }, ...(other === null || other === undefined ? ["before: unknown"] : beside(format(other), then))));
+    element("span", { class: "sub" }, ...(other === null || other === undefined ? ["before: unknown"] : beside(format(other), comparison))));
   const count = (value) => value.toLocaleString();
-  const amount = (id, name, key) => tile(id, name, of(these[key]), these[key], those?.[key] ?? 0, of);
+  const amount = (id, name, key) => tile(id, name, of(present[key]), present[key], earlier?.[key] ?? 0, of);
   return element("ul", { class: "totals" },
     isToday && now
       ? element("li", { id: `net-${currency}` },
-          element("span", { class: "what" }, "Net"), element("strong", {}, of(these.netCents)), change(now.todayCents, now.yesterdayCents),
+          element("span", { class: "what" }, "Net"), element("strong", {}, of(present.netCents)), change(now.todayCents, now.yesterdayCents),
           element("span", { class: "sub" }, ...beside(of(now.yesterdayCents), `yesterday ${untilNow(venue.timeZone, at)}`)))
       : amount("net", "Net", "netCents"),
     amount("gross", "Gross", "grossCents"),
     amount("discount", "Discounts", "discountCents"),
     amount("refund", "Refunds", "refundCents"),
-    tile("vat", "VAT in the net", vat, these.vatCents, those ? those.vatCents : 0, of),
+    tile("vat", "VAT in the net", vat, present.vatCents, earlier ? earlier.vatCents : 0, of),
     amount("tips", "Refunded tips", "refundTipCents"),
-    tile("sales", "Sales", count(these.saleCount), these.saleCount, those?.saleCount ?? 0, count),
-    tile("average", "Average sale", these.averageSaleCents === null ? "–" : of(these.averageSaleCents), these.averageSaleCents, those?.averageSaleCents, of));
+    tile("sales", "Sales", count(present.saleCount), present.saleCount, earlier?.saleCount ?? 0, count),
+    tile("average", "Average sale", present.averageSaleCents === null ? "–" : of(present.averageSaleCents), present.averageSaleCents, earlier?.averageSaleCents, of));
 }
 
 // ---------------------------------------------------------------------------- hours
@@ -71,15 +71,15 @@ function byHour(buckets = []) {
 
 export function hoursChart(part) {
   const { current, previous, currency, days, of, rooms, open, venue } = part;
-  const then = before(part);
-  const [these, those] = [byHour(current.buckets), byHour(previous?.buckets)];
-  const moved = these.map(({ hour, moved: is }) => is || those[hour].moved);
+  const comparison = before(part);
+  const [present, earlier] = [byHour(current.buckets), byHour(previous?.buckets)];
+  const moved = present.map(({ hour, moved: hasMoved }) => hasMoved || earlier[hour].moved);
   const [first, last] = [moved.indexOf(true), moved.lastIndexOf(true)];
   if (first < 0) return null;
-  const visible = these.slice(first, last + 1);
+  const visible = present.slice(first, last + 1);
   const rows = visible.map(({ hour, net, sales }) => ({
-    label: String(hour).padStart(2, "0"), value: net, previous: those[hour].net,
-    description: `${hours(hour)}: ${of(net)} of ${plural(sales, "sale")}, ${then} ${of(those[hour].net)}`,
+    label: String(hour).padStart(2, "0"), value: net, previous: earlier[hour].net,
+    description: `${hours(hour)}: ${of(net)} of ${plural(sales, "sale")}, ${comparison} ${of(earlier[hour].net)}`,
   }));
   const best = [...visible].sort((one, other) => other.net - one.net)[0];
   const summary = `Net by hour: most between ${hours(best.hour)}, ${of(best.net)}`;
@@ -87,11 +87,11 @@ export function hoursChart(part) {
     title(part, "Hours"),
     element("p", { class: "sub chart-key" },
       element("span", {}, element("i", { class: "value" }), days === 1 ? "net of each hour" : "net of each hour, all days"),
-      element("span", {}, element("i", { class: "before" }), then),
+      element("span", {}, element("i", { class: "before" }), comparison),
       element("span", {}, venue.timeZone ? `hours of ${venue.timeZone}` : "hours of each location")),
     bars({ title: summary, width: rooms.whole, rows, axis: (value) => short(value, currency) }),
-    table(`hours-${currency}`, ["Hour", "Net", `Net ${then}`, "Sales"],
-      visible.map(({ hour, net, sales }) => [hours(hour), of(net), of(those[hour].net), sales.toLocaleString()]), open));
+    table(`hours-${currency}`, ["Hour", "Net", `Net ${comparison}`, "Sales"],
+      visible.map(({ hour, net, sales }) => [hours(hour), of(net), of(earlier[hour].net), sales.toLocaleString()]), open));
 }
 
 // ---------------------------------------------------------------------------- locations, methods, items

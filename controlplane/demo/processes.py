@@ -66,7 +66,7 @@ class Processes:
     ) -> Process:
         """Run a module. Its stdout is written to ``name``.out, and its stderr to ``name``.log."""
         # The variables that configure an agent of this machine must not affect the demo's agent.
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("VENUE_AGENT_")}
+        variables = {k: v for k, v in os.environ.items() if not k.startswith("VENUE_AGENT_")}
         output, log = self.home / f"{name}.out", self.home / f"{name}.log"
         with output.open("wb") as stdout, log.open("wb") as stderr:
             process = subprocess.Popen(
@@ -74,7 +74,7 @@ class Processes:
                 stdin=subprocess.PIPE,
                 stdout=stdout,
                 stderr=stderr,
-                env={**kept, **environment},
+                env={**variables, **environment},
                 start_new_session=True,
                 pass_fds=() if sys.platform == "win32" else (*self._inherited, *inherited_files),
             )

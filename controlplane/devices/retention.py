@@ -1,7 +1,7 @@
 """Deletes old monitoring data.
 
-These are offline intervals, maintenance windows, alerts, pending requests, incidents, changes of
-the sums of findings, and ended problems of printers.
+These are offline intervals, maintenance windows, alerts with their notifications and silences,
+pending requests, incidents, changes of the sums of findings, and ended problems of printers.
 """
 
 from datetime import datetime, timedelta

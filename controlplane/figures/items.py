@@ -76,7 +76,7 @@ def rank(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article]) 
 
 
 def item(ranking: Ranked, total_net: int) -> Item:
-    """Return an item with its share of ``whole``, the net of all items."""
+    """Return an item with its share of ``total_net``, the net of all items."""
     article, sums = ranking
     return {
         "goodId": article.good_id,

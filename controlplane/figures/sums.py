@@ -79,9 +79,9 @@ def plus(one: Sums, other: Sums) -> Sums:
 
 def add_part(sums: dict[Key, Sums], key: Key, part: Sums) -> None:
     """Add ``part`` to the sums of ``key``."""
-    before = sums.get(key)
-    sums[key] = part if before is None else plus(before, part)
+    previous = sums.get(key)
+    sums[key] = part if previous is None else plus(previous, part)
 
 
-def total(of: type[Sums], parts: Iterable[Sums]) -> Sums:
-    return of(*map(sum, zip(*parts, strict=True)))
+def total(sum_type: type[Sums], parts: Iterable[Sums]) -> Sums:
+    return sum_type(*map(sum, zip(*parts, strict=True)))

@@ -119,8 +119,8 @@ def of_unresolved(rollup_key: RollupKey, amount: int) -> Contributions:
 
 
 def of_refund(
-    sold: RollupKey,
-    given_back: RollupKey | None,
+    sale_key: RollupKey,
+    refund_key: RollupKey | None,
     refund: NewRefund,
     tax: int | None,
     lines: Sequence[tuple[int, int, int]],
@@ -128,21 +128,21 @@ def of_refund(
     """Return the sums that a refund adds.
 
     Args:
-        sold: The key of the refunded sale.
-        given_back: The key of the refund. None means that the time of the refund is unknown.
+        sale_key: The key of the refunded sale.
+        refund_key: The key of the refund. None means that the time of the refund is unknown.
         tax: The refunded tax. None means that it is unknown.
         lines: The snapshot, the quantity in thousandths and the amount of each refunded line.
     """
     contributions = Contributions()
-    contributions.add(HourRollup, sold.hour_key, HourSums(undone=refund.goods))
-    contributions.add(DayRollup, sold.day_key, DaySums(undone=refund.goods))
-    if given_back is None:
+    contributions.add(HourRollup, sale_key.hour_key, HourSums(undone=refund.goods))
+    contributions.add(DayRollup, sale_key.day_key, DaySums(undone=refund.goods))
+    if refund_key is None:
         amount = refund.goods + refund.fee + refund.tip
         day_sums = DaySums(undated_count=1, undated_amount=amount)
-        contributions.add(DayRollup, sold.day_key, day_sums)
+        contributions.add(DayRollup, sale_key.day_key, day_sums)
         return contributions
     hour = HourSums(refund=refund.goods, refund_count=1)
-    contributions.add(HourRollup, given_back.hour_key, hour)
+    contributions.add(HourRollup, refund_key.hour_key, hour)
     sums = DaySums(
         refund=refund.goods,
         refund_count=1,
@@ -152,8 +152,8 @@ def of_refund(
         refund_unknown_tax=int(tax is None),
         refund_unknown_components=int(not refund.has_components),
     )
-    contributions.add(DayRollup, given_back.day_key, sums)
+    contributions.add(DayRollup, refund_key.day_key, sums)
     for snapshot, quantity, amount in lines or ((NO_SNAPSHOT, 0, refund.goods),):
         item = ItemSums(refunded_milli=quantity, refund=amount)
-        contributions.add_item(given_back, snapshot, item)
+        contributions.add_item(refund_key, snapshot, item)
     return contributions

@@ -16,7 +16,7 @@ from controlplane.merchant.contributions import SPAN_DAYS
 from controlplane.storage.merchant import rollup_tables
 
 COMPLETED: Final = "s.status = 'completed'"
-GIVEN_BACK: Final = "refunds r JOIN sales s ON s.position = r.sale"
+REFUNDS: Final = "refunds r JOIN sales s ON s.position = r.sale"
 DATED: Final = f"{COMPLETED} AND r.local_hour IS NOT NULL"
 SALE_DAY: Final = {"location": "s.location", "day": f"s.local_hour / {HOURS}",
                    "currency": "s.currency", "payment_type": "s.payment_type",
@@ -27,7 +27,7 @@ REFUND_DAY: Final = {"location": "r.location", "day": f"r.local_hour / {HOURS}",
 SALE_HOUR: Final = {"location": "s.location", "hour": "s.local_hour", "currency": "s.currency"}
 REFUND_HOUR: Final = {"location": "r.location", "hour": "r.local_hour", "currency": "r.currency"}
 MISSING: Final = "CASE WHEN s.has_lines THEN 0 ELSE {} END"
-MONEY_BACK: Final = "r.goods + r.fee + r.tip"
+REFUNDED_AMOUNT: Final = "r.goods + r.fee + r.tip"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ SUMMANDS: Final[Mapping[Any, Sequence[Summand]]] = {
     rollup_tables.HourRollup: (
         Summand("sales s", COMPLETED, SALE_HOUR,
              {"gross": "s.gross", "discount": "s.gross - s.total", "sale_count": "1"}),
-        Summand(GIVEN_BACK, COMPLETED, SALE_HOUR, {"undone": "r.goods"}),
-        Summand(GIVEN_BACK, DATED, REFUND_HOUR, {"refund": "r.goods", "refund_count": "1"}),
+        Summand(REFUNDS, COMPLETED, SALE_HOUR, {"undone": "r.goods"}),
+        Summand(REFUNDS, DATED, REFUND_HOUR, {"refund": "r.goods", "refund_count": "1"}),
     ),
     rollup_tables.DayRollup: (
         Summand("sales s", COMPLETED, SALE_DAY, {
@@ -61,12 +61,12 @@ SUMMANDS: Final[Mapping[Any, Sequence[Summand]]] = {
         }),
         Summand("sales s", "s.status <> 'completed'", SALE_DAY,
              {"unresolved_count": "1", "unresolved_amount": "s.total"}),
-        Summand(GIVEN_BACK, COMPLETED, SALE_DAY, {
+        Summand(REFUNDS, COMPLETED, SALE_DAY, {
             "undone": "r.goods",
             "undated_count": "CASE WHEN r.local_hour IS NULL THEN 1 ELSE 0 END",
-            "undated_amount": f"CASE WHEN r.local_hour IS NULL THEN {MONEY_BACK} ELSE 0 END",
+            "undated_amount": f"CASE WHEN r.local_hour IS NULL THEN {REFUNDED_AMOUNT} ELSE 0 END",
         }),
-        Summand(GIVEN_BACK, DATED, REFUND_DAY, {
+        Summand(REFUNDS, DATED, REFUND_DAY, {
             "refund": "r.goods", "refund_count": "1", "refunded_fee": "r.fee",
             "refunded_tip": "r.tip", "refund_tax": "COALESCE(r.tax, 0)",
             "refund_unknown_tax": "CASE WHEN r.tax IS NULL THEN 1 ELSE 0 END",
@@ -85,7 +85,7 @@ SUMMANDS: Final[Mapping[Any, Sequence[Summand]]] = {
         Summand("sales s", f"{COMPLETED} AND NOT s.has_lines", SALE_DAY | {"snapshot": "0"},
              {"gross": "s.gross", "discount": "s.gross - s.total"}),
         Summand(
-            f"{GIVEN_BACK} JOIN refund_lines b ON b.refund = r.position"
+            f"{REFUNDS} JOIN refund_lines b ON b.refund = r.position"
             " JOIN sale_lines l ON l.sale = r.sale AND l.number = b.line"
             " JOIN line_snapshots n ON n.position = l.snapshot",
             DATED,
@@ -93,7 +93,7 @@ SUMMANDS: Final[Mapping[Any, Sequence[Summand]]] = {
             {"refunded_milli": "b.quantity * n.unit_milli", "refund": "b.amount"},
         ),
         Summand(
-            GIVEN_BACK,
+            REFUNDS,
             f"{DATED} AND NOT EXISTS"
             " (SELECT 1 FROM refund_lines b WHERE b.refund = r.position)",
             REFUND_DAY | {"snapshot": "0"},
@@ -150,7 +150,9 @@ def rebuild(session: Session, location: int | None = None) -> dict[str, int]:
     return counts
 
 
-def summed(parts: Iterable[tuple[Summand, str]], keys: Sequence[str], sums: Sequence[str]) -> str:
+def sum_query(
+    parts: Iterable[tuple[Summand, str]], keys: Sequence[str], sums: Sequence[str]
+) -> str:
     """Return a query for the sums of summands, grouped by ``keys``.
 
     The query first sums up the rows of each summand separately. Then it adds up the results, which
@@ -196,7 +198,9 @@ def _differences(session: Session, table: str, location: int | None) -> int:
 def _fresh(rollup: Any, summands: Sequence[Summand], location: int | None) -> str:
     key = _key(rollup)
     sums = [name for name in _columns(rollup) if name not in key]
-    return summed([(summand, _within(location, "s.location")) for summand in summands], key, sums)
+    return sum_query(
+        [(summand, _within(location, "s.location")) for summand in summands], key, sums
+    )
 
 
 def _within(location: int | None, column: str = "location") -> str:

@@ -29,8 +29,8 @@ def sale_row(
 
     Args:
         hour: The local hour of the sale.
-        made: The time at which the row was created.
-        changed: The time of the row's last change.
+        created_at: The time at which the row is created.
+        changed_at: The time of its last change.
     """
     kind, method = way_of_payment(sale.payments)
     return (

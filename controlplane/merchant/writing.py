@@ -86,13 +86,13 @@ def add_refund(session: Session, refund: NewRefund, now: datetime) -> int:
         (snapshot, milli(line.quantity, articles[snapshot].exponent), line.amount)
         for snapshot, line in zip(snapshots, refund.lines, strict=True)
     ]
-    sold = RollupKey(
+    sale_key = RollupKey(
         sale.location, sale.local_hour, sale.currency, sale.payment_type, sale.payment_method
     )
-    given_back = None if hour is None else RollupKey(
+    refund_key = None if hour is None else RollupKey(
         sale.location, hour, sale.currency, refund.payment.type, refund.payment.method
     )  # fmt: skip
-    add_up(session, contributions.of_refund(sold, given_back, refund, tax, items))
+    add_up(session, contributions.of_refund(sale_key, refund_key, refund, tax, items))
     return position
 
 

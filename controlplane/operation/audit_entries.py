@@ -181,7 +181,7 @@ def format_locations(locations: Sequence[str]) -> str:
     return ", ".join(locations) or "every location"
 
 
-def granted(role: Role, locations: Sequence[str]) -> str:
+def describe_role(role: Role, locations: Sequence[str]) -> str:
     return f"{role} at {format_locations(locations)}"
 
 

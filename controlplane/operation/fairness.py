@@ -21,7 +21,7 @@ from controlplane.operation.caller import Caller
 from controlplane.operation.errors import rate_limited, unavailable
 from controlplane.settings import Settings
 
-StreamOf = Literal["commands", "console"]
+StreamKind = Literal["commands", "console"]
 AGAIN_S = 30
 """Shortest wait in seconds that a client is given when its stream is refused. The wait is random,
 up to twice this value (`spread`)."""
@@ -145,23 +145,23 @@ class Fairness:
                 del self._under_way[caller.key_id]
 
     @contextmanager
-    def stream(self, caller: Caller, of: StreamOf = "commands") -> Iterator[None]:
+    def stream(self, caller: Caller, kind: StreamKind = "commands") -> Iterator[None]:
         """Count an open stream as long as the context lasts. Raises a refusal at the limit.
 
         Consoles and devices of a key have separate limits, so that neither excludes the other.
         """
-        own = {
+        key_limits = {
             "commands": self._settings.key_streams_max,
             "console": self._settings.key_consoles_max,
         }
         limits: dict[Hashable, int] = {
             None: self._settings.streams_max,
             caller.organization_id: self._settings.organization_streams_max,
-            (of, caller.key_id): own[of],
+            (kind, caller.key_id): key_limits[kind],
         }
         for owner, limit in limits.items():
             if self._streams[owner] >= limit:
-                raise unavailable(f"too many {of} streams are open", wait_s=spread(AGAIN_S))
+                raise unavailable(f"too many {kind} streams are open", wait_s=spread(AGAIN_S))
         self._streams.update(limits.keys())
         try:
             yield

@@ -160,7 +160,7 @@ def _credentials(
     )
 
 
-# Each statement is built once: to build it takes longer than to execute it.
+# Each statement is built once, because building it takes longer than executing it.
 _KEYS: Final = _credentials(
     ApiKey, ApiKey.owner_id, ApiKey.can_write, ApiKey.locations, is_outer=True
 ).where(ApiKey.revoked_at.is_(None))

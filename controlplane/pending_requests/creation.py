@@ -32,32 +32,34 @@ def create(
 ) -> records.CreatePendingReply:
     """Create a pending request for each device.
 
-    A device has at most one pending request of each kind. If it already has one, that pending
-    request then lasts at least until ``until``.
+    A device has at most one pending request of each kind. If it already has one that ends before
+    ``until``, that one is extended.
     """
     if not context.now < body.until <= context.now + UNTIL_MAX:
         raise invalid_field(
             "until", f"must be in the future, at most {UNTIL_MAX.days} days from now"
         )
     devices = _devices(context, body)
-    able = [device for device in devices if _is_able(device, body.kind)]
+    able_devices = [device for device in devices if _is_able(device, body.kind)]
     existing = _existing(context.session, devices, body.kind)
-    new = [
-        device for device in able if (device.organization_id, device.instance_id) not in existing
+    new_devices = [
+        device
+        for device in able_devices
+        if (device.organization_id, device.instance_id) not in existing
     ]
-    _refuse_too_many(context, len(new))
-    rows = [_new(context, device, body) for device in new]
+    _refuse_too_many(context, len(new_devices))
+    rows = [_new(context, device, body) for device in new_devices]
     context.session.add_all(rows)
     for row in existing.values():
         row.until = max(row.until, body.until)
-    context.changed |= {device.position for device in able}
-    if able:
-        context.note(_event(able, body))
+    context.changed |= {device.position for device in able_devices}
+    if able_devices:
+        context.note(_event(able_devices, body))
     return records.CreatePendingReply(
         pending_requests=tuple(pending.id for pending in (*existing.values(), *rows)),
         created=len(rows),
         existing=len(existing),
-        refused=len(devices) - len(able),
+        refused=len(devices) - len(able_devices),
         until=body.until,
     )
 

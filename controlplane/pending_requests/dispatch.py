@@ -98,12 +98,12 @@ def _due(now: datetime, settings: Settings) -> Select[PendingRequest, int]:
         and_(or_(ApiKey.id.is_(None), ApiKey.revoked_at.is_not(None)), ~is_member),
     )
     is_online = Device.last_seen_at >= now - settings.online_window
-    under_way = exists().where(
+    has_open_request = exists().where(
         Request.binding_id == Device.binding_id,
         Request.kind == PendingRequest.kind,
         is_open(now),
     )
-    its_own = exists().where(Request.id == PendingRequest.request_id, is_open(now))
+    is_request_open = exists().where(Request.id == PendingRequest.request_id, is_open(now))
     return (
         select(PendingRequest, Device.position)
         .join(
@@ -117,8 +117,11 @@ def _due(now: datetime, settings: Settings) -> Select[PendingRequest, int]:
         .where(
             PendingRequest.state.in_(OPEN_PENDING),
             or_(
-                and_(PendingRequest.state == "waiting", or_(is_over, and_(is_online, ~under_way))),
-                and_(PendingRequest.state == "dispatched", ~its_own),
+                and_(
+                    PendingRequest.state == "waiting",
+                    or_(is_over, and_(is_online, ~has_open_request)),
+                ),
+                and_(PendingRequest.state == "dispatched", ~is_request_open),
             ),
         )
     )
@@ -149,8 +152,8 @@ def _close(session: Session, pending: PendingRequest, now: datetime) -> None:
     """Close a pending request whose request has ended, or set it to ``waiting`` again."""
     query = select(Request).where(Request.id == pending.request_id)
     request = session.scalars(query).first()
-    was_taken = request is None or request.received_at is not None
-    if was_taken or (request is not None and request.status in lifecycle.FINISHED):
+    was_received = request is None or request.received_at is not None
+    if was_received or (request is not None and request.status in lifecycle.FINISHED):
         pending.state = "done"
     elif pending.until <= now:
         pending.state = "expired"

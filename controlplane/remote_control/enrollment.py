@@ -161,10 +161,10 @@ def _refuse_takeover(context: RequestContext, device: Device, row: Challenge) ->
 
 
 def _end_binding(context: RequestContext, device: Device) -> None:
-    old = context.session.get(Binding, device.binding_id)
-    if old is not None and old.ended_at is None:
-        old.ended_at = context.now
-        expire_binding(context.session, context.now, old.id)
+    binding = context.session.get(Binding, device.binding_id)
+    if binding is not None and binding.ended_at is None:
+        binding.ended_at = context.now
+        expire_binding(context.session, context.now, binding.id)
 
 
 def _begin_binding(context: RequestContext, device: Device, row: Challenge) -> None:

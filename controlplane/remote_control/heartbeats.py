@@ -25,7 +25,7 @@ from controlplane.settings import Settings
 from controlplane.storage.statements import change_rows
 from controlplane.storage.tables import Device
 
-Known = Row[int, UUID, UUID, str, str, datetime, int]
+DeviceRow = Row[int, UUID, UUID, str, str, datetime, int]
 """The columns of `_devices`: row key, ids of binding, API key, organization and location, time of
 the last heartbeat, and priority."""
 
@@ -60,7 +60,7 @@ def store_heartbeats(
     devices = _devices(session, {heartbeat.body.binding_id for heartbeat in heartbeats})
     result = HeartbeatBatchResult()
     positions_by_change: dict[bool, list[int]] = {True: [], False: []}
-    back: list[int] = []
+    returned_positions: list[int] = []
     for heartbeat in heartbeats:
         device = devices.get(heartbeat.body.binding_id)
         if device is None or not heartbeat.caller.may_see(
@@ -80,19 +80,19 @@ def store_heartbeats(
             positions_by_change[heartbeat.body.foreground].append(device.position)
             result.seen.setdefault(device.organization_id, set()).add(device.position)
         if device.priority in NOT_ONLINE:
-            back.append(device.position)
+            returned_positions.append(device.position)
             result.returned.add(device.organization_id)
         result.replies.append(HeartbeatReply(last_seen_at=max(now, device.last_seen_at)))
     for foreground, positions in positions_by_change.items():
         if positions:
             _store_last_seen(session, positions, now, foreground=foreground)
-    if back:
-        mark_online(session, back)
-        end_offline_intervals(session, back, now)
+    if returned_positions:
+        mark_online(session, returned_positions)
+        end_offline_intervals(session, returned_positions, now)
     return result
 
 
-def _devices(session: Session, binding_ids: set[UUID]) -> dict[UUID, Known]:
+def _devices(session: Session, binding_ids: set[UUID]) -> dict[UUID, DeviceRow]:
     query = select(
         Device.position,
         Device.binding_id,

@@ -10,7 +10,6 @@ from agent.wire import device_operations as device
 from agent.wire import routes
 from controlplane.devices import reading
 from controlplane.devices.requests import delivery
-from controlplane.devices.requests.messages import CommandList
 from controlplane.operation.operation import Area, Operation, procedure
 from controlplane.remote_control import enrollment, operator, submission
 
@@ -32,7 +31,7 @@ ON_COMMANDS: Final = Operation(
     name="onCommands",
     path=routes.ON_COMMANDS,
     body=device.EmptyRequest,
-    reply=CommandList,
+    reply=device.CommandList,
     writes=True,
     description="Return the requests that the devices of the calling API key have not started."
     " Callers that prefer `text/event-stream` get a stream that sends each new request at once.",

@@ -18,7 +18,7 @@ from controlplane.storage.statements import add_to, change_rows
 from controlplane.storage.tables import Report, ReportVolume
 
 ROW_BYTES: Final = 1024
-"""What a report needs in addition to its payload: its row, and its entries in indexes."""
+"""Assumed size of the row and the index entries of a report, in addition to its payload."""
 AGAIN_S: Final = 1800
 """Longest wait in seconds before the random part is added. `spread` adds up to the same time again,
 so that devices do not return together at midnight. Agents wait an hour at most."""

@@ -20,7 +20,7 @@ CHALLENGES_KEPT = timedelta(days=1)
 
 
 def sweep(session: Session, now: datetime) -> tuple[int, int]:
-    """Expire requests and delete old challenges. Return the number of each."""
+    """Expire requests and delete old challenges. Return how many of both."""
     old = delete(Challenge).where(Challenge.expires_at < now - CHALLENGES_KEPT)
     return expire_due(session, now), change_rows(session, old)
 

@@ -135,8 +135,8 @@ def _require_valid(context: RequestContext, given: wire.GivenGood) -> None:
         raise validation_error(errors)
 
 
-def _exists(context: RequestContext, is_it: ColumnElement[bool], organization: Any) -> bool:
-    query = select(organization).where(is_it, organization == context.organization_id)
+def _exists(context: RequestContext, is_match: ColumnElement[bool], organization: Any) -> bool:
+    query = select(organization).where(is_match, organization == context.organization_id)
     return context.session.execute(query.limit(1)).first() is not None
 
 
@@ -215,18 +215,20 @@ def _replies(context: RequestContext, rows: Sequence[Good]) -> Iterator[wire.Goo
     """Yield the replies for these goods. Each kind of part is read with one query."""
     session = context.session
     variations: defaultdict[UUID, list[GoodVariation]] = defaultdict(list)
-    of_goods = select(GoodVariation).where(GoodVariation.good_id.in_([row.id for row in rows]))
-    for variation in session.scalars(of_goods.order_by(GoodVariation.number)):
+    variation_query = select(GoodVariation).where(
+        GoodVariation.good_id.in_([row.id for row in rows])
+    )
+    for variation in session.scalars(variation_query.order_by(GoodVariation.number)):
         variations[variation.good_id].append(variation)
     ids = [each.id for group in variations.values() for each in group]
     codes: defaultdict[UUID, list[GoodCode]] = defaultdict(list)
-    of_variations = select(GoodCode).where(GoodCode.variation_id.in_(ids))
-    for code in session.scalars(of_variations.order_by(GoodCode.number)):
+    code_query = select(GoodCode).where(GoodCode.variation_id.in_(ids))
+    for code in session.scalars(code_query.order_by(GoodCode.number)):
         codes[code.variation_id].append(code)
-    of_units = select(UnitOfMeasure).where(UnitOfMeasure.id.in_({row.uom_id for row in rows}))
-    uoms = {uom.id: uom for uom in session.scalars(of_units)}
-    of_fees = select(FeeItem).where(FeeItem.id.in_({row.fee_item_id for row in rows}))
-    fees = {fee.id: fee for fee in session.scalars(of_fees)}
+    unit_query = select(UnitOfMeasure).where(UnitOfMeasure.id.in_({row.uom_id for row in rows}))
+    uoms = {uom.id: uom for uom in session.scalars(unit_query)}
+    fee_query = select(FeeItem).where(FeeItem.id.in_({row.fee_item_id for row in rows}))
+    fees = {fee.id: fee for fee in session.scalars(fee_query)}
     for row in rows:
         fee = fees[row.fee_item_id]
         yield record_of(

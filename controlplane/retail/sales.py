@@ -27,8 +27,8 @@ COMPLETED: Final = "completed"
 Columns = Row[*tuple[Any, ...]]
 """The selected columns of a sale, or of a line with its snapshot."""
 
-# Statements are built once: to build one takes longer than to execute it. They select columns of
-# tables, not of classes, because the ORM would take longer than the database.
+# Statements are built once, because building one takes longer than executing it. They select
+# columns of tables, not of classes, because the ORM would take longer than the database.
 _sales: Final = Sale.__table__.c
 _lines: Final = SaleLine.__table__.c
 _snapshots: Final = LineSnapshot.__table__.c

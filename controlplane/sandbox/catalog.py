@@ -104,8 +104,8 @@ class _CatalogBuilder:
     def __init__(self, plan: Plan, store: Callable[[list[Base]], None]) -> None:
         self._plan = plan
         self._store = store
-        self._own = {"organization_id": plan.organization_id}
-        self._dated = {**self._own, "created_at": plan.began, "updated_at": plan.began}
+        self._owner = {"organization_id": plan.organization_id}
+        self._dated = {**self._owner, "created_at": plan.began, "updated_at": plan.began}
         self._drafts: list[tuple[LineSnapshot, int, int]] = []
         self._rows: list[Base] = []
         self._units = [self._unit(*unit) for unit in UNITS]
@@ -148,11 +148,13 @@ class _CatalogBuilder:
 
     def _unit(self, name: str, symbol: str, exponent: int) -> UnitOfMeasure:
         columns = {"name": name, "symbol": symbol, "exponent": exponent}
-        return self._add(UnitOfMeasure(id=self._plan.id_of("uom", symbol), **columns, **self._own))
+        return self._add(
+            UnitOfMeasure(id=self._plan.id_of("uom", symbol), **columns, **self._owner)
+        )
 
     def _fee(self, subject: str, name: str, kind: str, percentage_milli: int | None) -> FeeItem:
         columns = {"name": name, "kind": kind, "percentage_milli": percentage_milli}
-        return self._add(FeeItem(id=self._plan.id_of("fee", subject), **columns, **self._own))
+        return self._add(FeeItem(id=self._plan.id_of("fee", subject), **columns, **self._owner))
 
     def _good(self, number: int) -> None:
         plan = self._plan
@@ -179,7 +181,7 @@ class _CatalogBuilder:
         if external_id is not None:
             self._add(
                 CatalogExternalId(
-                    external_id=external_id, kind="good", entity_id=good_id, **self._own
+                    external_id=external_id, kind="good", entity_id=good_id, **self._owner
                 )
             )
         price = rng.randrange(20, 240) * CENT_STEP
@@ -211,7 +213,7 @@ class _CatalogBuilder:
         """Add a snapshot. ``ids`` are the ids of the good, the variation and the category."""
         exponent = unit.exponent if unit else 0
         values: dict[str, Any] = {
-            **self._own, "name": name, "source": source,
+            **self._owner, "name": name, "source": source,
             "good_id": ids[0], "variation_id": ids[1], "category_id": ids[2],
             "codes": [list(code) for code in codes],
             "uom_id": unit and unit.id, "uom_name": unit and unit.name,

@@ -36,11 +36,11 @@ class Content:
     def belongs(self, organization_id: str) -> ColumnElement[bool]:
         columns: Any = self.table
         if self.owner is None:
-            own = columns.id if self.table is merchant.Organization else columns.organization_id
-            return cast(ColumnElement[bool], own == organization_id)
-        owner, here, there = self.owner
-        rows = select(getattr(owner.table, there)).where(owner.belongs(organization_id))
-        return cast(ColumnElement[bool], getattr(columns, here).in_(rows))
+            column = columns.id if self.table is merchant.Organization else columns.organization_id
+            return cast(ColumnElement[bool], column == organization_id)
+        owner, reference, key = self.owner
+        keys = select(getattr(owner.table, key)).where(owner.belongs(organization_id))
+        return cast(ColumnElement[bool], getattr(columns, reference).in_(keys))
 
 
 _GOODS: Final = Content(catalog.Good)

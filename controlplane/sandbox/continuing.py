@@ -34,7 +34,7 @@ def stored_plan(session: Session, organization_id: str) -> Plan:
     organization = session.get(Organization, organization_id)
     if organization is None or organization.sandbox is None:
         raise NoSandboxError(f"organization {organization_id} is not a sandbox")
-    return Plan.read(organization.sandbox)
+    return Plan.from_json(organization.sandbox)
 
 
 def stored_generator(session: Session, plan: Plan) -> tuple[DayGenerator, list[Venue]]:

@@ -45,7 +45,7 @@ class OccupiedError(Exception):
 
 
 @dataclass(slots=True)
-class Loaded:
+class LoadCounts:
     locations: int = 0
     sales: int = 0
     refunds: int = 0
@@ -55,15 +55,15 @@ def load(
     session: Session,
     plan: Plan,
     until: datetime,
-    progress: Callable[[Loaded], None] = lambda _loaded: None,
-) -> Loaded:
+    progress: Callable[[LoadCounts], None] = lambda _counts: None,
+) -> LoadCounts:
     """Write all transactions up to ``until``. Raises OccupiedError."""
     if session.get(Organization, plan.organization_id) is not None:
         raise OccupiedError(f"organization {plan.organization_id} exists already")
     venues, methods = create_locations(session, plan)
     generator = DayGenerator(plan, make_catalog(session, plan), methods)
     writer = BulkWriter(session)
-    counts = Loaded(locations=len(venues))
+    counts = LoadCounts(locations=len(venues))
     for transaction, venue in _transactions(generator, venues, until):
         writer.write(transaction, venue.clock)
         counts.sales += 1

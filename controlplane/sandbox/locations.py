@@ -90,13 +90,13 @@ def create_locations(session: Session, plan: Plan) -> tuple[list[Venue], list[Me
         Organization(
             id=plan.organization_id,
             name="Sandbox Hospitality",
-            sandbox=plan.written(),
+            sandbox=plan.to_json(),
             created_at=plan.began,
         )
     )
-    own = {"organization_id": plan.organization_id}
+    owner = {"organization_id": plan.organization_id}
     session.add_all(
-        PaymentMethod(id=plan.id_of("method", name), type=kind, name=name, **own)
+        PaymentMethod(id=plan.id_of("method", name), type=kind, name=name, **owner)
         for kind, name in METHODS
     )
     for number in range(plan.locations):
@@ -107,12 +107,13 @@ def create_locations(session: Session, plan: Plan) -> tuple[list[Venue], list[Me
 def load_locations(session: Session, plan: Plan) -> tuple[list[Venue], list[Method]]:
     """Return the venues and payment methods that `create_locations` wrote."""
 
-    def of(table: type[Any], order: Any) -> list[Any]:
+    def rows_of(table: type[Any], order: Any) -> list[Any]:
         query = select(table).where(table.organization_id == plan.organization_id)
         return list(session.scalars(query.order_by(order)))
 
-    tills, people = of(PointOfSale, PointOfSale.id), of(Employee, Employee.id)
-    by_name = {method.name: method for method in of(PaymentMethod, PaymentMethod.position)}
+    tills = rows_of(PointOfSale, PointOfSale.id)
+    employees = rows_of(Employee, Employee.id)
+    by_name = {method.name: method for method in rows_of(PaymentMethod, PaymentMethod.position)}
     venues = [
         Venue(
             number,
@@ -121,10 +122,12 @@ def load_locations(session: Session, plan: Plan) -> tuple[list[Venue], list[Meth
             location.currency,
             tuple(till.position for till in tills if till.location == location.position),
             tuple(
-                employee.position for employee in people if employee.location == location.position
+                employee.position
+                for employee in employees
+                if employee.location == location.position
             ),
         )
-        for number, location in enumerate(of(Location, Location.id))
+        for number, location in enumerate(rows_of(Location, Location.id))
     ]
     return venues, [Method(by_name[name].position, kind) for kind, name in METHODS]
 
@@ -132,23 +135,25 @@ def load_locations(session: Session, plan: Plan) -> tuple[list[Venue], list[Meth
 def _add_venue(session: Session, plan: Plan, number: int) -> None:
     venues = AWKWARD_VENUES if plan.is_awkward else VENUES
     name, zone, currency = venues[number % len(venues)]
-    turn = number // len(venues)
-    own: dict[str, Any] = {"organization_id": plan.organization_id, "created_at": plan.began}
+    round_number = number // len(venues)
+    common: dict[str, Any] = {"organization_id": plan.organization_id, "created_at": plan.began}
     location = Location(
         id=f"loc-{number + 1:04}",
-        name=f"{name} {turn + 1}" if turn else name,
+        name=f"{name} {round_number + 1}" if round_number else name,
         zone=zone,
         currency=currency,
-        **own,
+        **common,
     )
     session.add(location)
     session.flush()
-    own |= {"updated_at": plan.began, "status": "active", "location": location.position}
+    common |= {"updated_at": plan.began, "status": "active", "location": location.position}
     for at in range(TERMINALS):
-        session.add(PointOfSale(id=f"pos-{number + 1:04}-{at + 1}", name=f"Till {at + 1}", **own))
+        session.add(
+            PointOfSale(id=f"pos-{number + 1:04}-{at + 1}", name=f"Till {at + 1}", **common)
+        )
     for at in range(EMPLOYEES):
         employee_name = NAMES[(number * EMPLOYEES + at) % len(NAMES)]
         role = "cashier" if at else "manager"
         session.add(
-            Employee(id=f"emp-{number + 1:04}-{at + 1}", name=employee_name, role=role, **own)
+            Employee(id=f"emp-{number + 1:04}-{at + 1}", name=employee_name, role=role, **common)
         )

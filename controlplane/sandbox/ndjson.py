@@ -45,8 +45,8 @@ class FormatError(Exception):
 
 def export(session: Session, organization_id: str) -> Iterator[str]:
     """Yield the lines of an organization, each with its newline."""
-    head = {"format": FORMAT, "version": VERSION, "organization": organization_id}
-    yield json.dumps(head) + "\n"
+    header = {"format": FORMAT, "version": VERSION, "organization": organization_id}
+    yield json.dumps(header) + "\n"
     for content in CONTENTS:
         columns = _columns(content)
         query = (
@@ -99,10 +99,10 @@ class _Import:
         rebuild(self._session)
         return self._counts
 
-    def _begin(self, head: dict[str, Any]) -> None:
-        if head.get("format") != FORMAT or head.get("version") != VERSION:
+    def _begin(self, header: dict[str, Any]) -> None:
+        if header.get("format") != FORMAT or header.get("version") != VERSION:
             raise FormatError(f"line 1 is not the header of a {FORMAT} file of version {VERSION}")
-        self._organization = str(head.get("organization"))
+        self._organization = str(header.get("organization"))
         if self._session.get(Organization, self._organization) is not None:
             raise OccupiedError(f"organization {self._organization} exists already")
 
@@ -117,8 +117,8 @@ class _Import:
             row = codec.validate(values, _model(content)).model_dump()
         except ValidationError as error:
             raise FormatError(f"line {number}: {error}") from None
-        own = row["id"] if content.table is Organization else row.get("organization_id")
-        if own not in {None, self._organization}:
+        column = "id" if content.table is Organization else "organization_id"
+        if row.get(column) not in {None, self._organization}:
             raise FormatError(f"line {number} belongs to another organization")
         if _has_position(content):
             row["position"] += self._offsets[content.table]

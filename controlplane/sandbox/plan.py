@@ -47,15 +47,15 @@ class Plan:
         midnight = datetime.combine(self.until, datetime.min.time(), UTC)
         return midnight - timedelta(days=self.days + 1)
 
-    def written(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the plan as it is stored with the organization."""
         return asdict(self) | {"until": self.until.isoformat()}
 
     @classmethod
-    def read(cls, written: dict[str, Any]) -> "Plan":
+    def from_json(cls, stored: dict[str, Any]) -> "Plan":
         # Earlier versions, which did not store ``is_awkward``, always generated awkward data.
-        until = date.fromisoformat(written["until"])
-        return cls(**{"is_awkward": True} | written | {"until": until})
+        until = date.fromisoformat(stored["until"])
+        return cls(**{"is_awkward": True} | stored | {"until": until})
 
     def random_for(self, *subject: object) -> random.Random:
         """Return a generator of random numbers that depends only on the plan and the subject."""

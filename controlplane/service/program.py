@@ -59,8 +59,8 @@ def _writable_by_others(program: Path, owner: int) -> Iterator[Path]:
         for place in (program, *own_directories, *import_directories)
         if place.exists()
     }
-    ways = {way for place in present for way in (place, *place.parents)}
-    yield from (way for way in sorted(ways) if _is_writable_by_others(way.lstat(), owner))
+    paths = {path for place in present for path in (place, *place.parents)}
+    yield from (path for path in sorted(paths) if _is_writable_by_others(path.lstat(), owner))
     for directory in own_directories:
         yield from (
             path for path in directory.rglob("*") if _is_writable_by_others(path.lstat(), owner)

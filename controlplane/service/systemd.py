@@ -130,8 +130,8 @@ class SystemdService:
         if self.state().is_installed:
             self._checked("systemctl", "--quiet", "disable", "--now", UNIT)
             self._run("systemctl", "reset-failed", UNIT)
-        own = [self._root / place for place in (_OWN_UNIT, _OWN_SYSUSERS)]
-        present = [path for path in own if path.is_file()]
+        paths = [self._root / place for place in (_OWN_UNIT, _OWN_SYSUSERS)]
+        present = [path for path in paths if path.is_file()]
         for path in present:
             path.unlink()
             if path.name == Path(_OWN_SYSUSERS).name:
@@ -161,22 +161,22 @@ class SystemdService:
         )
 
     def _require_consistent_units(self) -> None:
-        own = self._root / _OWN_UNIT
-        if own.is_symlink():
+        own_unit = self._root / _OWN_UNIT
+        if own_unit.is_symlink():
             raise CommandError(
-                f"{own} is a link to {own.readlink()}: the unit is masked, or belongs to"
+                f"{own_unit} is a link to {own_unit.readlink()}: the unit is masked, or belongs to"
                 " a different program",
                 f"If the link is not needed, run systemctl unmask {UNIT}, then install again.",
             )
-        if own.exists() and self.is_packaged:
+        if own_unit.exists() and self.is_packaged:
             raise CommandError(
-                f"{own} hides the unit of the Debian package",
+                f"{own_unit} hides the unit of the Debian package",
                 "Remove it with `venue-control service uninstall`, then install again.",
             )
         first_line = (RESOURCES / UNIT).read_text().partition("\n")[0]
-        if own.exists() and not own.read_text().startswith(first_line):
+        if own_unit.exists() and not own_unit.read_text().startswith(first_line):
             raise CommandError(
-                f"{own} exists and was not written by this command",
+                f"{own_unit} exists and was not written by this command",
                 "Move the file away, then install again.",
             )
 
@@ -194,8 +194,8 @@ class SystemdService:
     def _checked(self, *words: str) -> Output:
         output = self._run(*words)
         if output.returncode != 0:
-            complaint = (output.stderr or output.stdout).strip().splitlines()
-            reason = complaint[-1] if complaint else f"exit code {output.returncode}"
+            error_lines = (output.stderr or output.stdout).strip().splitlines()
+            reason = error_lines[-1] if error_lines else f"exit code {output.returncode}"
             raise CommandError(f"{' '.join(words)}: {reason}")
         return output
 

@@ -42,7 +42,8 @@ class Membership(Base):
 
     If ``locations`` is empty, the member has access to every location of the organization.
     ``managed_by`` is the id of the identity provider that decides the role. Only sessions of this
-    provider may use the membership. If it is None, only sessions without a provider may use it.
+    provider may use the membership. Without such a provider, only sessions without a provider may
+    use it.
     """
 
     __tablename__ = "memberships"

@@ -48,17 +48,17 @@ async def listen(url: URL, sender: str, on_receive: Callable[[tuple[UUID, ...]],
 
     Args:
         sender: The name of this process.
-        received: Called with the key ids of each message.
+        on_receive: Called with the key ids of each message.
     """
     # Imported here: the driver is installed only for use with PostgreSQL.
     import psycopg
 
     options: dict[str, Any] = dict(connection_options(url))
-    words = url.set(drivername="postgresql").render_as_string(hide_password=False)
+    address = url.set(drivername="postgresql").render_as_string(hide_password=False)
     while True:
         try:
             async with await psycopg.AsyncConnection.connect(
-                words, autocommit=True, **options
+                address, autocommit=True, **options
             ) as connection:
                 await connection.execute(f"LISTEN {CHANNEL}")
                 async for notification in connection.notifies():
@@ -70,10 +70,10 @@ async def listen(url: URL, sender: str, on_receive: Callable[[tuple[UUID, ...]],
         await asyncio.sleep(random.uniform(0, RECONNECT_S))  # noqa: S311 - it is not a secret
 
 
-def parse_notification(payload: str, own: str) -> tuple[UUID, ...]:
-    """Return the key ids in a message, or an empty tuple if its sender is this process, ``own``."""
+def parse_notification(payload: str, own_name: str) -> tuple[UUID, ...]:
+    """Return the key ids in a message, or an empty tuple if this process sent it."""
     sender, *keys = payload.split(" ")
-    if sender == own:
+    if sender == own_name:
         return ()
     try:
         return tuple(UUID(key) for key in keys)

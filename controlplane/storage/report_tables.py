@@ -133,7 +133,7 @@ class DeviceFinding(Base):
         device: position of the device.
         rule: code of the rule (`agent.presentation.findings`).
         sentence: what is wrong, one sentence for each match.
-        since: when the first report of an unbroken row of reports with this finding arrived.
+        since: when the first of the consecutive reports with this finding arrived.
         last_seen: when the newest of them arrived.
         report: position of the newest of them.
     """
@@ -182,7 +182,8 @@ class JudgedReport(Base):
         report: position of the report.
         arrived_at: when the report arrived.
         rules_version: version of the rules that judged it. 0 means that it was not judged yet.
-        is_recent: whether it counts. The periodic tasks clear this when the report is too old.
+        is_recent: whether the findings of the report count. The periodic tasks clear this when the
+            report is too old.
     """
 
     __tablename__ = "judged_reports"

@@ -141,8 +141,8 @@ def _access_of(session: Session, caller: Caller) -> Access:
             tuple(member.organization_id for member in members),
             tuple(member.organization_id for member in linkable),
         )
-    own = (caller.organization_id,)
-    return Access(own, own if caller.can_write and not caller.locations else ())
+    organizations = (caller.organization_id,)
+    return Access(organizations, organizations if caller.can_write and not caller.locations else ())
 
 
 _ENDING: Final = frozenset({"manager_required", "token_not_found", "token_expired"})

@@ -105,8 +105,8 @@ def _names(routes: Iterable[Route]) -> dict[str, str]:
     names[RESOURCE_PATH] = "callMcp"
     for route in routes:
         is_page = route.path == "/" or "." in route.path.rpartition("/")[2]
-        plain = "console.page" if is_page else route.path.strip("/.").replace("/", ".")
-        names.setdefault(route.path, plain)
+        default_name = "console.page" if is_page else route.path.strip("/.").replace("/", ".")
+        names.setdefault(route.path, default_name)
     return names
 
 

@@ -91,19 +91,19 @@ def _start_retention(core: Core) -> Iterator[asyncio.Task[None]]:
 
 async def _start_outboxes(core: Core, stack: AsyncExitStack) -> list[asyncio.Task[None]]:
     settings, tasks = core.settings, []
-    of_operator: list[tuple[str | None, Outbox]] = [
+    operator_outboxes: list[tuple[str | None, Outbox]] = [
         (settings.tracker_url, Tracker(settings)),
         (settings.notify_url, AlertOutbox(settings)),
     ]
-    for url, outbox in of_operator:
+    for url, outbox in operator_outboxes:
         if url is None:
             continue
         client = await stack.enter_async_context(webhook_client(url, settings.tracker_timeout_s))
         send = partial(send_due, core, client, outbox)
         tasks.append(_start(outbox.name, settings.tracker_interval_s, send))
-    public = await stack.enter_async_context(public_client(settings.tracker_timeout_s))
-    send_own = partial(send_to_organizations, core, public)
-    tasks.append(_start("organizations' webhooks", settings.tracker_interval_s, send_own))
+    client = await stack.enter_async_context(public_client(settings.tracker_timeout_s))
+    send = partial(send_to_organizations, core, client)
+    tasks.append(_start("organizations' webhooks", settings.tracker_interval_s, send))
     return tasks
 
 

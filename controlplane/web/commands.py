@@ -13,11 +13,10 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from agent.wire.codec import encode
-from agent.wire.device_operations import Command, EmptyRequest
+from agent.wire.device_operations import Command, CommandList, EmptyRequest
 from controlplane.devices.event_stream import EventStream
 from controlplane.devices.requests.command_feeds import CommandStream
 from controlplane.devices.requests.delivery import waiting_commands
-from controlplane.devices.requests.messages import CommandList
 from controlplane.web.admission import admit, read_model
 from controlplane.web.core import Core
 

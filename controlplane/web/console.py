@@ -95,7 +95,7 @@ async def report_as_page(core: Core, request: Request) -> Response:
 async def report_as_table(core: Core, request: Request) -> Response:
     """Take the id of a report and the name of one of its tables. Return the table as CSV.
 
-    The CSV begins with a byte order mark: without one, Excel reads UTF-8 as a legacy code page.
+    The CSV begins with a byte order mark: without one, Excel does not recognize UTF-8.
     """
     table = await _read(core, request, ReportTableRequest, _table_of)
     return Response(table.encode("utf-8-sig"), media_type="text/csv; charset=utf-8")

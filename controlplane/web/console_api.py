@@ -91,7 +91,7 @@ class ChangesEndpoint:
                 caller, partial(self._positions, caller, body)
             )
         with (
-            self._core.fairness.stream(caller, of="console"),
+            self._core.fairness.stream(caller, "console"),
             self._core.streams.open(caller),
             self._core.metrics.stream("console"),
             self._core.console_feeds.open(

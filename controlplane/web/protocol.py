@@ -76,19 +76,19 @@ class Awaited:
     def add(self, connection: "BoundedProtocol", network: str | None) -> None:
         """Add a connection as the newest. ``network`` is None if it is unknown."""
         self._connections[connection] = network
-        same = self._by_network.setdefault(network, OrderedDict())
-        same[connection] = None
-        if network is not None and len(same) > self._network_limit:
-            next(iter(same)).give_up()
+        network_connections = self._by_network.setdefault(network, OrderedDict())
+        network_connections[connection] = None
+        if network is not None and len(network_connections) > self._network_limit:
+            next(iter(network_connections)).give_up()
         elif len(self._connections) > self._limit:
             next(iter(self._connections)).give_up()
 
     def discard(self, connection: "BoundedProtocol") -> None:
         if connection in self._connections:
             network = self._connections.pop(connection)
-            same = self._by_network[network]
-            del same[connection]
-            if not same:
+            network_connections = self._by_network[network]
+            del network_connections[connection]
+            if not network_connections:
                 del self._by_network[network]
 
 

@@ -53,8 +53,8 @@ WRONG_REFRESH_TOKEN: Final = (
 )
 """A reply with the status 401 has no body. These sentences explain the refusal in the header
 ``WWW-Authenticate`` (RFC 6750, section 3). They do not reveal why a credential is not valid. RFC
-6750 recommends to explain only a wrong credential, but a missing credential is the most frequent
-mistake of a new client."""
+6750 recommends an explanation only for a wrong credential, but a missing credential is the most
+frequent mistake of a new client."""
 BODY_MAX_BYTES: Final = 4096
 TOKENS_PER_S: Final = 5
 TOKENS_BURST: Final = 50

@@ -44,7 +44,7 @@ def run_avahi_browse(plan: LabPlan) -> Outcome:
         command = ["unshare", "--mount", "sh", "-c", _SCRIPT, "sh", str(conf)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     *lines, last = done.stdout.strip().splitlines()
-    endpoints = {place for line in lines if (place := _place(line)) is not None}
+    endpoints = {endpoint for line in lines if (endpoint := _endpoint(line)) is not None}
     return Outcome(
         int(last.removeprefix("took ")) / 1000,
         {address: "" for address, _ in endpoints},
@@ -52,7 +52,7 @@ def run_avahi_browse(plan: LabPlan) -> Outcome:
     )
 
 
-def _place(line: str) -> tuple[str, int] | None:
+def _endpoint(line: str) -> tuple[str, int] | None:
     """Read ``=;eth0;IPv4;name;type;domain;host;address;port;txt`` (avahi-browse(1))."""
     words = line.split(";")
     is_resolved = len(words) > 8 and words[0] == "=" and words[2] == "IPv4"

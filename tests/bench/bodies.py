@@ -50,13 +50,13 @@ ELEMENTS = ("{}", "[]", "null", "1", '"x"', '{"a":1}')
 
 def fill(*parts: Iterable[str], room: int = ROOM) -> str:
     """Join elements or members of ``parts`` with commas, as many as fit in ``room`` bytes."""
-    taken = []
+    included = []
     for part in chain(*parts):
         room -= len(part.encode()) + 1
         if room < 0:
             break
-        taken.append(part)
-    return ",".join(taken)
+        included.append(part)
+    return ",".join(included)
 
 
 def most_of(element: str) -> Iterator[str]:
@@ -102,7 +102,7 @@ def bodies() -> Iterator[tuple[str, bytes]]:
     for name, report in scalars().items():
         yield name, submission(report)
     yield (
-        "keys beside the report",
+        "keys next to the report",
         submission(f"1,{fill(islice(members(HAN, ascii_letters), ITEMS))}"),
     )
     yield "deeply nested arrays", submission("[" * CONTAINERS + "]" * CONTAINERS)
@@ -115,10 +115,10 @@ def full_report(path: tuple[str, ...], element: str) -> str:
     """Return a report that is valid except for ``path``, where it has a list of ``element``."""
     document = to_plain(payloads.small_venue())
     document["networkMap"]["limitations"] = []
-    place = document
+    parent = document
     for part in path[:-1]:
-        place = place[part]
-    place[path[-1]] = "@"
+        parent = parent[part]
+    parent[path[-1]] = "@"
     return json.dumps(document).replace('"@"', f"[{fill(most_of(element))}]")
 
 
@@ -193,12 +193,12 @@ def is_refused(body: bytes) -> bool:
 
 
 def cost_ms(body: bytes, runs: int) -> float:
-    taken = []
+    costs = []
     for _ in range(runs):
         began = time.process_time()
         is_refused(body)
-        taken.append((time.process_time() - began) * 1000)
-    return statistics.median(taken)
+        costs.append((time.process_time() - began) * 1000)
+    return statistics.median(costs)
 
 
 def main() -> int:
@@ -211,7 +211,7 @@ def main() -> int:
         reverse=True,
     )
     for ms, name, was_refused in costs:
-        sys.stdout.write(f"{ms:8.1f} ms  {'refused' if was_refused else 'TAKEN'}  {name}\n")
+        sys.stdout.write(f"{ms:8.1f} ms  {'refused' if was_refused else 'ACCEPTED'}  {name}\n")
     refused = [ms for ms, _, was_refused in costs if was_refused]
     sys.stdout.write(
         f"{len(refused)} shapes refused, the slowest in {refused[0]:.0f} ms (goal {BOUND_MS})\n"

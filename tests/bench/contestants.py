@@ -1,4 +1,4 @@
-"""The contestants of the network benchmark: our scan step, our whole collector, and nmap."""
+"""The contestants of the network benchmark: the collector, its scan step alone, and nmap."""
 
 import json
 import subprocess

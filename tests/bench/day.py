@@ -211,11 +211,11 @@ def show_day(
 
 
 def main() -> int:
-    whole = Day()
+    default = Day()
     parser = argparse.ArgumentParser(description="Run a compressed day, print the memory growth.")
-    parser.add_argument("--heartbeats", type=int, default=whole.heartbeats)
-    parser.add_argument("--requests", type=int, default=whole.requests)
-    parser.add_argument("--interval", type=float, default=whole.interval_s, metavar="SECONDS")
+    parser.add_argument("--heartbeats", type=int, default=default.heartbeats)
+    parser.add_argument("--requests", type=int, default=default.requests)
+    parser.add_argument("--interval", type=float, default=default.interval_s, metavar="SECONDS")
     parser.add_argument("--build", choices=sorted(builds_here()), help="default: the package")
     parser.add_argument("--curve", type=Path, metavar="FILE", help="write the samples as CSV")
     options = parser.parse_args()
@@ -224,8 +224,10 @@ def main() -> int:
     except ValueError as error:
         parser.error(str(error))
     if IN_NAMESPACE not in os.environ:
-        again = (*LOOPBACK_ONLY, sys.executable, "-m", "tests.bench.day", *sys.argv[1:])
-        return subprocess.run(again, env={**os.environ, IN_NAMESPACE: "1"}, check=False).returncode
+        command = (*LOOPBACK_ONLY, sys.executable, "-m", "tests.bench.day", *sys.argv[1:])
+        return subprocess.run(
+            command, env={**os.environ, IN_NAMESPACE: "1"}, check=False
+        ).returncode
     builds = builds_here()
     name = options.build or list(builds)[-1]
     with tempfile.TemporaryDirectory(prefix="venue-day-") as directory:

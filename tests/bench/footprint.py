@@ -57,10 +57,10 @@ def main() -> int:
         home = Path(directory)
         if not options.idle_only:
             show_work(builds, home, options.requests)
-        with local_service(_made(home / "idle")) as service:
+        with local_service(_created(home / "idle")) as service:
             show_idling(builds, home, service, options.window, options.root)
         if not options.idle_only:
-            show_day(*list(builds.items())[-1], _made(home / "day"), Day())
+            show_day(*list(builds.items())[-1], _created(home / "day"), Day())
     return 0
 
 
@@ -70,7 +70,7 @@ def show_work(builds: dict[str, tuple[str, ...]], home: Path, requests: int) -> 
     for name, line in builds.items():
         show_verbs(name, line, home)
         asyncio.run(show_starts(name, line, home))
-        show_latencies(name, line, _made(home / f"latency-{name}"), requests)
+        show_latencies(name, line, _created(home / f"latency-{name}"), requests)
 
 
 def _in_a_namespace(*, with_peers: bool) -> int:
@@ -83,15 +83,15 @@ def _in_a_namespace(*, with_peers: bool) -> int:
             words, env={**os.environ, "VENUE_BENCH_IN_MOUNTS": "1"}, check=False
         ).returncode
     with contextlib.ExitStack() as stack:
-        more: tuple[str, ...] = ()
+        options: tuple[str, ...] = ()
         if with_peers:
             place = stack.enter_context(tempfile.TemporaryDirectory(prefix="venue-peers-"))
             root = stack.enter_context(bench_peers.overlay(Path(place)))
             peers = bench_peers.install(root)
             sys.stdout.write(f"peers installed: {', '.join(p.package for p in peers)}\n")
             sys.stdout.flush()
-            more = ("--root", str(root))
-        words = (*LOOPBACK_ONLY, sys.executable, *_self(), *more)
+            options = ("--root", str(root))
+        words = (*LOOPBACK_ONLY, sys.executable, *_self(), *options)
         return subprocess.run(words, env={**os.environ, IN_NAMESPACE: "1"}, check=False).returncode
 
 
@@ -131,11 +131,11 @@ async def show_starts(name: str, line: tuple[str, ...], home: Path) -> None:
         for _ in range(STARTS + 1):
             service.heartbeats = 0
             daemon = running(line, config)
-            now = await asyncio.to_thread(daemon.__enter__)
+            agent = await asyncio.to_thread(daemon.__enter__)
             try:
                 await service.until(lambda: service.heartbeats > 0)
-                acknowledged.append(time.monotonic() - now.began)
-                ready.append(now.ready_s)
+                acknowledged.append(time.monotonic() - agent.began)
+                ready.append(agent.ready_s)
             finally:
                 await asyncio.to_thread(daemon.__exit__, None, None, None)
         # The first start also enrolled the agent.
@@ -202,7 +202,7 @@ def _costs(pids: dict[str, int]) -> dict[str, Cost]:
     return costs
 
 
-def _made(path: Path) -> Path:
+def _created(path: Path) -> Path:
     path.mkdir()
     return path
 

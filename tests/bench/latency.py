@@ -82,8 +82,8 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="venue-latency-") as home:
             missed += show_latencies(name, line, Path(home), options.requests, options.rare)
     show_machine()
-    for words in missed:
-        show("MISSED", words)
+    for goal in missed:
+        show("MISSED", goal)
     return 1 if missed else 0
 
 
@@ -167,10 +167,10 @@ def show_against_reference(name: str, line: Sequence[str], home: Path, requests:
         with running(tuple(line), config):
             instance_id = service.enrolled_device()["instanceId"]
             for _ in range(REQUESTS_MIN):
-                _answered(service, instance_id)
+                _request_report(service, instance_id)
             until_s = time.monotonic() + REQUESTS_WITHIN_S
             while len(received) < requests and time.monotonic() < until_s:
-                row = _answered(service, instance_id)
+                row = _request_report(service, instance_id)
                 created = _timestamp(row["createdAt"])
                 received.append(_timestamp(row["receivedAt"]) - created)
                 started.append(_timestamp(row["startedAt"]) - created)
@@ -180,7 +180,7 @@ def show_against_reference(name: str, line: Sequence[str], home: Path, requests:
     show(f"{name}, reference service: createRequest to report", _spread(finished))
 
 
-def _answered(service: LocalService, instance_id: str) -> dict[str, str]:
+def _request_report(service: LocalService, instance_id: str) -> dict[str, str]:
     """Request a report. Return the service's record of the request when the report has arrived."""
     request_id = service.request(instance_id, "network")
 

@@ -74,7 +74,7 @@ class LeanService(StrictService):
         return await super()._handle(request)
 
 
-async def ask(
+async def request_reports(
     service: LeanService, count: int, pause_s: tuple[float, float]
 ) -> list[dict[str, Any]]:
     """Request ``count`` reports, with a random pause before each. Request fewer if the time limit
@@ -96,8 +96,11 @@ async def main(requests: int, rare: int) -> None:
         await service.until(
             lambda: "onCommands" in service.calls and service.heartbeats > 0, READY_WITHIN_S
         )
-        steady = await ask(service, WARM_UP + requests, PAUSE_S)
-        measured = {"steady": steady[WARM_UP:], "rare": await ask(service, rare, RARE_PAUSE_S)}
+        steady = await request_reports(service, WARM_UP + requests, PAUSE_S)
+        measured = {
+            "steady": steady[WARM_UP:],
+            "rare": await request_reports(service, rare, RARE_PAUSE_S),
+        }
         if service.violations:
             raise SystemExit(f"the agent violated the contract: {service.violations[0]}")
         sys.stdout.write(json.dumps(measured) + "\n")

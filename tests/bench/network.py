@@ -166,16 +166,16 @@ def show(lan: Lan, plan: LabPlan, rows: Sequence[Row]) -> None:
     )
     ours_s = _median_s([row for row in rows if row.contestant == OURS])
     for name in dict.fromkeys(row.contestant for row in rows):
-        own = [row for row in rows if row.contestant == name]
-        complete = f"{sum(is_complete(row, plan) for row in own)}/{len(own)}"
-        peak_mib = max(row.peak_mib for row in own)
+        runs = [row for row in rows if row.contestant == name]
+        complete = f"{sum(is_complete(row, plan) for row in runs)}/{len(runs)}"
+        peak_mib = max(row.peak_mib for row in runs)
         print(
-            f"  {name:<18}{len(own):>5}{_median_s(own):>10.2f}{max(r.took_s for r in own):>9.2f}"
-            f"{_median_s(own) / ours_s:>8.1f}{complete:>10}"
-            f"{min(r.hosts for r in own):>7}{min(r.macs for r in own):>6}"
-            f"{min(r.ports for r in own):>7}{max(r.wrong for r in own):>7}"
-            f"{round(statistics.median(r.frames for r in own)):>8}"
-            f"{sum(r.harmful_bytes for r in own):>8}{f'{peak_mib:.0f}' if peak_mib else '-':>10}"
+            f"  {name:<18}{len(runs):>5}{_median_s(runs):>10.2f}{max(r.took_s for r in runs):>9.2f}"
+            f"{_median_s(runs) / ours_s:>8.1f}{complete:>10}"
+            f"{min(r.hosts for r in runs):>7}{min(r.macs for r in runs):>6}"
+            f"{min(r.ports for r in runs):>7}{max(r.wrong for r in runs):>7}"
+            f"{round(statistics.median(r.frames for r in runs)):>8}"
+            f"{sum(r.harmful_bytes for r in runs):>8}{f'{peak_mib:.0f}' if peak_mib else '-':>10}"
         )
     print("  ours, s:", *(f"{row.took_s:.2f}" for row in rows if row.contestant == OURS))
 
@@ -225,11 +225,11 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", dest="every")
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--rows", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.inside is not None:
-        plan, lan = load_plan(given.inside), LANS[given.lan[0]]
-        rows = run_all(plan, lan, given.runs, every=given.every)
-        given.rows.write_text(json.dumps([asdict(row) for row in rows]), "utf-8")
+    options = parser.parse_args()
+    if options.inside is not None:
+        plan, lan = load_plan(options.inside), LANS[options.lan[0]]
+        rows = run_all(plan, lan, options.runs, every=options.every)
+        options.rows.write_text(json.dumps([asdict(row) for row in rows]), "utf-8")
         return 0
     try:
         namespace_prefix()
@@ -238,7 +238,7 @@ def main() -> int:
         return 2
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     print(f"complete runs, including the start of the interpreter; {os.cpu_count()} CPUs{load}")
-    missed = [bench_lan(key, given.runs, every=given.every) for key in given.lan]
+    missed = [bench_lan(key, options.runs, every=options.every) for key in options.lan]
     return 1 if any(missed) else 0
 
 

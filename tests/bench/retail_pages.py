@@ -76,9 +76,9 @@ def _measure(database: Database, http: httpx2.Client, api_key: str) -> int:
     print(f"while {ARRIVALS_PER_S} sales a second arrive, {WALKED_PAGES} pages of each order:")
     with _arriving(database):
         for sort in get_args(SaleOrder):
-            repeated, hidden = _walk(database, http, sort)
-            is_good &= not repeated and not hidden
-            print(f"{sort:18} {repeated} repeated, {hidden} hidden")
+            repeated, missing = _walk(database, http, sort)
+            is_good &= not repeated and not missing
+            print(f"{sort:18} {repeated} repeated, {missing} missing")
     return 0 if is_good else 1
 
 
@@ -117,8 +117,8 @@ def _walk(database: Database, http: httpx2.Client, sort: str) -> tuple[int, int]
     order = (column, Sale.position)
     query = select(Sale.id).where(Sale.organization_id == DEFAULT_ORGANIZATION)
     query = query.order_by(*(each.desc() if direction == "desc" else each for each in order))
-    wanted = WALKED_PAGES * PAGE_SIZE
-    there = {str(each) for each in database.read(lambda s: s.scalars(query.limit(wanted)).all())}
+    count = WALKED_PAGES * PAGE_SIZE
+    expected = {str(each) for each in database.read(lambda s: s.scalars(query.limit(count)).all())}
     seen: list[str] = []
     cursor: str | None = None
     for _ in range(WALKED_PAGES):
@@ -127,12 +127,12 @@ def _walk(database: Database, http: httpx2.Client, sort: str) -> tuple[int, int]
         cursor = page["cursor"]
     # New sales can be listed between the earlier sales, so permit twice as many pages.
     for _ in range(WALKED_PAGES):
-        if there <= set(seen) or cursor is None:
+        if expected <= set(seen) or cursor is None:
             break
         page = _page(http, sort, cursor)
         seen += [sale["id"] for sale in page["items"]]
         cursor = page["cursor"]
-    return len(seen) - len(set(seen)), len(there - set(seen))
+    return len(seen) - len(set(seen)), len(expected - set(seen))
 
 
 class _arriving:  # noqa: N801 - used like a function
@@ -205,11 +205,11 @@ def _fill(database: Database) -> str:
 
 
 def _one_of_each(now: datetime) -> list[Any]:
-    known = {"position": 1, "organization_id": DEFAULT_ORGANIZATION}
-    made = {"created_at": now, "updated_at": now, "status": "active"}
+    common = {"position": 1, "organization_id": DEFAULT_ORGANIZATION}
+    state = {"created_at": now, "updated_at": now, "status": "active"}
     return [
-        PointOfSale(id="till-1", location=1, name="Till 1", **known, **made),
-        Employee(id="emp-1", location=1, name="Ana", role="cashier", **known, **made),
+        PointOfSale(id="till-1", location=1, name="Till 1", **common, **state),
+        Employee(id="emp-1", location=1, name="Ana", role="cashier", **common, **state),
         LineSnapshot(
             content_hash="1",
             name="Flat white",
@@ -226,7 +226,7 @@ def _one_of_each(now: datetime) -> list[Any]:
             fee_item_id=UUID(int=2),
             fee_name="VAT 5%",
             percentage_milli=5000,
-            **known,
+            **common,
         ),
     ]
 

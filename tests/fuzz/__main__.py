@@ -15,7 +15,7 @@ CORPUS = Path("build/fuzz")
 
 def fuzz(name: str, seconds: int) -> None:
     """Fuzz one target in this process; never returns."""
-    import atheris  # large, and not one of the usual development packages
+    import atheris  # large, and not one of the development packages
 
     with atheris.instrument_imports(include=["agent", "collectors"]):
         from tests.fuzz.targets import TARGETS
@@ -43,20 +43,20 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=20, help="for each target")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("targets", nargs="*")
-    given = parser.parse_args()
-    if given.here:
-        fuzz(given.targets[0], given.seconds)
+    options = parser.parse_args()
+    if options.here:
+        fuzz(options.targets[0], options.seconds)
     from tests.fuzz.targets import TARGETS  # the child must import this after atheris
 
     broken = []
-    for name in given.targets or TARGETS:
+    for name in options.targets or TARGETS:
         words = [
             sys.executable,
             "-m",
             "tests.fuzz",
             "--here",
             "--seconds",
-            str(given.seconds),
+            str(options.seconds),
             name,
         ]
         done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False)

@@ -1,6 +1,6 @@
 """Every parser of untrusted bytes, with its seed inputs and the errors that its docstring permits.
 
-Any other error is a bug. It is also a bug if a parser takes long. CI runs each parser on mutated
+Any other error is a bug. A slow parser is also a bug. CI runs each parser on mutated
 seeds (test_parsers.py); `make fuzz` runs it on inputs that atheris generates (__main__.py).
 """
 
@@ -123,7 +123,7 @@ def _dns(data: bytes) -> None:
 
 
 def _reply(data: bytes) -> None:
-    """The first two bytes are the status; headers and body follow."""
+    """Parse a reply: the first two bytes are its status, the others its headers and its body."""
     status, value = int.from_bytes(data[:2], "big") % 600, _text(data[2:200])
     headers = {"retry-after": value, "content-type": value, "location": value, "date": value}
     error_of(status, headers, data[2:], NOW)

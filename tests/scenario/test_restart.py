@@ -24,7 +24,7 @@ def test_fleet_reconnects_soon_with_little_extra_load(outage_s: float) -> None:
     assert 10 < seen.back_s <= BACK_WITHIN_S
     assert seen.peak_share <= PEAK_MAX
     assert seen.refused == seen.late == 0
-    assert (seen.in_vain > 0) == (outage_s > 0)
+    assert (seen.not_connected > 0) == (outage_s > 0)
 
 
 def test_small_fleet_reconnects_immediately() -> None:

@@ -16,7 +16,7 @@ from controlplane.accounts.members.rules import require_owner
 from controlplane.accounts.messages import EmptyRequest, Revoked
 from controlplane.accounts.names import require_known
 from controlplane.accounts.users import Member
-from controlplane.operation.audit_entries import Event, Subject, granted, user_subject
+from controlplane.operation.audit_entries import Event, Subject, describe_role, user_subject
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import conflict, invalid_field, not_found
 from controlplane.operation.operation import Procedure, procedure
@@ -62,7 +62,7 @@ def change(
             "the groups of the identity provider decide this role: change them there",
         )
     require_known(context, set(body.locations).difference(member.membership.locations))
-    before = granted(member.membership.role, member.membership.locations)
+    before = describe_role(member.membership.role, member.membership.locations)
     if body.role != "owner" or body.locations:
         _keep_an_owner(context, body.user_id)
     users.set_membership(
@@ -73,7 +73,7 @@ def change(
         locations=body.locations,
         now=context.now,
     )
-    after = granted(body.role, member.membership.locations)
+    after = describe_role(body.role, member.membership.locations)
     context.note(Event("member.change", user_subject(member.user), f"{before} → {after}"))
     return messages.MemberChangeReply(member=_record(context, member))
 
@@ -119,7 +119,9 @@ def invite(context: RequestContext, body: messages.InviteRequest) -> messages.In
         invited_by=_user_id(context),
         now=context.now,
     )
-    context.note(Event("member.invite", _invitation_subject(row), granted(row.role, row.locations)))
+    context.note(
+        Event("member.invite", _invitation_subject(row), describe_role(row.role, row.locations))
+    )
     return messages.InviteReply(
         invitation=record_of(messages.InvitationRecord, row), path=f"{JOIN_PATH}{code}"
     )

@@ -38,7 +38,7 @@ GRANTS_MAX: Final = 50
 TOKENS_MAX: Final = 500
 """Maximum number of access tokens, and of refresh tokens, of one grant.
 
-If there are more, used tokens are deleted first. Of these, the token that expires first is deleted.
+A further token replaces one that was used, or else an unused one: the one that expires first.
 """
 
 
@@ -145,8 +145,8 @@ def _delete_oldest(session: Session, grant: OAuthGrant, kind: TokenKind) -> None
     query = select(OAuthToken.token_hash).where(
         OAuthToken.grant_id == grant.id, OAuthToken.kind == kind
     )
-    beyond = session.scalars(query.order_by(*kept_first).offset(TOKENS_MAX - 1)).all()
-    session.execute(delete(OAuthToken).where(OAuthToken.token_hash.in_(beyond)))
+    surplus = session.scalars(query.order_by(*kept_first).offset(TOKENS_MAX - 1)).all()
+    session.execute(delete(OAuthToken).where(OAuthToken.token_hash.in_(surplus)))
 
 
 def take_refresh_token(

@@ -16,7 +16,7 @@ GRANT_TYPES: Final = ("authorization_code", "refresh_token")
 
 
 def is_oauth(path: str) -> bool:
-    """Return whether a path is below the paths of OAuth. There need not be an operation at it."""
+    """Return whether a path belongs to OAuth, even if no operation has this path."""
     return path.startswith((BASE + "/", SERVER_METADATA, RESOURCE_METADATA))
 
 

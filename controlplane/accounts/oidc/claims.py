@@ -1,7 +1,7 @@
 """What an identity provider states about a user: claims of the ID token and of userinfo.
 
-Tokens are accepted with signatures of asymmetric algorithms only. So neither a token without a
-signature nor one that was signed with the public key as a shared secret is valid (RFC 8725, 3.1).
+Tokens are accepted with signatures of asymmetric algorithms only. So a token without a signature
+is refused, and also a token that was signed with the public key as a shared secret (RFC 8725, 3.1).
 """
 
 import unicodedata

@@ -17,7 +17,13 @@ from controlplane.accounts import users
 from controlplane.accounts.oidc.claims import Claims
 from controlplane.accounts.oidc.errors import ProviderRefusedError
 from controlplane.accounts.oidc.providers import GroupRole, IdentityProvider
-from controlplane.operation.audit_entries import Event, granted, note, user_actor, user_subject
+from controlplane.operation.audit_entries import (
+    Event,
+    describe_role,
+    note,
+    user_actor,
+    user_subject,
+)
 from controlplane.storage.account_tables import Identity, Membership, User
 
 
@@ -51,7 +57,7 @@ def apply_roles(
     roles: Mapping[str, GroupRole],
     now: datetime,
 ) -> None:
-    """Set the user's memberships in the provider's organizations, and end those without a group.
+    """Set the user's memberships in the provider's organizations. End those without a role.
 
     If no membership is left, the user is deleted.
     """
@@ -59,33 +65,34 @@ def apply_roles(
     actor = user_actor(user)
     for organization_id in sorted(provider.organizations):
         row = session.get(Membership, (user.id, organization_id), populate_existing=True)
-        wanted = roles.get(organization_id)
-        if wanted is None:
+        group_role = roles.get(organization_id)
+        if group_role is None:
             if row is None or row.managed_by != provider.id:
                 continue
             event = Event("member.remove", user_subject(user), f"groups at {provider.label}")
             users.remove_membership(session, user.id, organization_id, now)
-        elif _is_current(row, wanted, provider):
+        elif _is_current(row, group_role, provider):
             continue
         else:
-            detail = f"{granted(wanted.role, wanted.locations)}, by groups at {provider.label}"
+            role = describe_role(group_role.role, group_role.locations)
+            detail = f"{role}, by groups at {provider.label}"
             event = Event("member.change" if row else "member.add", user_subject(user), detail)
             users.set_membership(
                 session,
                 user.id,
                 organization_id,
-                role=wanted.role,
-                locations=wanted.locations,
+                role=group_role.role,
+                locations=group_role.locations,
                 now=now,
                 managed_by=provider.id,
             )
         note(session, actor, event, organization_id=organization_id, now=now)
 
 
-def _is_current(row: Membership | None, wanted: GroupRole, provider: IdentityProvider) -> bool:
+def _is_current(row: Membership | None, group_role: GroupRole, provider: IdentityProvider) -> bool:
     return row is not None and (row.role, row.locations, row.managed_by) == (
-        wanted.role,
-        sorted(set(wanted.locations)),
+        group_role.role,
+        sorted(set(group_role.locations)),
         provider.id,
     )
 

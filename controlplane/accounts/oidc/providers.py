@@ -51,7 +51,7 @@ class GroupRole(_Strict):
 
 
 class IdentityProvider(_Strict):
-    """An OpenID provider, and what the operator trusts it with.
+    """An OpenID provider, the domains that it is trusted for, and the roles of its groups.
 
     Attributes:
         id: part of the path of its redirect URI.
@@ -120,8 +120,8 @@ class IdentityProvider(_Strict):
         for each in self.roles:
             if each.group not in groups:
                 continue
-            known = results.get(each.organization)
-            results[each.organization] = each if known is None else _stronger(known, each)
+            previous = results.get(each.organization)
+            results[each.organization] = each if previous is None else _stronger(previous, each)
         return results
 
 

@@ -1,8 +1,8 @@
 """Checks sessions with their identity provider: claims due sessions, stores the results.
 
 A session is claimed before the provider is called. So only one process calls it, and a refresh
-token is used once. If the provider does not answer, the session is stored, but it is not valid
-(`SignInSession.verified_until`).
+token is used once. If the provider does not answer, the session stays stored, but it is not valid
+after `SignInSession.verified_until`.
 """
 
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ def confirm(
 
 
 def refuse(session: Session, check: DueCheck, reason: str, now: datetime) -> None:
-    """End a session and the programs' access, because the provider refuses the user."""
+    """End a session and the user's OAuth grants, because the provider refuses the user."""
     row = session.get(SignInSession, check.session_id)
     if row is None:
         return
@@ -89,7 +89,11 @@ def refuse(session: Session, check: DueCheck, reason: str, now: datetime) -> Non
 
 
 def suspend(session: Session, check: DueCheck, now: datetime) -> None:
-    """Check open streams again, if the session is no longer valid because there is no answer."""
+    """Handle a check without an answer of the provider.
+
+    The check is repeated before the session becomes invalid. If the session is invalid already, a
+    change of permissions is stored, so that the session's open streams end.
+    """
     row = session.get(SignInSession, check.session_id)
     if row is None or row.verified_until is None:
         return

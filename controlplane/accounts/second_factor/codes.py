@@ -68,10 +68,10 @@ def verify(session: Session, user_id: UUID, code: str, now: datetime) -> str | N
         return None
     if _take_step(row, code, now):
         return "one-time password"
-    used = delete(RecoveryCode).where(
+    statement = delete(RecoveryCode).where(
         RecoveryCode.user_id == user_id, RecoveryCode.code_hash == _hash(user_id, code)
     )
-    return "recovery code" if change_rows(session, used) else None
+    return "recovery code" if change_rows(session, statement) else None
 
 
 def new_recovery_codes(session: Session, user_id: UUID) -> tuple[str, ...]:

@@ -82,12 +82,12 @@ def change_policy(
     The session of this call must satisfy it, so that owners do not lock themselves out.
     """
     require_owner(context)
-    own = context.session.get_one(SignInSession, context.caller.key_id)
-    if own.provider is None and not body.accepts_passwords:
+    current = context.session.get_one(SignInSession, context.caller.key_id)
+    if current.provider is None and not body.accepts_passwords:
         raise conflict(
             "provider_required", "first sign in with an identity provider of the organization"
         )
-    if own.provider is None and body.requires_second_factor and not own.has_second_factor:
+    if current.provider is None and body.requires_second_factor and not current.has_second_factor:
         raise conflict("second_factor_missing", "first set up your own second factor")
     set_policy(
         context.session,

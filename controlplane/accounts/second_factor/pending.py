@@ -28,7 +28,7 @@ def is_needed(session: Session, user_id: UUID) -> bool:
 def begin(session: Session, user: User, return_query: str, now: datetime) -> str:
     """Store a sign-in, and return its token. A user without a second factor gets a new secret."""
     session.execute(delete(PendingSignIn).where(PendingSignIn.expires_at <= now))
-    for row in _of(session, user.id)[PENDING_MAX - 1 :]:
+    for row in _pending_of(session, user.id)[PENDING_MAX - 1 :]:
         session.delete(row)
     if not codes.has_factor(session, user.id):
         codes.begin(session, user.id, now)
@@ -70,10 +70,10 @@ def end(session: Session, row: PendingSignIn) -> None:
 
 def organization_of(session: Session, user_id: UUID) -> str | None:
     """Return the organization whose audit log gets the entries of the sign-in."""
-    of = memberships(session, user_id)
-    return of[0].organization_id if of else None
+    user_memberships = memberships(session, user_id)
+    return user_memberships[0].organization_id if user_memberships else None
 
 
-def _of(session: Session, user_id: UUID) -> Sequence[PendingSignIn]:
+def _pending_of(session: Session, user_id: UUID) -> Sequence[PendingSignIn]:
     query = select(PendingSignIn).where(PendingSignIn.user_id == user_id)
     return session.scalars(query.order_by(PendingSignIn.expires_at.desc())).all()

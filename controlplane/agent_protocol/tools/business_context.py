@@ -108,7 +108,7 @@ def _span(rows: Collection[Row[*tuple[Any, ...]]]) -> DataSpan | None:
     return DataSpan(from_date=date_of(first).isoformat(), to_date=date_of(last).isoformat())
 
 
-# Each statement is built once: to build it takes longer than to execute it.
+# Each statement is built once, because building it takes longer than executing it.
 _ORGANIZATION_NAME: Final = select(Organization.name).where(
     Organization.id == bindparam("organization_id")
 )

@@ -100,13 +100,13 @@ def read_business_records(
     return f"Rows of {arguments.dataset}: {len(records)}{more}.{note}", answer
 
 
-def _given(filters: RecordFilters) -> dict[str, Any]:
+def _values_of(filters: RecordFilters) -> dict[str, Any]:
     """Return the filters by their names on the wire."""
     return filters.model_dump(by_alias=True, exclude_none=True)
 
 
 def _require_supported(dataset: Dataset, source: Source, filters: RecordFilters) -> None:
-    if unsupported_names := [name for name in _given(filters) if name not in source.filters]:
+    if unsupported_names := [name for name in _values_of(filters) if name not in source.filters]:
         raise ToolError(
             f"{dataset} cannot be filtered by {', '.join(unsupported_names)}."
             f" Supported filters: {', '.join(source.filters)}."
@@ -132,7 +132,7 @@ def _query(
         query = query.where(source.time >= filters.since)
     if filters.until is not None:
         query = query.where(source.time < filters.until)
-    filter_values = _given(filters)
+    filter_values = _values_of(filters)
     for name, column in source.columns.items():
         if name in filter_values:
             query = query.where(column.in_(_matching(context, name, column, filter_values[name])))

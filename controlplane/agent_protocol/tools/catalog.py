@@ -86,12 +86,12 @@ def read_catalog(context: ToolContext, arguments: ReadCatalogArguments) -> tuple
 
 
 def _matches_search(search: str) -> Any:
-    of_variation = (
+    good_ids = (
         select(GoodVariation.good_id)
         .outerjoin(GoodCode, GoodCode.variation_id == GoodVariation.id)
         .where(GoodVariation.name.icontains(search, autoescape=True) | (GoodCode.value == search))
     )
-    return or_(Good.name.icontains(search, autoescape=True), Good.id.in_(of_variation))
+    return or_(Good.name.icontains(search, autoescape=True), Good.id.in_(good_ids))
 
 
 def _categories(context: ToolContext, category_name: str) -> list[UUID]:
@@ -109,8 +109,8 @@ def _categories(context: ToolContext, category_name: str) -> list[UUID]:
         if str(key) == category_name.lower() or name.casefold() == category_name.casefold()
     ]
     if not results:
-        some = ", ".join(list(names.values())[:NAMED_MAX])
-        raise ToolError(f"There is no category {category_name!r}. Categories: {some or 'none'}.")
+        known = ", ".join(list(names.values())[:NAMED_MAX])
+        raise ToolError(f"There is no category {category_name!r}. Categories: {known or 'none'}.")
     return results
 
 
@@ -145,10 +145,10 @@ def _variations(context: ToolContext, goods: Sequence[UUID]) -> Mapping[UUID, li
     query = select(GoodVariation).where(GoodVariation.good_id.in_(goods))
     variations = list(context.session.scalars(query.order_by(GoodVariation.number)))
     codes: defaultdict[UUID, list[CodeRow]] = defaultdict(list)
-    of = select(GoodCode).where(
+    code_query = select(GoodCode).where(
         GoodCode.variation_id.in_([variation.id for variation in variations])
     )
-    for code in context.session.scalars(of.order_by(GoodCode.number)):
+    for code in context.session.scalars(code_query.order_by(GoodCode.number)):
         codes[code.variation_id].append(record_of(CodeRow, code))
     rows: defaultdict[UUID, list[VariationRow]] = defaultdict(list)
     for variation in variations:

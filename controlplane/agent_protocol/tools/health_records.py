@@ -65,7 +65,7 @@ def incident_records(
 
 
 def is_recent(context: ToolContext) -> ColumnElement[bool]:
-    """Return the condition for findings that are known: their report is recent."""
+    """Return the condition for findings whose newest report is recent. Others may be outdated."""
     return DeviceFinding.last_seen >= context.now - RECENT
 
 

@@ -149,7 +149,7 @@ class DeviceFindingRecord(Tolerant):
     kind: Kind
     instance_id: Uuid
     location_id: str
-    since: Timestamp = Field(description="first report of an unbroken row with the finding")
+    since: Timestamp = Field(description="first of the consecutive reports with the finding")
     last_seen: Timestamp = Field(description="newest report with the finding")
 
 
@@ -161,7 +161,7 @@ class DeviceIncidentRow(Tolerant):
     cause: Cause
     title: str = Field(description="the cause, as a sentence without a full stop")
     began_at: Timestamp
-    ended_at: Timestamp | None = Field(description="null: it lasts, as far as is known")
+    ended_at: Timestamp | None = Field(description="null: no report contains its end")
     downtime_seconds: int
     count: int = Field(description="number of interruptions that were joined")
     evidence: str

@@ -183,7 +183,7 @@ def _single_sales(
     question: Question,
     context: ToolContext,
     hours: Hours,
-    of: type[Part],
+    sum_type: type[Part],
     columns: Sequence[str],
 ) -> Iterator[SumsByColumns[Part]]:
     """Yield sums of single sales, by currency and at least these columns."""
@@ -191,7 +191,7 @@ def _single_sales(
         columns = tuple(dict.fromkeys((*columns, "hour")))
     organization_id = context.caller.organization_id
     rows = single_sales.sums_of_sales(
-        context.session, organization_id, of, question.day_ranges, columns
+        context.session, organization_id, sum_type, question.day_ranges, columns
     )
     return (row for row in rows if hours is None or row[1]["hour"] in hours)
 
@@ -232,9 +232,9 @@ def _figures(sums: DaySums) -> Mapping[str, Any]:
 
 def _columns(groups: Iterable[GroupBy]) -> tuple[str, ...]:
     """Return the columns of the rollups, or of single sales, that the groupings need."""
-    of = {"month": "day", "day": "day", "weekday": "day", "hour": "hour", "location": "location",
-          "paymentType": "payment_type", "employee": "employee"}  # fmt: skip
-    return tuple(dict.fromkeys(of[group] for group in groups if group in of))
+    names = {"month": "day", "day": "day", "weekday": "day", "hour": "hour", "location": "location",
+             "paymentType": "payment_type", "employee": "employee"}  # fmt: skip
+    return tuple(dict.fromkeys(names[group] for group in groups if group in names))
 
 
 def _key(
@@ -320,8 +320,8 @@ def _by_article(
     rows = list[Group]()
     other_groups = [group for group in groups if group not in BY_ARTICLE]
     for (currency, *group_values), part in sums.items():
-        for category, of in _split(part, categories, is_split="category" in groups):
-            for ranking in rank(of.items(), articles):
+        for category, by_article in _split(part, categories, is_split="category" in groups):
+            for ranking in rank(by_article.items(), articles):
                 article = ranking.article
                 key = dict(zip(other_groups, group_values, strict=True))
                 key |= {"category": category, "item": article.variation_id or article.name}

@@ -25,7 +25,7 @@ class ToolError(Exception):
 class Tool:
     """``run`` returns a short text and the result, within one transaction.
 
-    ``is_long`` has the same meaning as for an operation of the facade.
+    For ``is_long``, see `controlplane.operation.operation.Operation`.
     """
 
     name: str
@@ -72,7 +72,7 @@ def named_locations(
 ) -> list[QueryLocation]:
     """Return the named locations, each once.
 
-    If ``named`` is None, return all locations that the caller has access to.
+    If ``location_ids`` is None, return all locations that the caller has access to.
 
     Raises a refusal if the caller has no access to a named location.
     """
@@ -82,6 +82,6 @@ def named_locations(
 
 
 def schema_of(model: type[BaseModel], mode: Any) -> Json:
-    """Return the JSON Schema of a model, with the names of its fields on the wire."""
+    """Return the JSON Schema of a model, with the names that its fields have in JSON."""
     schema: Json = TypeAdapter(model).json_schema(by_alias=True, mode=mode)
     return schema

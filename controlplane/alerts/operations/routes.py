@@ -44,8 +44,8 @@ def route_operations() -> tuple[Procedure, ...]:
 def routes(context: RequestContext, _body: EmptyRequest) -> messages.RoutesReply:
     """Return the routes of the organization, by name."""
     require_owner(context)
-    own = select(AlertRoute).where(AlertRoute.organization_id == context.organization_id)
-    rows = context.session.scalars(own.order_by(AlertRoute.name, AlertRoute.id))
+    query = select(AlertRoute).where(AlertRoute.organization_id == context.organization_id)
+    rows = context.session.scalars(query.order_by(AlertRoute.name, AlertRoute.id))
     return messages.RoutesReply(
         routes=tuple(map(_record, rows)), has_mail=context.settings.smtp is not None
     )
@@ -122,9 +122,8 @@ def test_route(context: RequestContext, body: messages.RouteIdRequest) -> messag
 
 
 def _new(context: RequestContext) -> AlertRoute:
-    own = AlertRoute.organization_id == context.organization_id
-    count = context.session.scalar(select(func.count()).select_from(AlertRoute).where(own)) or 0
-    if count >= ROUTES_MAX:
+    query = select(func.count()).where(AlertRoute.organization_id == context.organization_id)
+    if (context.session.scalar(query) or 0) >= ROUTES_MAX:
         raise conflict("too_many_routes", f"an organization can have {ROUTES_MAX} routes")
     return AlertRoute(
         organization_id=context.organization_id, id=str(uuid.uuid4()), kind="", secret=""
@@ -164,7 +163,7 @@ def _addresses(context: RequestContext, target: str) -> str:
 
 
 def _receiver(row: AlertRoute) -> str:
-    """Return the part of a target that may be displayed. The rest of it is a secret."""
+    """Return the part of a target that may be displayed. The other parts are secret."""
     if row.kind == "email":
         return row.target.replace(",", ", ")
     return f"…{row.target[-4:]}" if row.kind == "pagerduty" else urlsplit(row.target).hostname or ""

@@ -43,7 +43,7 @@ def rules(context: RequestContext, _body: EmptyRequest) -> messages.RulesReply:
     """Return the rules of the organization and of the locations that the caller may see."""
     query = select(AlertRule).where(AlertRule.organization_id == context.organization_id)
     stored = [rule_of(row) for row in context.session.scalars(query)]
-    own = {rule.name for rule in stored if not rule.location_id}
+    changed_names = {rule.name for rule in stored if not rule.location_id}
     visible = [
         rule
         for rule in stored
@@ -51,7 +51,9 @@ def rules(context: RequestContext, _body: EmptyRequest) -> messages.RulesReply:
     ]
     records = [_record(rule) for rule in visible]
     records += [
-        _record(rule, is_default=True) for name, rule in DEFAULT_RULES.items() if name not in own
+        _record(rule, is_default=True)
+        for name, rule in DEFAULT_RULES.items()
+        if name not in changed_names
     ]
     may_write = context.caller.kind == "session" and context.caller.can_write
     return messages.RulesReply(
@@ -67,12 +69,12 @@ def set_rule(context: RequestContext, body: messages.RuleRequest) -> messages.Ru
         check_argument(body.condition, body.argument)
     except ValueError as error:
         raise invalid_field("argument", str(error)) from None
-    own = AlertRule.organization_id == context.organization_id
+    is_own = AlertRule.organization_id == context.organization_id
     name, location_id = name_of(body.condition, body.argument), body.location_id or ""
     key = (context.organization_id, location_id, name)
     is_new = context.session.get(AlertRule, key) is None
-    positions = context.session.scalars(select(AlertRule.name).where(own).limit(RULES_MAX)).all()
-    if is_new and len(positions) >= RULES_MAX:
+    names = context.session.scalars(select(AlertRule.name).where(is_own).limit(RULES_MAX)).all()
+    if is_new and len(names) >= RULES_MAX:
         raise conflict("too_many_rules", f"an organization can set {RULES_MAX} rules")
     minutes = body.for_minutes
     row = AlertRule(
@@ -85,9 +87,9 @@ def set_rule(context: RequestContext, body: messages.RuleRequest) -> messages.Ru
         is_enabled=body.enabled,
     )
     row = context.session.merge(row)
-    after = "default duration" if minutes is None else f"for {minutes} min"
+    duration = "default duration" if minutes is None else f"for {minutes} min"
     state = "" if body.enabled else ", disabled"
-    _note(context, row, f"{body.argument} {body.severity}, {after}{state}".strip(), is_set=True)
+    _note(context, row, f"{body.argument} {body.severity}, {duration}{state}".strip(), is_set=True)
     return _record(rule_of(row))
 
 
@@ -121,14 +123,14 @@ def _note(context: RequestContext, row: AlertRule, detail: str, *, is_set: bool)
 
 
 def _record(rule: Rule, *, is_default: bool = False) -> messages.RuleRecord:
-    after = rule.fire_after
+    fire_after = rule.fire_after
     return messages.RuleRecord(
         name=rule.name,
         condition=rule.condition,
         argument=rule.argument,
         location_id=rule.location_id or None,
         severity=rule.severity,
-        for_minutes=None if after is None else after // timedelta(minutes=1),
+        for_minutes=None if fire_after is None else fire_after // timedelta(minutes=1),
         enabled=rule.is_enabled,
         is_default=is_default,
     )

@@ -43,8 +43,8 @@ def silences(context: RequestContext, _body: EmptyRequest) -> messages.SilencesR
         AlertSilence.organization_id == context.organization_id, AlertSilence.until > context.now
     )
     if context.caller.locations:
-        own = AlertSilence.location_id.in_(context.caller.locations)
-        query = query.where(or_(own, AlertSilence.location_id == ""))
+        is_visible = AlertSilence.location_id.in_(context.caller.locations)
+        query = query.where(or_(is_visible, AlertSilence.location_id == ""))
     rows = context.session.scalars(query.order_by(AlertSilence.until).limit(messages.LISTED_MAX))
     return messages.SilencesReply(
         silences=tuple(map(_record, rows)), can_write=context.caller.can_write

@@ -106,8 +106,8 @@ def time_range(text: str) -> TimeRange:
     A text without a UTC offset is in this machine's time zone.
     """
     if _DURATION.fullmatch(text):
-        then = datetime.now(UTC) - timedelta(seconds=duration()(text))
-        return TimeRange(then, then)
+        timestamp = datetime.now(UTC) - timedelta(seconds=duration()(text))
+        return TimeRange(timestamp, timestamp)
     try:
         if _DATE.fullmatch(text):
             day = full_date(text)
@@ -115,13 +115,13 @@ def time_range(text: str) -> TimeRange:
                 datetime.combine(day, time.min).astimezone(),
                 datetime.combine(day, time.max).astimezone(),
             )
-        then = datetime.fromisoformat(text)
+        timestamp = datetime.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(_TIMES) from None
-    if then.year not in YEARS:
+    if timestamp.year not in YEARS:
         raise argparse.ArgumentTypeError(_TIMES)
-    then = then if then.tzinfo else then.astimezone()
-    return TimeRange(then, then)
+    timestamp = timestamp if timestamp.tzinfo else timestamp.astimezone()
+    return TimeRange(timestamp, timestamp)
 
 
 def full_date(text: str, year_min: int = YEARS[0]) -> date:

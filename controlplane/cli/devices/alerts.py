@@ -89,9 +89,9 @@ def silence(options: argparse.Namespace) -> int:
             reason=options.reason,
         )
         # A repeated call would add a second silence.
-        made = client.post(fleet.ADD_SILENCE, body, SilenceRecord, is_repeatable=False)
-    until = f"{made.until.astimezone(UTC):{TIME_FORMAT}}"
-    print(f"silence {made.id}: {_matchers(made)}, until {until}")
+        record = client.post(fleet.ADD_SILENCE, body, SilenceRecord, is_repeatable=False)
+    until = f"{record.until.astimezone(UTC):{TIME_FORMAT}}"
+    print(f"silence {record.id}: {_matchers(record)}, until {until}")
     return 0
 
 
@@ -106,8 +106,8 @@ def list_silences(options: argparse.Namespace) -> int:
 def end_silence(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         body = SilenceEndRequest(silence_id=_silence_id(client, options.id))
-        ended = client.post(fleet.END_SILENCE, body, SilenceRecord)
-    print(f"silence {ended.id}: {_matchers(ended)}, ended")
+        record = client.post(fleet.END_SILENCE, body, SilenceRecord)
+    print(f"silence {record.id}: {_matchers(record)}, ended")
     return 0
 
 

@@ -38,15 +38,15 @@ class Filters:
         return [device for device in devices if self.admits(device)]
 
     def admits(self, device: Device) -> bool:
-        given, version = self.options, device.app_version or ""
+        options, version = self.options, device.app_version or ""
         names = {device.location_id.casefold(), (device.location_name or "").casefold()}
         return (
-            _matches_one(names, [location_name.casefold() for location_name in given.location])
+            _matches_one(names, [location_name.casefold() for location_name in options.location])
             and self.state in (None, state_of(device))
-            and _matches_one({device.platform}, given.platform)
-            and _matches_one({version}, given.app_version)
-            and version not in given.app_version_not
-            and all(_has(device, word) for word in given.search.casefold().split())
+            and _matches_one({device.platform}, options.platform)
+            and _matches_one({version}, options.app_version)
+            and version not in options.app_version_not
+            and all(_has(device, word) for word in options.search.casefold().split())
         )
 
 

@@ -1,4 +1,4 @@
-"""``venue-control incidents``: interruptions at locations, with those that devices share as one."""
+"""``venue-control incidents``: interruptions at locations, one row for each shared interruption."""
 
 import argparse
 from datetime import UTC, datetime
@@ -56,7 +56,8 @@ def list_all(options: argparse.Namespace) -> int:
 def sentence_of(incident: IncidentRecord) -> str:
     """Return ``5 of 6 devices at Harbour lost the gateway at 18:02: the router, not the tills.``
 
-    The time is that of this machine. An incident of one device has the title of its cause instead.
+    The time is in this machine's time zone. The sentence about an incident of only one device
+    contains the title of the cause.
     """
     where = incident.location_name or incident.location_id
     if incident.loss is None:
@@ -95,24 +96,24 @@ def _print(incidents: list[IncidentRecord], days: int) -> None:
 
 
 def _duration(incident: IncidentRecord) -> str:
-    lasts = incident.ended_at is None
+    is_open = incident.ended_at is None
     ended_at = incident.ended_at or datetime.now(UTC)
     seconds = max(0, round((ended_at - incident.began_at).total_seconds()))
-    return format_seconds(seconds, units=1) + ("…" if lasts else "")
+    return format_seconds(seconds, units=1) + ("…" if is_open else "")
 
 
 def _corrections(incident: IncidentRecord) -> str:
     """Return a sentence about the devices whose times were corrected, or ""."""
-    corrected_fields = {
+    seconds_by_device = {
         device_incident.name: device_incident.clock_correction_seconds
         for device_incident in incident.incidents
         if device_incident.clock_correction_seconds
     }
-    if not corrected_fields:
+    if not seconds_by_device:
         return ""
     parts = (
         f"{name} by {format_seconds(abs(s), units=1)} ({'fast' if s < 0 else 'slow, or late'})"
-        for name, s in corrected_fields.items()
+        for name, s in seconds_by_device.items()
     )
     return f" Times were corrected by the clock of the service: {', '.join(parts)}."
 

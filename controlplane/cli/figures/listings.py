@@ -61,12 +61,12 @@ def print_summary(
     if not is_first:
         console().print()
     print_heading(summary)
-    before = {currency.currency: currency for currency in summary.previous.currencies}
-    now = {currency.currency: currency for currency in summary.current.currencies}
+    previous = {currency.currency: currency for currency in summary.previous.currencies}
+    current = {currency.currency: currency for currency in summary.current.currencies}
     today = None if pulses is None else _today(summary.current.windows, pulses)
-    for currency in sorted({*now, *before}):
-        _print_currency(currency, now.get(currency), before.get(currency), today)
-    if not now and not before:
+    for currency in sorted({*current, *previous}):
+        _print_currency(currency, current.get(currency), previous.get(currency), today)
+    if not current and not previous:
         console().print(Text("Nothing was sold.", "dim"))
     zones = sorted(
         {window.location_id for window in summary.current.windows if window.fell_back_to_utc}

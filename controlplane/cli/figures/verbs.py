@@ -16,7 +16,7 @@ from controlplane.figures.records import VenuePulse
 from controlplane.figures.windows import Period
 
 COMPARED_MAX: Final = 40
-"""Maximum number of locations to compare with yesterday. The comparison calls the service for each.
+"""Maximum number of locations to compare with yesterday. Each of them takes a call of the service.
 """
 
 

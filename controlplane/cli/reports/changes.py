@@ -25,15 +25,15 @@ def latest(options: argparse.Namespace) -> int:
             for report in reports
             if report.kind == options.kind and report.outcome != "failed"
         )
-        two = list(islice(report_ids, 2))
-        if len(two) < len(("after", "before")):
-            count = "no report" if not two else "only one report"
+        newest_ids = list(islice(report_ids, 2))
+        if len(newest_ids) < len(("after", "before")):
+            count = "only one report" if newest_ids else "no report"
             raise CommandError(
                 f"{plain(options.instance)} has {count} of kind {options.kind} to compare",
                 "Request another: venue-control request DEVICE KIND --wait",
             )
         after, before = (
-            client.report(ReportDetailRequest(report_id=compared_id)) for compared_id in two
+            client.report(ReportDetailRequest(report_id=compared_id)) for compared_id in newest_ids
         )
     return _show(before, after, as_json=options.json)
 
@@ -41,11 +41,11 @@ def latest(options: argparse.Namespace) -> int:
 def against(client: OperationsClient, report_id: UUID, options: argparse.Namespace) -> int:
     """Print the changes between ``report_id`` and the report of --against, from old to new."""
     other_id = report_of(client, options.against)
-    two = [
+    reports = [
         client.report(ReportDetailRequest(report_id=compared_id))
         for compared_id in (report_id, other_id)
     ]
-    before, after = sorted(two, key=lambda report: report.created_at)
+    before, after = sorted(reports, key=lambda report: report.created_at)
     if before.instance_id != after.instance_id:
         sys.stderr.write("The reports are of two different devices.\n")
     return _show(before, after, as_json=options.json)
@@ -84,13 +84,13 @@ def _print(changes: Changes) -> None:
     from agent.presentation.terminal.blocks import styled, words
     from controlplane.cli.screen.tables import console
 
-    to = console()
-    to.print(words(f"Since {format_timestamp(changes.since)}:", "dim"))
+    output = console()
+    output.print(words(f"Since {format_timestamp(changes.since)}:", "dim"))
     if not changes.changes:
-        to.print(styled(changes.verdict, changes.severity))
+        output.print(styled(changes.verdict, changes.severity))
     for change in changes.listed:
-        to.print(styled(change.sentence, change.severity))
+        output.print(styled(change.sentence, change.severity))
     if changes.more:
-        to.print(words(f"and {changes.more} more, see --json", "dim"))
+        output.print(words(f"and {changes.more} more, see --json", "dim"))
     for sentence in changes.not_compared:
-        to.print(Padding(words(sentence, "dim"), (0, 0, 0, 2)))
+        output.print(Padding(words(sentence, "dim"), (0, 0, 0, 2)))

@@ -53,8 +53,8 @@ def _listed(
     client: OperationsClient, devices: list[Device], since: datetime, options: argparse.Namespace
 ) -> DeviceReports | None:
     """Return the reports with their headlines, or None if the service has no list of reports."""
-    only = devices[0].instance_id if options.device is not None else None
-    request = ReportsRequest(instance_id=only, kind=options.kind, since=since)
+    instance_id = devices[0].instance_id if options.device is not None else None
+    request = ReportsRequest(instance_id=instance_id, kind=options.kind, since=since)
     reports = fleet.reports(client, request)
     if reports is None:
         return None

@@ -104,10 +104,10 @@ class RequestBatch:
             at_once: Maximum number of open requests. With None, all requests are created before
                 the first poll.
         """
-        ahead = deque(devices)
-        while ahead or self.open:
-            while ahead and (at_once is None or len(self.open) < at_once):
-                self._create(ahead.popleft())
+        remaining = deque(devices)
+        while remaining or self.open:
+            while remaining and (at_once is None or len(self.open) < at_once):
+                self._create(remaining.popleft())
             if waiting := self.open:
                 self._poll(min(waiting, key=lambda entry: entry.next_poll_s))
 
@@ -153,8 +153,8 @@ class RequestBatch:
             self.is_unreachable = False
             self._fail(request, error)
         if not request.is_over and datetime.now(UTC) >= request.reply.expires_at + GRACE:
-            late = f"the request is still {request.status} after its expiry"
-            self._fail(request, CommandError(late))
+            problem = f"the request is still {request.status} after its expiry"
+            self._fail(request, CommandError(problem))
         if (request.status, request.trouble) != before:
             self._on_change(request)
 

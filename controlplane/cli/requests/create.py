@@ -153,8 +153,8 @@ def _progress_of(batch: RequestBatch, total: int) -> str:
     counts_by_state = [
         f"{counts[word]} {word}" for word in ("running", "received", "queued") if counts[word]
     ]
-    ahead = total - len(batch.requests)
-    counts_by_state += [f"{ahead} not yet requested"] if ahead > 0 else []
+    remaining_count = total - len(batch.requests)
+    counts_by_state += [f"{remaining_count} not yet requested"] if remaining_count > 0 else []
     text = f"{done_count} of {total} done" + (
         f" · {', '.join(counts_by_state)}" if counts_by_state else ""
     )

@@ -68,8 +68,8 @@ class Progress:
 
     def waits(self, wait_s: float, status: int) -> None:
         """Report that the client waits, because the service refused a call with ``status``."""
-        why = "asks to slow down" if status == HTTPStatus.TOO_MANY_REQUESTS else "is busy"
-        line = f"the service {why}: waiting {max(1, round(wait_s))} s"
+        reason = "asks to slow down" if status == HTTPStatus.TOO_MANY_REQUESTS else "is busy"
+        line = f"the service {reason}: waiting {max(1, round(wait_s))} s"
         now_s = self._monotonic()
         if self._status is not None:
             self._render(f"{line} · {self._text}" if self._text else line)

@@ -89,20 +89,20 @@ def print_facts(facts: Iterable[tuple[str, Cell]]) -> None:
 
 
 def print_rows(headings: Sequence[str], rows: Rows, empty: str, title: str = "") -> None:
-    """Print a table. On a narrow terminal, print the rest of each row below its first cell."""
-    to, cells = console(), _cells(rows)
+    """Print a table. On a narrow terminal, print the first cell of a row above its other cells."""
+    screen, cells = console(), _cells(rows)
     if not cells:
-        to.print(Text(empty, "dim"))
+        screen.print(Text(empty, "dim"))
     elif is_piped():
         _write_lines(headings, cells, title)
-    elif to.width >= TABLES_FROM or _width_of(headings, cells) <= to.width:
-        to.print(_table(headings, cells, title))
+    elif screen.width >= TABLES_FROM or _width_of(headings, cells) <= screen.width:
+        screen.print(_table(headings, cells, title))
     else:
         if title:
-            to.print(Text(title, "italic"))
+            screen.print(Text(title, "italic"))
         for first, *other_cells in cells:
-            to.print(first)
-            to.print(
+            screen.print(first)
+            screen.print(
                 Padding(
                     Text(" · ").join(other_cell for other_cell in other_cells if other_cell),
                     (0, 0, 0, 2),
@@ -117,21 +117,22 @@ def fits(headings: Sequence[str], rows: Rows) -> bool:
 
 def _print_sentences_below(headings: Sequence[str], rows: Rows, sentences: Sequence[Text]) -> None:
     """Print each row, and its sentence on the next line."""
-    to = console()
+    screen = console()
     cells = [[text_of(heading, "dim") for heading in headings], *_cells(rows)]
     widths = _widths(*cells)
-    is_list = sum(widths) + 2 * len(widths) > to.width
+    is_list = sum(widths) + 2 * len(widths) > screen.width
     if is_list:
         cells, widths = cells[1:], [0] * len(widths)
-    below = [*([] if is_list else [Text()]), *sentences]
-    for row, sentence in zip(cells, below, strict=True):
+    # The row of headings has no sentence.
+    all_sentences = [*([] if is_list else [Text()]), *sentences]
+    for row, sentence in zip(cells, all_sentences, strict=True):
         for cell, width in zip(row, widths, strict=True):
             cell.pad_right(max(0, width - cell.cell_len))
         line = Text(" · " if is_list else "  ").join(row)
         line.rstrip()
-        to.print(line)
+        screen.print(line)
         if sentence:
-            to.print(Padding(sentence, (0, 0, 0, 2)))
+            screen.print(Padding(sentence, (0, 0, 0, 2)))
 
 
 def print_rows_and_sentences(
@@ -139,8 +140,8 @@ def print_rows_and_sentences(
 ) -> None:
     """Print rows with a sentence. On a narrow terminal, the sentence is below the row."""
     if not rows or is_piped() or console().width >= WIDE:
-        beside = [(*row, sentence) for row, sentence in zip(rows, sentences, strict=True)]
-        print_rows(headings, beside, empty)
+        wide_rows = [(*row, sentence) for row, sentence in zip(rows, sentences, strict=True)]
+        print_rows(headings, wide_rows, empty)
     else:
         _print_sentences_below(headings[:-1], rows, sentences)
 

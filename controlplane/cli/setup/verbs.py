@@ -37,7 +37,7 @@ from controlplane.clock import system_clock
 from controlplane.devices.locations.locations import set_location
 from controlplane.devices.locations.opening_hours import describe_hours, require_zone
 from controlplane.merchant.locations import name_location, name_organization, valid_zone
-from controlplane.operation.audit_entries import Operation, Subject, granted, user_subject
+from controlplane.operation.audit_entries import Operation, Subject, describe_role, user_subject
 from controlplane.storage.merchant.merchant_tables import Organization
 from controlplane.storage.tables import ApiKey
 
@@ -200,7 +200,7 @@ def _create(session: Session, options: argparse.Namespace, plan: Plan) -> str | 
         users.set_membership(
             session, user.id, organization_id, role="owner", locations=(), now=now
         )  # fmt: skip
-        note("member.add", user_subject(user), granted("owner", ()))
+        note("member.add", user_subject(user), describe_role("owner", ()))
     if plan.location is not None:
         location_id, name, zone = plan.location
         name_location(session, (organization_id, location_id), name, now)

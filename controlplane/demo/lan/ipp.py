@@ -28,10 +28,10 @@ def ipp_answer(printers: Sequence[IppPrinter], request: bytes) -> bytes:
 
 
 def _attributes(lines: Iterable[str]) -> Iterator[ipp.Attribute]:
-    before = ""
+    previous_name = ""
     for line in lines:
         name, _, text = line.partition("=")
         tag = _TAGS.get(name, ipp.TEXT)
         # The second and each further value of an attribute have an empty name (RFC 8010, 3.1.5).
-        yield tag, "" if name == before else name, int(text) if tag == ipp.ENUM else text
-        before = name
+        yield tag, "" if name == previous_name else name, int(text) if tag == ipp.ENUM else text
+        previous_name = name

@@ -1,7 +1,7 @@
 """Keeps the sums over the findings of devices up to date.
 
-The sums are those of `FindingCount` and `FindingDay`. A device's part of them is stored in
-`CountedDevice`, so that a device can be counted again at any time.
+`FindingCount` and `FindingDay` store the sums. `CountedDevice` stores what each device has added to
+the sums, so that a device can be counted again at any time.
 """
 
 from collections import Counter, defaultdict
@@ -48,7 +48,7 @@ def count_again(session: Session, devices: Sequence[Device], now: datetime) -> N
             subjects[device.position].clear()
         row = _store(session, row, device, _with_problems(subjects[device.position]))
         changes.update(_keys_of(row))
-    # In the order of the keys, so that transactions that lock several sums cannot deadlock.
+    # The keys are sorted, so that transactions that lock several sums cannot deadlock.
     rows = [(*key, change) for key, change in sorted(changes.items()) if change]
     session.flush()
     add_to(session, FindingCount, rows)
@@ -56,7 +56,9 @@ def count_again(session: Session, devices: Sequence[Device], now: datetime) -> N
 
 
 def _subjects_of(session: Session, positions: Sequence[int]) -> dict[int, set[str]]:
-    """Return what each device counts for: its findings, and the kinds of its recent reports."""
+    """Return the subjects that count each device: its findings, the kinds of its recent reports,
+    and `ANY`.
+    """
     subjects: defaultdict[int, set[str]] = defaultdict(set, {each: set() for each in positions})
     recent = select(JudgedReport.device, JudgedReport.kind).where(
         JudgedReport.device.in_(positions), JudgedReport.is_recent

@@ -19,7 +19,7 @@ OLD_A_STEP: Final = 200
 
 
 def judge_again(session: Session, now: datetime) -> int:
-    """Judge some reports again that an older release judged, newest first.
+    """Apply the rules of this release to some reports that an older release judged.
 
     Returns the number of reports.
     """

@@ -61,7 +61,10 @@ def finding_devices(
 
 
 def unknown_of(sums: Sums, rule: str | None) -> int:
-    """Return the number of matching devices that may have a finding, or any finding."""
+    """Return how many matching devices have no recent report to which ``rule`` applies.
+
+    If ``rule`` is None, a recent report of any kind is enough.
+    """
     return sums.device_count() - sums.known_count(ANY if rule is None else text_of(rule).subject)
 
 
@@ -135,7 +138,7 @@ def _entries(
 def _devices(
     sums: Sums, body: records.FindingDevicesRequest, page: Sequence[_Group]
 ) -> dict[tuple[str, str], list[records.FindingDevice]]:
-    """Return the devices of each entry, by rule and location. The longest begin first."""
+    """Return the devices of each entry, by rule and location. The longest affected come first."""
     if not page:
         return {}
     place = (DeviceFinding.rule, DeviceFinding.location_id)

@@ -75,7 +75,7 @@ class FindingsReply(Tolerant):
 
     Attributes:
         device_count: devices that match the filters and are not revoked.
-        unknown_count: those of them that have no recent report of any kind.
+        unknown_count: how many of these devices have no recent report of any kind.
         more_locations: number of locations that are left out.
     """
 
@@ -104,7 +104,7 @@ class FindingDevice(Tolerant):
     """A device with a finding.
 
     Attributes:
-        since: when the first report of an unbroken row of reports with the finding arrived.
+        since: when the first of the consecutive reports with the finding arrived.
         last_seen: when the newest report with the finding arrived.
         report_id: the newest report with the finding; null if it was deleted.
     """
@@ -124,7 +124,7 @@ class FindingDevice(Tolerant):
 class FindingEntry(Tolerant):
     """The devices of a location that have the same finding.
 
-    ``devices`` are those that have had it longest. ``since`` is the earliest begin.
+    ``devices`` are those that have had it longest. ``since`` is when the first of them had it.
     """
 
     rule: NonEmptyText

@@ -39,7 +39,7 @@ def store_findings(
     findings: tuple[FindingContent, ...],
     now: datetime,
 ) -> None:
-    """Store the findings of the newest report with content of its kind.
+    """Store the findings of a report, the newest one of its kind that has content.
 
     The row of the device must be locked.
     """

@@ -49,7 +49,7 @@ devices contains it and does not contain the time of the revocation."""
 
 
 class _Counted(NamedTuple):
-    """The location, platform and version of a device, and what it counts for."""
+    """The location, platform and version of a device, and the subjects that count it."""
 
     location_id: str
     platform: str
@@ -102,7 +102,7 @@ class Sums:
 
     @cached_property
     def _counted(self) -> list["_Counted"]:
-        """Return what each matching device counts for."""
+        """Return the attributes and the subjects of each matching device."""
         columns = [getattr(CountedDevice, name) for name in (*ATTRIBUTES, "subjects")]
         query = (
             select(*columns)
@@ -135,7 +135,7 @@ class Sums:
     def new(self, rules: Iterable[str]) -> Counter[str]:
         """Return, by rule, the number of devices that have had the finding for less than a day.
 
-        With the names of the rules, the database reads only the new findings of its index.
+        The condition for ``rules`` lets the database use an index and read only new findings.
         """
         query = self.findings(DeviceFinding.rule, func.count(), is_new=True)
         query = query.where(DeviceFinding.rule.in_(sorted(rules)))
@@ -216,7 +216,7 @@ class Sums:
 
 
 def has_severity(rule: Any, severity: Severity) -> ColumnElement[bool]:
-    """Return the condition for rules of a severity. Rules of other releases are muted."""
+    """Return the condition for rules of a severity. Rules that this release lacks are muted."""
     codes = {code for code, text in RULES.items() if text.severity == severity}
     is_rule: ColumnElement[bool] = rule.in_(sorted(codes))
     if severity == "muted":
@@ -225,7 +225,7 @@ def has_severity(rule: Any, severity: Severity) -> ColumnElement[bool]:
 
 
 def _is_first(recent: Any) -> ColumnElement[bool]:
-    """Return the condition that leaves out the second of two equal findings of a device."""
+    """Return the condition that counts a rule once, if reports of both kinds have the finding."""
     other = aliased(DeviceFinding)
     of_other_kind = exists().where(
         other.device == DeviceFinding.device,

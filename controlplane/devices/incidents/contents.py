@@ -60,8 +60,9 @@ def record_content_of(payload: ApplicationPayload) -> RecordContent | None:
 def correction_s(record: RecordContent, arrived_s: int) -> int:
     """Return the seconds to add to the times of a report that arrived at ``arrived_s``.
 
-    A report that finished in the future has a wrong clock. A report that finished long ago has a
-    wrong clock, or it waited on the device: it did if the clock is synchronised.
+    If the report finished in the future, the clock of the device is wrong. If it finished long ago,
+    the clock is wrong, or the report waited on the device. If the clock is synchronised, the report
+    waited.
     """
     difference_s = arrived_s - record.finished_s
     is_late = difference_s > 0 and record.is_clock_right

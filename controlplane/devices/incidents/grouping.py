@@ -98,13 +98,13 @@ def is_shared(group: Group) -> bool:
 
 
 def cause_of(group: Group) -> Cause:
-    """Return the cause that most devices name; of several, the nearest to the devices."""
+    """Return the cause that most devices name. If several do, the nearest one to the devices."""
     counts = _devices_by_cause(group)
     return min(counts, key=lambda cause: (-counts[cause], CAUSES.index(cause)))
 
 
 def observers_of(group: Group, periods: Iterable[Period]) -> frozenset[int]:
-    """Return the devices of the location that took part, or whose reports cover the begin."""
+    """Return the devices that took part, and those whose reports cover the begin of the group."""
     location_id, began_s = group[0].location_id, group[0].began_s
     return devices_of(group) | {
         each.device
@@ -124,10 +124,10 @@ def explanation_of(group: Group, observers: int) -> Explanation | None:
         return None
     is_most = 2 * devices > observers or cause == "link-down" or cause in _OF_THE_SERVICE
     suspect = _SUSPECTS[cause] if is_most else _PART
-    of_cause = _devices_by_cause(group)[cause]
-    if of_cause == devices:
+    device_count = _devices_by_cause(group)[cause]
+    if device_count == devices:
         return Explanation(LOSSES[cause], suspect)
-    return Explanation("were interrupted", f"{of_cause} of them {LOSSES[cause]}, so {suspect}")
+    return Explanation("were interrupted", f"{device_count} of them {LOSSES[cause]}, so {suspect}")
 
 
 def _devices_by_cause(group: Group) -> Counter[Cause]:

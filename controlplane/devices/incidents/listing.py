@@ -54,7 +54,7 @@ class _Row(NamedTuple):
 
 
 class _Span(NamedTuple):
-    """A period at a location. ``target_s`` is the first time in it whose group is needed."""
+    """A period at a location. The groups of incidents from ``target_s`` on must be complete."""
 
     location_id: str
     low_s: int
@@ -115,7 +115,7 @@ def _began_within(context: RequestContext, days: int) -> ColumnElement[bool]:
 
 
 def _is_near_another() -> ColumnElement[bool]:
-    """Return the condition for incidents that may be shared: another device has one near it."""
+    """Return the condition for incidents that began soon before or after one of another device."""
     other_incident = aliased(DeviceIncident)
     return (
         select(other_incident.position)
@@ -212,9 +212,9 @@ def _incidents_in(context: RequestContext, spans: Sequence[_Span]) -> list[Incid
 
 
 def _has_begin_of_group(span: _Span, begins: Iterable[int]) -> bool:
-    """Return whether an incident up to the target certainly begins a group.
+    """Return whether one of the incidents up to the target certainly begins a group.
 
-    It does if no incident began in the time before it within which incidents are shared.
+    An incident does if no other incident began within `SHARED_WITHIN_S` before it.
 
     Args:
         begins: the begins of the incidents at this location.

@@ -145,7 +145,7 @@ def _content(row: Any) -> IncidentContent:
 
 
 def _progress(incident: IncidentContent) -> tuple[int, int, bool]:
-    """Return what only grows from one report to the next. So the order of reports is irrelevant."""
+    """Return values that never shrink in later reports, so that reports can arrive in any order."""
     return incident.count, incident.downtime_s, incident.ended_s is not None
 
 
@@ -180,15 +180,15 @@ def _store_periods(
     recent_rows = [row for row in rows[:PERIODS_MAX] if row.until_s >= oldest_s]
     obsolete = [*rows[len(recent_rows) :]]
     for location_id, since_s, until_s in periods:
-        same = [
+        overlapping = [
             row
             for row in recent_rows
             if row.location_id == location_id and row.since_s <= until_s and since_s <= row.until_s
         ]
-        if same:
-            first, *duplicates = same
-            first.since_s = min(since_s, *(row.since_s for row in same))
-            first.until_s = max(until_s, *(row.until_s for row in same))
+        if overlapping:
+            first, *duplicates = overlapping
+            first.since_s = min(since_s, *(row.since_s for row in overlapping))
+            first.until_s = max(until_s, *(row.until_s for row in overlapping))
             recent_rows = [row for row in recent_rows if row not in duplicates]
             obsolete += duplicates
         else:

@@ -41,7 +41,7 @@ def alert_webhook_operations() -> tuple[Procedure, ...]:
 
 
 def alert_webhook(context: RequestContext, _body: EmptyRequest) -> messages.AlertWebhookReply:
-    """Return the host of the organization's webhook. The rest of its address is a secret."""
+    """Return the host of the organization's webhook. The other parts of the address are secret."""
     require_owner(context)
     row = context.session.get(AlertRoute, (context.organization_id, WEBHOOK))
     return messages.AlertWebhookReply(host=None if row is None else urlsplit(row.target).hostname)
@@ -101,7 +101,9 @@ def give_up(session: Session, organization_id: str, route: str, now: datetime) -
             Notification.route == route,
             Notification.due_at.is_not(None),
         )
-        .values(status="failed", due_at=None, updated_at=now, error="the route was removed")
+        .values(
+            status="failed", due_at=None, updated_at=now, error="the route was removed or disabled"
+        )
     )
 
 

@@ -159,9 +159,9 @@ def _clock(minutes: int) -> str:
 
 
 def _span(interval: Interval, day: date, zone: ZoneInfo) -> Span:
-    over = interval.end <= interval.start
+    is_overnight = interval.end <= interval.start
     start = _timestamp_of(day, interval.start, zone, fold=0)
-    return start, _timestamp_of(day + timedelta(days=over), interval.end, zone, fold=1)
+    return start, _timestamp_of(day + timedelta(days=is_overnight), interval.end, zone, fold=1)
 
 
 def _timestamp_of(day: date, minutes: int, zone: ZoneInfo, *, fold: int) -> datetime:

@@ -253,8 +253,8 @@ def _note(
     detail: str,
     device: Device | None = None,
 ) -> None:
-    of_device = "" if device is None else f"device {device.instance_id}"
-    context.note(Event(operation, Subject("location", location_id, of_device), detail))
+    device_text = "" if device is None else f"device {device.instance_id}"
+    context.note(Event(operation, Subject("location", location_id, device_text), detail))
 
 
 def _windows(

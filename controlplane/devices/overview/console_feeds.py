@@ -66,7 +66,7 @@ class ConsoleStream(EventStream):
         self.is_reordered = False
         self._sent: dict[int, bytes] = {}
         self._fresh: dict[int, bytes] = {}
-        self._is_to_reload = False
+        self._must_reload = False
 
     async def next(self, within_s: float) -> tuple[tuple[bytes, ...], bool]:
         """Wait for changes. Return changed rows, and whether the order of devices changed.
@@ -75,8 +75,8 @@ class ConsoleStream(EventStream):
         """
         await self.wait(within_s)
         new_rows, self._fresh = tuple(self._fresh.values()), {}
-        is_to_reload, self._is_to_reload = self._is_to_reload, False
-        return new_rows, is_to_reload
+        must_reload, self._must_reload = self._must_reload, False
+        return new_rows, must_reload
 
     def offer(self, positions: Collection[int], *, is_reordered: bool) -> bool:
         """Add devices that the next poll must read. Return whether this console needs a poll."""
@@ -92,8 +92,8 @@ class ConsoleStream(EventStream):
             is_visible = caller.may_see(row.organization_id, row.location_id)
             if is_visible and self._sent.get(position) != row.data:
                 self._sent[position] = self._fresh[position] = row.data
-        self._is_to_reload |= is_reordered
-        if self._fresh or self._is_to_reload:
+        self._must_reload |= is_reordered
+        if self._fresh or self._must_reload:
             self.wake()
 
 

@@ -44,9 +44,9 @@ class ConsolePoller:
 
         A device in ``displayed`` has changed if its fingerprint is different from the last one.
         """
-        changed_fingerprints = dict(self._fingerprinted(session, now, changed))
+        changed_fingerprints = dict(self._fingerprints_of(session, now, changed))
         displayed_fingerprints = (
-            dict(self._fingerprinted(session, now, displayed)) if displayed else {}
+            dict(self._fingerprints_of(session, now, displayed)) if displayed else {}
         )
         stale = [
             position
@@ -70,7 +70,7 @@ class ConsolePoller:
                 rows[position] = EncodedRow(device.organization_id, device.location_id, encode(row))
         return rows
 
-    def _fingerprinted(
+    def _fingerprints_of(
         self, session: Session, now: datetime, positions: Collection[int]
     ) -> Iterator[tuple[int, Fingerprint]]:
         for part in in_steps(positions):

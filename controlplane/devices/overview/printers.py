@@ -62,8 +62,8 @@ def _conditions(
     )
     for word in words_of(body.search):
         is_printer = text.icontains(word, autoescape=True)
-        of_device = devices.where(has_word(word, context.organization_id))
-        conditions.append(or_(is_printer, DevicePrinter.device.in_(of_device)))
+        matching_devices = devices.where(has_word(word, context.organization_id))
+        conditions.append(or_(is_printer, DevicePrinter.device.in_(matching_devices)))
     return conditions
 
 
@@ -79,8 +79,8 @@ def _records(
 ) -> tuple[records.PrinterRecord, ...]:
     query = select(Device).where(Device.position.in_({printer.device for printer in page}))
     devices = {device.position: device for device in context.session.scalars(query)}
-    of_page = [devices[printer.device] for printer in page]
-    known = device_records(context.session, of_page, context.now, context.settings)
+    page_devices = [devices[printer.device] for printer in page]
+    page_records = device_records(context.session, page_devices, context.now, context.settings)
     return tuple(
         record_of(
             records.PrinterRecord,
@@ -90,5 +90,5 @@ def _records(
             device=record,
             health=health_of(device.priority, device.severity),
         )
-        for printer, device, record in zip(page, of_page, known, strict=True)
+        for printer, device, record in zip(page, page_devices, page_records, strict=True)
     )

@@ -64,14 +64,14 @@ def waiting_by_key(
 
     The current permissions of the keys apply.
     """
-    live = {
+    valid_callers = {
         key_id: caller
         for key_id, caller in callers(session, key_ids, now).items()
         if caller.can_write
     }
-    waiting: dict[UUID, list[Command]] = {key_id: [] for key_id in live}
-    for request, key_id, location_id in _rows(session, tuple(live), now):
-        commands, caller = waiting[key_id], live[key_id]
+    waiting: dict[UUID, list[Command]] = {key_id: [] for key_id in valid_callers}
+    for request, key_id, location_id in _rows(session, tuple(valid_callers), now):
+        commands, caller = waiting[key_id], valid_callers[key_id]
         # A session may have enrolled devices and then switched to a different organization. These
         # devices still belong to the session, but it no longer has access to them.
         is_visible = caller.may_see(request.organization_id, location_id)

@@ -156,13 +156,13 @@ def _not_required(schedule: Schedule, since: datetime, until: datetime) -> list[
     return merge_spans(spans, since, until)
 
 
-def _common(some: Iterable[Span], other_spans: Sequence[Span]) -> list[Span]:
-    return [span for start, end in some for span in merge_spans(other_spans, start, end)]
+def _common(spans: Iterable[Span], other_spans: Sequence[Span]) -> list[Span]:
+    return [span for start, end in spans for span in merge_spans(other_spans, start, end)]
 
 
-def _without(some: Iterable[Span], other_spans: Sequence[Span]) -> list[Span]:
+def _without(spans: Iterable[Span], other_spans: Sequence[Span]) -> list[Span]:
     remaining_spans: list[Span] = []
-    for start, end in some:
+    for start, end in spans:
         at = start
         for other_start, other_end in merge_spans(other_spans, start, end):
             remaining_spans.append((at, other_start))

@@ -96,7 +96,7 @@ def caller_of(session: Session, key_id: UUID, family: UUID) -> Caller | None:
     return None if row is None else Caller(key_id, row.organization_id, row.can_write)
 
 
-# The statement is built once: to build it takes longer than to execute it.
+# The statement is built once, because building it takes longer than executing it.
 _CLIENT: Final = select(RetailKey.organization_id, RetailKey.can_write).where(
     RetailKey.id == bindparam("key_id"),
     RetailKey.revoked_at.is_(None),
@@ -122,7 +122,7 @@ def exchange(session: Session, api_key: str, now: datetime) -> Grant | None:
 def refresh(session: Session, refresh_token: str, now: datetime) -> Grant | None:
     """Return access for a refresh token, or None if the token is not valid.
 
-    If the token was used before, one of its two users has a stolen copy. Then all tokens from the
+    If the token was used before, it may have been stolen. Then all tokens from the
     same exchange of the API key are ended.
     """
     query = select(RefreshToken).where(RefreshToken.secret_hash == hash_secret(refresh_token))

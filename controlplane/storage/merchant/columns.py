@@ -51,8 +51,8 @@ class Microseconds(TypeDecorator[datetime]):
 class UuidText(Uuid[str]):
     """The text of a UUID column, for replies.
 
-    SQLite stores 32 hexadecimal digits. The text is made directly, because a UUID object in between
-    takes ten times as long.
+    SQLite stores 32 hexadecimal digits. The text is created directly, because creating a UUID
+    object first takes ten times as long.
     """
 
     cache_ok = True

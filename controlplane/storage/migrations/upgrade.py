@@ -31,11 +31,11 @@ def upgrade(connection: Connection) -> str | None:
     Raises:
         DatabaseVersionError: The layout is not supported. Nothing was changed.
     """
-    before = layout(connection)
-    if before == HEAD:
-        return before
-    if before is not None:
-        require_supported(before)
+    old_layout = layout(connection)
+    if old_layout == HEAD:
+        return old_layout
+    if old_layout is not None:
+        require_supported(old_layout)
     # Imported only for an upgrade: the imports take as long as the rest of a command.
     from alembic import command
     from alembic.config import Config
@@ -45,15 +45,15 @@ def upgrade(connection: Connection) -> str | None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent))
     config.attributes["connection"] = connection
-    if before in LAYOUTS:
+    if old_layout in LAYOUTS:
         command.upgrade(config, HEAD)
-        return before
-    if before is None:
+        return old_layout
+    if old_layout is None:
         create_tables(connection)
     else:
         convert_first_release(connection)
     command.stamp(config, HEAD, purge=True)
-    return before
+    return old_layout
 
 
 def require_supported(revision: str) -> None:

@@ -113,10 +113,10 @@ async def _open(core: Core, request: Request, step: Step, token: str | None) -> 
         throttle.succeed(session, attempt)
         location = f"{AUTHORIZE}?{row.return_query}" if row.return_query else CONSOLE
         pending.end(session, row)
-        opened, _ = open_session(
+        session_token, _ = open_session(
             session, user, browser, now, has_second_factor=True, detail=f"with a {detail}"
         )
-        return Opened(opened, location, recovery_codes)
+        return Opened(session_token, location, recovery_codes)
 
     try:
         return await core.write(work)
@@ -138,8 +138,10 @@ def _verify(
     if recovery_codes is None:
         raise wrong_code()
     event = Event("second_factor.set_up", user_subject(user))
-    of = pending.organization_of(session, user.id)
-    note(session, user_actor(user, address=address), event, organization_id=of, now=now)
+    organization_id = pending.organization_of(session, user.id)
+    note(
+        session, user_actor(user, address=address), event, organization_id=organization_id, now=now
+    )
     return "new second factor", recovery_codes
 
 

@@ -122,8 +122,8 @@ def require_own_origin(core: Core, request: Request, *, is_needed: bool) -> None
 
 
 def _is_own(core: Core, request: Request, origin: str) -> bool:
-    own = core.settings.origin or f"{request.url.scheme}://{request.headers.get('host', '')}"
-    return origin.lower() == own.lower()
+    own_origin = core.settings.origin or f"{request.url.scheme}://{request.headers.get('host', '')}"
+    return origin.lower() == own_origin.lower()
 
 
 def _is_secure(core: Core, request: Request) -> bool:

@@ -28,7 +28,7 @@ from controlplane.operation.audit_entries import (
     Actor,
     Credential,
     Event,
-    granted,
+    describe_role,
     note,
     user_actor,
     user_subject,
@@ -144,6 +144,6 @@ def _join(session: Session, row: Invitation, user: User, address: str, now: date
         session, user.id, organization_id, role=row.role, locations=row.locations, now=now
     )
     actor = user_actor(user, Credential("invitation", row.id), address)
-    event = Event("member.join", user_subject(user), granted(row.role, row.locations))
+    event = Event("member.join", user_subject(user), describe_role(row.role, row.locations))
     note(session, actor, event, organization_id=organization_id, now=now)
     session.delete(row)

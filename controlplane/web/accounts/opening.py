@@ -37,7 +37,7 @@ from controlplane.web.core import Core
 
 @dataclass(frozen=True, slots=True)
 class Browser:
-    """The browser that signs in. ``old_token`` is of its previous session."""
+    """The browser that signs in. ``old_token`` is the token of its previous session."""
 
     user_agent: str
     address: str
@@ -69,12 +69,12 @@ def open_session(
         Refusal: the user may use no organization in this way.
     """
     provider = None if sign_in is None else sign_in.provider
-    of = usable_memberships(session, user.id, provider, has_second_factor=has_second_factor)
-    if not of:
+    members = usable_memberships(session, user.id, provider, has_second_factor=has_second_factor)
+    if not members:
         raise _no_membership(session, user)
     if browser.old_token is not None:
         sessions.end_by_token(session, browser.old_token)
-    organization_id = of[0].organization_id
+    organization_id = members[0].organization_id
     session_id, token = sessions.create(
         session,
         user_id=user.id,
@@ -88,7 +88,7 @@ def open_session(
     actor = user_actor(user, Credential("session", session_id), browser.address)
     event = Event("session.sign_in", Subject("session", str(session_id)), detail)
     note(session, actor, event, organization_id=organization_id, now=now)
-    return token, _reply(session, user, of, session_id)
+    return token, _reply(session, user, members, session_id)
 
 
 async def note_refused(core: Core, user: User | None, address: str, reason: str) -> None:
@@ -104,9 +104,9 @@ async def note_refused(core: Core, user: User | None, address: str, reason: str)
     def work(session: Session) -> None:
         unknown = Actor("unknown", None, "", address=address)
         actor = unknown if user is None else user_actor(user, address=address)
-        of = memberships(session, uuid4() if user is None else user.id)
+        members = memberships(session, uuid4() if user is None else user.id)
         event = Event("session.sign_in", Subject("session", ""), detail or reason, "refused")
-        organization_id = of[0].organization_id if of else None
+        organization_id = members[0].organization_id if members else None
         entry = note(session, actor, event, organization_id=organization_id, now=now)
         session.flush()
         audit_position = entry.position if detail is None else 0
@@ -124,10 +124,12 @@ def _no_membership(session: Session, user: User) -> Refusal:
     return forbidden("no_membership", "the account is a member of no organization")
 
 
-def _reply(session: Session, user: User, of: Sequence[Membership], session_id: UUID) -> SignInReply:
+def _reply(
+    session: Session, user: User, members: Sequence[Membership], session_id: UUID
+) -> SignInReply:
     return SignInReply(
         session_id=session_id,
         user=UserRecord(id=user.id, email=user.email, name=user.name),
-        organization_id=of[0].organization_id,
-        organizations=organization_records(session, of),
+        organization_id=members[0].organization_id,
+        organizations=organization_records(session, members),
     )

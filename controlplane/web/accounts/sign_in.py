@@ -23,7 +23,7 @@ from controlplane.accounts.members.messages import PasswordChangeReply, Password
 from controlplane.accounts.messages import EmptyRequest, SignedOut, SignInReply, SignInRequest
 from controlplane.accounts.passwords import require_good
 from controlplane.accounts.second_factor import pending
-from controlplane.accounts.throttle import Try, network_of
+from controlplane.accounts.throttle import Attempt, network_of
 from controlplane.accounts.users import find_user, note_change
 from controlplane.operation import permissions
 from controlplane.operation.audit_entries import Event, Subject, note_call, user_subject
@@ -152,7 +152,7 @@ def count_attempt(core: Core, request: Request) -> str:
     return address
 
 
-async def begin_attempt(core: Core, email: str, address: str) -> Try:
+async def begin_attempt(core: Core, email: str, address: str) -> Attempt:
     """Record an attempt to use the password of ``email``. Raises a refusal at the limit."""
     now = core.clock()
     attempt = await core.write(lambda session: throttle.begin(session, email, address, now))
@@ -207,20 +207,20 @@ async def begin_session(
 
 
 async def _continue(
-    core: Core, request: Request, user: User, password: str, *, attempt: Try, return_query: str
+    core: Core, request: Request, user: User, password: str, *, attempt: Attempt, return_query: str
 ) -> tuple[str, SignInReply]:
     """Open a session after a correct password, or begin the step of the second factor."""
-    verified_hash, better = user.password_hash, None
+    verified_hash, new_hash = user.password_hash, None
     if core.passwords.is_outdated(verified_hash):
         network = network_of(address_of(core, request))
-        better = await core.passwords.hash(password, network, is_known=True)
+        new_hash = await core.passwords.hash(password, network, is_known=True)
     browser, now = Browser.of(core, request), core.clock()
 
     def work(session: Session) -> tuple[str, SignInReply] | str:
         row = session.get(User, user.id, with_for_update=True)
         if row is None or row.password_hash != verified_hash:
             raise sign_in_failed()  # the password was changed meanwhile
-        row.password_hash = better or verified_hash
+        row.password_hash = new_hash or verified_hash
         if pending.is_needed(session, row.id):
             throttle.take_back(session, attempt)
             return pending.begin(session, row, return_query, now)
@@ -262,7 +262,7 @@ def too_many_attempts(wait_s: int) -> Refusal:
     )
 
 
-def _finish(session: Session, caller: Caller, attempt: Try) -> int:
+def _finish(session: Session, caller: Caller, attempt: Attempt) -> int:
     """Count the attempt as successful, and end the user's other sessions.
 
     Returns the number of ended sessions.

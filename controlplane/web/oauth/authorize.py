@@ -188,8 +188,8 @@ async def _answer(
         user = None
         if organization_id is not None:
             lock_user(session, caller.owner_id)
-            of = memberships_of_caller(session, caller)
-            if organization_id not in {membership.organization_id for membership in of}:
+            members = memberships_of_caller(session, caller)
+            if organization_id not in {member.organization_id for member in members}:
                 raise invalid_request("you are not a member of the organization")
             user = ConsentingUser(caller.owner_id, organization_id)
             event = Event("grant.create", Subject("client", client.id, client.name))

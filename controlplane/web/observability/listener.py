@@ -67,8 +67,8 @@ def count_in_database(session: Session) -> DatabaseCounts:
     for priority, count in session.execute(
         select(Device.priority, func.count()).group_by(Device.priority)
     ):
-        place = Priority(priority)
-        devices[STATES.get(place, "online" if place in ONLINE else "offline")] += count
+        default = "online" if priority in ONLINE else "offline"
+        devices[STATES.get(priority, default)] += count
     waiting = select(func.count()).where(Report.tracker_status == "pending")
     return DatabaseCounts(devices, session.scalars(waiting).one())
 

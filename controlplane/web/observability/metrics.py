@@ -17,7 +17,7 @@ from prometheus_client import values as prometheus_values
 from prometheus_client.multiprocess import mark_process_dead
 
 from agent.wire.vocabulary import Kind, Outcome
-from controlplane.operation.fairness import StreamOf
+from controlplane.operation.fairness import StreamKind
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # they would double the number of series
 
@@ -38,11 +38,11 @@ def share_between_workers(directory: Path) -> None:
     continues its counters, so that no counter decreases and files do not accumulate. Gauges start
     at 0 again.
     """
-    place = multiprocessing.current_process().name
+    worker = multiprocessing.current_process().name
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(directory)
-    mark_process_dead(place, str(directory))  # type: ignore[no-untyped-call]
+    mark_process_dead(worker, str(directory))  # type: ignore[no-untyped-call]
     prometheus_values.ValueClass = prometheus_values.MultiProcessValue(  # type: ignore[no-untyped-call]
-        lambda: place
+        lambda: worker
     )
 
 
@@ -116,7 +116,7 @@ class Metrics:
         if status >= HTTPStatus.BAD_REQUEST and code:
             self._refusals.labels(code).inc()
 
-    def stream(self, kind: StreamOf) -> AbstractContextManager[object]:
+    def stream(self, kind: StreamKind) -> AbstractContextManager[object]:
         """Count a stream as long as the context lasts."""
         return self._streams.labels(kind).track_inprogress()
 
@@ -139,7 +139,7 @@ class Metrics:
 
     def _begin_at_zero(self) -> None:
         """Start series with known labels at 0. A rate needs the value before the first event."""
-        for stream in get_args(StreamOf):
+        for stream in get_args(StreamKind):
             self._streams.labels(stream)
         for kind, way in product(get_args(Kind), get_args(Way)):
             self._commands.labels(kind, way)
@@ -156,5 +156,5 @@ class Metrics:
     def _histogram(
         self, name: str, text: str, buckets: tuple[float, ...], *labels: str
     ) -> Histogram:
-        full = f"venue_control_{name}"
-        return Histogram(full, text, labels, registry=self.registry, buckets=buckets)
+        full_name = f"venue_control_{name}"
+        return Histogram(full_name, text, labels, registry=self.registry, buckets=buckets)

@@ -70,7 +70,7 @@ class AlertOutbox:
             .where(Notification.due_at <= now, ~is_too_early)
         )
         if self.is_of_organizations:
-            # One notification of each route: a slow receiver delays no other route.
+            # Only one notification of each route, so that a slow receiver delays no other route.
             due = due.where(Notification.route != OF_OPERATOR)
             oldest = due.with_only_columns(func.min(Notification.position)).group_by(
                 Notification.organization_id, Notification.route

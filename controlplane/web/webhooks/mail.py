@@ -26,7 +26,7 @@ def mail_of(
 
     Args:
         recipients: addresses, joined by commas.
-        smtp: None if the operator has set no SMTP server any more. Then sending fails.
+        smtp: None if the operator has removed the SMTP server. Then sending fails.
     """
     sender = "" if smtp is None else smtp.sender
     mail = EmailMessage()

@@ -1,8 +1,8 @@
 """A client for the webhooks of organizations, which connects to public addresses only.
 
 The owner of an organization chooses the address. The client must not give owners access to the
-network of the service, also if the name of the webhook changes its address after a check. So the
-client resolves the name itself, and connects to the address that it has checked.
+network of the service, even if the name of the webhook gets a different address after a check. So
+the client resolves the name itself, and connects to the address that it has checked.
 """
 
 import asyncio
@@ -50,8 +50,8 @@ class PublicAddressTransport(httpx2.AsyncBaseTransport):
 
 @asynccontextmanager
 async def public_client(timeout_s: float) -> AsyncIterator[httpx2.AsyncClient]:
-    # Connections are not reused, because hosts with the same address have other certificates.
-    # A proxy would connect to other addresses than the checked ones.
+    # Connections are not reused, because hosts with the same address can have different
+    # certificates. A proxy is not used, because it would resolve the name again.
     limits = httpx2.Limits(max_keepalive_connections=0)
     inner = httpx2.AsyncHTTPTransport(limits=limits, trust_env=False)
     async with httpx2.AsyncClient(

@@ -83,11 +83,11 @@ def fill(database: Database) -> Keys:
 
     def work(session: Session) -> tuple[str, str]:
         load(session, plan, now)
-        named: dict[str, Any] = {
+        common: dict[str, Any] = {
             "name": "bench", "can_write": False, "organization_id": DEFAULT_ORGANIZATION, "now": now
         }  # fmt: skip
-        _, api_key = key_store.create_key(session, locations=(), **named)
-        _, retail_key = clients.create_key(session, environment="test", **named)
+        _, api_key = key_store.create_key(session, locations=(), **common)
+        _, retail_key = clients.create_key(session, environment="test", **common)
         return api_key, retail_key
 
     return Keys(*database.write(work), populate(database, 1, "org-0002")[0])

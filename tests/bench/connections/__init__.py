@@ -1,1 +1,1 @@
-"""Measures heartbeats beside clients that hold connections of the service."""
+"""Measures heartbeats while other clients hold connections of the service."""

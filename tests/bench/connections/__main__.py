@@ -1,4 +1,4 @@
-"""Measures the heartbeats of one organization beside each attack: `make bench-connections`.
+"""Measures the heartbeats of one organization during each attack: `make bench-connections`.
 
 Each heartbeat uses a new connection. The service may open 4,096 files. Goals: the 95th percentile
 of the latency is at most twice the undisturbed one, no heartbeat fails, and after the end of the
@@ -26,7 +26,7 @@ from tests.bench.fleet.service import Service, service
 
 FILES = 4096
 UNDISTURBED = 200
-BESIDE = 1200
+ATTACKED = 1200
 EVERY_S = 0.05
 TIMEOUT_S = 30
 RECOVERED = 5
@@ -44,7 +44,7 @@ class Heartbeats:
 
 
 HEADINGS = (
-    "attack", "undisturbed p95", "beside p95", "ratio", "slowest", "failed", "recovery",
+    "attack", "undisturbed p95", "attacked p95", "ratio", "slowest", "failed", "recovery",
     "open files", "processor",
 )  # fmt: skip
 
@@ -63,20 +63,20 @@ def main() -> int:
 
 def _line(started: Service, member: Member, name: str) -> str:
     asyncio.run(_send(started.port, member, UNDISTURBED))  # warm-up
-    alone = asyncio.run(_send(started.port, member, UNDISTURBED))
+    undisturbed = asyncio.run(_send(started.port, member, UNDISTURBED))
     with _attack(name, started.port):
         began_s, cpu_s = time.perf_counter(), started.cpu_s
-        beside = asyncio.run(_send(started.port, member, BESIDE))
+        attacked = asyncio.run(_send(started.port, member, ATTACKED))
         share = (started.cpu_s - cpu_s) / (time.perf_counter() - began_s)
         files = started.files
-    recovery_s = asyncio.run(_recovery_s(started.port, member, alone))
+    recovery_s = asyncio.run(_recovery_s(started.port, member, undisturbed))
     after = asyncio.run(_send(started.port, member, UNDISTURBED))
-    undisturbed_ms = Heartbeats(alone.latencies_s + after.latencies_s).p95_ms
-    ratio = beside.p95_ms / undisturbed_ms
+    undisturbed_ms = Heartbeats(undisturbed.latencies_s + after.latencies_s).p95_ms
+    ratio = attacked.p95_ms / undisturbed_ms
     return (
-        f"{undisturbed_ms:12.1f} ms  {beside.p95_ms:8.1f} ms  ×{ratio:5.1f}"
-        f"  {max(beside.latencies_s):6.2f} s  {beside.failures:6}  {recovery_s:7.2f} s  {files:9}"
-        f"  {share:9.0%}"
+        f"{undisturbed_ms:12.1f} ms  {attacked.p95_ms:8.1f} ms  ×{ratio:5.1f}"
+        f"  {max(attacked.latencies_s):6.2f} s  {attacked.failures:6}  {recovery_s:7.2f} s"
+        f"  {files:9}  {share:9.0%}"
     )
 
 
@@ -100,15 +100,15 @@ async def _send(port: int, member: Member, count: int) -> Heartbeats:
     return result
 
 
-async def _recovery_s(port: int, member: Member, alone: Heartbeats) -> float:
+async def _recovery_s(port: int, member: Member, undisturbed: Heartbeats) -> float:
     """Return the time until heartbeats are as fast as twice the undisturbed median."""
     began_s = time.perf_counter()
-    normal_s = 2 * statistics.median(alone.latencies_s)
+    normal_s = 2 * statistics.median(undisturbed.latencies_s)
     while time.perf_counter() - began_s < TIMEOUT_S:
-        since_s = time.perf_counter() - began_s
-        some = await _send(port, member, RECOVERED)
-        if not some.failures and statistics.median(some.latencies_s) <= normal_s:
-            return since_s
+        waited_s = time.perf_counter() - began_s
+        heartbeats = await _send(port, member, RECOVERED)
+        if not heartbeats.failures and statistics.median(heartbeats.latencies_s) <= normal_s:
+            return waited_s
     return TIMEOUT_S
 
 

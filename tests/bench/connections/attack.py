@@ -1,7 +1,7 @@
 """Holds connections of the service: clients that read no replies, or that send bodies slowly.
 
-A connection that the service closes is opened again after 5 to 15 s. A shorter wait would be a
-different attack, a flood of calls. A proxy limits the rate of calls.
+A connection that the service closes is opened again after 5 to 15 s. With a shorter wait, the
+attack would be a flood of calls, and a proxy limits the rate of calls.
 
 Usage: python -m tests.bench.connections.attack KIND PORT  (runs until it is stopped)
 """
@@ -20,7 +20,7 @@ from controlplane.web.accounts.sign_in import SIGN_IN
 
 ADDRESS = "127.0.0.2"
 """The attack has an address of its own, as on a network."""
-AGAIN_S = (5.0, 15.0)
+RECONNECT_AFTER_S = (5.0, 15.0)
 DRIP_S = 5.0
 GET = b"GET /openapi.json HTTP/1.1\r\nHost: service\r\n\r\n"
 POST = (
@@ -31,7 +31,7 @@ POST = (
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """``drips`` is whether each connection sends one more byte of its body now and then."""
+    """``drips`` means that each connection sends one more byte of its body every `DRIP_S`."""
 
     connections: int
     sent: bytes
@@ -51,7 +51,7 @@ class Attacker:
         self._poll = select.epoll()
         self._open: dict[int, socket.socket] = {}
         self._new: set[int] = set()
-        self._again_s: list[float] = []
+        self._reconnect_at_s: list[float] = []
 
     def run(self) -> None:
         for _ in range(self._attack.connections):
@@ -63,8 +63,8 @@ class Attacker:
         while True:
             self._handle(0.05)
             now_s = time.monotonic()
-            while self._again_s and self._again_s[0] <= now_s:
-                heapq.heappop(self._again_s)
+            while self._reconnect_at_s and self._reconnect_at_s[0] <= now_s:
+                heapq.heappop(self._reconnect_at_s)
                 self._connect()
             if self._attack.drips and now_s >= drip_s:
                 drip_s = now_s + DRIP_S
@@ -99,7 +99,7 @@ class Attacker:
         self._poll.unregister(number)
         self._new.discard(number)
         self._open.pop(number).close()
-        heapq.heappush(self._again_s, time.monotonic() + random.uniform(*AGAIN_S))
+        heapq.heappush(self._reconnect_at_s, time.monotonic() + random.uniform(*RECONNECT_AFTER_S))
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def devices() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         priority = random.choices(states, (90, 5, 2, 3))[0]
         offline_s = 3600 if priority == Priority.OFFLINE else random.randrange(60)
         seen = NOW - timedelta(seconds=offline_s)
-        place = {
+        common = {
             "instance_id": uuid.uuid4(),
             "binding_id": uuid.uuid4(),
             "organization_id": ORGANIZATION,
@@ -107,7 +107,7 @@ def devices() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
             "created_at": NOW,
         }
         yield (
-            place | {
+            common | {
                 "key_id": uuid.uuid4(), "legacy_install_id": f"till-{position:05}",
                 "app_version": random.choice(("0.1.0", "0.2.0", None)), "capabilities": ["network"],
                 "platform": random.choice(("linux", "windows")), "public_key": "a" * 88,
@@ -115,7 +115,7 @@ def devices() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
                 "revoked_at": NOW if priority == Priority.REVOKED else None, "priority": priority,
                 "network_report": position,
             },
-            place | {
+            common | {
                 "id": uuid.uuid4(), "kind": "network", "outcome": "completed",
                 "payload": "{}" * 2000, "payload_hash": "x", "body_hash": "x",
                 "tracker_status": "disabled", "tracker_event_id": "x", "tracker_attempts": 0,
@@ -128,11 +128,11 @@ def devices() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
 def contents() -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """Yield the text of each report, and its printers."""
     for position in range(1, DEVICES + 1):
-        made = []
+        printer_rows = []
         for number in range(PRINTERS):
             state = random.choices(list(PrinterState), (3, 5, 2, 90))[0]
             reason = "The printer reports: out of paper." if state == PrinterState.WARNING else ""
-            made.append(
+            printer_rows.append(
                 {
                     "organization_id": ORGANIZATION, "device": position, "state": state,
                     "printer_id": f"queue-{number}", "name": f"Receipts {number}", "since": NOW,
@@ -140,13 +140,13 @@ def contents() -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
                     "detail": reason or "Answers on port 9100; matched by its MAC address.",
                 }
             )  # fmt: skip
-        words = (text for each in made for text in (each["name"], each["detail"]))
+        words = (text for each in printer_rows for text in (each["name"], each["detail"]))
         yield (
             {
                 "organization_id": ORGANIZATION, "device": position, "kind": "network",
                 "text": " ".join(words).lower() + " debian 12 all 3 printers are reachable.",
             },
-            made,
+            printer_rows,
         )  # fmt: skip
 
 
@@ -158,8 +158,8 @@ def interruptions(locations: Sequence[str]) -> Iterator[dict[str, Any]]:
         for each in sorted(set(locations))
     }
     for position, location_id in enumerate(locations, 1):
-        own = (random.randrange(30 * 86_400) for _ in range(INCIDENTS // 2))
-        for ago_s in (*own, *shared[location_id]):
+        separate = (random.randrange(30 * 86_400) for _ in range(INCIDENTS // 2))
+        for ago_s in (*separate, *shared[location_id]):
             began_s = now_s - ago_s - random.randrange(20)
             yield {
                 "organization_id": ORGANIZATION, "location_id": location_id, "device": position,

@@ -32,7 +32,7 @@ DEVICES_EACH: Final = 200
 CONSOLES: Final = 50
 MEASURED_S: Final = 20.0
 SETTLED_S: Final = 15.0
-"""Seconds before the measurement. In this time, each console receives its devices."""
+"""Wait before the measurement, in seconds. During it, each console receives its devices."""
 NOW: Final = datetime.now(UTC)
 
 
@@ -66,11 +66,11 @@ async def console(core: Core, key: str, visible: list[uuid.UUID], event_count: l
 
 
 async def measure(core: Core, key: str, name: str, device_sets: list[list[uuid.UUID]]) -> None:
-    counted = 0
+    statement_count = 0
 
     def count(*_: object) -> None:
-        nonlocal counted
-        counted += 1
+        nonlocal statement_count
+        statement_count += 1
 
     event_count = [0]
     tasks = [
@@ -87,7 +87,8 @@ async def measure(core: Core, key: str, name: str, device_sets: list[list[uuid.U
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    print(f"{name}: {counted / took_s:.1f} statements a second, {100 * cpu_s / took_s:.1f} % CPU")
+    rate, percent = statement_count / took_s, 100 * cpu_s / took_s
+    print(f"{name}: {rate:.1f} statements a second, {percent:.1f} % CPU")
 
 
 async def main() -> None:
@@ -105,10 +106,12 @@ async def main() -> None:
         )
         core = Core(database, Settings(rate_per_s=0), lambda: datetime.now(UTC))
         print(f"{CONSOLES} consoles, {DEVICES_EACH} devices each, {os.cpu_count()} processors")
-        alike = [instances[:DEVICES_EACH]] * CONSOLES
-        others = [instances[DEVICES_EACH * n : DEVICES_EACH * (n + 1)] for n in range(CONSOLES)]
-        await measure(core, key, "all show the same devices", alike)
-        await measure(core, key, "each shows different devices", others)
+        same_devices = [instances[:DEVICES_EACH]] * CONSOLES
+        different_devices = [
+            instances[DEVICES_EACH * n : DEVICES_EACH * (n + 1)] for n in range(CONSOLES)
+        ]
+        await measure(core, key, "all show the same devices", same_devices)
+        await measure(core, key, "each shows different devices", different_devices)
         core.close()
         await core.console_feeds.finished()
         database.close()

@@ -85,10 +85,10 @@ def fill(session: Session) -> None:
         for position, row in enumerate(rows[first : first + 5000], first + 1):
             if row["revoked_at"] is not None:
                 continue
-            own = list(finding_rows(row, position))
-            findings_of_step += own
-            subjects = [each["rule"] for each in own] + ["network", "application", ANY]
-            subjects += [PROBLEM for each in own if each["severity"] in ("bad", "warn")]
+            device_findings = list(finding_rows(row, position))
+            findings_of_step += device_findings
+            subjects = [each["rule"] for each in device_findings] + ["network", "application", ANY]
+            subjects += [PROBLEM for each in device_findings if each["severity"] in ("bad", "warn")]
             counted.append(
                 {
                     "device": position, "organization_id": ORGANIZATION, "subjects": subjects,
@@ -100,7 +100,7 @@ def fill(session: Session) -> None:
                 for location in ("", row["location_id"]):
                     key = (location, each, row["platform"], row["app_version"] or "")
                     counts[key] += 1
-            for each in own:
+            for each in device_findings:
                 if NOW - each["since"] < timedelta(days=30):
                     for location in ("", row["location_id"]):
                         place = (row["platform"], row["app_version"] or "")
@@ -109,11 +109,11 @@ def fill(session: Session) -> None:
         session.execute(insert(CountedDevice), counted)
         total += len(findings_of_step)
     names = ("location_id", "subject", "platform", "version")
-    own_org = {"organization_id": ORGANIZATION}
+    organization = {"organization_id": ORGANIZATION}
     session.execute(
         insert(FindingCount),
         [
-            own_org | dict(zip(names, key, strict=True)) | {"devices": n}
+            organization | dict(zip(names, key, strict=True)) | {"devices": n}
             for key, n in counts.items()
         ],
     )
@@ -121,7 +121,7 @@ def fill(session: Session) -> None:
     session.execute(
         insert(FindingDay),
         [
-            own_org | dict(zip(day_names, key, strict=True)) | {"change": n}
+            organization | dict(zip(day_names, key, strict=True)) | {"change": n}
             for key, n in days.items()
         ],
     )
@@ -183,8 +183,8 @@ def main() -> int:
             ("worst printers", partial(worst_printers, body=WorstPrintersRequest())),
         ]  # fmt: skip
         for name, call in calls:
-            median, most = took_ms(database, call)
-            print(f"{name:64} {median:6.1f} {most:6.1f}", flush=True)
+            median, p95 = took_ms(database, call)
+            print(f"{name:64} {median:6.1f} {p95:6.1f}", flush=True)
         database.close()
     return 0
 

@@ -34,11 +34,11 @@ class Undo(Exception):
 def load_base(database: Database, locations: int, sales: int, repetitions: int) -> int:
     """Write the two weeks of sales that `repeat` copies. Return the number of sales."""
     # The last day of the base is incomplete: count it as a tenth of a day.
-    a_day = math.ceil(sales / repetitions / locations / (BASE_DAYS - 0.9))
+    sales_per_day = math.ceil(sales / repetitions / locations / (BASE_DAYS - 0.9))
     plan = Plan(
         locations=locations,
         days=BASE_DAYS,
-        sales_per_day=a_day,
+        sales_per_day=sales_per_day,
         goods=100,
         until=NOW.date(),
         is_awkward=True,
@@ -107,11 +107,11 @@ def _copies(number: int, sales: int, refunds: int) -> list[str]:
         )
 
     # A UUID of version 7 begins with its timestamp in milliseconds.
-    def own_id(table: str, column: str) -> str:
+    def new_id(table: str, column: str) -> str:
         return f"printf('%012x', ({column} - {shift}) / 1000) || substr({table}.id, 13)"
 
-    copied = f"""
-        INSERT INTO sales SELECT s.position + {sale}, {own_id("s", "s.initiated_at")},
+    statements = f"""
+        INSERT INTO sales SELECT s.position + {sale}, {new_id("s", "s.initiated_at")},
           organization_id, s.location, point_of_sale, employee, number, ticket_number, status,
           initiated_at - {shift}, created_at - {shift}, updated_at - {shift},
           {hour("s.initiated_at")}, comment, external_data, currency, gross, discount, total,
@@ -122,7 +122,7 @@ def _copies(number: int, sales: int, refunds: int) -> list[str]:
           discount, share, total, tax FROM sale_lines WHERE sale <= {sales};
         INSERT INTO sale_payments SELECT sale + {sale}, number, method, amount FROM sale_payments
         WHERE sale <= {sales};
-        INSERT INTO refunds SELECT r.position + {refund}, {own_id("r", "r.created_at")},
+        INSERT INTO refunds SELECT r.position + {refund}, {new_id("r", "r.created_at")},
           r.sale + {sale}, organization_id, r.location, employee, refunded_at - {shift},
           created_at - {shift}, CASE WHEN refunded_at IS NULL THEN NULL ELSE
           {hour("r.created_at")} END, currency, goods, fee, tip, tax, has_components,
@@ -130,4 +130,4 @@ def _copies(number: int, sales: int, refunds: int) -> list[str]:
         WHERE r.position <= {refunds};
         INSERT INTO refund_lines SELECT refund + {refund}, number, line, quantity, amount
         FROM refund_lines WHERE refund <= {refunds}"""
-    return copied.split(";")
+    return statements.split(";")

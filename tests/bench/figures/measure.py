@@ -102,30 +102,30 @@ def ask_sqlite(file: Path, windows: Windows) -> list[Any]:
     return rows
 
 
-def rollups_ms(session: Session, sales: int) -> tuple[float, float]:
+def sale_and_rollups_ms(session: Session, sales: int) -> tuple[float, float]:
     """Return two medians of processor time, in milliseconds: the time to write a sale, and the part
     of this time that its rollups take.
     """
     from controlplane.merchant import writing
     from tests.bench.figures.sales import some_sales
 
-    whole, alone = [], []
+    sales_ms, rollups_ms = [], []
     add_up = writing.add_up
 
     def timed(*arguments: Any) -> None:
         began_s = time.process_time()
         add_up(*arguments)
-        alone.append((time.process_time() - began_s) * 1000)
+        rollups_ms.append((time.process_time() - began_s) * 1000)
 
     writing.add_up = timed
     try:
         for sale in some_sales(session, sales):
             began_s = time.process_time()
             writing.add_sale(session, sale, NOW)
-            whole.append((time.process_time() - began_s) * 1000)
+            sales_ms.append((time.process_time() - began_s) * 1000)
     finally:
         writing.add_up = add_up
-    return statistics.median(whole), statistics.median(alone)
+    return statistics.median(sales_ms), statistics.median(rollups_ms)
 
 
 def _us(timestamp: str) -> int:

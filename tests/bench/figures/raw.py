@@ -14,23 +14,23 @@ NAMES: Final = (
     "netCents",
 )  # fmt: skip
 STATEMENT: Final = """
-WITH periods (place, first_us, end_us) AS (VALUES {windows}),
-moved AS (
+WITH periods (place, start_us, end_us) AS (VALUES {windows}),
+amounts AS (
   SELECT currency, 1 AS sale_count, gross, gross - total AS discount, total AS sale,
-    municipality_fee AS fee, 0 AS refund_count, 0 AS refund, 0 AS back, 0 AS back_fee,
-    0 AS back_tip, tax AS vat
+    municipality_fee AS fee, 0 AS refund_count, 0 AS refund, 0 AS refund_amount, 0 AS refunded_fee,
+    0 AS refunded_tip, tax AS vat
   FROM periods JOIN sales ON location = place
-    AND initiated_at >= first_us AND initiated_at < end_us
+    AND initiated_at >= start_us AND initiated_at < end_us
   WHERE status = 'completed'
   UNION ALL
   SELECT currency, 0, 0, 0, 0, 0, 1, goods, goods + fee + tip, fee, tip, -COALESCE(tax, 0)
   FROM periods JOIN refunds ON location = place
-    AND refunded_at >= first_us AND refunded_at < end_us
+    AND refunded_at >= start_us AND refunded_at < end_us
 )
 SELECT currency, SUM(sale_count), SUM(gross), SUM(discount), SUM(sale), SUM(fee),
-  SUM(refund_count), SUM(refund), SUM(back), SUM(back_fee), SUM(back_tip), SUM(vat),
-  SUM(sale) - SUM(refund)
-FROM moved GROUP BY currency ORDER BY currency
+  SUM(refund_count), SUM(refund), SUM(refund_amount), SUM(refunded_fee), SUM(refunded_tip),
+  SUM(vat), SUM(sale) - SUM(refund)
+FROM amounts GROUP BY currency ORDER BY currency
 """
 Windows = Sequence[tuple[int, int, int]]
 """Each row has the position of a location and a period: its start, and its exclusive end, both in

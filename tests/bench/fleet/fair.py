@@ -13,7 +13,7 @@ from tests.bench.fleet.load import exchange, heartbeat, list_devices
 from tests.bench.fleet.service import Service, attacking, service
 
 CALLS = 400
-BEGUN_AFTER_S = 10
+FULL_AFTER_S = 10
 """Seconds until the attack has its full effect: its streams are open, and it has used up the burst
 that the rate limit permits.
 """
@@ -31,19 +31,20 @@ def beside_the_greedy(databases: list[str]) -> Iterator[str]:
                 service(url, "--rate", "20") as started,
                 service(elsewhere, "--rate", "20") as another,
             ):
-                alone = _p95_ms(started.port, other)
-                beside = _beside(started, other, started, greedy)
-                apart = _beside(started, other, another, stranger)
+                undisturbed_ms = _p95_ms(started.port, other)
+                attacked_ms = _attacked_p95_ms(started, other, started, greedy)
+                other_attacked_ms = _attacked_p95_ms(started, other, another, stranger)
+            ratio, other_ratio = attacked_ms / undisturbed_ms, other_attacked_ms / undisturbed_ms
             yield (
-                f"{database:<28} p95 {alone:.1f} ms undisturbed  {beside:.1f} ms beside the greedy"
-                f"  ×{beside / alone:.1f}  ×{apart / alone:.1f} if it attacks another service"
+                f"{database:<28} p95 {undisturbed_ms:.1f} ms undisturbed  {attacked_ms:.1f} ms"
+                f" during the attack  ×{ratio:.1f}  ×{other_ratio:.1f} if another service is hit"
             )
 
 
-def _beside(started: Service, other: Member, attacked: Service, greedy: Member) -> float:
+def _attacked_p95_ms(started: Service, other: Member, attacked: Service, greedy: Member) -> float:
     """Return the 95th percentile of ``other`` while ``greedy`` loads the service ``attacked``."""
     with attacking("greedy", attacked.port, greedy.api_key, str(greedy.binding_id)):
-        asyncio.run(asyncio.sleep(BEGUN_AFTER_S))
+        asyncio.run(asyncio.sleep(FULL_AFTER_S))
         return _p95_ms(started.port, other)
 
 

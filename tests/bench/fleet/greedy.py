@@ -17,21 +17,24 @@ from tests.bench.fleet.load import call, heartbeat, stream
 
 STREAMS = 1500
 CALLERS = 8
-SLOW = 100
-SILENT = 300
-WORST = 4
-EACH = 12
+SLOW_BODIES = 100
+SILENT_CONNECTIONS = 300
+EXPENSIVE_CALLERS = 4
+EVERY = 12
 """The attack uses every twelfth shape of `tests.bench.bodies`."""
 
 
 async def attack(port: int, member: Member) -> None:
-    worst = [body for _, body in islice(bodies(), 0, None, EACH)]
+    expensive = [body for _, body in islice(bodies(), 0, None, EVERY)]
     tasks = [
         *(_hold(port, stream(member)) for _ in range(STREAMS)),
         *(_repeat(port, [heartbeat(member)]) for _ in range(CALLERS)),
-        *(_hold(port, call(routes.SUBMIT_RESULT, member, {})[:-1]) for _ in range(SLOW)),
-        *(_hold(port, b"POST /api") for _ in range(SILENT)),
-        *(_repeat(port, [_submission(member, body) for body in worst]) for _ in range(WORST)),
+        *(_hold(port, call(routes.SUBMIT_RESULT, member, {})[:-1]) for _ in range(SLOW_BODIES)),
+        *(_hold(port, b"POST /api") for _ in range(SILENT_CONNECTIONS)),
+        *(
+            _repeat(port, [_submission(member, body) for body in expensive])
+            for _ in range(EXPENSIVE_CALLERS)
+        ),
     ]
     sys.stdout.write("begun\n")
     sys.stdout.flush()

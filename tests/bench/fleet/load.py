@@ -59,8 +59,8 @@ class Exchange(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
-        head, result, rest = self._buffer.partition(HEAD_END)
-        if not result:
+        head, separator, rest = self._buffer.partition(HEAD_END)
+        if not separator:
             return
         lowered = head.lower()
         at = lowered.index(b"content-length:") + 15
@@ -107,10 +107,10 @@ async def exchange(port: int, requests: list[bytes], connections: int) -> Tally:
     request before it sends the next one.
     """
     tally = Tally(connections)
-    shared = iter(requests)
+    remaining = iter(requests)
     loop = asyncio.get_running_loop()
     for _ in range(connections):
-        await loop.create_connection(lambda: Exchange(shared, tally), "127.0.0.1", port)
+        await loop.create_connection(lambda: Exchange(remaining, tally), "127.0.0.1", port)
     await tally.done.wait()
     return tally
 

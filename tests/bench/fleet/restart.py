@@ -46,7 +46,7 @@ class Return:
     peak: float
     back_s: float
     """Time from the service's return until the last stream was open."""
-    in_vain: int
+    not_connected: int
     refused: int
     late: int
 
@@ -58,8 +58,8 @@ class Return:
         return (
             f"{self.devices:,} devices, {self.outage_s:3.0f} s of outage: all streams back after "
             f"{self.back_s:5.1f} s  steady {self.steady:.0f}/s  peak {self.peak:.0f}/s "
-            f"(×{self.peak_share:.1f})  {self.in_vain} not connected, {self.refused} refused, "
-            f"{self.late} late"
+            f"(×{self.peak_share:.1f})  {self.not_connected} not connected, "
+            f"{self.refused} refused, {self.late} late"
         )
 
 
@@ -99,7 +99,7 @@ async def _simulate(devices: int, outage_s: float, crowd: int, peak_over_s: int)
                 steady=tally.mean(cut_s - INTERVAL_S, cut_s),
                 peak=tally.peak(cut_s, clock.monotonic(), peak_over_s),
                 back_s=back_s,
-                in_vain=tally.in_vain,
+                not_connected=tally.not_connected,
                 refused=tally.refused,
                 late=tally.late,
             )

@@ -57,7 +57,7 @@ class Tally:
     """Counts calls by the second in which they began. Failed attempts are included."""
 
     calls: dict[int, int] = field(default_factory=dict)
-    in_vain: int = 0
+    not_connected: int = 0
     """Calls while no process listened at the address."""
     refused: int = 0
     """Calls that were answered with 429 or 503."""
@@ -136,7 +136,7 @@ class SimulatedService:
     def _admit(self, caller: Caller) -> None:
         self.tally.note(self._clock.monotonic())
         if not self._is_up:
-            self.tally.in_vain += 1
+            self.tally.not_connected += 1
             raise ServiceUnavailable("connection-refused", "the service is not running")
         self._fairness.admit(caller)
 

@@ -1,5 +1,5 @@
 """Measures the service with the command streams of a large fleet, on PostgreSQL. The load generator
-shares the processors with the service, so processor time and memory are better figures than
+shares the processors with the service, so processor times and memory are more reliable than
 durations.
 
     python -m tests.bench.scale [--streams N] [--workers N] [--organizations N] [--idle SECONDS]

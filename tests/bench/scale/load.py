@@ -44,7 +44,6 @@ async def send(port: int, fleet: list[Member], seconds: float, rates: list[float
         PacedCalls(port, map(_report, _members(fleet, STEP)), tallies["reports"]),
         PacedCalls(port, map(create_request, _members(fleet, STEP)), tallies["requests"], created),
     )
-    # The requests begin later, so that the first ones do not wait for new connections.
     await asyncio.gather(
         *(kind.send(rate, seconds) for kind, rate in zip(kinds, rates, strict=True))
     )

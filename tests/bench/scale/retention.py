@@ -23,7 +23,7 @@ from tests.postgresql import postgresql
 
 DEVICES = 1000
 PAYLOAD_BYTES = 20_000
-"""The size of a usual report."""
+"""The size of a typical report."""
 KEPT = timedelta(days=180)
 ROWS_A_STATEMENT = 500
 

@@ -43,10 +43,10 @@ async def serving(
 ) -> AsyncIterator[Served]:
     clock = FakeClock()
     database = Database(str(folder / "service.db"))
-    usual = Plan(
+    default_plan = Plan(
         locations=2, days=5, goods=12, sales_per_day=8, until=clock.now.date(), is_awkward=True
     )
-    plan = plan or usual
+    plan = plan or default_plan
     database.write(lambda session: load(session, plan, clock.now))
     settings = Settings(rate_per_s=0, argon2_memory_kib=MEMORY_KIB, argon2_passes=PASSES)
     core = Core(database, settings, clock)

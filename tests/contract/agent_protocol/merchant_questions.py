@@ -10,7 +10,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from tests.contract.agent_protocol.raw_rows import Entry, RawRows, added
+from tests.contract.agent_protocol.raw_rows import Entry, RawRows, sums_by
 
 Json = dict[str, Any]
 CALLS_MAX: Final = 3
@@ -36,8 +36,8 @@ class Assistant:
 
     async def sales(self, days: tuple[date, date], *groups: str, **more: Any) -> Json:
         """Call query_sales for local days, both included."""
-        named = {"from": days[0].isoformat(), "to": days[1].isoformat()}
-        return await self.call("query_sales", groupBy=list(groups), **named, **more)
+        dates = {"from": days[0].isoformat(), "to": days[1].isoformat()}
+        return await self.call("query_sales", groupBy=list(groups), **dates, **more)
 
     async def records(self, dataset: str, limit: int = 100, **filters: Any) -> list[Json]:
         page = await self.call(
@@ -201,10 +201,10 @@ async def best_employee(assistant: Assistant) -> Any:
 
 async def share_of_cards(assistant: Assistant) -> Any:
     sales = of_rows(await assistant.sales(MONTH, "paymentType", metrics=["saleCents"]), "saleCents")
-    whole: dict[str, int] = defaultdict(int)
+    totals: dict[str, int] = defaultdict(int)
     for (code, _), cents in sales.items():
-        whole[code] += cents
-    return {code: sales.get((code, "card"), 0) / cents for code, cents in whole.items() if cents}
+        totals[code] += cents
+    return {code: sales.get((code, "card"), 0) / cents for code, cents in totals.items() if cents}
 
 
 async def best_location(assistant: Assistant) -> Any:
@@ -289,7 +289,7 @@ def price_by_code(code: str) -> Callable[[Assistant], Awaitable[Any]]:
         return [
             (variation["priceCents"], variation["currency"])
             for variation in good["variations"]
-            if code in {one["value"] for one in variation["codes"]}
+            if code in {each["value"] for each in variation["codes"]}
         ]
 
     return answer
@@ -301,16 +301,16 @@ def recounted_price(raw: RawRows, code: str) -> Any:
 
 
 def recounted_shares(raw: RawRows) -> Any:
-    whole = added(raw.of(*MONTH, sale), currency, net)
-    cards = added(raw.of(*MONTH, lambda entry: entry.is_sale and entry.payment_type == "card"),
+    totals = sums_by(raw.of(*MONTH, sale), currency, net)
+    cards = sums_by(raw.of(*MONTH, lambda entry: entry.is_sale and entry.payment_type == "card"),
                   currency, net)  # fmt: skip
-    return {code: cards.get(code, 0) / cents for code, cents in whole.items() if cents}
+    return {code: cards.get(code, 0) / cents for code, cents in totals.items() if cents}
 
 
 def recounted_refunds(raw: RawRows) -> Any:
     entries = raw.of(*MONTH)
-    counts = added(entries, currency, lambda entry: int(not entry.is_sale))
-    money = added(
+    counts = sums_by(entries, currency, lambda entry: int(not entry.is_sale))
+    money = sums_by(
         entries,
         currency,
         lambda entry: (
@@ -322,8 +322,8 @@ def recounted_refunds(raw: RawRows) -> Any:
 
 def recounted_average(raw: RawRows) -> Any:
     entries = raw.of(*MONTH)
-    cents = added(entries, currency, lambda entry: entry.net * entry.is_sale)
-    counts = added(entries, currency, lambda entry: entry.is_sale)
+    cents = sums_by(entries, currency, lambda entry: entry.net * entry.is_sale)
+    counts = sums_by(entries, currency, lambda entry: entry.is_sale)
     return {code: cents[code] / counts[code] if counts[code] else None for code in cents}
 
 
@@ -331,7 +331,7 @@ def recounted_employees(raw: RawRows) -> Any:
     entries = raw.of(*MONTH, lambda entry: entry.is_sale and entry.employee is not None)
     names = raw.names["employees"]
     people = by_currency_and(lambda entry: (entry.employee, names[entry.employee]))
-    return best(added(entries, people, net))
+    return best(sums_by(entries, people, net))
 
 
 def recounted_categories(raw: RawRows) -> Any:
@@ -345,7 +345,7 @@ def recounted_categories(raw: RawRows) -> Any:
 
 def recounted_locations(raw: RawRows) -> Any:
     entries = raw.of(*MONTH, lambda entry: entry.currency == "AED")
-    (winner,) = best(added(entries, lambda entry: ("AED", entry.location), net)).values()
+    (winner,) = best(sums_by(entries, lambda entry: ("AED", entry.location), net)).values()
     return raw.names["locations"][winner[0]], winner[1]
 
 
@@ -373,13 +373,13 @@ def recounted_hours(raw: RawRows) -> Any:
 
 def recounted_vat(raw: RawRows) -> Any:
     entries = raw.of(date(2026, 10, 1), date(2026, 10, 31))
-    return added(
+    return sums_by(
         entries, currency, lambda entry: (entry.row["tax"] or 0) * (1 if entry.is_sale else -1)
     )
 
 
 def recounted_unknown(raw: RawRows) -> Any:
-    sums = added(
+    sums = sums_by(
         raw.of(*YEAR), currency, lambda entry: int(entry.is_sale and not entry.row["has_lines"])
     )
     return {row["currency"]: 0 for row in raw.locations} | sums
@@ -397,29 +397,29 @@ def questions(raw: RawRows) -> tuple[Question, ...]:
     months = by_currency_and(lambda entry: entry.local.strftime("%Y-%m"))
     return (
         Question("What did we earn yesterday?", net_of_yesterday,
-                 lambda raw: added(raw.of(*yesterday), currency, net)),
+                 lambda raw: sums_by(raw.of(*yesterday), currency, net)),
         Question("How does this year compare with the last one, up to the same day?",
                  year_against_year,
                  lambda raw: [
-                     added(raw.of(date(year, 1, 1), TODAY.replace(year=year)), currency, net)
+                     sums_by(raw.of(date(year, 1, 1), TODAY.replace(year=year)), currency, net)
                      for year in (2026, 2025)
                  ]),
         Question("What was the net of each month of the last year?", net_by_month,
-                 lambda raw: added(raw.of(*YEAR), months, net)),
+                 lambda raw: sums_by(raw.of(*YEAR), months, net)),
         Question("Which month was the best?", best_month,
-                 lambda raw: best(added(raw.of(*YEAR), months, net))),
+                 lambda raw: best(sums_by(raw.of(*YEAR), months, net))),
         Question("How did each location do on each of the last seven days?", location_by_day,
-                 lambda raw: added(
+                 lambda raw: sums_by(
                      [entry for entry in raw.entries
-                      if in_last_days(raw, entry, len_of(WEEK))],
+                      if is_in_last_days(raw, entry, day_count(WEEK))],
                      lambda entry: (entry.currency, entry.location, entry.local.date().isoformat()),
                      net)),
         Question("At which hour are most sales made?", busiest_hour,
-                 lambda raw: best(added(raw.of(*MONTH),
+                 lambda raw: best(sums_by(raw.of(*MONTH),
                                         by_currency_and(lambda entry: entry.local.hour),
                                         lambda entry: entry.is_sale))),
         Question("Which weekday is the best?", best_weekday,
-                 lambda raw: best(added(raw.of(*YEAR),
+                 lambda raw: best(sums_by(raw.of(*YEAR),
                                         by_currency_and(lambda entry: entry.local.isoweekday()),
                                         net))),
         Question("What are the three best goods of the venue that takes euros?",
@@ -436,7 +436,7 @@ def questions(raw: RawRows) -> tuple[Question, ...]:
         Question("How high is the average sale?", average_sale, recounted_average),
         Question("How much VAT did we take in October?", known_vat, recounted_vat),
         Question("How much discount did we give?", discounts,
-                 lambda raw: added(raw.of(*MONTH), currency,
+                 lambda raw: sums_by(raw.of(*MONTH), currency,
                                    lambda entry: (entry.row["gross"] - entry.row["total"])
                                    if entry.is_sale else 0)),
         Question("Of how many sales is it unknown what was sold?", unknown_articles,
@@ -459,11 +459,11 @@ def recounted_receipt(raw: RawRows, receipt: Json) -> Any:
     return receipt["total"], receipt["currency"], len(entry.items)
 
 
-def len_of(days: tuple[date, date]) -> int:
+def day_count(days: tuple[date, date]) -> int:
     return (days[1] - days[0]).days + 1
 
 
-def in_last_days(raw: RawRows, entry: Entry, count: int) -> bool:
+def is_in_last_days(raw: RawRows, entry: Entry, count: int) -> bool:
     """Return whether an entry is in the last ``count`` local days of its location."""
     now = datetime.combine(TODAY, time(NOON), ZoneInfo("UTC"))
     today = now.astimezone(raw.zone(entry.location)).date()

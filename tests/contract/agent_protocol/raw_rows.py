@@ -57,11 +57,13 @@ class RawRows:
             }
 
     def of(
-        self, first: date, last: date, wanted: Callable[[Entry], bool] = lambda _: True
+        self, first: date, last: date, condition: Callable[[Entry], bool] = lambda _: True
     ) -> list[Entry]:
         """Return the entries of these local days, both included."""
         return [
-            entry for entry in self.entries if first <= entry.local.date() <= last and wanted(entry)
+            entry
+            for entry in self.entries
+            if first <= entry.local.date() <= last and condition(entry)
         ]
 
     def zone(self, location: str) -> tzinfo:
@@ -90,10 +92,14 @@ class RawRows:
             )  # fmt: skip
 
         def item(line: Row, net: int, quantity: int) -> Item:
-            sold = snapshots[line["snapshot"]]
-            key = str(UUID(sold["variation_id"])) if sold["variation_id"] else sold["name"]
-            category = str(UUID(sold["category_id"])) if sold["category_id"] else None
-            return Item(key, category, net, quantity * 1000 // 10 ** sold["exponent"])
+            snapshot = snapshots[line["snapshot"]]
+            key = (
+                str(UUID(snapshot["variation_id"]))
+                if snapshot["variation_id"]
+                else snapshot["name"]
+            )
+            category = str(UUID(snapshot["category_id"])) if snapshot["category_id"] else None
+            return Item(key, category, net, quantity * 1000 // 10 ** snapshot["exponent"])
 
         completed = set()
         for sale in self.sales:
@@ -125,7 +131,7 @@ def _zone(name: str | None) -> tzinfo:
         return UTC
 
 
-def added(
+def sums_by(
     entries: list[Entry], key: Callable[[Entry], Any], value: Callable[[Entry], int]
 ) -> dict[Any, int]:
     """Return the sums of ``value`` by ``key``."""

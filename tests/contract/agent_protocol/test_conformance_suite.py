@@ -16,7 +16,7 @@ WITHIN_S = 120
 _SUMMARY = re.compile(r"^\S (\S+): (\d+) passed, (\d+) failed$", re.MULTILINE)
 
 PERMITTED = {"server-initialize", "ping", "tools-list", "dns-rebinding-protection"}
-SEVEN = (
+SEVEN_TOOLS = (
     "`tools/call` invokes one of these tools: business_context, describe_business_data,"
     " query_sales, read_business_records, read_merchant_data, read_catalog,"
     " set_catalog_availability."
@@ -26,16 +26,16 @@ STATELESS = (
     "A Model Context Protocol (MCP) server for AI agents: JSON-RPC 2.0 over streamable HTTP,"
     " stateless per request."
 )
-TOOLS_ONLY = f"`tools/list` publishes the typed tool contract. {SEVEN}"
+TOOLS_ONLY = f"`tools/list` publishes the typed tool contract. {SEVEN_TOOLS}"
 FORBIDDEN = {
     # These scenarios call tools that only the suite's own server has.
-    "tools-call-simple-text": SEVEN,
-    "tools-call-image": SEVEN,
-    "tools-call-audio": SEVEN,
-    "tools-call-embedded-resource": SEVEN,
-    "tools-call-mixed-content": SEVEN,
-    "tools-call-error": SEVEN,
-    "json-schema-2020-12": SEVEN,
+    "tools-call-simple-text": SEVEN_TOOLS,
+    "tools-call-image": SEVEN_TOOLS,
+    "tools-call-audio": SEVEN_TOOLS,
+    "tools-call-embedded-resource": SEVEN_TOOLS,
+    "tools-call-mixed-content": SEVEN_TOOLS,
+    "tools-call-error": SEVEN_TOOLS,
+    "json-schema-2020-12": SEVEN_TOOLS,
     # These expect messages to the client before the reply.
     "tools-call-with-logging": NO_STREAM,
     "tools-call-with-progress": NO_STREAM,
@@ -90,7 +90,14 @@ async def test_each_scenario_is_permitted_or_forbidden() -> None:
 
 async def test_exactly_the_permitted_conformance_scenarios_pass(served: Served) -> None:
     output = await suite("server", "--url", served.url, "--suite", "all")
-    counts = {name: (int(good), int(bad)) for name, good, bad in _SUMMARY.findall(output)}
+    counts = {
+        name: (int(passed_count), int(failed_count))
+        for name, passed_count, failed_count in _SUMMARY.findall(output)
+    }
     assert counts.keys() == PERMITTED | FORBIDDEN.keys(), output[-3000:]
-    passed = {name for name, (good, bad) in counts.items() if good and not bad}
+    passed = {
+        name
+        for name, (passed_count, failed_count) in counts.items()
+        if passed_count and not failed_count
+    }
     assert passed == PERMITTED, output[-3000:]

@@ -62,39 +62,41 @@ class SimulatedUser:
     def __init__(self, issuer: str) -> None:
         self.visits = 0
         self.browser = httpx2.AsyncClient(headers={"origin": issuer}, base_url=issuer)
-        self._answer = ""
+        self._redirect = ""
 
     async def open_authorization_page(self, address: str) -> None:
         self.visits += 1
         page = await self.browser.get(address)
         if 'type="password"' in page.text:
-            form = hidden(page) | {"email": EMAIL, "password": PASSWORD}
+            form = hidden_fields(page) | {"email": EMAIL, "password": PASSWORD}
             redirect = await self.browser.post("/api/auth/oauth2/sign-in", data=form)
             page = await self.browser.get(redirect.headers["location"])
         assert "Harness" in page.text
-        form = hidden(page) | {"decision": "allow"}
+        form = hidden_fields(page) | {"decision": "allow"}
         decision_reply = await self.browser.post("/api/auth/oauth2/authorize", data=form)
-        self._answer = decision_reply.headers["location"]
-        assert self._answer.startswith(REDIRECT)
+        self._redirect = decision_reply.headers["location"]
+        assert self._redirect.startswith(REDIRECT)
 
     async def authorization_result(self) -> AuthorizationCodeResult:
-        message = parse_qs(urlsplit(self._answer).query)
+        message = parse_qs(urlsplit(self._redirect).query)
         return AuthorizationCodeResult(
             code=message["code"][0], state=message["state"][0], iss=message["iss"][0]
         )
 
     async def end_every_grant(self) -> None:
-        sent = {"content-type": "application/json"}
-        listed = await self.browser.post("/console/api/profile/grants", content="{}", headers=sent)
+        headers = {"content-type": "application/json"}
+        listed = await self.browser.post(
+            "/console/api/profile/grants", content="{}", headers=headers
+        )
         for grant in listed.json()["grants"]:
             await self.browser.post(
                 "/console/api/profile/end-grant",
                 content=json.dumps({"grantId": grant["id"]}),
-                headers=sent,
+                headers=headers,
             )
 
 
-def hidden(page: httpx2.Response) -> dict[str, str]:
+def hidden_fields(page: httpx2.Response) -> dict[str, str]:
     return {name: unescape(value) for name, value in HIDDEN.findall(page.text)}
 
 
@@ -165,9 +167,9 @@ async def test_the_refusal_of_an_unknown_token_has_the_address_of_the_metadata(
     async with httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}) as http:
         reply = await http.post(bare.url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
     assert reply.status_code == 401
-    named = re.fullmatch(r'Bearer resource_metadata="(.+)"', reply.headers["www-authenticate"])
-    assert named is not None
+    match = re.fullmatch(r'Bearer resource_metadata="(.+)"', reply.headers["www-authenticate"])
+    assert match is not None
     async with httpx2.AsyncClient() as http:
-        document = (await http.get(named[1])).json()
+        document = (await http.get(match[1])).json()
     assert document["resource"] == bare.url
     assert document["authorization_servers"] == [issuer]

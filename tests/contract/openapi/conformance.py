@@ -15,14 +15,14 @@ Json = dict[str, Any]
 
 @functools.cache
 def document() -> Json:
-    read: Json = json.loads(document_bytes())
-    return read
+    result: Json = json.loads(document_bytes())
+    return result
 
 
 @functools.cache
 def retail_document() -> Json:
-    read: Json = json.loads(document_bytes(RETAIL_API))
-    return read
+    result: Json = json.loads(document_bytes(RETAIL_API))
+    return result
 
 
 _DOCUMENTS: Final = {"facade": document, "retail": retail_document}
@@ -61,17 +61,15 @@ def _operation(method: str, path: str) -> tuple[str, str, Json] | None:
     """
     for name in _DOCUMENTS:
         paths = _DOCUMENTS[name]()["paths"]
-        for written in (
-            path,
-            *(template for template, form in _forms(name) if form.fullmatch(path)),
-        ):
-            if method in paths.get(written, ()):
-                return name, written, paths[written][method]
+        templates = (template for template, pattern in _patterns(name) if pattern.fullmatch(path))
+        for documented_path in (path, *templates):
+            if method in paths.get(documented_path, ()):
+                return name, documented_path, paths[documented_path][method]
     return None
 
 
 @functools.cache
-def _forms(name: str) -> list[tuple[str, re.Pattern[str]]]:
+def _patterns(name: str) -> list[tuple[str, re.Pattern[str]]]:
     """Return the paths of a document that have parameters, each with a pattern that matches it."""
     parameter = re.compile(r"\\\{\w+\\\}")
     return [

@@ -58,8 +58,8 @@ def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> Non
         return
     if next(_turns) % 4 or _is_about_figures(case.body, _name(case)):
         is_support = _name(case) in {"inspect", "confirm", "disconnect"}
-        existing = _support_body if is_support else _existing
-        case.body = case.body | existing(_name(case), case.body)
+        fields_of = _support_body if is_support else _replacements
+        case.body = case.body | fields_of(_name(case), case.body)
 
 
 @schemathesis.hook
@@ -91,21 +91,21 @@ def _name(case: Case) -> str:
     return case.path.rpartition("/")[2]
 
 
-def _existing(name: str, body: dict[str, Any]) -> dict[str, Any]:
+def _replacements(name: str, body: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of this body that are replaced, with their new values."""
     if _is_about_figures(body, name):
         return _figures_body(body)
     if name == "challenge":
         return {"publicKey": _public_key}
     if name == "enroll":
-        return _answer(_challenges.popleft() if _challenges else _challenged())
+        return _answer(_challenges.popleft() if _challenges else _new_challenge())
     if name == "acknowledge" or (name == "submitResult" and "requestId" in body):
         request = _request_body(body.get("kind"))
-        named = {key: request[key] for key in ("requestId", "bindingId")}
+        ids = {key: request[key] for key in ("requestId", "bindingId")}
         # Each report needs a new id, because the service refuses a repeated id.
-        return named if name == "acknowledge" else named | {"reportId": str(uuid.uuid4())}
+        return ids if name == "acknowledge" else ids | {"reportId": str(uuid.uuid4())}
     if name == "reportDetail":
-        return {"reportId": _reported()}
+        return {"reportId": _report_id()}
     results: dict[str, Any] = {} if name != "submitResult" else {"reportId": str(uuid.uuid4())}
     results |= {key: _device()[key] for key in ("instanceId", "bindingId") if key in body}
     if "cursor" in body and name in _cursors:
@@ -147,7 +147,7 @@ def _post(name: str, **body: Any) -> dict[str, Any]:
     return reply
 
 
-def _challenged() -> dict[str, Any]:
+def _new_challenge() -> dict[str, Any]:
     _post(
         "challenge",
         instanceId=str(uuid.uuid4()),
@@ -168,7 +168,7 @@ def _answer(challenge: dict[str, Any]) -> dict[str, Any]:
 def _device() -> dict[str, Any]:
     """Return a device that has a binding."""
     if not _devices:
-        _post("enroll", **_answer(_challenged()))
+        _post("enroll", **_answer(_new_challenge()))
     return _devices[-1]
 
 
@@ -180,11 +180,11 @@ def _request_body(kind: str | None) -> dict[str, Any]:
     return _post("createRequest", instanceId=_device()["instanceId"], kind=kind or "network")
 
 
-def _reported() -> str:
+def _report_id() -> str:
     if not _reports:
         binding = _device()["bindingId"]
-        words = {"kind": "network", "outcome": "failed"}
-        _post("submitResult", bindingId=binding, reportId=str(uuid.uuid4()), **words)
+        fields = {"kind": "network", "outcome": "failed"}
+        _post("submitResult", bindingId=binding, reportId=str(uuid.uuid4()), **fields)
     return _reports[-1]
 
 
@@ -206,6 +206,6 @@ def _remember(name: str, body: dict[str, Any], reply: dict[str, Any]) -> None:
         _cursors[name] = reply["nextCursor"]
 
 
-def _forget(things: deque[dict[str, Any]], name: str, value: Any) -> None:
-    for thing in [device_changes for device_changes in things if device_changes[name] == value]:
-        things.remove(thing)
+def _forget(records: deque[dict[str, Any]], name: str, value: Any) -> None:
+    for record in [each for each in records if each[name] == value]:
+        records.remove(record)

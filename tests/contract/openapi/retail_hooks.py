@@ -66,7 +66,7 @@ def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> Non
         if case.path in _cursors:
             case.query["cursor"] = _cursors[case.path]
     if isinstance(case.body, dict):
-        case.body = case.body | _existing(case.path, case.body, turn)
+        case.body = case.body | _replacements(case.path, case.body, turn)
 
 
 @schemathesis.hook
@@ -92,8 +92,8 @@ def filter_failure(context: HookContext, failure: Failure, case: Case, response:
     if text.get("code") == "invalid_cursor":
         return False
     # No schema can express any of these mistakes.
-    named = [f"{name}: {message}" for name, all_of in text["errors"].items() for message in all_of]
-    return not all(any(known in message for known in NOT_IN_A_SCHEMA) for message in named)
+    messages = [f"{name}: {message}" for name, texts in text["errors"].items() for message in texts]
+    return not all(any(known in message for known in NOT_IN_A_SCHEMA) for message in messages)
 
 
 @atexit.register
@@ -102,12 +102,12 @@ def _write() -> None:
     Path(os.environ["SCHEMATHESIS_SEEN"]).write_text(json.dumps(_seen))
 
 
-def _existing(path: str, body: dict[str, Any], turn: int) -> dict[str, Any]:
+def _replacements(path: str, body: dict[str, Any], turn: int) -> dict[str, Any]:
     """Return the fields of this body that are replaced, with their new values."""
     if path == routes.TOKENS:
         return {"api_key": os.environ["SCHEMATHESIS_API_KEY"]}
     if path == routes.REFRESH:
-        return {"refresh_token": _refresh_tokens.pop() if _refresh_tokens else _granted()}
+        return {"refresh_token": _refresh_tokens.pop() if _refresh_tokens else _new_refresh_token()}
     results: dict[str, Any] = {
         "uom_id": _ids["uom_id"][turn % len(_ids["uom_id"])],
         "vat": {"fee_item_id": _fees[turn % len(_fees)]},
@@ -117,7 +117,7 @@ def _existing(path: str, body: dict[str, Any], turn: int) -> dict[str, Any]:
     return results
 
 
-def _granted() -> str:
+def _new_refresh_token() -> str:
     body = {"api_key": os.environ["SCHEMATHESIS_API_KEY"]}
     reply = _service.post(routes.TOKENS, json=body)
     reply.raise_for_status()

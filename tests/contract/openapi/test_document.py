@@ -135,8 +135,8 @@ def test_a_body_field_is_required_only_if_it_is_a_constant_or_has_no_default() -
 
 
 def test_only_the_operation_contact_has_no_body() -> None:
-    (alone,) = [operation for operation in OPERATIONS if operation.body is None]
-    described = document()["paths"][alone.path]["post"]
+    (without_body,) = [operation for operation in OPERATIONS if operation.body is None]
+    described = document()["paths"][without_body.path]["post"]
     assert described["operationId"] == "support.contact"
     assert "requestBody" not in described
     assert "415" not in described["responses"]
@@ -205,8 +205,8 @@ def test_the_typed_client_has_a_method_for_every_operation() -> None:
     instance_id = uuid.uuid4()
     with httpx2.Client(transport=httpx2.MockTransport(answer), base_url="http://service/") as http:
         client = OperationsClient(http)
-        whole = FiguresQuery(location_id="loc-1")
-        narrowed = NarrowedQuery(location_id="loc-1")
+        query = FiguresQuery(location_id="loc-1")
+        narrowed_query = NarrowedQuery(location_id="loc-1")
         location = LocationQuery(location_id="loc-1")
         token = "A" * 43
         empty = device_operations.EmptyRequest()
@@ -224,15 +224,15 @@ def test_the_typed_client_has_a_method_for_every_operation() -> None:
             ),
             "report": lambda: client.report(ReportDetailRequest(report_id=instance_id)),
             "revoke": lambda: client.revoke(RevokeRequest(instance_id=instance_id)),
-            "financial_summary": lambda: client.financial_summary(whole),
-            "dashboard": lambda: client.dashboard(whole),
+            "financial_summary": lambda: client.financial_summary(query),
+            "dashboard": lambda: client.dashboard(query),
             "venue_financial_pulse": lambda: client.venue_financial_pulse(location),
-            "chart": lambda: client.chart(whole),
-            "sales": lambda: client.sales(narrowed),
-            "items": lambda: client.items(narrowed),
-            "reconciliation": lambda: client.reconciliation(narrowed),
-            "trend": lambda: client.trend(narrowed),
-            "venues": lambda: client.venues(narrowed),
+            "chart": lambda: client.chart(query),
+            "sales": lambda: client.sales(narrowed_query),
+            "items": lambda: client.items(narrowed_query),
+            "reconciliation": lambda: client.reconciliation(narrowed_query),
+            "trend": lambda: client.trend(narrowed_query),
+            "venues": lambda: client.venues(narrowed_query),
             "venue_pulse": lambda: client.venue_pulse(location),
             "support_contact": client.support_contact,
             "support_inspect": lambda: client.support_inspect(TokenRequest(token=token)),

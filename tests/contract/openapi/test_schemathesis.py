@@ -50,20 +50,22 @@ def test_the_service_matches_its_document(tmp_path: Path) -> None:
     with closing(Database(str(tmp_path / "service.db"))) as database:
         plan = Plan(days=3, goods=5, sales_per_day=20, until=NOW.date(), is_awkward=True)
         database.write(lambda session: load(session, plan, NOW))
-        tokens = database.write(made_tokens)
+        tokens = database.write(create_tokens)
     service = start(str(tmp_path / "service.db"), "--rate", "0")
     try:
         environment = {
             "SCHEMATHESIS_KEY": service.api_key,
             "SCHEMATHESIS_TOKENS": ",".join(tokens),
         }
-        seen = ask(service, "/openapi.json", "schemathesis.toml", environment, tmp_path)
+        counts = run_schemathesis(
+            service, "/openapi.json", "schemathesis.toml", environment, tmp_path
+        )
     finally:
         assert stop(service) == 0
     assert {operation.name for operation in OPERATIONS} == {
-        key.split()[0] for key in seen if " 200" in key
+        key.split()[0] for key in counts if " 200" in key
     }
-    assert not [key for key in seen if " 5" in key]
+    assert not [key for key in counts if " 5" in key]
 
 
 def test_the_retail_api_matches_its_document(tmp_path: Path) -> None:
@@ -78,16 +80,16 @@ def test_the_retail_api_matches_its_document(tmp_path: Path) -> None:
             "SCHEMATHESIS_KEY": exchanged.json()["access_token"],
             "SCHEMATHESIS_API_KEY": api_key,
         }
-        seen = ask(service, routes.DOCUMENT, "retail.toml", environment, tmp_path)
+        counts = run_schemathesis(service, routes.DOCUMENT, "retail.toml", environment, tmp_path)
     finally:
         assert stop(service) == 0
-    reached = {" ".join(key.split()[:2]) for key in seen if key.split()[2] in {"200", "201"}}
+    reached = {" ".join(key.split()[:2]) for key in counts if key.split()[2] in {"200", "201"}}
     tokens = {f"POST {path}" for path in (routes.TOKENS, routes.REFRESH)}
     assert reached == tokens | {f"{operation.method} {operation.path}" for operation in RETAIL}
-    assert not [key for key in seen if key.split()[2].startswith("5")]
+    assert not [key for key in counts if key.split()[2].startswith("5")]
 
 
-def made_tokens(session: Session) -> list[str]:
+def create_tokens(session: Session) -> list[str]:
     return [
         make_link(session, channel="chat", requested_by="Ada", now=system_clock()).token
         for _ in range(TOKENS)
@@ -108,11 +110,11 @@ def retail_key(database: str) -> str:
         )[1]
 
 
-def ask(
+def run_schemathesis(
     service: Process, document: str, config: str, environment: dict[str, str], folder: Path
 ) -> Counter[str]:
     """Run schemathesis. Return how often each operation replied with each status and code."""
-    seen_file = folder / "seen.json"
+    seen_file = folder / "counts.json"
     done = subprocess.run(
         [
             *(sys.executable, "-m", "schemathesis.cli", "--config-file"),
@@ -135,7 +137,7 @@ def ask(
         | environment,
     )
     assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-2000:]
-    seen: Counter[str] = Counter(json.loads(seen_file.read_text()))
+    counts: Counter[str] = Counter(json.loads(seen_file.read_text()))
     print(done.stdout[done.stdout.index("= SUMMARY =") :])
-    print(json.dumps(seen, indent=1))
-    return seen
+    print(json.dumps(counts, indent=1))
+    return counts

@@ -149,7 +149,7 @@ def operations() -> tuple[str, ...]:
     )
 
 
-def written(examples: Mapping[str, str]) -> str:
+def document_text(examples: Mapping[str, str]) -> str:
     """Return the document. ``examples`` maps the name of each example to its Markdown."""
     return "\n".join(_parts(examples))
 

@@ -15,7 +15,7 @@ from controlplane.storage.database import Database
 from tests.contract.service.calls import (
     agents,
     devices,
-    every_way,
+    every_form,
     failures,
     figures,
     retail,
@@ -27,7 +27,7 @@ from tests.unit.controlplane.running_service import FakeClock, beside
 SETTINGS: Final = Settings(rate_per_s=0, refusal_delay_s=0)
 
 
-async def recorded(folder: Path) -> Recorder:
+async def record_calls(folder: Path) -> Recorder:
     """Return all calls and replies. The service has its database in ``folder``."""
     clock = FakeClock()
     today = clock.now.date()
@@ -39,7 +39,7 @@ async def recorded(folder: Path) -> Recorder:
         for merchant in (plan, young):
             database.write(partial(load, plan=merchant, until=clock.now))
         async with beside(database, SETTINGS, clock) as service:
-            kept = Recorder(service)
-            for part in (figures, retail, devices, agents, failures, support, every_way):
-                await part.record(kept)
-    return kept
+            recorder = Recorder(service)
+            for part in (figures, retail, devices, agents, failures, support, every_form):
+                await part.record(recorder)
+    return recorder

@@ -8,7 +8,7 @@ STEP: Final = "  "
 MORE: Final = "…"
 
 
-def laid_out(value: Any) -> str:
+def format_json(value: Any) -> str:
     return "\n".join(_lines(_cut(value), WIDTH, 0))
 
 
@@ -28,30 +28,30 @@ def _cut(value: Any) -> Any:
     return cut
 
 
-def _lines(value: Any, width: int, before: int) -> list[str]:
+def _lines(value: Any, width: int, prefix_width: int) -> list[str]:
     """Return the lines of a value, with at most ``width`` columns.
 
-    The first line has ``before`` columns fewer.
+    The first line has ``prefix_width`` columns fewer.
     """
-    whole = _flat(value)
-    if before + len(whole) < width or not isinstance(value, list | dict) or not value:
-        return [whole]
+    one_line = _flat(value)
+    if prefix_width + len(one_line) < width or not isinstance(value, list | dict) or not value:
+        return [one_line]
     if isinstance(value, list):
         parts = [("", item) for item in value]
     else:
         parts = [(f"{_flat(name)}: ", part) for name, part in value.items()]
     lines: list[str] = []
-    can_go_on = False
-    for place, (name, part) in enumerate(parts):
-        within = _lines(part, width - len(STEP), len(name))
-        within = [f"{name}{within[0]}", *within[1:]]
-        within[-1] += "" if place == len(parts) - 1 else ","
+    can_continue = False
+    for number, (name, part) in enumerate(parts):
+        part_lines = _lines(part, width - len(STEP), len(name))
+        part_lines = [f"{name}{part_lines[0]}", *part_lines[1:]]
+        part_lines[-1] += "" if number == len(parts) - 1 else ","
         is_plain = not isinstance(part, list | dict)
-        if can_go_on and is_plain and len(lines[-1]) + len(within[0]) + 1 <= width:
-            lines[-1] += f" {within[0]}"
+        if can_continue and is_plain and len(lines[-1]) + len(part_lines[0]) + 1 <= width:
+            lines[-1] += f" {part_lines[0]}"
         else:
-            lines.extend(f"{STEP}{line}" for line in within)
-        can_go_on = is_plain
+            lines.extend(f"{STEP}{line}" for line in part_lines)
+        can_continue = is_plain
     opening, closing = "[]" if isinstance(value, list) else "{}"
     return [opening, *lines, closing]
 

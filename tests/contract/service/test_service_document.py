@@ -15,8 +15,8 @@ from tests.contract.service.calls.recorder import Recorder
 from tests.contract.service.coverage.forms import NEVER, SEEN_ELSEWHERE
 from tests.contract.service.coverage.seen import documented, seen_in
 from tests.contract.service.coverage.tables import TABLES
-from tests.contract.service.document import PATH, operations, written
-from tests.contract.service.examples import recorded
+from tests.contract.service.document import PATH, document_text, operations
+from tests.contract.service.examples import record_calls
 from tests.fakes.schemas.retail import require_fitting
 from tests.paths import ROOT
 
@@ -25,11 +25,11 @@ pytestmark = pytest.mark.medium
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
-    return asyncio.run(recorded(tmp_path_factory.mktemp("service")))
+    return asyncio.run(record_calls(tmp_path_factory.mktemp("service")))
 
 
 def test_the_document_matches_the_service(service: Recorder) -> None:
-    output = written(service.texts)
+    output = document_text(service.texts)
     differing = [
         f"line {number}: the service returns {new!r}, the document has {old!r}"
         for number, (new, old) in enumerate(

@@ -53,7 +53,8 @@ def oidc_routes(core: Core) -> list[Route]:
 async def start(client: ProviderClient, core: Core, request: Request) -> Response:
     """Redirect the browser to the provider.
 
-    Any site may link here (OpenID Connect Core, 4): the answer counts only in this browser.
+    Any site may link here (OpenID Connect Core, 4): the answer is accepted only from this
+    browser.
     """
     require_method(request, "GET")
     count_attempt(core, request)

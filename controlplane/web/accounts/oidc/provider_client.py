@@ -37,7 +37,7 @@ TOKEN_MAX: Final = 16_384
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a provider states about a user, and its tokens for asking again."""
+    """What a provider states about a user, and its tokens for later checks."""
 
     claims: Claims
     access_token: str
@@ -84,7 +84,7 @@ class ProviderClient:
     async def ask_again(
         self, access_token: str, refresh_token: str | None, subject: str, now: datetime
     ) -> Answer:
-        """Return the provider's present answer about the user of a session.
+        """Return the provider's current answer about the user of a session.
 
         Raises:
             ProviderRefusedError: the session ends.

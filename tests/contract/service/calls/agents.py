@@ -22,27 +22,29 @@ REQUESTS: Final[tuple[tuple[str, Json], ...]] = (
 )
 
 
-async def record(kept: Recorder) -> None:
+async def record(recorder: Recorder) -> None:
     results: Json = {}
     for name, arguments in REQUESTS:
-        results = await _call(kept, name, arguments, TOOL + name)
+        results = await _call(recorder, name, arguments, TOOL + name)
     good = results["result"]["structuredContent"]["rows"][0]["goodId"]
     change = "set_catalog_availability"
-    await _call(kept, change, {"goodId": good, "status": "inactive"}, TOOL + change)
-    await _call(kept, "query_sales", {"period": "lastWeek"}, MISTAKE)
-    await _call(kept, change, {"goodId": str(NEVER), "status": "active"}, FOREIGN)
-    await _send(kept, [_request("ping", {})], MALFORMED)
-    await _send(kept, _request("ping", {}), NO_CREDENTIAL, secret="")
-    await kept.call("GET", PATH, of=OTHER_METHOD)
+    await _call(recorder, change, {"goodId": good, "status": "inactive"}, TOOL + change)
+    await _call(recorder, "query_sales", {"period": "lastWeek"}, MISTAKE)
+    await _call(recorder, change, {"goodId": str(NEVER), "status": "active"}, FOREIGN)
+    await _send(recorder, [_request("ping", {})], MALFORMED)
+    await _send(recorder, _request("ping", {}), NO_CREDENTIAL, secret="")
+    await recorder.call("GET", PATH, title=OTHER_METHOD)
 
 
-async def _call(kept: Recorder, tool: str, arguments: Json, of: str) -> Any:
-    return await _send(kept, _request("tools/call", {"name": tool, "arguments": arguments}), of)
+async def _call(recorder: Recorder, tool: str, arguments: Json, title: str) -> Any:
+    return await _send(
+        recorder, _request("tools/call", {"name": tool, "arguments": arguments}), title
+    )
 
 
-async def _send(kept: Recorder, body: Any, of: str, secret: str | None = None) -> Any:
-    given = kept.service.write_key if secret is None else secret
-    return await kept.call("POST", PATH, sent=body, secret=given, of=of)
+async def _send(recorder: Recorder, body: Any, title: str, secret: str | None = None) -> Any:
+    credential = recorder.service.write_key if secret is None else secret
+    return await recorder.call("POST", PATH, body=body, secret=credential, title=title)
 
 
 def _request(method: str, params: Json) -> Json:

@@ -14,20 +14,20 @@ KEY: Final = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 SECONDS_BETWEEN: Final = 5
 
 
-async def record(kept: Recorder) -> None:
-    device = kept.service.device()
+async def record(recorder: Recorder) -> None:
+    device = recorder.service.device()
     device.private_key = KEY
-    await _enrolment(kept, device)
+    await _enrollment(recorder, device)
     for kind in ("application", "network"):
-        await _report(kept, device, kind)
-    await _operator(kept, device)
-    await _refusals(kept, device)
-    await kept.call("POST", routes.REVOKE, sent={"instanceId": device.instance_id})
-    gone = {"bindingId": device.binding_id, "foreground": False}
-    await kept.call("POST", routes.HEARTBEAT, sent=gone, of="409 binding_revoked")
+        await _report(recorder, device, kind)
+    await _operator(recorder, device)
+    await _refusals(recorder, device)
+    await recorder.call("POST", routes.REVOKE, body={"instanceId": device.instance_id})
+    heartbeat = {"bindingId": device.binding_id, "foreground": False}
+    await recorder.call("POST", routes.HEARTBEAT, body=heartbeat, title="409 binding_revoked")
 
 
-async def _enrolment(kept: Recorder, device: SimulatedDevice) -> None:
+async def _enrollment(recorder: Recorder, device: SimulatedDevice) -> None:
     described = {
         "instanceId": device.instance_id,
         "publicKey": device.public_key,
@@ -37,42 +37,42 @@ async def _enrolment(kept: Recorder, device: SimulatedDevice) -> None:
         "appVersion": "0.1.0",
         "capabilities": ["network", "application"],
     }
-    challenge = await kept.call("POST", routes.CHALLENGE, sent=described)
+    challenge = await recorder.call("POST", routes.CHALLENGE, body=described)
     answer = {
         "challengeId": challenge["challengeId"],
         "signature": device.sign(challenge["nonce"]),
     }
-    device.binding_id = (await kept.call("POST", routes.ENROLL, sent=answer))["bindingId"]
-    await kept.call("POST", routes.CURRENT, sent={})
-    _later(kept)
+    device.binding_id = (await recorder.call("POST", routes.ENROLL, body=answer))["bindingId"]
+    await recorder.call("POST", routes.CURRENT, body={})
+    _wait(recorder)
     heartbeat = {"bindingId": device.binding_id, "foreground": True}
-    await kept.call("POST", routes.HEARTBEAT, sent=heartbeat)
+    await recorder.call("POST", routes.HEARTBEAT, body=heartbeat)
 
 
-async def _report(kept: Recorder, device: SimulatedDevice, kind: str) -> None:
+async def _report(recorder: Recorder, device: SimulatedDevice, kind: str) -> None:
     """Make all calls of a request, from its creation to its report.
 
     The examples of each kind replace the examples of the previous kind, so that the document shows
     the last kind.
     """
-    _later(kept)
-    requests = {"instanceId": device.instance_id, "kind": kind}
-    request = (await kept.call("POST", routes.CREATE_REQUEST, sent=requests))["requestId"]
-    await kept.call("POST", routes.ON_COMMANDS, sent={})
-    named = {"requestId": request, "bindingId": device.binding_id}
+    _wait(recorder)
+    body = {"instanceId": device.instance_id, "kind": kind}
+    request = (await recorder.call("POST", routes.CREATE_REQUEST, body=body))["requestId"]
+    await recorder.call("POST", routes.ON_COMMANDS, body={})
+    ids = {"requestId": request, "bindingId": device.binding_id}
     for status in ("received", "running"):
-        _later(kept)
-        await kept.call("POST", routes.ACKNOWLEDGE, sent={**named, "status": status})
-    _later(kept)
+        _wait(recorder)
+        await recorder.call("POST", routes.ACKNOWLEDGE, body={**ids, "status": status})
+    _wait(recorder)
     payload = _payload(kind)
-    sent = {
-        **named,
+    submission = {
+        **ids,
         "reportId": payload["reportId"],
         "kind": kind,
         "outcome": payload_outcome(payload),
         "report": payload,
     }
-    await kept.call("POST", routes.SUBMIT_RESULT, sent=sent)
+    await recorder.call("POST", routes.SUBMIT_RESULT, body=submission)
 
 
 def payload_outcome(payload: Json) -> str:
@@ -85,33 +85,37 @@ def _payload(kind: str) -> Json:
     return payload | {"reportId": str(uuid.uuid5(NEVER, kind))}
 
 
-async def _operator(kept: Recorder, device: SimulatedDevice) -> None:
-    await kept.call("POST", routes.LIST_DEVICES, sent={})
-    await kept.call("POST", routes.DEVICE_DETAIL, sent={"instanceId": device.instance_id})
+async def _operator(recorder: Recorder, device: SimulatedDevice) -> None:
+    await recorder.call("POST", routes.LIST_DEVICES, body={})
+    await recorder.call("POST", routes.DEVICE_DETAIL, body={"instanceId": device.instance_id})
     for kind in ("application", "network"):
-        of = f"POST {routes.REPORT_DETAIL}" + (" 1" if kind == "application" else "")
-        queries: Any = {"reportId": _payload(kind)["reportId"]}
-        await kept.call("POST", routes.REPORT_DETAIL, sent=queries, of=of)
+        title = f"POST {routes.REPORT_DETAIL}" + (" 1" if kind == "application" else "")
+        body: Any = {"reportId": _payload(kind)["reportId"]}
+        await recorder.call("POST", routes.REPORT_DETAIL, body=body, title=title)
 
 
-async def _refusals(kept: Recorder, device: SimulatedDevice) -> None:
+async def _refusals(recorder: Recorder, device: SimulatedDevice) -> None:
     missing = {"instanceId": str(NEVER)}
-    reader = kept.service.make_key(can_write=False)
-    elsewhere = kept.service.make_key(locations=["loc-0002"])
-    of_device = {"instanceId": device.instance_id}
+    reader = recorder.service.make_key(can_write=False)
+    other_location = recorder.service.make_key(locations=["loc-0002"])
+    device_body = {"instanceId": device.instance_id}
     detail, revoke = routes.DEVICE_DETAIL, routes.REVOKE
     wrong = {"instanceId": "7", "cursor": 1, "instanceID": "x"}
-    await kept.call("POST", detail, sent=wrong, of="400 validation_error")
-    await kept.call("POST", detail, sent=[], of="400 invalid_request")
-    again = {**of_device, "cursor": "none"}
-    await kept.call("POST", detail, sent=again, of="400 invalid_cursor")
-    await kept.call("POST", detail, sent=of_device, secret="", of="401 unauthenticated")
-    await kept.call("POST", revoke, sent=of_device, secret=reader, of="403 read_only_key")
-    await kept.call("POST", detail, sent=of_device, secret=elsewhere, of="403 foreign_location")
-    await kept.call("POST", detail, sent=missing, of="404 device_not_found")
-    await kept.call("GET", detail, of="405 method_not_allowed")
-    await kept.call("POST", detail, sent={}, media_type="text/plain", of="415 invalid_request")
+    await recorder.call("POST", detail, body=wrong, title="400 validation_error")
+    await recorder.call("POST", detail, body=[], title="400 invalid_request")
+    bad_cursor = {**device_body, "cursor": "none"}
+    await recorder.call("POST", detail, body=bad_cursor, title="400 invalid_cursor")
+    await recorder.call("POST", detail, body=device_body, secret="", title="401 unauthenticated")
+    await recorder.call("POST", revoke, body=device_body, secret=reader, title="403 read_only_key")
+    await recorder.call(
+        "POST", detail, body=device_body, secret=other_location, title="403 foreign_location"
+    )
+    await recorder.call("POST", detail, body=missing, title="404 device_not_found")
+    await recorder.call("GET", detail, title="405 method_not_allowed")
+    await recorder.call(
+        "POST", detail, body={}, media_type="text/plain", title="415 invalid_request"
+    )
 
 
-def _later(kept: Recorder) -> None:
-    kept.service.clock.advance(SECONDS_BETWEEN)
+def _wait(recorder: Recorder) -> None:
+    recorder.service.clock.advance(SECONDS_BETWEEN)

@@ -7,10 +7,10 @@ from tests.contract.service.calls.recorder import Recorder
 from tests.unit.controlplane.retail.test_refusals import broken
 
 
-async def record(kept: Recorder) -> None:
+async def record(recorder: Recorder) -> None:
     for status, error in ((500, RuntimeError("a fault")), (503, DatabaseBusyError("busy"))):
         async with broken(error) as http:
             key = f"vck_{'A' * 43}"
-            await kept.call("POST", CURRENT, sent={}, secret=key, http=http, of=f"{status}")
+            await recorder.call("POST", CURRENT, body={}, secret=key, http=http, title=f"{status}")
             token = "a.b.c"
-            await kept.call("GET", UOMS, secret=token, http=http, of=f"{status} of retail")
+            await recorder.call("GET", UOMS, secret=token, http=http, title=f"{status} of retail")

@@ -26,21 +26,21 @@ EMPTY: Final[Json] = PLACE | {"period": "custom", "from": "1999-01-01", "to": "1
 LOCATIONS: Final = ("loc-0001", "loc-0002", "loc-0003")
 
 
-async def record(kept: Recorder) -> None:
+async def record(recorder: Recorder) -> None:
     for path, request in REQUESTS:
-        await kept.call("POST", path, sent=request)
-    await kept.call("POST", routes.DASHBOARD, sent=BACKWARDS, of="400 of a period")
+        await recorder.call("POST", path, body=request)
+    await recorder.call("POST", routes.DASHBOARD, body=BACKWARDS, title="400 of a period")
     nowhere = {"locationId": "loc-none"}
-    await kept.call("POST", routes.DASHBOARD, sent=nowhere, of="404 location_not_found")
-    await _what_examples_lack(kept)
+    await recorder.call("POST", routes.DASHBOARD, body=nowhere, title="404 location_not_found")
+    await _other_cases(recorder)
 
 
-async def _what_examples_lack(kept: Recorder) -> None:
+async def _other_cases(recorder: Recorder) -> None:
     """Make calls for the cases that the examples lack: periods without sales, incomplete days."""
-    key = kept.service.make_key(organization_id=OTHER)
+    key = recorder.service.make_key(organization_id=OTHER)
     for secret in (None, key):
         for location in LOCATIONS:
             for path in (routes.FINANCIAL_SUMMARY, routes.VENUE_FINANCIAL_PULSE):
-                requests = {"locationId": location}
-                await kept.call("POST", path, sent=requests, secret=secret, of=NOT_LISTED)
-    await kept.call("POST", routes.FINANCIAL_SUMMARY, sent=EMPTY, of=NOT_LISTED)
+                body = {"locationId": location}
+                await recorder.call("POST", path, body=body, secret=secret, title=NOT_LISTED)
+    await recorder.call("POST", routes.FINANCIAL_SUMMARY, body=EMPTY, title=NOT_LISTED)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import httpx2
 
 from controlplane.sandbox.plan import NAMESPACE
-from tests.contract.service.layout import MORE, laid_out
+from tests.contract.service.layout import MORE, format_json
 from tests.unit.controlplane.running_service import RunningService
 
 Json = dict[str, Any]
@@ -27,7 +27,7 @@ FACADE: Final = "/api/public/"
 _RANDOM_ID: Final = re.compile(
     r"\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 )
-_CUT: Final = {
+_REPLACEMENTS: Final = {
     "access_token": "eyJ…",
     "refresh_token": MORE,
     "api_key": "venue_test_…",
@@ -60,9 +60,9 @@ class Recorder:
         method: str,
         path: str,
         *,
-        sent: Any = None,
+        body: Any = None,
         query: str = "",
-        of: str = "",
+        title: str = "",
         secret: str | None = None,
         media_type: str = "application/json",
         http: httpx2.AsyncClient | None = None,
@@ -71,49 +71,49 @@ class Recorder:
 
         Returns the JSON of the reply, or None if the reply is empty.
         """
-        own = self.service.write_key if path.startswith(FACADE) else self.access
-        given = own if secret is None else secret
-        headers = {"authorization": f"Bearer {given}"} if given else {}
-        if sent is not None:
+        default = self.service.write_key if path.startswith(FACADE) else self.access
+        credential = default if secret is None else secret
+        headers = {"authorization": f"Bearer {credential}"} if credential else {}
+        if body is not None:
             headers["content-type"] = media_type
-        content = None if sent is None else json.dumps(sent)
+        content = None if body is None else json.dumps(body)
         reply = await (http or self.service.http).request(
             method, path + query, content=content, headers=headers
         )
         self.replies.append(reply)
         message = reply.json() if reply.content else None
-        self.texts[of or f"{method} {path}"] = self._request(method, path + query, sent) + (
+        self.texts[title or f"{method} {path}"] = self._request(method, path + query, body) + (
             self._reply(reply, message)
         )
         return message
 
-    def _request(self, method: str, target: str, sent: Any) -> str:
-        body = "" if sent is None else "\n" + laid_out(self._same(sent))
-        return f"```http\n{method} {self._same_text(target)}{body}\n```\n\n"
+    def _request(self, method: str, target: str, body: Any) -> str:
+        text = "" if body is None else "\n" + format_json(self._without_random(body))
+        return f"```http\n{method} {self._without_random_text(target)}{text}\n```\n\n"
 
     def _reply(self, reply: httpx2.Response, reply_body: Any) -> str:
-        named = "".join(
+        headers = "".join(
             f"\n{name}: {reply.headers[name]}" for name in _LISTED_HEADERS if name in reply.headers
         )
-        answer = "\n" + laid_out(self._same(reply_body)) if reply.content else ""
-        return f"```http\n{reply.status_code} {reply.reason_phrase}{named}{answer}\n```\n"
+        text = "\n" + format_json(self._without_random(reply_body)) if reply.content else ""
+        return f"```http\n{reply.status_code} {reply.reason_phrase}{headers}{text}\n```\n"
 
-    def _same(self, value: Any, name: str = "") -> Any:
+    def _without_random(self, value: Any, name: str = "") -> Any:
         """Return a value without random parts."""
         if isinstance(value, dict):
-            return {key: self._same(part, key) for key, part in value.items()}
+            return {key: self._without_random(part, key) for key, part in value.items()}
         if isinstance(value, list):
-            return [self._same(part) for part in value]
+            return [self._without_random(part) for part in value]
         if isinstance(value, str):
             if name in {"cursor", "nextCursor"} and len(value) > _CURSOR_VISIBLE:
                 return value[:_CURSOR_VISIBLE] + MORE
-            return _CUT.get(name) or self._same_text(value)
+            return _REPLACEMENTS.get(name) or self._without_random_text(value)
         return value
 
-    def _same_text(self, text: str) -> str:
+    def _without_random_text(self, text: str) -> str:
         text = _CURSOR.sub(rf"\1{MORE}", text)
         return _RANDOM_ID.sub(lambda match: self._id(match[0]), text)
 
     def _id(self, random: str) -> str:
-        named = str(uuid.uuid5(NAMESPACE, f"example {len(self._ids)}"))
-        return self._ids.setdefault(random, named)
+        constant = str(uuid.uuid5(NAMESPACE, f"example {len(self._ids)}"))
+        return self._ids.setdefault(random, constant)

@@ -9,40 +9,42 @@ from tests.unit.controlplane.retail.retailer import new_key
 SOLD_FROM = "2026-11-10T00:00:00Z"
 
 
-async def record(kept: Recorder) -> None:
-    tokens = await _tokens(kept, new_key(kept.service))
-    again = {"refresh_token": tokens["refresh_token"]}
-    kept.access = (await kept.call("POST", routes.REFRESH, sent=again, secret=""))["access_token"]
-    other = await _tokens(kept, new_key(kept.service, organization=OTHER), of=NOT_LISTED)
-    await _catalog(kept)
-    await _sales(kept)
-    await _refusals(kept)
-    for access in (kept.access, other["access_token"]):
+async def record(recorder: Recorder) -> None:
+    tokens = await _tokens(recorder, new_key(recorder.service))
+    refresh = {"refresh_token": tokens["refresh_token"]}
+    recorder.access = (await recorder.call("POST", routes.REFRESH, body=refresh, secret=""))[
+        "access_token"
+    ]
+    other = await _tokens(recorder, new_key(recorder.service, organization=OTHER), title=NOT_LISTED)
+    await _catalog(recorder)
+    await _sales(recorder)
+    await _refusals(recorder)
+    for access in (recorder.access, other["access_token"]):
         for path in (routes.GOODS, routes.SALES):
-            await _every_page(kept, path, access)
+            await _every_page(recorder, path, access)
 
 
-async def _tokens(kept: Recorder, api_key: str, of: str = "") -> Json:
+async def _tokens(recorder: Recorder, api_key: str, title: str = "") -> Json:
     body = {"api_key": api_key}
-    result: Json = await kept.call("POST", routes.TOKENS, sent=body, secret="", of=of)
+    result: Json = await recorder.call("POST", routes.TOKENS, body=body, secret="", title=title)
     return result
 
 
-async def _catalog(kept: Recorder) -> None:
-    uoms = await kept.call("GET", routes.UOMS)
-    fees = await kept.call("GET", routes.FEES)
-    categories = await kept.call("GET", routes.CATEGORIES)
+async def _catalog(recorder: Recorder) -> None:
+    uoms = await recorder.call("GET", routes.UOMS)
+    fees = await recorder.call("GET", routes.FEES)
+    categories = await recorder.call("GET", routes.CATEGORIES)
     piece = next(item for item in uoms["items"] if item["name"] == "Piece")
     vat = next(fee_item for fee_item in fees["fee_items"] if fee_item.get("percentage") == 5)
     good = _good(categories["items"][0]["id"], piece["id"], vat["id"])
-    made = await kept.call("POST", routes.GOODS, sent=good)
-    await kept.call("POST", routes.GOODS, sent=good, of="409 existing_entity_conflict")
+    made = await recorder.call("POST", routes.GOODS, body=good)
+    await recorder.call("POST", routes.GOODS, body=good, title="409 existing_entity_conflict")
     wrong = good | {"name": "", "variations": [{"codes": [_ean("400")]}]}
-    await kept.call("POST", routes.GOODS, sent=wrong, of="400 of a good")
-    await kept.call("GET", routes.GOOD.format(good_id=made["id"]), of=f"GET {routes.GOOD}")
-    await kept.call("GET", routes.GOODS)
+    await recorder.call("POST", routes.GOODS, body=wrong, title="400 of a good")
+    await recorder.call("GET", routes.GOOD.format(good_id=made["id"]), title=f"GET {routes.GOOD}")
+    await recorder.call("GET", routes.GOODS)
     plain = {name: good[name] for name in ("name", "uom_id", "vat")} | {"category_id": None}
-    await kept.call("POST", routes.GOODS, sent=plain | {"variations": [{}]}, of=NOT_LISTED)
+    await recorder.call("POST", routes.GOODS, body=plain | {"variations": [{}]}, title=NOT_LISTED)
 
 
 def _good(category: str, piece: str, vat: str) -> Json:
@@ -81,41 +83,41 @@ def _codes() -> list[Json]:
     return [{"type": kind, "value": value} for kind, value in known.items()]
 
 
-async def _sales(kept: Recorder) -> None:
+async def _sales(recorder: Recorder) -> None:
     query = f"?status=completed&sort=initiated_at_asc&initiated_at_from={SOLD_FROM}"
-    listed = await kept.call("GET", routes.SALES, query=query)
+    listed = await recorder.call("GET", routes.SALES, query=query)
     sale = next(item for item in listed["items"] if item["positions"])
-    await kept.call("GET", routes.SALE.format(sale_id=sale["id"]), of=f"GET {routes.SALE}")
-    await kept.call("GET", routes.EMPLOYEES)
-    await kept.call("GET", routes.POINTS_OF_SALE)
+    await recorder.call("GET", routes.SALE.format(sale_id=sale["id"]), title=f"GET {routes.SALE}")
+    await recorder.call("GET", routes.EMPLOYEES)
+    await recorder.call("GET", routes.POINTS_OF_SALE)
 
 
-async def _refusals(kept: Recorder) -> None:
+async def _refusals(recorder: Recorder) -> None:
     missing = routes.GOOD.format(good_id=NEVER)
     cursor = "?status=completed&cursor=none"
-    await kept.call("GET", routes.SALES, of="400 of a parameter")
-    await kept.call("GET", routes.SALES, query=cursor, of="400 of a cursor")
-    await kept.call("POST", routes.GOODS, sent=[], of="400 of no object")
-    await kept.call("GET", routes.SALES, secret="no token", of="401 of retail")
-    reader = await _tokens(kept, new_key(kept.service, can_write=False), of=NOT_LISTED)
+    await recorder.call("GET", routes.SALES, title="400 of a parameter")
+    await recorder.call("GET", routes.SALES, query=cursor, title="400 of a cursor")
+    await recorder.call("POST", routes.GOODS, body=[], title="400 of no object")
+    await recorder.call("GET", routes.SALES, secret="no token", title="401 of retail")
+    reader = await _tokens(recorder, new_key(recorder.service, can_write=False), title=NOT_LISTED)
     access = reader["access_token"]
-    await kept.call("POST", routes.GOODS, sent={}, secret=access, of="403 of retail")
-    await kept.call("GET", missing, of="404 of retail")
+    await recorder.call("POST", routes.GOODS, body={}, secret=access, title="403 of retail")
+    await recorder.call("GET", missing, title="404 of retail")
     plain = "text/plain"
-    await kept.call("POST", routes.GOODS, sent={}, media_type=plain, of="415 of retail")
+    await recorder.call("POST", routes.GOODS, body={}, media_type=plain, title="415 of retail")
     for _ in range(400):  # many calls, because the rate limit recovers between them
         wrong = {"api_key": f"venue_test_{uuid.UUID(int=7).hex * 2}"}
-        await kept.call("POST", routes.TOKENS, sent=wrong, secret="", of="429 of retail")
-        if kept.replies[-1].status_code == 429:
+        await recorder.call("POST", routes.TOKENS, body=wrong, secret="", title="429 of retail")
+        if recorder.replies[-1].status_code == 429:
             return
 
 
-async def _every_page(kept: Recorder, path: str, access: str) -> None:
+async def _every_page(recorder: Recorder, path: str, access: str) -> None:
     """Read every page of a listing, because the examples do not contain every form of its rows."""
     first = "?status=completed" if path == routes.SALES else "?"
     query = first
     for _ in range(100):
-        page = await kept.call("GET", path, query=query, secret=access, of=NOT_LISTED)
+        page = await recorder.call("GET", path, query=query, secret=access, title=NOT_LISTED)
         if page["cursor"] is None:
             return
         query = f"{first}&cursor={page['cursor']}"

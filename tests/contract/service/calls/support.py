@@ -14,36 +14,36 @@ HOME: Final = "org-0001"
 UNKNOWN: Final[Json] = {"token": "A" * 43}
 
 
-async def record(kept: Recorder) -> None:
+async def record(recorder: Recorder) -> None:
     for kind, address, hours in (
         ("telegram", "@venue", None),
         ("phone", "+971 4 123 4567", "Mon-Fri 9-18"),
     ):
-        _add_channel(kept, kind, address, hours)
-    requests = {"token": _token(kept)}
-    confirmed = requests | {"organizationId": HOME}
-    await kept.call("POST", routes.INSPECT, sent=requests)
-    await kept.call("POST", routes.CONFIRM, sent=confirmed)
-    await kept.call("POST", routes.CONTACT)
-    kept.service.clock.advance(60)
-    await kept.call("POST", routes.DISCONNECT, sent=requests)
-    foreign = requests | {"organizationId": OTHER}
-    await kept.call("POST", routes.CONFIRM, sent=foreign, of="403 manager_required")
-    await kept.call("POST", routes.INSPECT, sent=UNKNOWN, of="404 token_not_found")
-    await kept.call("POST", routes.CONFIRM, sent=confirmed, of="409 token_used")
-    late = {"token": _token(kept), "organizationId": HOME}
-    kept.service.clock.advance(TOKEN_LIFE.total_seconds())
-    await kept.call("POST", routes.CONFIRM, sent=late, of="409 token_expired")
+        _add_channel(recorder, kind, address, hours)
+    body = {"token": _token(recorder)}
+    confirmed = body | {"organizationId": HOME}
+    await recorder.call("POST", routes.INSPECT, body=body)
+    await recorder.call("POST", routes.CONFIRM, body=confirmed)
+    await recorder.call("POST", routes.CONTACT)
+    recorder.service.clock.advance(60)
+    await recorder.call("POST", routes.DISCONNECT, body=body)
+    foreign = body | {"organizationId": OTHER}
+    await recorder.call("POST", routes.CONFIRM, body=foreign, title="403 manager_required")
+    await recorder.call("POST", routes.INSPECT, body=UNKNOWN, title="404 token_not_found")
+    await recorder.call("POST", routes.CONFIRM, body=confirmed, title="409 token_used")
+    late = {"token": _token(recorder), "organizationId": HOME}
+    recorder.service.clock.advance(TOKEN_LIFE.total_seconds())
+    await recorder.call("POST", routes.CONFIRM, body=late, title="409 token_expired")
 
 
-def _add_channel(kept: Recorder, kind: str, address: str, hours: str | None) -> None:
-    assert kept.service.database.write(
+def _add_channel(recorder: Recorder, kind: str, address: str, hours: str | None) -> None:
+    assert recorder.service.database.write(
         lambda session: set_channel(session, kind=kind, address=address, hours=hours)
     )
 
 
-def _token(kept: Recorder) -> str:
-    now = kept.service.clock()
-    return kept.service.database.write(
+def _token(recorder: Recorder) -> str:
+    now = recorder.service.clock()
+    return recorder.service.database.write(
         lambda session: make_link(session, channel="telegram @venue", requested_by="Ada", now=now)
     ).token

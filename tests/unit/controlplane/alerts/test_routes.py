@@ -176,7 +176,10 @@ async def test_a_changed_route_keeps_its_target_and_a_disabled_one_sends_nothing
     await fleet.deliver()
     assert fleet.own.received == []
     (delivery,) = (await fleet.call("/deliveries"))["deliveries"]
-    assert (delivery["status"], delivery["error"]) == ("failed", "the route was removed")
+    assert (delivery["status"], delivery["error"]) == (
+        "failed",
+        "the route was removed or disabled",
+    )
     refusal = await fleet.refused("/routes/test", {"routeId": route["id"]})
     assert refusal == (409, "route_disabled")
 

@@ -114,11 +114,11 @@ def test_the_streams_of_a_key_an_organization_and_the_service_are_limited() -> N
 
 def test_command_and_console_streams_of_a_key_have_separate_limits() -> None:
     fairness, key = Fairness(Settings(key_streams_max=1, key_consoles_max=1), Monotonic()), caller()
-    with fairness.stream(key), fairness.stream(key, of="console"):
-        for of in ("commands", "console"):
+    with fairness.stream(key), fairness.stream(key, "console"):
+        for kind in ("commands", "console"):
             with pytest.raises(Refusal):
-                fairness.stream(key, of=of).__enter__()
-    with fairness.stream(key, of="console"):
+                fairness.stream(key, kind).__enter__()
+    with fairness.stream(key, "console"):
         pass
 
 

@@ -28,29 +28,31 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 PAYLOADS: Final = (("network", NETWORK_PAYLOAD), ("application", APPLICATION_PAYLOAD))
 OUTCOMES: Final = ("completed", "partial", "failed")
-DRAWN: Final = 40
+PAYLOAD_COUNT: Final = 40
 """Number of random payloads of each kind that are submitted."""
-TRACKED: Final = Settings(
+TRACKER_SETTINGS: Final = Settings(
     rate_per_s=0, tracker_url="http://tracker.invalid/hook", tracker_attempts_max=1
 )
 
 
-async def record(kept: Recorder) -> None:
-    with _kept(kept, kept.service):
-        await _devices(kept.service)
-        await _requests(kept.service)
-        await _payloads(kept.service)
-    async with beside(kept.service.database, TRACKED, kept.service.clock) as service:
-        with _kept(kept, service):
+async def record(recorder: Recorder) -> None:
+    with _recorded(recorder, recorder.service):
+        await _devices(recorder.service)
+        await _requests(recorder.service)
+        await _payloads(recorder.service)
+    async with beside(
+        recorder.service.database, TRACKER_SETTINGS, recorder.service.clock
+    ) as service:
+        with _recorded(recorder, service):
             await _tracked(service)
 
 
 @contextmanager
-def _kept(kept: Recorder, service: RunningService) -> Iterator[None]:
+def _recorded(recorder: Recorder, service: RunningService) -> Iterator[None]:
     """Record the replies of ``service`` to all calls as long as the context lasts."""
 
     async def keep(reply: httpx2.Response) -> None:
-        kept.replies.append(reply)
+        recorder.replies.append(reply)
 
     hooks = service.http.event_hooks
     service.http.event_hooks = {**hooks, "response": [*hooks["response"], keep]}
@@ -90,14 +92,14 @@ async def _requests(service: RunningService) -> None:
         request = await device.create_request()
         await device.submit(_payload("network", 0), requestId=request, outcome=outcome)
     for reason in ("collection-failed", "execution-interrupted"):
-        sent = await device.submit(failureReason=reason)
-        await device.call(routes.REPORT_DETAIL, reportId=sent.json()["reportId"])
+        reply = await device.submit(failureReason=reason)
+        await device.call(routes.REPORT_DETAIL, reportId=reply.json()["reportId"])
     await device.create_request()
     for status in ("received", "running"):
         await device.acknowledge(await device.create_request(), status)
     await device.detail()
-    wanted = f'{{"instanceId": "{device.instance_id}"}}'
-    await service.post(routes.DEVICE_DETAIL, wanted, prefer="maxpagesize=1")
+    body = f'{{"instanceId": "{device.instance_id}"}}'
+    await service.post(routes.DEVICE_DETAIL, body, prefer="maxpagesize=1")
 
 
 def _payload(kind: str, seed: int) -> Any:
@@ -106,22 +108,22 @@ def _payload(kind: str, seed: int) -> Any:
 
 async def _payloads(service: RunningService) -> None:
     device = await service.device().enrolled()
-    for number, (kind, payload) in enumerate(_drawn()):
-        sent = await device.submit(payload, kind=kind, outcome=OUTCOMES[number % len(OUTCOMES)])
-        assert sent.status_code == 200, sent.text
-        output = await device.call(routes.REPORT_DETAIL, reportId=sent.json()["reportId"])
-        assert output.json()["payload"] == payload
+    for number, (kind, payload) in enumerate(_random_payloads()):
+        reply = await device.submit(payload, kind=kind, outcome=OUTCOMES[number % len(OUTCOMES)])
+        assert reply.status_code == 200, reply.text
+        detail = await device.call(routes.REPORT_DETAIL, reportId=reply.json()["reportId"])
+        assert detail.json()["payload"] == payload
 
 
-def _drawn() -> Iterator[tuple[str, Any]]:
+def _random_payloads() -> Iterator[tuple[str, Any]]:
     for kind, _ in PAYLOADS:
-        for seed in range(DRAWN):
+        for seed in range(PAYLOAD_COUNT):
             yield kind, _payload(kind, seed)
-    chance = random.Random(DRAWN)
+    chance = random.Random(PAYLOAD_COUNT)
     for entry in (BROWSER_AVAILABLE, BROWSER_NOT_AVAILABLE):
         keys = entry["properties"]["key"]["enum"]
         fields = [random_document(entry, chance) | {"key": key} for key in keys]
-        yield "application", _payload("application", DRAWN) | {"browserFields": fields}
+        yield "application", _payload("application", PAYLOAD_COUNT) | {"browserFields": fields}
 
 
 async def _tracked(service: RunningService) -> None:
