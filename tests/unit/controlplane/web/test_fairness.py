@@ -115,9 +115,9 @@ def test_the_streams_of_a_key_an_organization_and_the_service_are_limited() -> N
 def test_command_and_console_streams_of_a_key_have_separate_limits() -> None:
     fairness, key = Fairness(Settings(key_streams_max=1, key_consoles_max=1), Monotonic()), caller()
     with fairness.stream(key), fairness.stream(key, of="console"):
-        for of in ("commands", "console"):
+        for kind in ("commands", "console"):
             with pytest.raises(Refusal):
-                fairness.stream(key, of=of).__enter__()
+                fairness.stream(key, of=kind).__enter__()
     with fairness.stream(key, of="console"):
         pass
 
