@@ -14,7 +14,15 @@ from agent.wire.payloads.history import PATH_CAUSES, History
 from tests.fixtures.healthy import healthy
 from tests.fixtures.payloads import HOSTILE_STRINGS
 from tests.paths import ROOT
-from tests.unit.agent.histories import NOW, SINCE, bad_venue, good_venue, hours, incident, last
+from tests.unit.agent.histories import (
+    NOW,
+    SINCE,
+    bad_venue,
+    good_venue,
+    hours,
+    incident,
+    unfinished,
+)
 from tests.unit.agent.presentation.findings.changed import Changes, changed, with_record
 
 CSS = (ROOT / "agent/presentation/page/templates/report.css").read_text()
@@ -86,7 +94,7 @@ def test_each_cause_of_an_interruption_has_a_colour() -> None:
 
 def test_an_incident_that_lasts_is_bad_and_a_young_record_names_its_begin() -> None:
     begin = NOW - timedelta(hours=5)
-    lasting = last(incident("provider-down", NOW - timedelta(minutes=40), 60))
+    lasting = unfinished(incident("provider-down", NOW - timedelta(minutes=40), 60))
     view = connection_view(with_record(History(begin, (lasting,), hours=hours(days=1))))
     assert view is not None
     assert view.summary == "1 interruption since 22 Nov 16:30, 40 min in total."

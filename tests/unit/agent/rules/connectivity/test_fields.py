@@ -14,7 +14,7 @@ from agent.wire.payloads.history_lines import parse_event, parse_hour, parse_inc
 from collectors.contract import FieldValue
 from tests.fixtures.payloads import application_snapshot
 from tests.paths import ROOT
-from tests.unit.agent.histories import NOW, SINCE, bad_venue, good_venue, incident, last
+from tests.unit.agent.histories import NOW, SINCE, bad_venue, good_venue, incident, unfinished
 
 PRAGUE = ZoneInfo("Europe/Prague")
 HOUR = timedelta(hours=1)
@@ -80,7 +80,7 @@ def test_lines_contain_no_secrets() -> None:
 
 def test_an_open_incident_lasts_until_now_and_an_old_one_counts_from_the_period_on() -> None:
     old = incident("provider-down", NOW - 25 * HOUR, 7200)
-    open_ = last(incident("gateway-silent", NOW - HOUR, 60))
+    open_ = unfinished(incident("gateway-silent", NOW - HOUR, 60))
     known = values(History(SINCE, (old, open_)))
     assert (known["history.incidents24h"], known["history.downtimeSeconds24h"]) == (2, 7200)
     assert known["history.downtimeSeconds7d"] == 10800
