@@ -1,4 +1,4 @@
-"""docs/capabilities.md is complete: each reply, field, status, header and limit has a row."""
+"""Tests that docs/capabilities.md has a row for each reply, field, status, header and limit."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""Few modules start programs, and no module runs text as code."""
+"""Tests that few modules start programs, and that no module runs text as code."""
 
 import ast
 import re

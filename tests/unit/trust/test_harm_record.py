@@ -1,4 +1,6 @@
-"""docs/harm-record.md has no forbidden traffic, and the lab recognises each forbidden request."""
+"""Tests that docs/harm-record.md has no forbidden traffic, and that the lab recognises each
+forbidden request.
+"""
 
 import re
 from typing import Final

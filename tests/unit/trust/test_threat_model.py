@@ -1,4 +1,6 @@
-"""Each row of the documents about trust names tests that pytest collects and does not skip."""
+"""Tests that each row of the documents about trust names tests that pytest collects and does not
+skip.
+"""
 
 import ast
 import re
