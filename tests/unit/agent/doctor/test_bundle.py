@@ -167,7 +167,7 @@ def test_a_fresh_report_and_texts_hold_no_secret(planted: Context, tmp_path: Pat
     with_secrets = payload.model_copy(
         update={
             "limitations": (
-                f"it said Bearer {API_KEY} and http://user:{QUOTED_PASSWORD}@proxy:3128",
+                f"it sent Bearer {API_KEY} and http://user:{QUOTED_PASSWORD}@proxy:3128",
             )
         }
     )
