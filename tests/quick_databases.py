@@ -41,8 +41,8 @@ def _statements() -> tuple[str, ...]:
     try:
         with engine.begin() as connection:
             upgrade(connection)
-            made = connection.connection.driver_connection
-            assert isinstance(made, sqlite3.Connection)
-            return tuple(made.iterdump())[1:-1]  # without BEGIN and COMMIT
+            sqlite_connection = connection.connection.driver_connection
+            assert isinstance(sqlite_connection, sqlite3.Connection)
+            return tuple(sqlite_connection.iterdump())[1:-1]  # without BEGIN and COMMIT
     finally:
         engine.dispose()

@@ -47,7 +47,7 @@ class Copy:
     def __init__(self, root: Path) -> None:
         self.root = root
         root.chmod(0o755)  # tests start programs as other users
-        for name in _own_files():
+        for name in _files_of_checkout():
             target = root / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, target, follow_symlinks=False)
@@ -76,21 +76,21 @@ class Copy:
         )
         for words in (("-I", "-c"), ("-c",)):
             command = (self._python, *words, code)
-            done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=True)
-            if not all(Path(path).is_relative_to(self.root) for path in done.stdout.split()):
-                sys.exit(f"the copy does not run its own code: {done.stdout}")
+            completed = subprocess.run(command, cwd="/", capture_output=True, text=True, check=True)
+            if not all(Path(path).is_relative_to(self.root) for path in completed.stdout.split()):
+                sys.exit(f"the copy does not run its own code: {completed.stdout}")
 
     @contextmanager
     def planted(self, defect: Defect) -> Iterator[None]:
         path = self.root / defect.file
-        right = path.read_text()
-        if right.count(defect.before) != 1:
+        original = path.read_text()
+        if original.count(defect.before) != 1:
             sys.exit(f"{defect.file} does not contain this text exactly once:\n{defect.before}")
-        self._write(path, right.replace(defect.before, defect.after))
+        self._write(path, original.replace(defect.before, defect.after))
         try:
             yield
         finally:
-            self._write(path, right)
+            self._write(path, original)
 
     def _write(self, path: Path, text: str) -> None:
         path.write_text(text)
@@ -103,32 +103,32 @@ class Copy:
         """Run tests. Return the first one that fails, or None."""
         command = (str(self._python), "-m", "pytest", f"--size={size}", "-x", "--tb=no", *words)
         environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
-        done = subprocess.run(
+        completed = subprocess.run(
             command, cwd=self.root, env=environment, capture_output=True, text=True, check=False
         )
-        if not done.returncode:
+        if not completed.returncode:
             return None
-        result = FIRST_FAILURE.search(done.stdout)
+        result = FIRST_FAILURE.search(completed.stdout)
         if result is not None:
             return result[1]
-        sys.exit(f"pytest ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        sys.exit(f"pytest ended with {completed.returncode}:\n{completed.stdout}{completed.stderr}")
 
 
 def search(copy: Copy, defect: Defect, *, only_hints: bool) -> Outcome:
     """Return which test detects a planted defect. Run the tests of the hint first, because they
     take less time than the whole suite.
     """
-    test = noticed(copy, defect, (*defect.hint.split(), "-n0"), "medium")
+    test = first_detecting_test(copy, defect, (*defect.hint.split(), "-n0"), "medium")
     if test is not None:
         return Outcome("medium", test, was_hinted=True)
     for size in () if only_hints else ("medium", "large"):
-        test = noticed(copy, defect, WHOLE_SUITE, size)
+        test = first_detecting_test(copy, defect, WHOLE_SUITE, size)
         if test is not None:
             return Outcome(size, test)
     return Outcome(None, "")
 
 
-def noticed(copy: Copy, defect: Defect, words: Sequence[str], size: str) -> str | None:
+def first_detecting_test(copy: Copy, defect: Defect, words: Sequence[str], size: str) -> str | None:
     """Return the first test that fails because of the defect, and passes without the defect."""
     failing_anyway: tuple[str, ...] = ()
     while True:
@@ -150,17 +150,17 @@ def selected(words: Sequence[str]) -> list[tuple[int, Defect]]:
     return [
         (number, defect)
         for number, defect in rows
-        if any(_means(word, number, defect) for word in words)
+        if any(_selects(word, number, defect) for word in words)
     ]
 
 
-def _means(word: str, number: int, defect: Defect) -> bool:
+def _selects(word: str, number: int, defect: Defect) -> bool:
     if word.isdigit():
         return int(word) == number
     return word in f"{defect.kind}: {defect.what}"
 
 
-def _own_files() -> list[str]:
+def _files_of_checkout() -> list[str]:
     command = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [name for name in names.split("\0") if name and (ROOT / name).exists()]
@@ -175,9 +175,9 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    request = _arguments()
-    rows = selected(request.rows)
-    if request.list:
+    options = _arguments()
+    rows = selected(options.rows)
+    if options.list:
         for number, defect in rows:
             print(f"{number:3}  {defect.kind}: {defect.what}  ({defect.file})")
         return 0
@@ -185,7 +185,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="seeded-defects-") as folder:
         copy = Copy(Path(folder).resolve())
         for number, defect in rows:
-            outcome = search(copy, defect, only_hints=request.hints)
+            outcome = search(copy, defect, only_hints=options.hints)
             results[outcome.size or "not caught"] += 1
             where = "" if outcome.was_hinted or outcome.size is None else ", not in the hint"
             print(f"{number:3}  {defect.kind}: {defect.what}")

@@ -4,7 +4,7 @@
 |---|---|---|
 | small | unmarked tests of `tests/unit` and `tests/contract` | `make quick` |
 | medium | also tests marked `medium` or `needs`, and unmarked tests elsewhere | `make test` |
-| large | also tests marked `large`: whole matrices and long forms | `make test-all` |
+| large | also tests marked `large`: complete matrices, and tests with more data | `make test-all` |
 
 In small and medium runs, hypothesis uses the same examples each time, so that the result is always
 the same. In a large run, it searches for new examples. docs/testing.md lists the large tests.
@@ -89,8 +89,8 @@ def size_of(item: pytest.Item) -> str:
 def select(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """Return the tests that the size of this run includes, and the tests that it leaves out."""
     limit = SIZES.index(_chosen)
-    kept: list[pytest.Item] = []
+    selected: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
-        (kept if SIZES.index(size_of(item)) <= limit else left_out).append(item)
-    return kept, left_out
+        (selected if SIZES.index(size_of(item)) <= limit else left_out).append(item)
+    return selected, left_out

@@ -25,8 +25,8 @@ def incident(
     return Incident(cause, began_at, began_at + timedelta(seconds=seconds), seconds, evidence)
 
 
-def last(incident_: Incident) -> Incident:
-    """Return the incident as one that still lasts."""
+def unfinished(incident_: Incident) -> Incident:
+    """Return the incident without an end, as one that still lasts."""
     return replace(incident_, ended_at=None)
 
 
@@ -69,19 +69,19 @@ def bad_venue() -> History:
         incident("link-down", evening + 128 * _MINUTE, 31, no_link),
     ]  # fmt: skip
     power = [Event("power-lost", NOW - number * _DAY - 13 * _MINUTE) for number in (5, 3, 1)]
-    moved = Event("access-point-changed", evening + 4 * _MINUTE, "to 00:11:22:33:44:66")
+    shifted = Event("access-point-changed", evening + 4 * _MINUTE, "to 00:11:22:33:44:66")
     return History(
         since=SINCE,
         incidents=tuple(sorted(incidents, key=lambda stored_incident: stored_incident.began_at)),
-        events=(*power, moved),
+        events=(*power, shifted),
         hours=tuple(
             replace(hour, failures=4 if hour.at.hour in (17, 18) else 0) for hour in hours(-81)
         ),
     )
 
 
-def moved(history: History, by: timedelta) -> History:
-    """Return the record at another time. Hours stay whole hours of UTC."""
+def shifted(history: History, by: timedelta) -> History:
+    """Return the record with all times shifted. Hours stay whole hours of UTC."""
     return History(
         since=history.since + by,
         incidents=tuple(
@@ -101,8 +101,8 @@ def moved(history: History, by: timedelta) -> History:
 
 
 def store(state: StateDirectory, history: History) -> History:
-    """Write the record as the daemon does, as if it ended now. Returns what was written."""
-    recent = moved(history, datetime.now(UTC) - NOW)
+    """Write the record as the daemon does, shifted so that it ends now. Return this record."""
+    recent = shifted(history, datetime.now(UTC) - NOW)
     state.prepare()
     database = Database(state)
     Record(database).write(

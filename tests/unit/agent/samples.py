@@ -52,7 +52,7 @@ def report(
     number: int = 1, request_id: UUID | None = None, binding_id: UUID = BINDING
 ) -> SealedReport:
     """Return the sealed report of a failed collection."""
-    made = SubmitResultRequest(
+    request = SubmitResultRequest(
         report_id=UUID(int=0x4E0000 + number),
         binding_id=binding_id,
         kind="network",
@@ -60,7 +60,7 @@ def report(
         request_id=request_id,
         failure_reason="collection-failed",
     )
-    return seal(made, 10**6)
+    return seal(request, 10**6)
 
 
 def config(base_url: str = BASE_URL, location_id: str = "loc-0001", **sections: object) -> Config:

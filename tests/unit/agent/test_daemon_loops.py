@@ -1,5 +1,5 @@
-"""A loop of the daemon that fails is reported and restarted. If it cannot be restarted, the daemon
-ends.
+"""Tests that a loop of the daemon that fails is reported and restarted, and that the daemon ends if
+the loop cannot be restarted.
 """
 
 import asyncio
@@ -62,13 +62,13 @@ async def test_failed_loop_is_reported_and_restarted(
 
 
 async def test_a_loop_that_ends_stops_the_daemon_with_an_error() -> None:
-    async def obey() -> None:
+    async def wait_forever() -> None:
         await asyncio.Event().wait()
 
-    obeying: Any = asyncio.create_task(obey())
+    signal_task: Any = asyncio.create_task(wait_forever())
     loop = asyncio.create_task(ends(), name="execute")
     with pytest.raises(AgentError, match="cannot continue without: execute"):
-        await daemon._while_all_run(obeying, [loop])
-    obeying.cancel()
+        await daemon._while_all_run(signal_task, [loop])
+    signal_task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await obeying
+        await signal_task

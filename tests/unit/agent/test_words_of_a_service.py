@@ -1,4 +1,4 @@
-"""Control characters in the service's texts never reach a terminal."""
+"""Tests that control characters in the service's texts never reach a terminal."""
 
 import json
 import socket

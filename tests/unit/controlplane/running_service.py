@@ -100,12 +100,12 @@ class RunningService:
     async def post(
         self, path: str, content: bytes | str = b"{}", *, api_key: str | None = None, **headers: str
     ) -> httpx2.Response:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        extra_headers = {name.replace("_", "-"): value for name, value in headers.items()}
         base = {
             "authorization": f"Bearer {api_key or self.write_key}",
             "content-type": "application/json",
         }
-        return await self.http.post(path, content=content, headers=base | named)
+        return await self.http.post(path, content=content, headers=base | extra_headers)
 
 
 @asynccontextmanager
@@ -133,14 +133,14 @@ async def beside(
     transport = httpx2.ASGITransport(app=build_app(core))
     try:
         async with httpx2.AsyncClient(
-            transport=transport, base_url="http://service", event_hooks={"response": [_conforms]}
+            transport=transport, base_url="http://service", event_hooks={"response": [_check_reply]}
         ) as http:
             yield RunningService(database, core, clock, http)
     finally:
         core.close()
 
 
-async def _conforms(response: httpx2.Response) -> None:
+async def _check_reply(response: httpx2.Response) -> None:
     """Compare every reply with the OpenAPI document and with the schemas of the contract."""
     path = response.request.url.path
     kind = response.headers.get("content-type", "").partition(";")[0]

@@ -121,10 +121,10 @@ class Reports:
             detail = await self.device.call(routes.REPORT_DETAIL, reportId=report_id)
             assert detail.json()["payload"] == self.payload(report_id)
             assert (await self.submit(report_id)).content == reply
-        listed = await self.listed()
-        assert sorted(listed) == sorted(self.bodies)
+        stored_ids = await self.list_ids()
+        assert sorted(stored_ids) == sorted(self.bodies)
 
-    async def listed(self) -> list[str]:
+    async def list_ids(self) -> list[str]:
         results: list[str] = []
         cursor: dict[str, str] = {}
         for _ in range(SUBMISSIONS):
@@ -159,7 +159,7 @@ async def test_accepted_reports_survive_a_killed_service(database: str) -> None:
                     reports = Reports(await SimulatedDevice(http, process.api_key).enrolled())
                 reports.device.http = http
                 # Reports that were accepted before this start are stored.
-                assert set(reports.accepted) <= set(await reports.listed())
+                assert set(reports.accepted) <= set(await reports.list_ids())
                 await reports.submit_all(process.fork.kill, kill_at)
                 if kill_at is None:
                     await reports.check()
@@ -185,8 +185,8 @@ async def test_accepted_reports_survive_a_killed_worker_or_database_process(
             return
         engine = create_engine(server)
         with engine.connect() as connection:
-            mine = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
-            pids = [pid for pid in connection.execute(BACKENDS).scalars() if pid != mine]
+            own_pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+            pids = [pid for pid in connection.execute(BACKENDS).scalars() if pid != own_pid]
         engine.dispose()
         os.kill(pids[0], signal.SIGKILL)
 
@@ -223,7 +223,7 @@ class SlowReceiver:
         writer.close()
 
 
-async def test_a_notification_survives_a_service_that_is_killed_while_it_sends_it(
+async def test_a_notification_survives_a_service_that_is_killed_while_sending_it(
     database: str,
 ) -> None:
     """The attempt is repeated with the same id, so that the receiver recognizes it."""
@@ -251,7 +251,7 @@ async def test_a_notification_survives_a_service_that_is_killed_while_it_sends_i
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 await receiver.arrived.wait()
-                await _until_sent(database)
+                await _wait_until_sent(database)
         finally:
             stop(process)
     assert len(receiver.ids) == 2
@@ -261,7 +261,7 @@ async def test_a_notification_survives_a_service_that_is_killed_while_it_sends_i
 
 @pytest.mark.needs("postgresql")
 @pytest.mark.large
-async def test_a_notification_survives_a_worker_that_is_killed_while_it_sends_it(
+async def test_a_notification_survives_a_worker_that_is_killed_while_sending_it(
     server: str,
 ) -> None:
     """The service continues, and repeats the attempt with the same id."""
@@ -281,7 +281,7 @@ async def test_a_notification_survives_a_worker_that_is_killed_while_it_sends_it
                 os.kill(_sender(workers_of(process), port), signal.SIGKILL)
                 receiver.may_answer.set()
                 await receiver.arrived.wait()
-                await _until_sent(server)
+                await _wait_until_sent(server)
         finally:
             code = stop(process)
     assert code == 0
@@ -306,7 +306,7 @@ def _sender(workers: list[int], port: int) -> int:
     return result
 
 
-async def _until_sent(database: str) -> None:
+async def _wait_until_sent(database: str) -> None:
     """Wait until the notification is stored as sent, and there is only this one."""
     engine = create_engine(database if "://" in database else f"sqlite:///{database}")
     try:

@@ -135,8 +135,8 @@ async def serve_one_command(device: SimulatedDevice, outcome: str) -> None:
     for status in ("received", "running"):
         await device.acknowledge(command["requestId"], status)
     report = None if outcome == "failed" else REPORT
-    done = await device.submit(report, requestId=command["requestId"], outcome=outcome)
-    assert done.status_code == 200, done.text
+    reply = await device.submit(report, requestId=command["requestId"], outcome=outcome)
+    assert reply.status_code == 200, reply.text
 
 
 def test_requests_to_a_local_service_bypass_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,8 +146,8 @@ def test_requests_to_a_local_service_bypass_the_proxy(monkeypatch: pytest.Monkey
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.getsockname()[1]}")
         monkeypatch.delenv("NO_PROXY", raising=False)
         monkeypatch.delenv("no_proxy", raising=False)
-        done = run("devices")
-        assert done.returncode == 0, done.stderr
+        result = run("devices")
+        assert result.returncode == 0, result.stderr
         proxy.setblocking(False)
         with pytest.raises(BlockingIOError):
             proxy.accept()
@@ -181,12 +181,12 @@ async def test_devices_and_reports_fit_80_columns(
         ["keys", "list"],
     ):
         assert await asyncio.to_thread(main, arguments) == 0
-        printed = capsys.readouterr().out
-        assert all(len(line) <= 80 for line in printed.splitlines()), printed
+        output = capsys.readouterr().out
+        assert all(len(line) <= 80 for line in output.splitlines()), output
         if arguments[0] in {"devices", "device"}:
-            assert device.instance_id[:8] in printed
+            assert device.instance_id[:8] in output
         if arguments[0] == "device":
-            assert f"{report_id[:8]}  application  completed  disabled" in printed
+            assert f"{report_id[:8]}  application  completed  disabled" in output
 
 
 async def test_a_report_is_printed_as_json_and_written_as_a_page(
@@ -257,30 +257,30 @@ def test_enrolled_devices_survive_a_restart_of_the_service(tmp_path: Path) -> No
 
     device, code = asyncio.run(enroll_and_listen())
     assert code == 0
-    again = start(str(tmp_path / "service.db"))
+    restarted = start(str(tmp_path / "service.db"))
 
     async def ask() -> httpx2.Response:
-        async with httpx2.AsyncClient(base_url=again.url, timeout=TIMEOUT_S) as http:
+        async with httpx2.AsyncClient(base_url=restarted.url, timeout=TIMEOUT_S) as http:
             device.http = http
             return await device.call(routes.CURRENT)
 
     try:
         assert asyncio.run(ask()).json()["bindingId"] == device.binding_id
     finally:
-        assert stop(again) == 0
+        assert stop(restarted) == 0
 
 
 async def test_accepted_connections_have_tcp_nodelay() -> None:
     """asyncio sets TCP_NODELAY only if the listening socket was created with IPPROTO_TCP."""
     accepted: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
-    def take(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        held = writer.get_extra_info("socket")
-        accepted.set_result(held.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+    def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server_socket = writer.get_extra_info("socket")
+        accepted.set_result(server_socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
         writer.close()
 
     listener = bind("127.0.0.1", 0)
-    async with await asyncio.start_server(take, sock=listener):
+    async with await asyncio.start_server(answer, sock=listener):
         _, writer = await asyncio.open_connection(*listener.getsockname())
         assert await accepted
         writer.close()
@@ -305,7 +305,7 @@ def test_help_imports_none_of_the_large_libraries() -> None:
         "print([n for n in ('sqlalchemy','starlette','uvicorn','httpx2','rich','pydantic') "
         "if n in sys.modules])"
     )
-    finished = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
     )
-    assert finished.stdout.splitlines()[-1] == "[]"
+    assert result.stdout.splitlines()[-1] == "[]"

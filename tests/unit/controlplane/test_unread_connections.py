@@ -32,7 +32,7 @@ SLOW = (
     f"POST {SIGN_IN} HTTP/1.1\r\nHost: service\r\nContent-Type: application/json\r\n"
     "Content-Length: 100\r\n\r\n{"
 ).encode()
-MADE_UP = (
+UNKNOWN_KEY = (
     f"POST {routes.HEARTBEAT} HTTP/1.1\r\nHost: service\r\nContent-Type: application/json\r\n"
     f"Authorization: Bearer vck_{'x' * 43}\r\nContent-Length: 100\r\n\r\n{{"
 ).encode()
@@ -60,11 +60,11 @@ async def device(process: ServiceProcess) -> AsyncIterator[SimulatedDevice]:
 
 async def assert_served(process: ServiceProcess, device: SimulatedDevice) -> None:
     """Send a heartbeat on the open connection of the device, and one on a new connection."""
-    kept = device.http
+    open_connection = device.http
     assert (await device.heartbeat()).status_code == 200
     async with httpx2.AsyncClient(base_url=process.url, timeout=TIMEOUT_S) as device.http:
         assert (await device.heartbeat()).status_code == 200
-    device.http = kept
+    device.http = open_connection
 
 
 def open_files(process: ServiceProcess) -> int:
@@ -76,12 +76,12 @@ async def wait_for_open_files(process: ServiceProcess, count: int) -> None:
     await asyncio.to_thread(until, lambda: open_files(process) <= count, TIMEOUT_S)
 
 
-@pytest.mark.parametrize("sent", [UNREAD, SLOW, MADE_UP], ids=["unread", "slow", "made-up key"])
+@pytest.mark.parametrize("data", [UNREAD, SLOW, UNKNOWN_KEY], ids=["unread", "slow", "made-up key"])
 async def test_waiting_connections_of_one_network_are_closed_while_a_device_is_served(
-    process: ServiceProcess, device: SimulatedDevice, sent: bytes
+    process: ServiceProcess, device: SimulatedDevice, data: bytes
 ) -> None:
     before = open_files(process)
-    with unread_connections(process.port, CONNECTIONS, sent, NETWORKS[0]):
+    with unread_connections(process.port, CONNECTIONS, data, NETWORKS[0]):
         await assert_served(process, device)
         await wait_for_open_files(process, before + NETWORK_WAITING_CONNECTIONS_MAX + OTHER_FILES)
         await assert_served(process, device)

@@ -62,10 +62,12 @@ def is_running(pid: int) -> bool:
 
 
 def test_several_workers_need_postgresql(tmp_path: Path) -> None:
-    done = run("serve", "--port", "0", "--workers", "2", "--database", str(tmp_path / "service.db"))
-    assert done.returncode == 2
-    assert "several workers require PostgreSQL" in done.stderr
-    assert "Traceback" not in done.stderr
+    result = run(
+        "serve", "--port", "0", "--workers", "2", "--database", str(tmp_path / "service.db")
+    )
+    assert result.returncode == 2
+    assert "several workers require PostgreSQL" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 async def test_requests_reach_the_streams_of_every_worker(database: str) -> None:
@@ -93,15 +95,15 @@ def test_a_dead_worker_is_replaced_and_workers_end_with_the_main_process(databas
         subprocess.run(("kill", "-9", str(first)), check=True)
         with httpx2.Client(base_url=process.url, timeout=TIMEOUT_S) as http:
 
-            def replaced() -> list[int]:
+            def workers_after_replacement() -> list[int]:
                 assert http.get("/healthz").status_code == 200
-                left = workers_of(process)
-                return left if len(left) == 2 and first not in left else []
+                workers = workers_of(process)
+                return workers if len(workers) == 2 and first not in workers else []
 
-            left = until(replaced, TIMEOUT_S)
-            assert second in left
+            workers = until(workers_after_replacement, TIMEOUT_S)
+            assert second in workers
         process.fork.kill()
         process.fork.join(TIMEOUT_S)
-        until(lambda: not any(is_running(pid) for pid in left), TIMEOUT_S)
+        until(lambda: not any(is_running(pid) for pid in workers), TIMEOUT_S)
     finally:
         stop(process)

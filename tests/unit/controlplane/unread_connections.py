@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 
 @contextmanager
 def unread_connections(
-    port: int, count: int, sent: bytes, address: str = "127.0.0.1"
+    port: int, count: int, data: bytes, address: str = "127.0.0.1"
 ) -> Iterator[list[int]]:
-    """Open connections from ``address``, and send as much of ``sent`` as possible at once.
+    """Open connections from ``address``, and send as much of ``data`` as possible at once.
 
     Yields the file descriptors of the connections.
     """
@@ -20,7 +20,7 @@ def unread_connections(
             connection = socket.create_connection(("127.0.0.1", port), source_address=(address, 0))
             stack.enter_context(connection)
             connection.setblocking(False)
-            connection.send(sent)
+            connection.send(data)
             connections.append(connection.fileno())
         yield connections
 

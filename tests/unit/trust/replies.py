@@ -38,12 +38,12 @@ class ReplyRow:
 
 
 NOTHING: Final = Effect("none")
-_REPORTED: Final = (DATABASE, DEVICE, STATUS)
+_REPORT_FILES: Final = (DATABASE, DEVICE, STATUS)
 
 REPLIES: Final = (
     ReplyRow(
         "challenge",
-        "the device enrolls",
+        "when the device enrolls",
         wire.ChallengeReply,
         {
             "challengeId": Effect("returned unchanged, once", (), (ENROLL,)),
@@ -54,11 +54,11 @@ REPLIES: Final = (
     ),
     ReplyRow(
         "enroll, current",
-        "the device enrolls; a start of the daemon, and after a refused call",
+        "`enroll` when the device enrolls; `current` when the daemon starts, and after a refusal",
         wire.EnrollmentRecord,
         {
             "instanceId": Effect("must be the device's own id, or the record is not used"),
-            "locationId": Effect("shown in status and reports", _REPORTED, (SUBMIT,)),
+            "locationId": Effect("shown in status and reports", _REPORT_FILES, (SUBMIT,)),
             "legacyInstallId": Effect("stored only", (DEVICE,)),
             "appVersion": Effect(
                 "if it is not the agent's version: one more enrollment at each start", (DEVICE,)
@@ -69,7 +69,7 @@ REPLIES: Final = (
                 (DATABASE, DEVICE, LOG, STATUS),
                 (ACKNOWLEDGE, HEARTBEAT, SUBMIT),
             ),
-            "organizationId": Effect("shown in status and reports", _REPORTED, (SUBMIT,)),
+            "organizationId": Effect("shown in status and reports", _REPORT_FILES, (SUBMIT,)),
         },
     ),
     ReplyRow(
@@ -84,13 +84,13 @@ REPLIES: Final = (
     ),
     ReplyRow(
         "acknowledge",
-        "a request arrived, and its collection begins",
+        "when a request has arrived, and when its collection begins",
         wire.AcknowledgeReply,
         {"accepted": Effect("the request may run"), "status": NOTHING},
     ),
     ReplyRow(
         "submitResult",
-        "a report is finished",
+        "when a report is finished",
         wire.SubmitResultReply,
         {
             "reportId": Effect("must be the id of the sent report, which then leaves the outbox"),

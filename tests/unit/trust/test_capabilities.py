@@ -1,4 +1,4 @@
-"""docs/capabilities.md is complete: each reply, field, status, header and limit has a row."""
+"""Tests that docs/capabilities.md has a row for each reply, field, status, header and limit."""
 
 import ast
 import inspect
@@ -23,7 +23,7 @@ from tests.unit.trust.replies import REPLIES, fields_of
 NO_CALLS = {"skew", "close"}
 DEVICE_ROUTES = "CHALLENGE ENROLL CURRENT HEARTBEAT ACKNOWLEDGE SUBMIT_RESULT ON_COMMANDS".split()
 TIME = "2026-11-20T12:00:00Z"
-WRONG: dict[str, Any] = {
+VALUES: dict[str, Any] = {
     "null": None,
     "true": True,
     "number": 7,
@@ -58,12 +58,12 @@ def test_each_reply_model_of_the_devices_operations_has_a_table() -> None:
 
 
 def test_each_operation_that_the_client_calls_has_a_table() -> None:
-    listed = {name for row in REPLIES for name in row.operation.split(", ")}
-    assert listed == {getattr(routes, n).removeprefix(routes.PREFIX) for n in DEVICE_ROUTES}
+    documented = {name for row in REPLIES for name in row.operation.split(", ")}
+    assert documented == {getattr(routes, n).removeprefix(routes.PREFIX) for n in DEVICE_ROUTES}
     used = set(_names_in("agent/adapters/service_client.py", "routes"))
     assert used == set(DEVICE_ROUTES)
     calls = {n for n in vars(ServiceClient) if not n.startswith("_")} - NO_CALLS
-    assert len(calls) == len(listed)
+    assert len(calls) == len(documented)
 
 
 def _names_in(path: str, module: str) -> Iterator[str]:
@@ -73,7 +73,7 @@ def _names_in(path: str, module: str) -> Iterator[str]:
 
 
 def test_each_header_that_the_agent_reads_has_a_row() -> None:
-    read = set()
+    headers = set()
     for path in (ROOT / "agent").rglob("*.py"):
         if path.is_relative_to(ROOT / "agent" / "doctor"):
             continue  # doctor makes calls of its own, when a user runs it
@@ -85,8 +85,8 @@ def test_each_header_that_the_agent_reads_has_a_row() -> None:
             if isinstance(node, ast.Call) and _is_headers(getattr(node.func, "value", None)):
                 assert isinstance(node.func, ast.Attribute)
                 if node.func.attr == "get":
-                    read.add(ast.literal_eval(node.args[0]))
-    assert read == capabilities.HEADERS.keys()
+                    headers.add(ast.literal_eval(node.args[0]))
+    assert headers == capabilities.HEADERS.keys()
 
 
 def _is_headers(node: ast.expr | None) -> bool:
@@ -99,9 +99,9 @@ def test_each_class_of_statuses_has_a_row() -> None:
 
 
 def test_of_an_error_only_the_documented_keys_are_used() -> None:
-    used = set(_names_in("agent/rules/replies.py", "problem")) | {"code"}
-    assert used <= {"detail", "title", "errors", "code"}
-    assert used < set(fields_of(Problem))
+    keys = set(_names_in("agent/rules/replies.py", "problem")) | {"code"}
+    assert keys <= {"detail", "title", "errors", "code"}
+    assert keys < set(fields_of(Problem))
 
 
 # ------------------------------------------------------------------ values
@@ -150,7 +150,7 @@ def is_accepted(schema: dict[str, Any], value: Any) -> bool:
 def test_a_value_outside_the_accepted_ones_is_refused(model: type[Tolerant], field: str) -> None:
     schema, body = fields_of(model)[field], valid(model)
     validate(body, model)
-    for name, value in WRONG.items():
+    for name, value in VALUES.items():
         try:
             validate({**body, field: value}, model)
         except ValidationError:
@@ -164,10 +164,10 @@ def test_a_value_outside_the_accepted_ones_is_refused(model: type[Tolerant], fie
 
 @pytest.mark.parametrize("row", REPLIES, ids=lambda row: row.operation)
 def test_unknown_keys_are_dropped(row: Any) -> None:
-    more = {"command": "reboot", "url": "http://x", "__class__": "os", "args": ["-c"]}
-    read = validate({**more, **valid(row.model)}, row.model)
-    assert read == validate(valid(row.model), row.model)
-    assert b"reboot" not in encode(read)
+    unknown_keys = {"command": "reboot", "url": "http://x", "__class__": "os", "args": ["-c"]}
+    model = validate({**unknown_keys, **valid(row.model)}, row.model)
+    assert model == validate(valid(row.model), row.model)
+    assert b"reboot" not in encode(model)
 
 
 def test_only_the_listed_texts_have_no_limit_of_their_own() -> None:

@@ -1,4 +1,4 @@
-"""Few modules start programs, and no module runs text as code."""
+"""Tests that few modules start programs, and that no module runs text as code."""
 
 import ast
 import re
@@ -49,8 +49,8 @@ def _code(text: str) -> str:
 
 
 def test_only_three_modules_start_programs() -> None:
-    starting = files_with(STARTERS, "agent", "collectors")
-    assert starting == STARTS_PROGRAMS.keys()
+    modules = files_with(STARTERS, "agent", "collectors")
+    assert modules == STARTS_PROGRAMS.keys()
 
 
 def test_no_text_is_run_as_code() -> None:
@@ -63,6 +63,6 @@ def test_no_tool_of_the_agent_protocol_acts_on_a_device() -> None:
 
 
 def test_the_agent_makes_no_call_of_an_operator() -> None:
-    used = files_with(re.compile(rf"\b({'|'.join(OPERATOR_CALLS)})\b"), "agent")
-    assert used == {"agent/wire/routes.py"}
+    files = files_with(re.compile(rf"\b({'|'.join(OPERATOR_CALLS)})\b"), "agent")
+    assert files == {"agent/wire/routes.py"}
     assert all(hasattr(routes, name) for name in OPERATOR_CALLS)

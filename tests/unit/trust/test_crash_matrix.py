@@ -1,4 +1,6 @@
-"""docs/crash-matrix.md has a row for each failpoint of the agent, and a result for each case."""
+"""Tests that docs/crash-matrix.md has a row for each failpoint of the agent, and a result for each
+case.
+"""
 
 from agent.adapters.failpoints import Failpoint
 from tests.scenario.crash import matrix_document

@@ -1,4 +1,6 @@
-"""docs/harm-record.md has no forbidden traffic, and the lab recognises each forbidden request."""
+"""Tests that docs/harm-record.md has no forbidden traffic, and that the lab recognises each
+forbidden request.
+"""
 
 import re
 from typing import Final
@@ -95,16 +97,18 @@ PLAN = LanPlan(
 )  # fmt: skip
 
 
-def sent(mac: str, address: str, port: int, payload: bytes) -> list[bytes]:
+def frames_with_payload(mac: str, address: str, port: int, payload: bytes) -> list[bytes]:
     """Return the frames of a connection that sends a payload twice, as after a lost packet."""
     source, target = bytes((10, 0, 0, 2)), bytes(map(int, address.split(".")))
     segments = [
         frames.Tcp(40000, port, 7, 0, frames.SYN),
         *[frames.Tcp(40000, port, 8, 1, frames.ACK, payload)] * 2,
     ]
-    own = mac_bytes("02:00:00:00:00:02")
+    own_mac = mac_bytes("02:00:00:00:00:02")
     return [
-        frames.ethernet(mac_bytes(mac), own, frames.ETHERTYPE_IPV4, frames.tcp(source, target, s))
+        frames.ethernet(
+            mac_bytes(mac), own_mac, frames.ETHERTYPE_IPV4, frames.tcp(source, target, s)
+        )
         for s in segments
     ]
 
@@ -127,7 +131,7 @@ def test_forbidden_traffic_is_counted_by_kind_of_device(
 ) -> None:
     traffic = Traffic([TERMINAL_MAC], [])
     traffic.play(PLAN)
-    for frame in sent(mac, address, port, payload):
+    for frame in frames_with_payload(mac, address, port, payload):
         traffic.check_frame(frame)
     assert traffic.forbidden() == forbidden
     assert all(request in PERMITTED for _, request in traffic.requests()) or forbidden

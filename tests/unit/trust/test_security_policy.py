@@ -1,4 +1,6 @@
-"""SECURITY.md has what a reporter needs. Its address is a placeholder until the owner sets it."""
+"""Tests that SECURITY.md has what a reporter needs. Its address is a placeholder until the owner
+sets it.
+"""
 
 import re
 from typing import Final

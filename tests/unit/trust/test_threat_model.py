@@ -1,4 +1,6 @@
-"""Each row of the documents about trust names tests that pytest collects and does not skip."""
+"""Tests that each row of the documents about trust names tests that pytest collects and does not
+skip.
+"""
 
 import ast
 import re
@@ -28,21 +30,21 @@ def rows() -> list[tuple[str, int, list[str]]]:
 
 def test_each_attacker_has_rows_with_consecutive_numbers() -> None:
     assert len(rows()) >= ROWS_MIN
-    for letter, least in ATTACKERS.items():
+    for letter, minimum in ATTACKERS.items():
         numbers = [number for row_letter, number, _ in rows() if row_letter == letter]
         assert numbers == list(range(1, len(numbers) + 1)), letter
-        assert len(numbers) >= least, letter
+        assert len(numbers) >= minimum, letter
     assert {letter for letter, _, _ in rows()} == ATTACKERS.keys()
 
 
 def test_a_row_has_a_test_or_is_marked_as_not_prevented() -> None:
     for letter, number, cells in rows():
-        tries, stops, remains, tests = cells
-        assert tries, (letter, number)
-        assert stops, (letter, number)
-        is_prevented = not stops.startswith("**not prevented**")
+        attempt, defence, remaining_risk, tests = cells
+        assert attempt, (letter, number)
+        assert defence, (letter, number)
+        is_prevented = not defence.startswith("**not prevented**")
         assert is_prevented is bool(TEST.findall(tests)), (letter, number)
-        assert is_prevented or remains, (letter, number)
+        assert is_prevented or remaining_risk, (letter, number)
         assert TEST.sub("", tests).strip(" ,") == "", (letter, number)
 
 

@@ -12,16 +12,16 @@ from agent.adapters.storage.state import StateDirectory
 
 @pytest.fixture
 def state(tmp_path: Path) -> StateDirectory:
-    made = StateDirectory(tmp_path)
-    made.prepare()
-    return made
+    state = StateDirectory(tmp_path)
+    state.prepare()
+    return state
 
 
 @pytest.fixture
 def database(state: StateDirectory) -> Iterator[Database]:
-    made = Database(state)
-    yield made
-    made.close()
+    database = Database(state)
+    yield database
+    database.close()
 
 
 @pytest.fixture

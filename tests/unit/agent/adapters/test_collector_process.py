@@ -1,4 +1,6 @@
-"""Collector processes that crash, hang or send invalid output. Facts already sent are kept."""
+"""Tests of collector processes that crash, hang or send invalid output. Facts that they sent before
+are kept.
+"""
 
 import asyncio
 import gc
@@ -24,7 +26,7 @@ JOB = ApplicationJob(max_duration_s=30)
 HANGING = ("hang", "hang_later", "many_lines")
 
 
-def short(seconds: float) -> Job:
+def job_with_deadline(seconds: float) -> Job:
     return ApplicationJob(max_duration_s=seconds)
 
 
@@ -60,7 +62,7 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-async def gone(pid: int) -> None:
+async def wait_until_ended(pid: int) -> None:
     """Wait until a killed process has ended."""
     async with asyncio.timeout(60):
         while is_alive(pid):  # noqa: ASYNC110 - the kernel ends it
@@ -68,12 +70,12 @@ async def gone(pid: int) -> None:
 
 
 async def test_a_successful_child_returns_its_facts_and_progress() -> None:
-    seen: list[Progress] = []
+    events: list[Progress] = []
 
-    collected = await process("succeed").collect(JOB, seen.append)
+    collected = await process("succeed").collect(JOB, events.append)
 
     assert collected.error is None
-    assert seen == [Progress("disks", 1, 2)]
+    assert events == [Progress("disks", 1, 2)]
     assert json.loads(facts(collected).limitations[0]) == json.loads(json.dumps(asdict(JOB)))
 
 
@@ -144,7 +146,7 @@ async def test_facts_of_the_last_checkpoint_are_kept_at_the_deadline(
 
 async def test_a_deadline_without_a_checkpoint_raises_an_error() -> None:
     with pytest.raises(CollectorError, match="sent no facts: it was stopped at its deadline"):
-        await run("hang", short(0.2))
+        await run("hang", job_with_deadline(0.2))
 
 
 async def test_a_large_job_for_a_child_that_does_not_read_ends_at_the_deadline() -> None:
@@ -208,24 +210,24 @@ async def test_an_endless_line_ends_the_run() -> None:
 
 
 async def test_an_oversized_line_of_a_child_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
-    seen: list[Progress] = []
+    events: list[Progress] = []
 
-    collected = await process("long_checkpoint").collect(JOB, seen.append)
+    collected = await process("long_checkpoint").collect(JOB, events.append)
 
     assert collected.error is None
     assert facts(collected).limitations == ("whole",)
-    assert [step.step for step in seen] == ["disks", "after"]
+    assert [step.step for step in events] == ["disks", "after"]
     assert "an event is longer than 16777216 bytes: ignored" in caplog.text
 
 
 async def test_facts_sent_before_an_oversized_result_are_kept() -> None:
-    seen: list[Progress] = []
+    events: list[Progress] = []
 
-    collected = await process("long_result").collect(JOB, seen.append)
+    collected = await process("long_result").collect(JOB, events.append)
 
     assert collected.error == "an event is longer than 16777216 bytes"
     assert facts(collected).limitations == ("so far",)
-    assert [step.step for step in seen] == ["disks", "after"]
+    assert [step.step for step in events] == ["disks", "after"]
     (failure,) = facts(collected).failures
     assert failure.reason == collected.error
 
@@ -233,7 +235,7 @@ async def test_facts_sent_before_an_oversized_result_are_kept() -> None:
 @pytest.mark.medium
 async def test_an_endless_stream_of_lines_ends_at_the_deadline() -> None:
     with pytest.raises(CollectorError, match="deadline"):
-        await run("many_lines", short(0.3))
+        await run("many_lines", job_with_deadline(0.3))
 
 
 async def test_a_grandchild_is_killed_after_the_collection(tmp_path: Path) -> None:
@@ -242,7 +244,7 @@ async def test_a_grandchild_is_killed_after_the_collection(tmp_path: Path) -> No
     collected = await run("grandchild", file=file)
 
     assert collected.error is None
-    await gone(int(file.read_text()))
+    await wait_until_ended(int(file.read_text()))
 
 
 async def test_an_escaped_grandchild_does_not_delay_the_collection(
@@ -262,7 +264,7 @@ async def test_a_cancelled_collection_leaves_no_child(tmp_path: Path) -> None:
     file = tmp_path / "pid"
     started = asyncio.Event()
     running = asyncio.create_task(process("orphan", file).collect(JOB, lambda _: None))
-    poll = asyncio.create_task(_written(file, started))
+    poll = asyncio.create_task(_wait_until_written(file, started))
     await asyncio.wait_for(started.wait(), 60)
     await poll
 
@@ -270,10 +272,10 @@ async def test_a_cancelled_collection_leaves_no_child(tmp_path: Path) -> None:
     with pytest.raises(asyncio.CancelledError):
         await running
 
-    await gone(int(file.read_text()))
+    await wait_until_ended(int(file.read_text()))
 
 
-async def _written(file: Path, done: asyncio.Event) -> None:
+async def _wait_until_written(file: Path, done: asyncio.Event) -> None:
     while not (file.exists() and file.read_text()):  # noqa: ASYNC110 - another process writes it
         await asyncio.sleep(0.01)
     done.set()

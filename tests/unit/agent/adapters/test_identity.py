@@ -1,5 +1,5 @@
-"""The private key of the device: only its owner can read it, it is created once, and its signatures
-can be verified.
+"""Tests of the private key of the device: only its owner can read it, it is created once, and its
+signatures can be verified.
 """
 
 import base64
@@ -62,11 +62,11 @@ def test_the_public_key_is_88_hex_digits_of_its_der_form(identity: Identity) -> 
 
 def test_a_new_device_key_has_a_new_instance_id(identity: Identity, state: StateDirectory) -> None:
     first = identity.load_or_create()
-    aside = identity.quarantine_file()
+    quarantined = identity.quarantine_file()
 
     second = identity.load_or_create()
 
-    assert aside.exists()
+    assert quarantined.exists()
     assert second.instance_id != first.instance_id
 
 

@@ -1,4 +1,4 @@
-"""TCP keep-alive of the client's connections: directly, with TLS, and through a proxy."""
+"""Tests of TCP keep-alive of the client's connections: directly, with TLS, and through a proxy."""
 
 import asyncio
 import contextlib
@@ -72,7 +72,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of a self-signed certificate and its key."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, NAME)])
-    made = (
+    x509_certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -85,7 +85,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     file = tmp_path_factory.mktemp("tls") / "certificate.pem"
     file.write_bytes(
-        made.public_bytes(serialization.Encoding.PEM)
+        x509_certificate.public_bytes(serialization.Encoding.PEM)
         + key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
@@ -102,10 +102,10 @@ async def options(service: Service, *, watch: bool) -> tuple[int, ...]:
         client.stream("POST", service.base_url) as response,
     ):
         assert response.status_code == 200
-        used = response.extensions["network_stream"].get_extra_info("socket")
-        is_on = used.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        connection = response.extensions["network_stream"].get_extra_info("socket")
+        is_on = connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
         names = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
-        return (is_on, *(used.getsockopt(socket.IPPROTO_TCP, name) for name in names))
+        return (is_on, *(connection.getsockopt(socket.IPPROTO_TCP, name) for name in names))
 
 
 async def test_a_watched_connection_is_checked_by_the_kernel() -> None:

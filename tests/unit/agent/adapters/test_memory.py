@@ -1,5 +1,5 @@
-"""`memory.settle` returns memory to the system. It changes the settings of its process permanently.
-Therefore the test calls it in a separate process.
+"""Tests that `memory.settle` returns memory to the system. It changes the settings of its process
+permanently, so the test calls it in a separate process.
 """
 
 import subprocess
@@ -50,8 +50,8 @@ print(before["Rss:"] - after["Rss:"])
 @pytest.mark.skipif(sys.platform != "linux", reason="the test reads /proc, which only Linux has")
 def test_memory_is_released_and_the_program_continues() -> None:
     words = (sys.executable, "-c", PROGRAM)
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
-    heap_kib, resident_kib = map(int, done.stdout.split())
+    result = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    heap_kib, resident_kib = map(int, result.stdout.split())
     assert heap_kib > 4000, "free memory inside the heap must be returned"
     assert resident_kib > heap_kib + 1000, "file pages that only the start used must be released"
 

@@ -1,4 +1,4 @@
-"""A stop does not wait for the system's resolver."""
+"""Tests that a stop of the agent does not wait for the system's resolver."""
 
 import asyncio
 import threading

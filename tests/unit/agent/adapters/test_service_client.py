@@ -1,4 +1,4 @@
-"""The client of the service's operations, with a real server on loopback."""
+"""Tests of the client of the service's operations, with a real server on loopback."""
 
 import asyncio
 import contextlib
@@ -48,14 +48,14 @@ COMMAND = golden.text_of("onCommands/command").replace("\n", "").encode()
 
 
 @pytest.fixture(autouse=True)
-def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "*")
 
 
 @pytest.fixture
 async def server() -> AsyncIterator[ScriptedServer]:
-    async with running_server() as made:
-        yield made
+    async with running_server() as running:
+        yield running
 
 
 @pytest.fixture
@@ -65,9 +65,9 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 async def client(server: ScriptedServer, clock: FakeClock) -> AsyncIterator[ServiceClient]:
-    made = ServiceClient(config(server.base_url).service, KEY, clock)
-    yield made
-    await made.close()
+    client = ServiceClient(config(server.base_url).service, KEY, clock)
+    yield client
+    await client.close()
 
 
 async def frames(client: ServiceClient, *, stream: bool = True) -> tuple[bool, list[Frame]]:
@@ -353,8 +353,8 @@ async def test_a_misbehaving_server_raises_service_unavailable(
 
 
 async def test_a_closed_port_raises_service_unavailable(clock: FakeClock) -> None:
-    async with running_server() as gone:
-        url = gone.base_url
+    async with running_server() as stopped:
+        url = stopped.base_url
     client = ServiceClient(config(url).service, KEY, clock)
 
     with pytest.raises(ServiceUnavailable) as error:
@@ -369,7 +369,7 @@ async def test_a_closed_port_raises_service_unavailable(clock: FakeClock) -> Non
 async def test_port_without_tls_is_reported_and_disconnected(
     clock: FakeClock, greeting: bytes, cause: str
 ) -> None:
-    left = asyncio.Event()
+    has_disconnected = asyncio.Event()
 
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(greeting)
@@ -377,7 +377,7 @@ async def test_port_without_tls_is_reported_and_disconnected(
             while await reader.read(9999):
                 pass
         writer.close()
-        left.set()
+        has_disconnected.set()
 
     listener = await asyncio.start_server(greet, "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
@@ -387,7 +387,7 @@ async def test_port_without_tls_is_reported_and_disconnected(
         await client.current()
 
     assert error.value.cause == cause
-    await asyncio.wait_for(left.wait(), 60)
+    await asyncio.wait_for(has_disconnected.wait(), 60)
     await client.close()
     listener.close()
     await listener.wait_closed()
@@ -426,14 +426,14 @@ async def _queried_proxies(
         # A call without a proxy is refused by this machine.
         resolve = partial(socket.getaddrinfo, "127.0.0.1")
         monkeypatch.setattr(
-            socket, "getaddrinfo", lambda _, *rest, **named: resolve(*rest, **named)
+            socket, "getaddrinfo", lambda _, *rest, **options: resolve(*rest, **options)
         )
         service = config("https://ops.invalid:1").service.model_copy(update={"proxy": "system"})
         client = ServiceClient(service, KEY, clock)
         with pytest.raises(ServiceUnavailable):
             await client.heartbeat(HEARTBEAT)
         await client.close()
-        both = ([request.path for request in made.requests] for made in (system, environment))
+        both = ([request.path for request in each.requests] for each in (system, environment))
         return next(both), next(both)
 
 
@@ -611,17 +611,17 @@ async def test_frames_of_a_stream_are_returned_as_they_arrive(
         first = await anext(answer.frames)
         assert ids([first]) == [ONE]
         go_on.set()
-        rest = [frame async for frame in answer.frames]
+        later_frames = [frame async for frame in answer.frames]
 
-    assert ids(rest) == [ONE]
+    assert ids(later_frames) == [ONE]
 
 
 @pytest.mark.parametrize(
-    ("retry_after", "understood"),
+    ("retry_after", "expected"),
     [("3000", [3.0]), ("0", [0.0]), ("-7", [0.0]), ("9" * 4000, [86_400.0]), ("soon", [])],
 )
 async def test_stream_sets_the_reconnect_time(
-    server: ScriptedServer, client: ServiceClient, retry_after: str, understood: list[float]
+    server: ScriptedServer, client: ServiceClient, retry_after: str, expected: list[float]
 ) -> None:
     async def write_answer(writer: asyncio.StreamWriter) -> None:
         writer.write(head(200, {"Content-Type": "text/event-stream"}))
@@ -630,9 +630,7 @@ async def test_stream_sets_the_reconnect_time(
     server.write_answer = write_answer
 
     answers = (await frames(client))[1]
-    assert [
-        answer.reconnect_s for answer in answers if answer.reconnect_s is not None
-    ] == understood
+    assert [answer.reconnect_s for answer in answers if answer.reconnect_s is not None] == expected
     assert ids(answers) == []
 
 
@@ -668,18 +666,18 @@ async def test_broken_stream_returns_the_frames_before_the_error(
         writer.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
 
     server.write_answer = write_answer
-    seen: list[Frame] = []
+    received: list[Frame] = []
     with pytest.raises(ServiceUnavailable) as error:
         async with client.commands(stream=True) as answer:
-            seen.extend([frame async for frame in _kept(answer, seen)])
+            received.extend([frame async for frame in _record_frames(answer, received)])
 
     assert error.value.cause == "connection-lost"
-    assert ids(seen) == [ONE]
+    assert ids(received) == [ONE]
 
 
-async def _kept(answer: CommandStream, seen: list[Frame]) -> AsyncIterator[Frame]:
+async def _record_frames(answer: CommandStream, received: list[Frame]) -> AsyncIterator[Frame]:
     async for frame in answer.frames:
-        seen.append(frame)
+        received.append(frame)
         if not frame:
             yield frame
 

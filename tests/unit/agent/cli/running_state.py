@@ -46,7 +46,7 @@ def write_config(home: Path) -> Path:
 
 def status_of(home: Path, **values: Any) -> DaemonStatus:
     now = datetime.now(UTC)
-    known: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "version": __version__,
         "pid": os.getpid(),
         "phase": "running",
@@ -59,7 +59,7 @@ def status_of(home: Path, **values: Any) -> DaemonStatus:
         "delivery": "stream",
         "counters": {"commands_received": 14},
     }
-    return DaemonStatus(**{**known, **values})
+    return DaemonStatus(**{**defaults, **values})
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""The command `collect` uses the printers that the daemon has learned, and writes no state."""
+"""Tests that `collect` uses the printers that the daemon has learned, and writes no state."""
 
 import argparse
 import json
@@ -46,7 +46,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def collected(home: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+def collect_report(home: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     options = argparse.Namespace(
         kind="network", config=home / "agent.toml", ndjson=False, html=None, json=True
     )
@@ -61,7 +61,7 @@ def test_child_receives_the_learned_printers_and_writes_no_state(
     PrinterMemory(StateDirectory(home / "state")).write(Memory((KITCHEN,)))
     monkeypatch.setattr("agent.rules.learned_printers.KEPT", TIMELESS)
     before = {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in (home / "state").iterdir()}
-    report = collected(home, capsys)
+    report = collect_report(home, capsys)
     (job,) = Child.jobs
     assert isinstance(job, NetworkJob)
     assert job.learned == (KITCHEN,)
@@ -82,7 +82,7 @@ def test_title_of_an_unenrolled_machine_is_its_host_name(
     title: str,
 ) -> None:
     monkeypatch.setattr(platform, "node", lambda: host)
-    assert collected(home, capsys)["identity"]["installId"] == "unenrolled"
+    assert collect_report(home, capsys)["identity"]["installId"] == "unenrolled"
     page = home / "page.html"
     options = argparse.Namespace(
         kind="network", config=home / "agent.toml", ndjson=False, html=page, json=False
@@ -106,11 +106,11 @@ def test_advice_of_a_finding_contains_the_configuration_of_the_user(
 def test_printer_memory_without_permission_is_a_limitation(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def closed(_self: StateDirectory, _name: str, _most: int) -> bytes:
+    def refuse(_self: StateDirectory, _name: str, _most: int) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(StateDirectory, "read", closed)
-    assert collected(home, capsys)["limitations"] == [
+    monkeypatch.setattr(StateDirectory, "read", refuse)
+    assert collect_report(home, capsys)["limitations"] == [
         "the details of printers from earlier reports cannot be read: Permission denied"
     ]
     assert [job.learned for job in Child.jobs if isinstance(job, NetworkJob)] == [()]

@@ -1,6 +1,4 @@
-"""The commands `config check`, `show`, `schema` and `example`: their exit codes and their JSON.
-They print no secrets.
-"""
+"""Tests of `config check`, `show`, `schema` and `example`: exit codes, JSON, and no secrets."""
 
 import json
 from pathlib import Path
@@ -118,10 +116,10 @@ def test_the_schema_accepts_what_the_agent_accepts(capsys: pytest.CaptureFixture
     schema = json.loads(capsys.readouterr().out)
     Draft202012Validator.check_schema(schema)
     validator = Draft202012Validator(schema)
-    right = {"service": {"base_url": "https://x", "location_id": "a"}}
-    assert validator.is_valid(right)
-    assert not validator.is_valid({**right, "commands": {"delivery": "strem"}})
-    assert not validator.is_valid({**right, "netwrok": {}})
+    valid = {"service": {"base_url": "https://x", "location_id": "a"}}
+    assert validator.is_valid(valid)
+    assert not validator.is_valid({**valid, "commands": {"delivery": "strem"}})
+    assert not validator.is_valid({**valid, "netwrok": {}})
 
 
 def test_config_example_prints_a_configuration(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The operators' documents match the program."""
+"""Tests that the operators' documents match the program."""
 
 import re
 

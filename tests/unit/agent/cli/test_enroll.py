@@ -1,4 +1,4 @@
-"""The command `enroll`: the first time, a second time, when refused, and while an agent runs."""
+"""Tests of `enroll`: the first time, a second time, when refused, and while an agent runs."""
 
 import json
 from pathlib import Path

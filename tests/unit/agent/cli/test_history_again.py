@@ -1,4 +1,4 @@
-"""`history ID` prints a stored report as it was sent."""
+"""Tests that `history ID` prints a stored report as it was sent."""
 
 import json
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""Without a configuration file, one sentence names the missing path and the command that creates
-the file.
+"""Tests that, without a configuration file, one sentence names the missing path and the command
+that creates the file.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Each command refuses a state directory that other users may write to, and prints the fix."""
+"""Tests that each command refuses a state directory that other users may write to, with the fix."""
 
 from pathlib import Path
 
@@ -15,10 +15,10 @@ from tests.sizes import large_except
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    made = write_config(tmp_path, "http://127.0.0.1:9", application="max_duration_seconds = 2")
+    config = write_config(tmp_path, "http://127.0.0.1:9", application="max_duration_seconds = 2")
     (tmp_path / "state").mkdir()
     (tmp_path / "state").chmod(0o770)
-    return made
+    return config
 
 
 @pytest.mark.medium
@@ -33,8 +33,8 @@ async def test_an_open_state_directory_is_refused_in_two_lines(config: Path, wor
     code, output, errors = await run_agent(config, *words.split())
     state = config.parent / "state"
     assert (code, output) == (1, "")
-    what, fix = errors.splitlines()
-    assert what.endswith(f"{state} is not safe: {state} is writable for its group (mode 0770)")
+    problem, fix = errors.splitlines()
+    assert problem.endswith(f"{state} is not safe: {state} is writable for its group (mode 0770)")
     assert fix == f"venue-agent: to use it: `chmod go-w {state}`"
     assert list(state.iterdir()) == []
     state.chmod(0o700)

@@ -1,4 +1,4 @@
-"""The commands `printers` and `check`: the state of the printers, and what the agent remembers."""
+"""Tests of `printers` and `check`: the state of the printers, and what the agent remembers."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""The command `run` when a file is not accessible, or when its terminal has closed."""
+"""Tests of `run` when a file is not accessible, or when its terminal has closed."""
 
 import os
 import subprocess
@@ -50,14 +50,14 @@ def test_error_sets_the_exit_code_and_is_printed(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    async def closed(path: Path | None, **_: object) -> NoReturn:
+    async def fail(path: Path | None, **_: object) -> NoReturn:
         raise error
 
     for name in ("SYSTEMD_EXEC_PID", "NOTIFY_SOCKET"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(daemon, "run", closed)
+    monkeypatch.setattr(daemon, "run", fail)
     assert main(["run"]) == code
     assert str(error) in capsys.readouterr().err
 

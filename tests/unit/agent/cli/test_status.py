@@ -1,4 +1,4 @@
-"""The commands `status` and `history`: exit codes, the documented JSON, and output of at most 80
+"""Tests of `status` and `history`: exit codes, the documented JSON, and output of at most 80
 columns.
 """
 
@@ -17,7 +17,7 @@ from agent.adapters.storage.status_file import StatusFile
 from agent.cli.main import main
 from agent.wire.payloads.history import History
 from tests.unit.agent.cli.running_state import PROBLEM, running, status_of, write_config
-from tests.unit.agent.histories import NOW, SINCE, bad_venue, incident, last, store
+from tests.unit.agent.histories import NOW, SINCE, bad_venue, incident, store, unfinished
 
 
 @pytest.fixture
@@ -42,26 +42,28 @@ def test_status_of_a_healthy_daemon_exits_with_0(
     assert "\x1b" not in output, "colours must appear only on terminals"
 
 
-def test_status_shows_the_interruption_that_lasts_or_the_last_one(
+def test_status_shows_the_current_or_the_last_interruption(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with running(config.parent) as state:
         store(state, bad_venue())
         main(["status", "--config", str(config)])
-        printed = capsys.readouterr().out
-        assert "connection   last interruption 1 h ago, for 31 s: the network" in printed
-        lasting = last(incident("provider-down", NOW, 0, "the gateway 192.168.1.1 answers"))
-        store(state, History(SINCE, (lasting,)))
+        output = capsys.readouterr().out
+        assert "connection   last interruption 1 h ago, for 31 s: the network" in output
+        open_incident = unfinished(
+            incident("provider-down", NOW, 0, "the gateway 192.168.1.1 answers")
+        )
+        store(state, History(SINCE, (open_incident,)))
         main(["status", "--config", str(config)])
         main(["status", "--json", "--config", str(config)])
-        printed += capsys.readouterr().out
-        assert '"connection": "no connection since ' in printed
+        output += capsys.readouterr().out
+        assert '"connection": "no connection since ' in output
         main(["status", "--config", str(config)])
         assert re.search(
             r"connection   no connection since \d\d:\d\d: the gateway 192\.168\.1\.1 answers",
             capsys.readouterr().out,
         )
-    assert fits_80_columns(printed.partition("{")[0])
+    assert fits_80_columns(output.partition("{")[0])
 
 
 def test_status_begins_with_the_name_of_the_machine(
@@ -70,9 +72,9 @@ def test_status_begins_with_the_name_of_the_machine(
     with running(config.parent) as state:
         DeviceRecordFile(state).save(DeviceRecord(legacy_install_id="till-3"))
         main(["status", "--config", str(config)])
-        printed = capsys.readouterr().out
+        output = capsys.readouterr().out
         main(["status", "--json", "--config", str(config)])
-    assert printed.startswith("till-3\nhealthy  venue-agent ")
+    assert output.startswith("till-3\nhealthy  venue-agent ")
     assert json.loads(capsys.readouterr().out)["machine"] == "till-3"
 
 
@@ -121,8 +123,8 @@ def test_status_of_a_stopped_daemon_has_the_time_it_was_last_seen(
 ) -> None:
     state = StateDirectory(config.parent / "state")
     state.prepare()
-    written = (datetime.now(UTC) - timedelta(days=2)).isoformat()
-    StatusFile(state).write(status_of(config.parent, written_at=written))
+    timestamp = (datetime.now(UTC) - timedelta(days=2)).isoformat()
+    StatusFile(state).write(status_of(config.parent, written_at=timestamp))
     assert main(["status", "--config", str(config)]) == 2
     assert "last seen    2 d ago" in capsys.readouterr().out
 

@@ -1,4 +1,4 @@
-"""The support bundle: when it contains a new report, and which reason it gives if it does not."""
+"""Tests of when a support bundle contains a new report, and of the reason if it does not."""
 
 from pathlib import Path
 
@@ -34,9 +34,9 @@ class Collector:
 
 @pytest.fixture
 def collector(monkeypatch: pytest.MonkeyPatch) -> Collector:
-    made = Collector()
-    monkeypatch.setattr(support_bundle, "collect_report", made.collect)
-    return made
+    collector = Collector()
+    monkeypatch.setattr(support_bundle, "collect_report", collector.collect)
+    return collector
 
 
 def context(home: Path, local: LocalConfig | None) -> Context:
@@ -72,25 +72,25 @@ def test_fresh_reports_are_collected_after_the_running_collection_of_the_agent(
     tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with running(tmp_path, activity="collecting: scan 12 of 254") as state:
-        slept: list[float] = []
+        pauses_s: list[float] = []
 
         def sleep(seconds: float) -> None:
             assert collector.kinds == []
-            slept.append(seconds)
-            if len(slept) == 3:
+            pauses_s.append(seconds)
+            if len(pauses_s) == 3:
                 StatusFile(state).write(status_of(tmp_path))
 
         monkeypatch.setattr(support_bundle.time, "sleep", sleep)
         assert omission_reasons(context(tmp_path, LocalConfig())) == ["", ""]
-    assert len(slept) == 3
+    assert len(pauses_s) == 3
 
 
 def test_fresh_reports_are_skipped_while_the_agent_is_collecting(
     tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slept: list[float] = []
-    monkeypatch.setattr(support_bundle.time, "monotonic", lambda: sum(slept))
-    monkeypatch.setattr(support_bundle.time, "sleep", slept.append)
+    pauses_s: list[float] = []
+    monkeypatch.setattr(support_bundle.time, "monotonic", lambda: sum(pauses_s))
+    monkeypatch.setattr(support_bundle.time, "sleep", pauses_s.append)
     with running(tmp_path, activity="collecting network"):
         assert (
             omission_reasons(context(tmp_path, LocalConfig()))

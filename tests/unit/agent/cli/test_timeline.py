@@ -1,4 +1,4 @@
-"""`venue-agent timeline`: output of at most 80 columns, the documented JSON, and no record."""
+"""Tests of `venue-agent timeline`: its width, the documented JSON, messages without a record."""
 
 import io
 import json
@@ -24,8 +24,8 @@ from tests.unit.agent.histories import (
     good_venue,
     hours,
     incident,
-    last,
     store,
+    unfinished,
 )
 
 PRAGUE = ZoneInfo("Europe/Prague")
@@ -66,17 +66,19 @@ def test_a_good_venue_has_no_interruptions() -> None:
     assert view(good_venue()).startswith("No interruptions since 2 Nov 09:15.\n")
 
 
-def test_an_incident_that_lasts_comes_first() -> None:
-    lasting = last(incident("provider-down", NOW - timedelta(minutes=40), 60))
-    text = view(History(SINCE, (lasting,), hours=hours()))
+def test_an_incident_that_still_lasts_comes_first() -> None:
+    open_incident = unfinished(incident("provider-down", NOW - timedelta(minutes=40), 60))
+    text = view(History(SINCE, (open_incident,), hours=hours()))
     assert text.startswith("No connection since 20:50: the gateway 192.168.1.1 answers, no answer")
     assert "40 min…" in text
 
 
 def test_local_faults_are_listed_and_are_no_interruptions() -> None:
     stopped = incident("queue-stopped", NOW - timedelta(minutes=70), 600, "bar: stopped (paused)")
-    lasting = last(incident("device-absent", NOW - timedelta(minutes=40), 60, "card: no answer"))
-    text = view(History(SINCE, (stopped, lasting), hours=hours()))
+    open_incident = unfinished(
+        incident("device-absent", NOW - timedelta(minutes=40), 60, "card: no answer")
+    )
+    text = view(History(SINCE, (stopped, open_incident), hours=hours()))
     assert text.startswith(
         "Lasts since 20:50: A watched device was gone: card: no answer\nNo interruptions since"
     )
@@ -119,7 +121,7 @@ def test_the_verb_reads_the_record_of_the_daemon(
 
 
 def test_json_has_the_documented_keys(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written = store(StateDirectory(config.parent / "state"), bad_venue())
+    stored = store(StateDirectory(config.parent / "state"), bad_venue())
     assert main(["timeline", "--json", "--days", "30", "--config", str(config)]) == 0
     document = json.loads(capsys.readouterr().out)
     section = (ROOT / "docs/cli.md").read_text().partition("\n## timeline\n")[2]
@@ -131,7 +133,7 @@ def test_json_has_the_documented_keys(config: Path, capsys: pytest.CaptureFixtur
     for key in {*document, *(key for row in rows for key in row)}:
         assert re.search(rf"[`.]{key}`", section), key
     assert document["recorder_enabled"] is True
-    assert document["since"] == written.since.isoformat(timespec="seconds")
+    assert document["since"] == stored.since.isoformat(timespec="seconds")
     assert [stored_incident["count"] for stored_incident in document["incidents"]] == [
         1,
         1,
@@ -173,7 +175,7 @@ def test_invalid_periods_exit_with_2(words: list[str], config: Path) -> None:
 
 
 @pytest.mark.parametrize(("is_running", "end"), [(True, ". .     "), (False, ".       ")])
-def test_the_present_hour_is_recorded_while_the_agent_runs(is_running: bool, end: str) -> None:
+def test_the_current_hour_is_recorded_while_the_agent_runs(is_running: bool, end: str) -> None:
     history = History(SINCE, hours=hours()[:-1])
     lines = view(history, is_running=is_running).splitlines()
     (sunday,) = (line for line in lines if line.startswith("Sun 22 Nov"))

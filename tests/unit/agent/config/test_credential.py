@@ -1,4 +1,4 @@
-"""The API key: the order of its sources. Its current value is read for each use."""
+"""Tests of the sources of the API key, their order, and that the key is read for each use."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The example configuration is generated from the models and is valid."""
+"""Tests that the example configuration is generated from the models and is valid."""
 
 import tomllib
 from pathlib import Path

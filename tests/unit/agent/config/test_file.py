@@ -1,4 +1,4 @@
-"""The configuration: the sources of its values, and the messages for invalid values."""
+"""Tests of the sources of configuration values, and of the messages for invalid values."""
 
 from operator import attrgetter
 from pathlib import Path
@@ -178,7 +178,7 @@ def test_all_problems_are_reported_at_once(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "position"),
     [
         ("[service\n", ":1:9: "),
         ('[service]\nbase_url = "a\n', ":2:14: "),
@@ -186,10 +186,10 @@ def test_all_problems_are_reported_at_once(file: Path) -> None:
         ("x =", ""),
     ],
 )
-def test_invalid_toml_is_reported_with_its_position(file: Path, text: str, place: str) -> None:
+def test_invalid_toml_is_reported_with_its_position(file: Path, text: str, position: str) -> None:
     (problem,) = problems(file, text)
 
-    assert problem.startswith(place or ": ") or place in problem
+    assert problem.startswith(position or ": ") or position in problem
 
 
 def test_a_wrong_value_of_the_environment_names_the_variable(file: Path) -> None:
@@ -276,7 +276,7 @@ def test_any_text_raises_only_config_errors(
 
 
 @pytest.mark.parametrize(
-    ("section", "text", "is_right"),
+    ("section", "text", "is_valid"),
     [
         ("service", 'base_url = "http://localhost:8080"', True),
         ("service", 'base_url = "http://[::1]:8080/x/"', True),
@@ -310,14 +310,14 @@ def test_any_text_raises_only_config_errors(
     ],
 )  # fmt: skip
 def test_valid_values_are_accepted_and_invalid_values_refused(
-    file: Path, section: str, text: str, is_right: bool
+    file: Path, section: str, text: str, is_valid: bool
 ) -> None:
     others = {"service": 'location_id = "a"\n' + ("" if "base_url" in text else text)}
     service = others["service"] if section == "service" else SERVICE.removeprefix("[service]\n")
     document = f"[service]\n{service}\n"
     document += f"{text}\n" if section == "service" else f"[{section}]\n{text}\n"
 
-    if is_right:
+    if is_valid:
         read(file, document)
     else:
         assert problems(file, document)
@@ -330,8 +330,8 @@ def test_the_state_directory_has_its_default_and_overrides(
     monkeypatch.setenv("STATE_DIRECTORY", "/var/lib/a:/var/lib/b")
 
     assert state_dir(config.device) == Path("/var/lib/a")
-    named = config.device.model_copy(update={"state_dir": "/srv/agent"})
-    assert state_dir(named) == Path("/srv/agent")
+    configured = config.device.model_copy(update={"state_dir": "/srv/agent"})
+    assert state_dir(configured) == Path("/srv/agent")
     monkeypatch.delenv("STATE_DIRECTORY")
     monkeypatch.setenv("XDG_STATE_HOME", "/home/someone/.state")
     assert state_dir(config.device).name == "venue-agent"

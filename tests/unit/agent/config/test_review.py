@@ -1,5 +1,5 @@
-"""The review of the configuration reports settings that are wrong in combination or probably
-unintended: all problems at once, with their positions.
+"""Tests of the review of the configuration. It reports settings that are wrong in combination or
+probably unintended: all problems at once, with their positions.
 """
 
 from pathlib import Path
@@ -28,8 +28,8 @@ def problems_in(file: Path, text: str, **environment: str) -> list[str]:
 
 
 def printer(**values: str) -> str:
-    known = {"id": "kitchen", "name": "Kitchen", "address": "192.168.1.50:9100", **values}
-    return "[[printers]]\n" + "".join(f'{key} = "{value}"\n' for key, value in known.items())
+    fields = {"id": "kitchen", "name": "Kitchen", "address": "192.168.1.50:9100", **values}
+    return "[[printers]]\n" + "".join(f'{key} = "{value}"\n' for key, value in fields.items())
 
 
 def test_all_problems_of_the_review_are_reported_at_once(file: Path) -> None:
@@ -66,8 +66,8 @@ def test_problems_of_watched_devices_are_reported(file: Path) -> None:
     ],
 )
 def test_invalid_watched_devices_are_refused(file: Path, line: str, problem: str) -> None:
-    known = "" if line.startswith(("address", "mac")) else 'address = "192.168.1.40"\n'
-    text = f'{SERVICE}[[watched_devices]]\nname = "Bar"\n{known}{line}\n'
+    required = "" if line.startswith(("address", "mac")) else 'address = "192.168.1.40"\n'
+    text = f'{SERVICE}[[watched_devices]]\nname = "Bar"\n{required}{line}\n'
     (actual,) = problems_in(file, text)
     assert problem in actual
 
@@ -141,7 +141,7 @@ def test_invalid_printer_addresses_are_reported(file: Path, transport: str, addr
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "message"),
+    ("text", "position", "message"),
     [
         ('[[printers]]\nid = "a"\nname = "A"\n', "4:3", "needs an address"),
         ("[network]\nports = [80, 443, 80]\n", "5:1", "names 80 twice"),
@@ -166,10 +166,10 @@ def test_invalid_printer_addresses_are_reported(file: Path, transport: str, addr
     ],
 )  # fmt: skip
 def test_other_mistakes_of_a_configuration_are_reported(
-    file: Path, text: str, place: str, message: str
+    file: Path, text: str, position: str, message: str
 ) -> None:
     (line,) = problems_in(file, SERVICE + text)
-    assert line.startswith(f":{place}: ")
+    assert line.startswith(f":{position}: ")
     assert message in line
 
 

@@ -1,4 +1,4 @@
-"""Commands in advice contain the `--config` of the user, so that they can be copied."""
+"""Tests that commands in advice contain the `--config` of the user, so that they can be copied."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.unit.agent.cli.running_state import PROBLEM, running, write_config
 
 
 @pytest.fixture(autouse=True)
-def named() -> Iterator[None]:
+def _configuration() -> Iterator[None]:
     name_configuration(Path("/srv/till 1/agent.toml"))
     yield
     name_configuration(None)
@@ -56,7 +56,7 @@ def test_advice_of_a_verb_contains_the_configuration(
     with running(tmp_path, problems=(problem,)):
         main(["status", "--config", str(config)])
     # The terminal breaks lines between words, and within a path that is longer than a line.
-    printed = "".join(capsys.readouterr().out.split())
-    assert f"→run`venue-agentcollect--config{config}`heretoseewhy" in printed
+    output = "".join(capsys.readouterr().out.split())
+    assert f"→run`venue-agentcollect--config{config}`heretoseewhy" in output
     assert main(["history", "deadbeef", "--config", str(config)]) == 1
     assert f"see `venue-agent history --config {config}`" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""A frequent mistake in TOML has a message: the place, the mistake and what to write instead."""
+"""Tests of the messages for frequent mistakes in TOML: the position, and what to write instead."""
 
 from pathlib import Path
 

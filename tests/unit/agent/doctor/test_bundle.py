@@ -1,4 +1,4 @@
-"""The support bundle contains the files that support needs, and none of the planted secrets."""
+"""Tests that a support bundle contains the files that support needs, and no planted secret."""
 
 import json
 import sqlite3
@@ -27,7 +27,7 @@ from tests.unit.agent.histories import NOW, SINCE, incident, store
 
 API_KEY = "vk_live_9f8e7d6c5b4a"
 PROXY_PASSWORD = "pr0xy/pass wörd"
-QUOTED = "pr0xy%2Fpass%20w%C3%B6rd"
+QUOTED_PASSWORD = "pr0xy%2Fpass%20w%C3%B6rd"
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def planted(tmp_path: Path) -> Context:
     config = tmp_path / "config.toml"
     config.write_text(
         f'[service]\nbase_url = "https://ops.example.com"\nlocation_id = "x"\n'
-        f'api_key_file = "{tmp_path / "key"}"\nproxy = "http://user:{QUOTED}@proxy:3128"\n'
+        f'api_key_file = "{tmp_path / "key"}"\nproxy = "http://user:{QUOTED_PASSWORD}@proxy:3128"\n'
         f'# the key is {API_KEY}\n[device]\nstate_dir = "{state.path}"\n'
     )
     report = json.dumps(
@@ -61,7 +61,7 @@ def planted(tmp_path: Path) -> Context:
     database.close()
     return Context(
         config_path=config,
-        environment={"HTTPS_PROXY": f"http://user:{QUOTED}@proxy:3128"},
+        environment={"HTTPS_PROXY": f"http://user:{QUOTED_PASSWORD}@proxy:3128"},
         config=load(Config, config, {}).config,
         state=state,
         api_key=API_KEY,
@@ -90,7 +90,7 @@ def test_a_bundle_contains_no_secrets(planted: Context, tmp_path: Path) -> None:
     assert planted.state is not None
     keys = [planted.state.path / KEY_NAME, *planted.state.quarantine_path.glob(f"*{KEY_NAME}")]
     assert len(keys) == 2
-    secrets = [API_KEY, PROXY_PASSWORD, QUOTED]
+    secrets = [API_KEY, PROXY_PASSWORD, QUOTED_PASSWORD]
     for key in keys:
         secrets += [line for line in key.read_text().splitlines() if "-----" not in line]
     for name, text in members.items():
@@ -131,10 +131,10 @@ def test_a_bundle_contains_no_secrets_of_an_invalid_configuration(
     for name, text in members.items():
         for secret in (*PLANTED, "al/l"):
             assert secret not in text, f"{name} holds {secret}"
-    displayed = members["config.toml"]
-    for kept in ('base_url = "https://ops.example.com"', 'location_id = "kept"', "proxy:3128"):
-        assert kept in displayed
-    assert len(displayed.splitlines()) > 10
+    text = members["config.toml"]
+    for part in ('base_url = "https://ops.example.com"', 'location_id = "kept"', "proxy:3128"):
+        assert part in text
+    assert len(text.splitlines()) > 10
 
 
 def test_a_bundle_is_readable_by_its_owner_only(planted: Context, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def _write_with_texts_and_reports(
     context: Context, path: Path, *reports: FreshReport
 ) -> dict[str, str]:
     document = document_of((), made_at="2026-01-01T00:00:00+00:00", duration_s=0)
-    texts = {"status.txt": f"the key is {API_KEY}, the proxy user:{QUOTED}@proxy:3128\n"}
+    texts = {"status.txt": f"the key is {API_KEY}, the proxy user:{QUOTED_PASSWORD}@proxy:3128\n"}
     write_bundle(path, context, document, texts=texts, reports=reports)
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name).decode() for name in archive.namelist()}
@@ -164,13 +164,17 @@ def _write_with_texts_and_reports(
 
 def test_a_fresh_report_and_texts_hold_no_secret(planted: Context, tmp_path: Path) -> None:
     payload = payloads.small_venue()
-    describing = payload.model_copy(
-        update={"limitations": (f"it said Bearer {API_KEY} and http://user:{QUOTED}@proxy:3128",)}
+    with_secrets = payload.model_copy(
+        update={
+            "limitations": (
+                f"it sent Bearer {API_KEY} and http://user:{QUOTED_PASSWORD}@proxy:3128",
+            )
+        }
     )
     members = _write_with_texts_and_reports(
         planted,
         tmp_path / "bundle.zip",
-        FreshReport("network", describing),
+        FreshReport("network", with_secrets),
         FreshReport("application", None, f"password={PROXY_PASSWORD}"),
     )
     assert next(iter(members)) == "status.txt", "files for users must come first"
@@ -178,7 +182,7 @@ def test_a_fresh_report_and_texts_hold_no_secret(planted: Context, tmp_path: Pat
     assert "Kitchen" in members["reports/network.html"]
     assert members["reports/application.txt"].startswith("left out: ")
     for name, text in members.items():
-        for secret in (API_KEY, PROXY_PASSWORD, QUOTED):
+        for secret in (API_KEY, PROXY_PASSWORD, QUOTED_PASSWORD):
             assert secret not in text, f"{name} holds {secret}"
 
 

@@ -1,4 +1,4 @@
-"""Doctor's outcomes for the sandbox that the collector reports."""
+"""Tests of doctor's outcomes for the sandbox that the collector reports."""
 
 from typing import Any
 

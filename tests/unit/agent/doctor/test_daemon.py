@@ -1,4 +1,4 @@
-"""Doctor's check of the running daemon."""
+"""Tests of doctor's checks of the running daemon and of its connectivity record."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,15 @@ from agent.doctor.checks.daemon import daemon, interruptions
 from agent.doctor.context import Context
 from agent.wire.payloads.history import History
 from tests.unit.agent.cli.running_state import running
-from tests.unit.agent.histories import NOW, SINCE, bad_venue, good_venue, incident, last, store
+from tests.unit.agent.histories import (
+    NOW,
+    SINCE,
+    bad_venue,
+    good_venue,
+    incident,
+    store,
+    unfinished,
+)
 
 
 def test_a_daemon_with_an_unreadable_status_is_not_another_agent(tmp_path: Path) -> None:
@@ -31,7 +39,7 @@ def test_a_daemon_with_an_unreadable_status_is_not_another_agent(tmp_path: Path)
         (good_venue(), "ok", "no interruption since "),
         (bad_venue(), "ok", "last interruption 1 h ago, for 31 s: the network cable or Wi-Fi had"),
         (
-            History(SINCE, (last(incident("provider-down", NOW, 0)),)),
+            History(SINCE, (unfinished(incident("provider-down", NOW, 0)),)),
             "warn",
             "no connection since ",
         ),

@@ -1,4 +1,4 @@
-"""Doctor's check of the users who can read the device's private key."""
+"""Tests of doctor's check of which users can read the device's private key."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
-"""Doctor's parsers of untrusted input: replies, process lists, systemd units, ARP tables and
-certificates.
+"""Tests of doctor's parsers of untrusted input: replies, process lists, systemd units, ARP tables
+and certificates.
 """
 
 import contextlib
@@ -39,41 +39,43 @@ PROXY = Proxy("http", "proxy.example", 3128, authorization="Basic x")
 T = TypeVar("T")
 
 
-def answered(answer: bytes, ask: Callable[[socket.socket], T], queried: bytes = b"") -> T:
+def call_with_reply(answer: bytes, ask: Callable[[socket.socket], T], queried: bytes = b"") -> T:
     """Return the result of ``ask`` if the peer sends ``answer`` and then closes the connection."""
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        theirs.sendall(answer)
-        theirs.shutdown(socket.SHUT_WR)
-        ours.settimeout(5)
-        actual = ask(ours)
-        assert theirs.recv(4096).startswith(queried)
-        assert ours.fileno() > 0, "the connection must stay open"
+    own_end, peer_end = socket.socketpair()
+    with own_end, peer_end:
+        peer_end.sendall(answer)
+        peer_end.shutdown(socket.SHUT_WR)
+        own_end.settimeout(5)
+        actual = ask(own_end)
+        assert peer_end.recv(4096).startswith(queried)
+        assert own_end.fileno() > 0, "the connection must stay open"
         return actual
 
 
 def date(answer: bytes) -> str:
-    return answered(answer, lambda sock: request_date(sock, ROUTE), b"HEAD / HTTP/1.1\r\nHost: ops")
+    return call_with_reply(
+        answer, lambda sock: request_date(sock, ROUTE), b"HEAD / HTTP/1.1\r\nHost: ops"
+    )
 
 
 def browser(answer: bytes) -> str | None:
     queried = b"GET /json/version HTTP/1.1\r\nHost: 127.0.0.1:9222\r\n"
-    return answered(answer, lambda sock: request_browser(sock, "127.0.0.1", 9222), queried)
+    return call_with_reply(answer, lambda sock: request_browser(sock, "127.0.0.1", 9222), queried)
 
 
 def tunnel(answer: bytes) -> None:
     queried = b"CONNECT ops.example:80 HTTP/1.1\r\n"
-    answered(answer, lambda sock: open_tunnel(sock, PROXY, ROUTE), queried)
+    call_with_reply(answer, lambda sock: open_tunnel(sock, PROXY, ROUTE), queried)
 
 
 @pytest.mark.parametrize("end", [b"\r\n", b"\n"])
 def test_the_head_of_a_reply_is_parsed(end: bytes) -> None:
     lines = (b"HTTP/1.1 204 No Content", b"Date:  today ", b"X: y", b"", b"")
     assert date(end.join(lines)) == "today"
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        theirs.sendall(end.join(lines[:1] + lines[2:]))
-        with request(ours, "ops.example", 80, "HEAD", "/") as head:
+    own_end, peer_end = socket.socketpair()
+    with own_end, peer_end:
+        peer_end.sendall(end.join(lines[:1] + lines[2:]))
+        with request(own_end, "ops.example", 80, "HEAD", "/") as head:
             assert (head.status, dict(head.headers)) == (204, {"X": "y"})
 
 
@@ -144,7 +146,7 @@ def test_an_agent_in_a_folder_with_a_blank_is_recognised() -> None:
 
 
 @contextlib.contextmanager
-def started(*words: str) -> Iterator[int]:
+def start_process(*words: str) -> Iterator[int]:
     """Start a process with ``words`` in its command line. Yield its process id when it runs."""
     command = (sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()", *words)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -155,7 +157,10 @@ def started(*words: str) -> Iterator[int]:
 
 
 def test_running_agents_are_listed_among_the_processes() -> None:
-    with started("venue-agent", "run") as agent, started("venue-agent", "status") as status:
+    with (
+        start_process("venue-agent", "run") as agent,
+        start_process("venue-agent", "status") as status,
+    ):
         actual, others = other_agents(None), other_agents(agent)
     assert actual is not None
     assert agent in actual
@@ -191,10 +196,11 @@ ARP = """IP address       HW type     Flags       HW address            Mask    
 
 
 @pytest.mark.parametrize(
-    ("address", "silent"), [("192.168.1.1", False), ("192.168.1.9", True), ("192.168.1.5", False)]
+    ("address", "is_silent"),
+    [("192.168.1.1", False), ("192.168.1.9", True), ("192.168.1.5", False)],
 )
-def test_an_address_that_did_not_answer_arp_is_recognised(address: str, silent: bool) -> None:
-    assert parse_unanswered_arp(ARP, address) is silent
+def test_an_address_that_did_not_answer_arp_is_recognised(address: str, is_silent: bool) -> None:
+    assert parse_unanswered_arp(ARP, address) is is_silent
 
 
 def test_a_certificate_is_parsed(tmp_path: Path) -> None:
@@ -209,9 +215,9 @@ def test_a_certificate_is_parsed(tmp_path: Path) -> None:
 
 def test_a_certificate_with_a_negative_serial_number_is_parsed() -> None:
     der = (FIXTURES / "application/certificate.der").read_bytes()
-    odd = der.replace(bytes.fromhex("020101"), bytes.fromhex("0201ff"), 1)
-    assert odd != der
-    assert parse_certificate(odd) == parse_certificate(der)
+    negative = der.replace(bytes.fromhex("020101"), bytes.fromhex("0201ff"), 1)
+    assert negative != der
+    assert parse_certificate(negative) == parse_certificate(der)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +229,7 @@ def test_a_certificate_with_a_negative_serial_number_is_parsed() -> None:
         (timedelta(days=400), "fail", "400 d ahead"),
     ],
 )
-def test_clock_differences_are_judged(ahead: timedelta, status: str, words: str) -> None:
+def test_clock_differences_are_classified(ahead: timedelta, status: str, words: str) -> None:
     finding = judge_clock(NOW + ahead, NOW)
     assert finding.status == status
     assert words in finding.detail
@@ -272,10 +278,10 @@ def shake_hands(authority: Authority, folder: Path) -> None:
 def test_a_certificate_authority_without_key_usage_is_reported(tmp_path: Path) -> None:
     shake_hands(make_authority(tmp_path), tmp_path)
     incomplete = make_authority(tmp_path, has_key_usage=False)
-    with pytest.raises(ssl.SSLCertVerificationError) as caught:
+    with pytest.raises(ssl.SSLCertVerificationError) as error_info:
         shake_hands(incomplete, tmp_path)
-    assert caught.value.verify_code in STRICT_ERRORS
-    why = caught.value.verify_message
+    assert error_info.value.verify_code in STRICT_ERRORS
+    why = error_info.value.verify_message
     finding = judge_untrusted(why, _certificate(-9, 9), NOW, is_malformed=True)
     assert "key usage" in why
     assert finding.detail == f"issued by Some CA, but not as RFC 5280 requires ({why})"

@@ -1,4 +1,4 @@
-"""Doctor's outcomes for a user who cannot read the agent's state."""
+"""Tests of doctor's outcomes for a user who cannot read the agent's state."""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""The runner of doctor's checks: their order, deadlines and causes. The tests define the checks."""
+"""Tests of the runner of doctor's checks, with checks made for the tests: order, deadlines and
+causes.
+"""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -59,20 +61,20 @@ def test_skipped_checks_and_warnings_block_no_dependent_checks() -> None:
 
 
 def test_the_field_after_orders_checks_and_creates_no_dependency() -> None:
-    seen: list[str] = []
+    names: list[str] = []
 
-    def note(name: str, finding: Outcome) -> Callable[[Context], Outcome]:
+    def recording(name: str, finding: Outcome) -> Callable[[Context], Outcome]:
         def run(_: Context) -> Outcome:
-            seen.append(name)
+            names.append(name)
             return finding
 
         return run
 
     actual = results_by_name(
-        check("a", note("a", fail("broken", "mend it"))),
-        check("b", note("b", ok("queried")), after=("a",)),
+        check("a", recording("a", fail("broken", "mend it"))),
+        check("b", recording("b", ok("queried")), after=("a",)),
     )
-    assert seen == ["a", "b"]
+    assert names == ["a", "b"]
     assert actual["b"].status == "ok"
 
 
@@ -147,7 +149,7 @@ def test_a_check_that_raises_an_error_fails() -> None:
 
 
 @pytest.mark.parametrize(
-    ("finding", "well"), [(ok(""), True), (warn("", "f"), True), (fail("", "f"), False)]
+    ("finding", "is_success"), [(ok(""), True), (warn("", "f"), True), (fail("", "f"), False)]
 )
-def test_only_a_failed_check_counts_as_a_failure(finding: Outcome, well: bool) -> None:
-    assert none_failed(results_by_name(check("a", finding)).values()) is well
+def test_only_a_failed_check_counts_as_a_failure(finding: Outcome, is_success: bool) -> None:
+    assert none_failed(results_by_name(check("a", finding)).values()) is is_success

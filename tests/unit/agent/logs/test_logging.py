@@ -1,5 +1,5 @@
-"""Log records: ids become fields, repeated messages are counted, and systemd's journal receives its
-native format.
+"""Tests of log records: ids become fields, repeated messages are counted, and systemd's journal
+receives its native format.
 """
 
 import ast
@@ -34,7 +34,7 @@ from agent.logs.setup import (
 )
 from tests.paths import ROOT
 
-NAMED = re.compile(r"\b(request|report|binding) %s")
+ID_IN_MESSAGE = re.compile(r"\b(request|report|binding) %s")
 
 
 def record(
@@ -53,7 +53,7 @@ def calls_that_name_an_id() -> Iterator[tuple[str, int]]:
         for call in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(call, ast.Call) and ast.unparse(call.func).startswith("log."):
                 message = str(getattr(call.args[0], "value", ""))
-                if NAMED.search(message):
+                if ID_IN_MESSAGE.search(message):
                     yield message, len(call.args) - 1
 
 
@@ -63,8 +63,8 @@ def test_ids_in_messages_become_fields() -> None:
     for message, count in calls:
         report = record(message, *(f"argument-{number}" for number in range(count)))
         RedactFilter().filter(report)
-        named = re.findall(r"\b(request|report|binding) (argument-\d)", report.getMessage())
-        fields = {f"{word}_id": value for word, value in named}
+        ids = re.findall(r"\b(request|report|binding) (argument-\d)", report.getMessage())
+        fields = {f"{word}_id": value for word, value in ids}
         assert {name: getattr(report, name, None) for name in fields} == fields, message
 
 
@@ -200,8 +200,8 @@ def test_missing_journal_socket_raises_an_error(tmp_path: Path) -> None:
 
 @given(st.dictionaries(st.sampled_from(["MESSAGE", "X"]), st.text(max_size=100), max_size=2))
 def test_any_value_is_encoded_for_the_journal(fields: dict[str, str]) -> None:
-    whole = {k: v.encode("utf-8", "backslashreplace").decode() for k, v in fields.items()}
-    assert parse(datagram(fields)) == whole
+    expected = {k: v.encode("utf-8", "backslashreplace").decode() for k, v in fields.items()}
+    assert parse(datagram(fields)) == expected
 
 
 def parse(data: bytes) -> dict[str, str]:

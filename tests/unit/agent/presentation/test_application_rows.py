@@ -28,8 +28,8 @@ def test_each_object_of_a_group_has_its_own_section() -> None:
 
 def test_an_object_with_one_fact_is_displayed_in_one_row() -> None:
     groups = {group.title: group for group in snapshot_groups(application_snapshot())}
-    own, kitchen = groups["Print queues"].sections
-    assert (own.rows[-1].label, own.rows[-1].value) == ("bar: jobs waiting", "0")
+    bar_queue, kitchen = groups["Print queues"].sections
+    assert (bar_queue.rows[-1].label, bar_queue.rows[-1].value) == ("bar: jobs waiting", "0")
     assert kitchen.title == "kitchen"
 
 

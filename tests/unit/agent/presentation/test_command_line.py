@@ -1,4 +1,6 @@
-"""Both programs have `--version` for every command, and suggest corrections of mistyped words."""
+"""Tests that both programs have `--version` for every command, and suggest corrections of mistyped
+words.
+"""
 
 import json
 from collections.abc import Callable, Sequence
@@ -31,14 +33,14 @@ VERBS = [(AGENT, "venue-agent", verb) for verb in ("", *agent_main.VERBS)] + [
 def test_every_verb_shows_the_version(
     main: Main, name: str, verb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main([*verb.split(), "--version"])
-    assert ended.value.code == 0
+    assert exit_info.value.code == 0
     assert capsys.readouterr().out == f"{name} {__version__}\n"
 
 
 @pytest.mark.parametrize(
-    ("main", "words", "meant"),
+    ("main", "words", "suggestion"),
     [
         (AGENT, "statsu", "status"),
         (AGENT, "collect netwrok", "network"),
@@ -57,15 +59,15 @@ def test_every_verb_shows_the_version(
     ],
 )
 def test_a_mistyped_word_gets_a_suggestion(
-    main: Main, words: str, meant: str | None, capsys: pytest.CaptureFixture[str]
+    main: Main, words: str, suggestion: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main(words.split())
-    assert ended.value.code == 2
+    assert exit_info.value.code == 2
     errors = capsys.readouterr().err
-    assert ("did you mean" in errors) is (meant is not None)
-    if meant is not None:
-        assert errors.endswith(f"; did you mean {meant!r}?\n")
+    assert ("did you mean" in errors) is (suggestion is not None)
+    if suggestion is not None:
+        assert errors.endswith(f"; did you mean {suggestion!r}?\n")
 
 
 @pytest.mark.parametrize(
@@ -94,9 +96,9 @@ def test_options_before_the_verb_are_understood(
 def test_agent_without_a_verb_prints_its_help(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         AGENT(words)
-    assert ended.value.code == 2
+    assert exit_info.value.code == 2
     errors = capsys.readouterr().err
     assert errors.startswith("usage: venue-agent VERB [OPTIONS]\n")
     assert all(f"    {verb} " in errors for verb in agent_main.VERBS)

@@ -26,8 +26,8 @@ def test_the_headline_of_a_network_report_contains_verdict_outcome_and_facts() -
 
 def test_the_title_begins_with_the_name_of_the_machine() -> None:
     payload = small_venue()
-    named = payload.identity.model_copy(update={"install_id": "till-3"})
-    headline = headline_of(payload.model_copy(update={"identity": named}))
+    identity = payload.identity.model_copy(update={"install_id": "till-3"})
+    headline = headline_of(payload.model_copy(update={"identity": identity}))
     assert headline.title == "till-3: network report"
     assert "Machine" not in {fact.label for fact in headline.facts}
 

@@ -24,7 +24,7 @@ def console(*, is_terminal: bool, width: int = 80) -> Console:
     )
 
 
-def written(to: Console) -> str:
+def output_of(to: Console) -> str:
     assert isinstance(to.file, io.StringIO)
     return to.file.getvalue()
 
@@ -36,25 +36,25 @@ def test_without_a_terminal_one_line_is_printed_for_each_finished_step() -> None
         progress.update("mdns", 3)
         clock.now_s = 1.5
         progress.update("scan", 254, 254)
-        assert written(output) == "scan: 254 of 254 in 1.5 s\n"
+        assert output_of(output) == "scan: 254 of 254 in 1.5 s\n"
         progress.update("scan", 254, 254)
         progress.update("mdns", 14)
         clock.now_s = 3.0
-    assert written(output) == "scan: 254 of 254 in 1.5 s\nmdns: 14 in 3 s\n"
+    assert output_of(output) == "scan: 254 of 254 in 1.5 s\nmdns: 14 in 3 s\n"
 
 
 def test_an_empty_step_is_finished_at_once() -> None:
     output = console(is_terminal=False)
     with RunProgress(output, Clock()) as progress:
         progress.update("printers", 0, 0)
-    assert written(output) == "printers: 0 of 0 in 0 s\n"
+    assert output_of(output) == "printers: 0 of 0 in 0 s\n"
 
 
 def test_the_progress_of_an_interrupted_step_is_printed() -> None:
     output = console(is_terminal=False)
     with RunProgress(output, Clock()) as progress:
         progress.update("scan", 12, 254)
-    assert written(output) == "scan: 12 of 254 in 0 s\n"
+    assert output_of(output) == "scan: 12 of 254 in 0 s\n"
 
 
 def test_each_step_has_a_bar_on_a_terminal() -> None:
@@ -63,7 +63,7 @@ def test_each_step_has_a_bar_on_a_terminal() -> None:
         progress.update("scan", 12, 254)
         progress.update("mdns", 3)
         progress.update("scan", 254, 254)
-    last = written(output).rpartition("addresses scanned")[2]
+    last = output_of(output).rpartition("addresses scanned")[2]
     assert "━" in last
     assert "254 of 254" in last
     assert "announcements received" in last
@@ -71,9 +71,9 @@ def test_each_step_has_a_bar_on_a_terminal() -> None:
 
 def displayed(progress: RunProgress, output: Console) -> list[str]:
     """Return the current content of the terminal."""
-    aside = console(is_terminal=False, width=output.width)
-    aside.print(progress._bars.get_renderable())
-    return [line.strip() for line in written(aside).splitlines()]
+    other_console = console(is_terminal=False, width=output.width)
+    other_console.print(progress._bars.get_renderable())
+    return [line.strip() for line in output_of(other_console).splitlines()]
 
 
 def test_progress_is_animated_before_between_and_during_steps() -> None:
@@ -118,8 +118,8 @@ def test_a_hostile_step_name_is_plain_text() -> None:
         output = console(is_terminal=is_terminal)
         with RunProgress(output, Clock()) as progress:
             progress.update("\x07[bold]s\u202e", 1, 1)
-        assert "[bold]s" in written(output)
-        assert not set(written(output)) & {"\x07", "\u202e"}
+        assert "[bold]s" in output_of(output)
+        assert not set(output_of(output)) & {"\x07", "\u202e"}
 
 
 def test_steps_are_bounded() -> None:
@@ -127,4 +127,4 @@ def test_steps_are_bounded() -> None:
     with RunProgress(output, Clock()) as progress:
         for number in range(STEPS_MAX + 10):
             progress.update(f"step {number}", 1, 1)
-    assert written(output).count("\n") == STEPS_MAX
+    assert output_of(output).count("\n") == STEPS_MAX

@@ -52,10 +52,10 @@ def test_csv_contains_the_ports_of_all_endpoints_and_the_latencies_of_all_hosts(
     assert [int(row["port"]) for row in endpoints] == [
         endpoint.port for endpoint in payload.endpoints
     ]
-    reported = {host.address: host.latency_ms for host in payload.network_map.hosts}
-    assert set(reported) <= {row["address"] for row in hosts}
+    latencies = {host.address: host.latency_ms for host in payload.network_map.hosts}
+    assert set(latencies) <= {row["address"] for row in hosts}
     for row in hosts:
-        latency = reported.get(row["address"])
+        latency = latencies.get(row["address"])
         assert (float(row["latencyMs"]) if row["latencyMs"] else None) == latency
 
 

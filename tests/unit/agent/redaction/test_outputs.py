@@ -1,4 +1,4 @@
-"""Random secrets are put into each input and must not appear in any output."""
+"""Tests that random secrets, which are put into each input, appear in no output."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Redaction: which text is removed, and which text stays. It takes linear time."""
+"""Tests of redaction: which text is removed, which text stays, and that it takes linear time."""
 
 import base64
 import json
@@ -217,7 +217,7 @@ def test_secrets_in_urls_are_redacted(word: str) -> None:
 
 @given(SECRETS, st.text(max_size=40))
 def test_a_known_secret_is_redacted_in_every_encoding(secret: str, around: str) -> None:
-    for written in (
+    for encoded in (
         secret,
         json.dumps(secret),
         json.dumps(json.dumps(secret)),
@@ -228,12 +228,12 @@ def test_a_known_secret_is_redacted_in_every_encoding(secret: str, around: str) 
         quote_plus(secret),
         secret.encode().hex(),
     ):
-        assert_no_marker(redact(f"{around}{written}{around}", [secret]))
+        assert_no_marker(redact(f"{around}{encoded}{around}", [secret]))
     for before in ("", "u", "us", "user:"):
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
-            written = encode(f"{before}{secret}".encode()).decode()
-            kept = redact(written, [secret]).replace(MASK, "").rstrip("=")
-            assert len(kept) <= len(base64.b64encode(before.encode())) + 3
+            encoded = encode(f"{before}{secret}".encode()).decode()
+            remaining = redact(encoded, [secret]).replace(MASK, "").rstrip("=")
+            assert len(remaining) <= len(base64.b64encode(before.encode())) + 3
 
 
 @given(st.text(), st.lists(st.text(max_size=20), max_size=3))

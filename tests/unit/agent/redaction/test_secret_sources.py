@@ -1,5 +1,5 @@
-"""The sources of secrets, including a broken configuration, and the environment variables that a
-child process may inherit.
+"""Tests of the sources of secrets, including a broken configuration, and of the environment
+variables that a child process may inherit.
 """
 
 import os
@@ -86,8 +86,8 @@ def test_a_variable_that_holds_a_secret_is_not_inherited() -> None:
         "LANG": "de_DE.UTF-8@euro",
         "HOME": "/root",
     }
-    planted = {"TMPDIR": "/tmp/9f8e7d6c", "TZ": "vck_12345678", "API_KEY": "x"}
-    assert without_secrets({**harmless, **planted}) == harmless
+    secrets = {"TMPDIR": "/tmp/9f8e7d6c", "TZ": "vck_12345678", "API_KEY": "x"}
+    assert without_secrets({**harmless, **secrets}) == harmless
 
 
 # A user name with slashes is excluded: it could look like the beginning of a URL.

@@ -6,7 +6,7 @@ from agent.rules.binding import BindingVerdict, judge
 from agent.rules.health import CONDITIONS, Problem, to_show
 from agent.wire.device_operations import EnrollmentRecord
 
-OURS, OTHERS = UUID(int=1), UUID(int=2)
+OWN_ID, OTHER_ID = UUID(int=1), UUID(int=2)
 
 
 def record(instance: UUID, binding: UUID) -> EnrollmentRecord:
@@ -25,16 +25,16 @@ def record(instance: UUID, binding: UUID) -> EnrollmentRecord:
     ("current", "verdict"),
     [
         (None, BindingVerdict.GONE),
-        (record(OURS, OURS), BindingVerdict.KEEP),
-        (record(OURS, OTHERS), BindingVerdict.ADOPT),
-        (record(OTHERS, OURS), BindingVerdict.SHARED),
-        (record(OTHERS, OTHERS), BindingVerdict.SHARED),
+        (record(OWN_ID, OWN_ID), BindingVerdict.KEEP),
+        (record(OWN_ID, OTHER_ID), BindingVerdict.ADOPT),
+        (record(OTHER_ID, OWN_ID), BindingVerdict.SHARED),
+        (record(OTHER_ID, OTHER_ID), BindingVerdict.SHARED),
     ],
 )
 def test_the_reply_to_current_determines_the_verdict_on_the_binding(
     current: EnrollmentRecord | None, verdict: BindingVerdict
 ) -> None:
-    assert judge(current, instance_id=OURS, binding_id=OURS) is verdict
+    assert judge(current, instance_id=OWN_ID, binding_id=OWN_ID) is verdict
 
 
 def problem(code: str) -> Problem:

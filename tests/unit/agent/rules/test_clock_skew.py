@@ -19,7 +19,7 @@ def test_small_clock_differences_are_ignored(seconds: int, offset_s: int) -> Non
     assert skew.offset == timedelta(seconds=offset_s)
 
 
-def test_expiry_is_judged_by_the_service_clock() -> None:
+def test_expiry_is_decided_by_the_service_clock() -> None:
     ahead = ClockSkew(timedelta(hours=2))
 
     assert ahead.is_past(NOW + timedelta(hours=1), NOW)
@@ -55,9 +55,9 @@ def test_timestamps_are_compared_correctly_at_any_clock_skew(
 def test_the_clock_skew_is_calculated_with_the_monotonic_clock(
     local_s: int, monotonic_s: float, offset_s: int
 ) -> None:
-    seen = ServiceClock(service_time=NOW + timedelta(hours=1), read_at_s=100.0)
+    service_clock = ServiceClock(service_time=NOW + timedelta(hours=1), read_at_s=100.0)
 
-    skew = seen.skew(local_time=NOW + timedelta(seconds=local_s), monotonic_s=monotonic_s)
+    skew = service_clock.skew(local_time=NOW + timedelta(seconds=local_s), monotonic_s=monotonic_s)
 
     assert skew == ClockSkew(timedelta(seconds=offset_s))
 

@@ -1,5 +1,5 @@
-"""Commands are parsed from every plausible form of an `onCommands` body. An invalid body never
-raises an exception.
+"""Tests that commands are parsed from every plausible form of an `onCommands` body, and that an
+invalid body never raises an exception.
 """
 
 import json
@@ -215,10 +215,10 @@ def test_any_document_is_parsed_without_an_error(document: Any) -> None:
     st.lists(st.just(None) | st.integers(1, 2**40), max_size=30),
     st.sampled_from(["array", "commands", "requests", "items", "lines"]),
 )
-def test_valid_entries_are_kept_among_invalid_ones(numbers: list[int | None], reading: str) -> None:
+def test_valid_entries_are_kept_among_invalid_ones(numbers: list[int | None], form: str) -> None:
     entries = [json.dumps("no command" if n is None else command(n)) for n in numbers]
     array = f"[{','.join(entries)}]"
-    text = {"array": array, "lines": "\n".join(entries)}.get(reading, f'{{"{reading}":{array}}}')
+    text = {"array": array, "lines": "\n".join(entries)}.get(form, f'{{"{form}":{array}}}')
 
     frame = parse_frame(text)
 

@@ -1,4 +1,4 @@
-"""The install id of a machine is its host name, shortened to the contract's limits."""
+"""Tests that the install id of a machine is its host name, shortened to the contract's limits."""
 
 from uuid import UUID
 
@@ -48,9 +48,9 @@ def test_a_copied_disk_on_a_host_of_the_same_name_gets_a_different_install_id() 
 def test_any_host_name_gives_an_install_id_within_the_contract(host: str, is_copy: bool) -> None:
     name = install_id_for(host, UNIQUE)
     again = install_id_for(host, UNIQUE, taken_id=name if is_copy else None)
-    for made in (name, again):
-        TypeAdapter(LegacyInstallId).validate_python(made)
-        assert made.isprintable() or "\u200d" in made
+    for install_id in (name, again):
+        TypeAdapter(LegacyInstallId).validate_python(install_id)
+        assert install_id.isprintable() or "\u200d" in install_id
     if is_copy and machine_name(name):
         assert again != name
 

@@ -27,9 +27,11 @@ KITCHEN = LearnedPrinter(
 BAR = replace(KITCHEN, id="cups:bar", mac_address="00:1b:a9:00:00:02")
 
 
-def facts(*learned: LearnedPrinter, there: tuple[str, ...] = (KITCHEN.id, BAR.id)) -> NetworkFacts:
+def facts(
+    *learned: LearnedPrinter, printer_ids: tuple[str, ...] = (KITCHEN.id, BAR.id)
+) -> NetworkFacts:
     printers = tuple(
-        Printer(printer_id, printer_id, "network", "unreachable") for printer_id in there
+        Printer(printer_id, printer_id, "network", "unreachable") for printer_id in printer_ids
     )
     return NetworkFacts(
         "local-network", "linux", None, "2026-11-21", printers=printers, learned=learned
@@ -50,12 +52,12 @@ def test_missing_values_are_kept_for_the_same_printer() -> None:
 
 
 def test_a_printer_with_a_new_configured_address_loses_its_learned_details() -> None:
-    anew = replace(KITCHEN, setup="192.168.1.60", serial=None)
-    assert after((KITCHEN,), facts(anew)) == (anew,)
+    reconfigured = replace(KITCHEN, setup="192.168.1.60", serial=None)
+    assert after((KITCHEN,), facts(reconfigured)) == (reconfigured,)
 
 
 def test_a_printer_that_is_gone_from_the_machine_is_forgotten() -> None:
-    assert after((KITCHEN, BAR), facts(there=(BAR.id,))) == (BAR,)
+    assert after((KITCHEN, BAR), facts(printer_ids=(BAR.id,))) == (BAR,)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +72,7 @@ def test_a_printer_that_is_gone_from_the_machine_is_forgotten() -> None:
 def test_a_report_with_an_incomplete_printer_list_removes_no_learned_details(
     changes: dict[str, object],
 ) -> None:
-    output = replace(facts(there=(BAR.id,)), **changes)  # type: ignore[arg-type]
+    output = replace(facts(printer_ids=(BAR.id,)), **changes)  # type: ignore[arg-type]
     assert after((KITCHEN, BAR), output) == (KITCHEN, BAR)
 
 
@@ -121,29 +123,29 @@ def test_the_count_of_a_replacement_restarts_after_a_different_report(
     between: NetworkFacts,
 ) -> None:
     known = reports(Memory((KITCHEN,)), (HOUR, stranger()), (2 * HOUR, stranger()))
-    ended = reports(known, (3 * HOUR, between), (27 * HOUR, stranger()))
-    (printer,), (waiting,) = ended.printers, ended.replacements
+    memory_after = reports(known, (3 * HOUR, between), (27 * HOUR, stranger()))
+    (printer,), (replacement,) = memory_after.printers, memory_after.replacements
     assert printer.mac_address == KITCHEN.mac_address
-    assert (waiting.printer, waiting.reports) == (NEW, 1)
+    assert (replacement.printer, replacement.reports) == (NEW, 1)
 
 
 def test_a_forgotten_printer_loses_its_possible_replacement() -> None:
     known = reports(Memory((KITCHEN, BAR)), (HOUR, stranger()))
-    assert updated(known, facts(there=(BAR.id,)), NOW) == Memory((BAR,))
+    assert updated(known, facts(printer_ids=(BAR.id,)), NOW) == Memory((BAR,))
     assert known.without(KITCHEN.id) == Memory((BAR,))
 
 
 def test_learned_printers_are_bounded_in_number_and_length() -> None:
     many = tuple(replace(KITCHEN, id=f"cups:{n}") for n in range(PRINTERS_MAX + 3))
-    kept = after((), facts(*many))
-    assert len(kept) == PRINTERS_MAX
+    learned = after((), facts(*many))
+    assert len(learned) == PRINTERS_MAX
     assert len(still_known(many, NOW)) == PRINTERS_MAX
     assert after((), facts(replace(KITCHEN, model="x" * (TEXT_MAX + 1)))) == ()
 
 
 def test_learned_details_contain_no_secret() -> None:
-    (kept,) = after((), facts(replace(KITCHEN, model="http://till:geheim7@10.0.0.1/")))
-    assert "geheim7" not in (kept.model or "")
+    (learned,) = after((), facts(replace(KITCHEN, model="http://till:geheim7@10.0.0.1/")))
+    assert "geheim7" not in (learned.model or "")
 
 
 @pytest.mark.parametrize("seen_at", ["", "yesterday", (NOW - KEPT).isoformat(), "2026-11-21"])

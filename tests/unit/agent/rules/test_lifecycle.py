@@ -1,4 +1,6 @@
-"""The state table of a request, compared with a second table that is written here independently."""
+"""Tests of the state table of a request. It is compared with a second table, which is written here
+independently.
+"""
 
 import itertools
 
@@ -71,8 +73,8 @@ def test_every_state_is_reachable_and_every_open_request_can_be_rejected() -> No
     reached = {State.RECEIVED, *TABLE.values()}
     assert reached == set(State)
     for state in set(State) - lifecycle.FINAL:
-        ways = {after for (before, _), after in TABLE.items() if before is state}
-        assert State.REJECTED in ways
+        successors = {after for (before, _), after in TABLE.items() if before is state}
+        assert State.REJECTED in successors
 
 
 def test_every_event_is_used_in_the_table() -> None:

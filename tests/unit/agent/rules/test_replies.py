@@ -1,4 +1,4 @@
-"""The error that the client raises for each reply of the service."""
+"""Tests of the error that the client raises for each reply of the service."""
 
 import json
 from datetime import UTC, datetime, timedelta

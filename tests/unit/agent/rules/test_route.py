@@ -1,4 +1,4 @@
-"""The proxy that doctor reports for calls to the service, and the reason that it gives."""
+"""Tests of the proxy that doctor reports for calls to the service, and of the reported reason."""
 
 import pytest
 from hypothesis import given
@@ -85,10 +85,10 @@ def route_with_system_proxy(
     monkeypatch.setattr(service_route, "HAS_SETTINGS", True)
     monkeypatch.setattr(service_route, "system_proxies", lambda _: proxies)
     monkeypatch.setattr(connection, "script_address", lambda: script)
-    of_user = config("https://ops.example.com")
-    service = of_user.service.model_copy(update={"proxy": "system"})
+    settings = config("https://ops.example.com")
+    service = settings.service.model_copy(update={"proxy": "system"})
     context = Context(environment={"HTTPS_PROXY": "http://other:1"})
-    context.config = of_user.model_copy(update={"service": service})
+    context.config = settings.model_copy(update={"service": service})
     return connection.route(context)
 
 

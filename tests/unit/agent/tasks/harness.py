@@ -105,8 +105,8 @@ class Harness:
         self.heartbeat = Heartbeat(self.session, self.health)
 
     @staticmethod
-    def binding(of: EnrollmentRecord) -> Binding:
-        return Binding(base_url=BASE_URL, location_id="loc-0001", record=of)
+    def binding(enrollment: EnrollmentRecord) -> Binding:
+        return Binding(base_url=BASE_URL, location_id="loc-0001", record=enrollment)
 
     def entry(self, number: int = 1) -> Entry:
         result = self.journal.get(UUID(int=number))
@@ -139,11 +139,11 @@ class Harness:
 
 @contextlib.contextmanager
 def harness(path: Path, **changes: object) -> Iterator[Harness]:
-    made = Harness(path, **changes)  # type: ignore[arg-type]
+    home = Harness(path, **changes)  # type: ignore[arg-type]
     try:
-        yield made
+        yield home
     finally:
-        made.database.close()
+        home.database.close()
 
 
 @contextlib.asynccontextmanager
@@ -157,8 +157,8 @@ async def running(*loops: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
     finally:
         for task in tasks:
             task.cancel()
-        ended = await asyncio.gather(*tasks, return_exceptions=True)
-    for outcome in ended:
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    for outcome in outcomes:
         if isinstance(outcome, Exception):
             raise outcome
 

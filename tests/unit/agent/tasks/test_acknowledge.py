@@ -1,4 +1,4 @@
-"""The task that acknowledges received requests to the service."""
+"""Tests of the task that acknowledges received requests to the service."""
 
 from datetime import timedelta
 
@@ -110,11 +110,11 @@ async def test_a_request_whose_acknowledgement_fails_is_postponed(home: Harness)
     for number in (1, 2):
         home.clock.advance(1)
         home.requested(number=number)
-    left = [9]
+    failures_left = [9]
 
     def answer(request: AcknowledgeRequest) -> object:
-        if request.request_id.int == 1 and left[0]:
-            left[0] -= 1
+        if request.request_id.int == 1 and failures_left[0]:
+            failures_left[0] -= 1
             return ServiceUnavailable("server-error", "500")
         return AcknowledgeReply(accepted=True, status=request.status)
 

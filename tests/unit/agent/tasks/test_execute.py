@@ -1,5 +1,5 @@
-"""A request is executed once. Its report and its new state are stored together. After a crash, the
-agent continues the unfinished requests at its next start.
+"""Tests that a request is executed once, and that its report and its new state are stored together.
+After a crash, the agent continues the unfinished requests at its next start.
 """
 
 import asyncio
@@ -171,8 +171,8 @@ async def test_unreadable_printer_memory_is_quarantined(workshop: ExecutorHarnes
     assert line.startswith("the details of printers from earlier reports cannot be read: ")
     memory, reason = PrinterMemory(workshop.home.state).load()
     assert (memory.printers, reason) == ((), None)  # created again
-    (kept,) = workshop.home.state.quarantine_path.iterdir()
-    assert kept.read_bytes() == b"garbage"
+    (copy,) = workshop.home.state.quarantine_path.iterdir()
+    assert copy.read_bytes() == b"garbage"
 
 
 async def test_a_printer_forgotten_during_a_collection_stays_forgotten(
@@ -226,10 +226,10 @@ async def test_waiting_requests_and_schedules_share_one_collection(
         await until(lambda: workshop.home.outbox.depth().reports == 21)
 
     assert len(workshop.collectors.jobs) == 1
-    seen = []
-    while (item := workshop.home.outbox.oldest({i.report_id for i in seen})) is not None:
-        seen.append(item)
-    bodies = [json.loads(item.body) for item in seen]
+    items = []
+    while (item := workshop.home.outbox.oldest({i.report_id for i in items})) is not None:
+        items.append(item)
+    bodies = [json.loads(item.body) for item in items]
     assert len({body["reportId"] for body in bodies}) == 21
     assert all(body["report"]["reportId"] == body["reportId"] for body in bodies)
     assert {body.get("requestId") for body in bodies} == {
@@ -268,12 +268,12 @@ async def test_a_second_collection_waits_for_pending_acknowledgements(
     async with running(workshop.executor.run):
         await until(lambda: home.entry().state is State.REPORTED)
         home.requested(Event.ACCEPTED, number=2)
-        late = home.requested(number=3)
+        unacknowledged = home.requested(number=3)
         workshop.work.set()
         await until(lambda: home.clock.elapsed_s >= 10)
         await settle(10)
         assert home.entry(2).state is State.ACKNOWLEDGED
-        home.journal.move(late, Event.ACCEPTED, home.clock.now())
+        home.journal.move(unacknowledged, Event.ACCEPTED, home.clock.now())
         workshop.work.set()
         await until(lambda: home.entry(2).state is State.REPORTED)
         await until(lambda: home.entry(3).state is State.REPORTED)
@@ -297,18 +297,18 @@ async def test_a_report_that_would_displace_another_report_is_not_sealed(tmp_pat
         for number in range(1, 21):
             home.journal.add(command(number, "application"), NOW)
             home.journal.move(home.entry(number), Event.ACCEPTED, NOW)
-        most = 0
+        largest_bytes = 0
         async with running(workshop.executor.run):
             for _ in range(20):
                 await until(lambda: home.outbox.depth().reports > 0)
                 await settle(300)
                 home.submitter.keep_bounds()
-                most = max(most, home.outbox.depth().size_bytes)
+                largest_bytes = max(largest_bytes, home.outbox.depth().size_bytes)
                 item = home.outbox.oldest()
                 assert item is not None
                 home.ledger.settle(item, home.clock.now())
                 workshop.work.set()
-        assert 50_000 < most <= 100_000
+        assert 50_000 < largest_bytes <= 100_000
         assert len(home.journal.in_state(State.SUBMITTED)) == 20
         assert len(workshop.collectors.jobs) == 1
         assert "reports-dropped" not in home.codes()
@@ -323,10 +323,10 @@ async def test_a_stop_leaves_the_requests_without_a_report_acknowledged(
         await until(lambda: workshop.home.outbox.depth().reports >= 3)
 
     reported = len(workshop.home.journal.in_state(State.REPORTED))
-    left = workshop.home.journal.in_state(State.ACKNOWLEDGED)
+    waiting = workshop.home.journal.in_state(State.ACKNOWLEDGED)
     assert 3 <= reported < 200
-    assert reported + len(left) == 200
-    assert {entry.attempt for entry in left} == {0}
+    assert reported + len(waiting) == 200
+    assert {entry.attempt for entry in waiting} == {0}
 
 
 async def test_an_identity_longer_than_a_report_may_carry_is_clipped(tmp_path: Path) -> None:
@@ -578,15 +578,15 @@ async def test_a_stored_report_is_sent_and_not_created_again(
     workshop.home.requested(Event.ACCEPTED)
     async with running(workshop.executor.run):
         await until(lambda: workshop.home.entry().state is State.REPORTED)
-    before = workshop.report()
-    again = workshop_in(workshop.home, config())
+    first_report = workshop.report()
+    restarted = workshop_in(workshop.home, config())
 
-    async with running(again.executor.run):
+    async with running(restarted.executor.run):
         await settle()
 
-    assert again.collectors.jobs == []
-    assert again.sends, "the submitter must be woken"
-    assert workshop.report() == before
+    assert restarted.collectors.jobs == []
+    assert restarted.sends, "the submitter must be woken"
+    assert workshop.report() == first_report
 
 
 async def test_requests_are_not_executed_without_a_binding(workshop: ExecutorHarness) -> None:
@@ -741,6 +741,6 @@ async def test_every_report_has_an_id_of_its_own(workshop: ExecutorHarness) -> N
     collection = workshop.executor.collection()
 
     result = await collection.gather("application")
-    made = [collection.report(result, None) for _ in range(3)]
+    reports = [collection.report(result, None) for _ in range(3)]
 
-    assert len({report.report_id for report in made}) == 3
+    assert len({report.report_id for report in reports}) == 3

@@ -1,4 +1,6 @@
-"""The receiver stores each command in the journal once, whether a stream or a poll delivers it."""
+"""Tests that the receiver stores each command in the journal once, whether a stream or a poll
+delivers it.
+"""
 
 from pathlib import Path
 from uuid import UUID
@@ -30,23 +32,23 @@ def frame(*commands: Command, rejected: tuple[str, ...] = ()) -> Frame:
     return Frame(commands, rejected)
 
 
-def polled(*frames: Frame | Exception) -> CommandStream:
+def poll_reply(*frames: Frame | Exception) -> CommandStream:
     return CommandStream(False, at_once(*frames))
 
 
-def streamed(*frames: Frame | Exception) -> CommandStream:
+def ending_stream(*frames: Frame | Exception) -> CommandStream:
     return CommandStream(True, at_once(*frames))
 
 
-def lasting(*frames: Frame) -> CommandStream:
+def open_stream(*frames: Frame) -> CommandStream:
     return CommandStream(True, for_ever(*frames))
 
 
-def known(home: Harness) -> list[int]:
+def received_ids(home: Harness) -> list[int]:
     return [entry.request_id.int for entry in home.journal.in_state(State.RECEIVED)]
 
 
-@pytest.mark.parametrize("answer", [polled, streamed, lasting])
+@pytest.mark.parametrize("answer", [poll_reply, ending_stream, open_stream])
 async def test_received_commands_are_stored_in_the_journal(home: Harness, answer: object) -> None:
     home.client.script["onCommands"].append(
         answer(frame(command(1), command(2)), frame(), frame(command(3)))  # type: ignore[operator]
@@ -55,7 +57,7 @@ async def test_received_commands_are_stored_in_the_journal(home: Harness, answer
     async with running(home.receiver.run):
         await until(lambda: home.receiver.received == 3)
 
-    assert known(home) == [1, 2, 3]
+    assert received_ids(home) == [1, 2, 3]
     assert home.receiver.ignored == 0
     assert home.codes() == set()
 
@@ -65,7 +67,7 @@ async def test_a_repeated_command_is_stored_once(home: Harness) -> None:
         home.receiver.take(frame(command(1)))
 
     assert home.receiver.received == 1
-    assert known(home) == [1]
+    assert received_ids(home) == [1]
 
 
 async def test_a_request_whose_acknowledgement_was_lost_is_acknowledged_again(
@@ -145,7 +147,7 @@ async def test_a_refused_repeated_acknowledgement_causes_no_recheck(home: Harnes
 async def test_commands_for_other_bindings_are_counted_and_ignored(home: Harness) -> None:
     home.receiver.take(frame(command(1, binding_id=OTHER_BINDING), command(2)))
 
-    assert known(home) == [2]
+    assert received_ids(home) == [2]
     assert (home.receiver.for_others, home.receiver.ignored) == (1, 1)
     assert home.codes() == set()
 
@@ -182,7 +184,7 @@ REFUSALS: list[ServiceError] = [
 async def test_a_refused_stream_is_replaced_by_polling_and_tried_again(
     home: Harness, error: ServiceError
 ) -> None:
-    home.client.always["onCommands"] = lambda stream: error if stream else polled()
+    home.client.always["onCommands"] = lambda stream: error if stream else poll_reply()
     home.clock.limit_s = 1500
     async with running(home.receiver.run):
         await home.clock.is_at_limit.wait()
@@ -204,7 +206,7 @@ async def test_the_delivery_is_unknown_after_calls_for_commands_fail(
     tmp_path: Path, error: ServiceError
 ) -> None:
     with harness(tmp_path, delivery="stream") as home:
-        home.client.script["onCommands"].extend([streamed(), error])
+        home.client.script["onCommands"].extend([ending_stream(), error])
         home.client.always["onCommands"] = error
         home.clock.limit_s = 60
         async with running(home.receiver.run):
@@ -227,7 +229,7 @@ async def test_delivery_by_stream_never_polls(tmp_path: Path) -> None:
 
 async def test_a_stream_of_unreadable_commands_is_closed(home: Harness) -> None:
     def garbage() -> CommandStream:
-        return lasting(*[frame(rejected=("no",) * 17) for _ in range(UNREADABLE_MAX)])
+        return open_stream(*[frame(rejected=("no",) * 17) for _ in range(UNREADABLE_MAX)])
 
     home.client.always["onCommands"] = lambda _: garbage()
     async with running(home.receiver.run):
@@ -260,19 +262,21 @@ async def test_polling_keeps_its_period(home: Harness) -> None:
     assert home.client.open_streams == 0
 
 
-@pytest.mark.parametrize(("delivery", "asks"), [("auto", True), ("stream", True), ("poll", False)])
+@pytest.mark.parametrize(
+    ("delivery", "is_stream"), [("auto", True), ("stream", True), ("poll", False)]
+)
 async def test_receiver_requests_the_configured_delivery(
-    tmp_path: Path, delivery: str, asks: bool
+    tmp_path: Path, delivery: str, is_stream: bool
 ) -> None:
     with harness(tmp_path, delivery=delivery) as home:
         async with running(home.receiver.run):
             await until(lambda: bool(home.client.calls))
 
-        assert home.client.calls[0] == ("onCommands", asks)
+        assert home.client.calls[0] == ("onCommands", is_stream)
 
 
 async def test_streams_that_end_at_once_are_reopened_with_growing_delays(home: Harness) -> None:
-    home.client.always["onCommands"] = lambda _: streamed()
+    home.client.always["onCommands"] = lambda _: ending_stream()
     home.clock.limit_s = 600
     async with running(home.receiver.run):
         await home.clock.is_at_limit.wait()
@@ -285,7 +289,7 @@ async def test_streams_that_end_at_once_are_reopened_with_growing_delays(home: H
 
 
 async def test_a_poll_between_streams_resets_the_delay(home: Harness) -> None:
-    answers = [*[streamed() for _ in range(5)], polled(), streamed(), lasting()]
+    answers = [*[ending_stream() for _ in range(5)], poll_reply(), ending_stream(), open_stream()]
     home.client.script["onCommands"].extend(answers)
     async with running(home.receiver.run):
         await until(lambda: len(home.clock.slept) == 7)
@@ -295,11 +299,11 @@ async def test_a_poll_between_streams_resets_the_delay(home: Harness) -> None:
 
 
 async def test_a_stream_that_lasted_is_opened_again_at_once(home: Harness) -> None:
-    def long(_: object) -> CommandStream:
+    def wait_an_hour(_: object) -> CommandStream:
         home.clock.advance(3600)
-        return streamed()
+        return ending_stream()
 
-    home.client.always["onCommands"] = long
+    home.client.always["onCommands"] = wait_an_hour
     async with running(home.receiver.run):
         await until(lambda: len(home.clock.slept) >= 20)
 
@@ -309,11 +313,11 @@ async def test_a_stream_that_lasted_is_opened_again_at_once(home: Harness) -> No
 async def test_streams_that_were_cut_together_reconnect_over_the_requested_time(
     home: Harness,
 ) -> None:
-    def long(_: object) -> CommandStream:
+    def wait_an_hour(_: object) -> CommandStream:
         home.clock.advance(3600)
-        return streamed(Frame(reconnect_s=40))
+        return ending_stream(Frame(reconnect_s=40))
 
-    home.client.always["onCommands"] = long
+    home.client.always["onCommands"] = wait_an_hour
     async with running(home.receiver.run):
         await until(lambda: len(home.clock.slept) >= 40)
 
@@ -324,7 +328,7 @@ async def test_streams_that_were_cut_together_reconnect_over_the_requested_time(
 
 async def test_a_stream_that_the_agent_renews_is_opened_again_at_once(home: Harness) -> None:
     home.breaker.set_reconnect_time(60)
-    home.client.always["onCommands"] = lambda _: lasting()
+    home.client.always["onCommands"] = lambda _: open_stream()
     async with running(home.receiver.run):
         await until(lambda: len(home.client.calls) >= 5)
 
@@ -333,20 +337,20 @@ async def test_a_stream_that_the_agent_renews_is_opened_again_at_once(home: Harn
 
 
 async def test_commands_received_before_a_stream_breaks_are_kept(home: Harness) -> None:
-    broken = streamed(frame(command(1)), ServiceUnavailable("connection-lost", "cut"))
-    home.client.script["onCommands"].extend([broken, streamed(frame(command(2)))])
+    broken = ending_stream(frame(command(1)), ServiceUnavailable("connection-lost", "cut"))
+    home.client.script["onCommands"].extend([broken, ending_stream(frame(command(2)))])
 
     async with running(home.receiver.run):
         await until(lambda: home.receiver.received == 2)
 
-    assert known(home) == [1, 2]
+    assert received_ids(home) == [1, 2]
     assert home.breaker.is_up
 
 
 async def test_no_long_poll_is_sent_during_an_outage(home: Harness) -> None:
     """During an outage, all operations wait for one call. That call must not be a long poll."""
     home.client.script["onCommands"].extend(
-        [polled(), ServiceUnavailable("timeout", "silence"), polled()]
+        [poll_reply(), ServiceUnavailable("timeout", "silence"), poll_reply()]
     )
 
     async with running(home.receiver.run):
@@ -357,7 +361,7 @@ async def test_no_long_poll_is_sent_during_an_outage(home: Harness) -> None:
 
 async def test_commands_are_received_after_an_outage(home: Harness) -> None:
     home.client.script["onCommands"].extend(
-        [ServiceUnavailable("timeout", "silence")] * 4 + [polled(frame(command(1)))]
+        [ServiceUnavailable("timeout", "silence")] * 4 + [poll_reply(frame(command(1)))]
     )
 
     async with running(home.receiver.run):
@@ -389,7 +393,7 @@ async def test_commands_are_not_received_without_a_binding(stranger: Harness) ->
 
 
 async def test_the_stream_of_a_lost_binding_is_closed(home: Harness) -> None:
-    home.client.always["onCommands"] = lambda _: lasting()
+    home.client.always["onCommands"] = lambda _: open_stream()
     async with running(home.receiver.run):
         await until(lambda: home.client.open_streams == 1)
         home.clock.limit_s = home.clock.elapsed_s + 60
@@ -405,7 +409,7 @@ async def test_the_stream_of_a_lost_binding_is_closed(home: Harness) -> None:
 
 
 async def test_an_unexpected_error_of_a_stream_is_raised(home: Harness) -> None:
-    home.client.always["onCommands"] = lambda _: streamed(KeyError("a bug"))
+    home.client.always["onCommands"] = lambda _: ending_stream(KeyError("a bug"))
 
     with pytest.raises(KeyError):
         await home.receiver.run()
@@ -414,7 +418,7 @@ async def test_an_unexpected_error_of_a_stream_is_raised(home: Harness) -> None:
 
 
 async def test_an_old_stream_is_renewed(home: Harness) -> None:
-    home.client.always["onCommands"] = lambda _: lasting()
+    home.client.always["onCommands"] = lambda _: open_stream()
     async with running(home.receiver.run):
         await until(lambda: len(home.client.calls) >= 3)
 
@@ -423,7 +427,7 @@ async def test_an_old_stream_is_renewed(home: Harness) -> None:
 
 
 async def test_reconnect_replaces_the_stream_at_once(home: Harness) -> None:
-    home.client.always["onCommands"] = lambda _: lasting()
+    home.client.always["onCommands"] = lambda _: open_stream()
     async with running(home.receiver.run):
         await until(lambda: home.client.open_streams == 1)
         home.clock.limit_s = home.clock.elapsed_s + 60
@@ -433,7 +437,7 @@ async def test_reconnect_replaces_the_stream_at_once(home: Harness) -> None:
 
 async def test_repeatedly_broken_streams_set_a_condition(home: Harness) -> None:
     cut = ServiceUnavailable("connection-lost", "cut")
-    home.client.script["onCommands"].extend([streamed(cut) for _ in range(10)])
+    home.client.script["onCommands"].extend([ending_stream(cut) for _ in range(10)])
 
     async with running(home.receiver.run):
         await until(lambda: "stream-broken" in home.codes())

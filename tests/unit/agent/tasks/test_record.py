@@ -1,4 +1,4 @@
-"""The recorder with a played path and virtual time."""
+"""Tests of the recorder with simulated faults of the network path, in virtual time."""
 
 import asyncio
 import itertools
@@ -41,8 +41,9 @@ SHORTEST_S: dict[FaultKind, float] = {
     "name-servers": 61.0,
     "key": 61.0,
 }
-"""The length from which a fault is noticed. A silent path breaks the command stream after some
-seconds. Heartbeats use the API key and resolve the service's name."""
+"""The length in seconds from which each fault is noticed. If nothing answers on the path, the
+command stream breaks after some seconds. Faults of the key and of name servers are noticed at a
+heartbeat, because only heartbeats use the API key and resolve the service's name."""
 
 
 @pytest.fixture
@@ -73,7 +74,7 @@ async def running(path: FakePath, record: Record, **options: object) -> AsyncIte
         recorder.stop()
 
 
-async def played(faults: Sequence[Fault], record: Record, until_s: float = 0.0) -> History:
+async def history_of(faults: Sequence[Fault], record: Record, until_s: float = 0.0) -> History:
     path = FakePath(FakeClock(limit_s=40 * 86_400.0), faults)
     until_s = until_s or max(fault.ends_s for fault in faults) + 300.0
     async with running(path, record) as recorder:
@@ -94,40 +95,40 @@ async def test_a_single_fault_is_one_incident_with_its_cause(
     kind: FaultKind, length_s: float, record: Record
 ) -> None:
     fault = Fault(kind, FIRST_S + 37, length_s)
-    incidents = (await played([fault], record)).incidents
+    incidents = (await history_of([fault], record)).incidents
     if length_s < SHORTEST_S[kind]:
         return  # it can go unnoticed
     (incident,) = incidents
     assert incident.cause == CAUSE_OF[kind]
     assert abs(seconds(incident.ended_at) - fault.ends_s) <= CLOSE_S
-    late_s = seconds(incident.began_at) - fault.at_s
-    assert -CLOSE_S <= late_s <= max(CLOSE_S, SHORTEST_S[kind])
+    delay_s = seconds(incident.began_at) - fault.at_s
+    assert -CLOSE_S <= delay_s <= max(CLOSE_S, SHORTEST_S[kind])
 
 
 async def test_faults_of_three_seconds_on_this_machine_are_recorded(record: Record) -> None:
     kinds = sorted(LINK_FAULTS) * 8
     faults = [Fault(kind, FIRST_S + 900 * i, 3.0) for i, kind in enumerate(kinds)]
-    history = await played(faults, record)
+    history = await history_of(faults, record)
     assert [(i.cause, i.downtime_s) for i in history.incidents] == [
         (CAUSE_OF[kind], 3.0) for kind in kinds
     ]
 
 
 async def test_of_two_faults_at_once_the_nearest_is_the_cause(tmp_path: Path) -> None:
-    rng, right, pairs = Random(20261123), 0, amount(small=10, medium=20, large=400)
+    rng, correct, pairs = Random(20261123), 0, amount(small=10, medium=20, large=400)
     for number in range(pairs):
         first, second = rng.sample(sorted(SILENT_FAULTS), 2)
         faults = [
             Fault(first, FIRST_S + rng.uniform(0, 60), rng.choice(LENGTHS_S[2:])),
             Fault(second, FIRST_S + rng.uniform(0, 60), rng.choice(LENGTHS_S[2:])),
         ]
-        history = await played(faults, record_in(tmp_path / str(number)))
+        history = await history_of(faults, record_in(tmp_path / str(number)))
         expected = nearest_causes([(CAUSE_OF[f.kind], f.at_s, f.ends_s) for f in faults])
         actual = [
             entry.cause for entry in sorted(history.incidents, key=lambda entry: entry.began_at)
         ]
-        right += actual == expected
-    assert right >= 0.95 * pairs
+        correct += actual == expected
+    assert correct >= 0.95 * pairs
 
 
 async def test_a_healthy_month_has_no_incident(record: Record) -> None:
@@ -170,14 +171,14 @@ async def test_a_healthy_day_writes_less_than_100_kib(tmp_path: Path) -> None:
 
 async def test_many_short_incidents_in_an_hour_become_one_with_a_count(record: Record) -> None:
     faults = [Fault("wifi", FIRST_S + 240 * i, 5.0) for i in range(14)]
-    (incident,) = (await played(faults, record)).incidents
+    (incident,) = (await history_of(faults, record)).incidents
     assert (incident.count, incident.downtime_s) == (14, 70.0)
     assert seconds(incident.ended_at) == faults[-1].ends_s
 
 
 async def test_interruptions_within_a_minute_are_one_incident(record: Record) -> None:
     faults = [Fault("cable", FIRST_S, 5.0), Fault("cable", FIRST_S + 30, 5.0)]
-    (incident,) = (await played(faults, record)).incidents
+    (incident,) = (await history_of(faults, record)).incidents
     assert (incident.count, incident.downtime_s) == (2, 10.0)
 
 

@@ -1,4 +1,4 @@
-"""The recorder with faults beside the connection, in virtual time."""
+"""Tests of the recorder with faults that do not concern the connection, in virtual time."""
 
 import asyncio
 import contextlib
@@ -121,13 +121,13 @@ async def test_a_lasting_fault_is_written_when_it_begins_and_once_an_hour(record
     writes = 0
     write = record.write
 
-    def counted(**arguments: object) -> None:
+    def count_write(**arguments: object) -> None:
         nonlocal writes
         writes += 1
         write(**arguments)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(record, "write", counted)
+        patched.setattr(record, "write", count_write)
         async with running(path, local, record) as recorder:
             await path.play(recorder, 6 * 3600.0)
     assert writes <= 6 + 3
@@ -179,9 +179,9 @@ async def test_a_gateway_that_never_answers_is_probed_only_a_few_times(record: R
     async with running(path, FakeLocal(path.clock), record) as recorder:
         await path.play(recorder, 4 * 3600.0)
         path.faults = [Fault("cable", path.clock.elapsed_s + 1.0, 20.0)]
-        probed = path.probes
+        probes_before = path.probes
         await path.play(recorder, 8 * 3600.0)
-    assert probed == SILENT_PROBES_MAX
+    assert probes_before == SILENT_PROBES_MAX
     assert path.probes <= 2 * SILENT_PROBES_MAX + 10
 
 

@@ -1,4 +1,4 @@
-"""The heartbeat, the binding state and the health board."""
+"""Tests of the heartbeat, the binding state and the health board."""
 
 import asyncio
 import logging

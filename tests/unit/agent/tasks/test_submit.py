@@ -1,4 +1,4 @@
-"""A report is sent until the service accepts it or rejects it."""
+"""Tests that a report is sent until the service accepts it or rejects it."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ REPORT_ID = UUID(payloads.REPORT_ID)
 def queue_large(home: Harness) -> Item:
     """Queue a large network report for request 1."""
     entry = home.requested(Event.ACCEPTED, Event.STARTED)
-    made = SubmitResultRequest(
+    request = SubmitResultRequest(
         report_id=REPORT_ID,
         binding_id=BINDING,
         kind="network",
@@ -33,7 +33,7 @@ def queue_large(home: Harness) -> Item:
         report=payloads.small_venue(),
         request_id=entry.request_id,
     )
-    home.ledger.hand_over(entry, seal(made, 10**6), home.clock.now())
+    home.ledger.hand_over(entry, seal(request, 10**6), home.clock.now())
     home.journal.note_running_acknowledged(entry.request_id)
     item = home.outbox.oldest()
     assert item is not None
@@ -45,7 +45,7 @@ def queue_small(home: Harness, number: int = 1) -> None:
     home.ledger.hand_over(None, sealed, home.clock.now())
 
 
-def sent(home: Harness) -> list[bytes]:
+def sent_bodies(home: Harness) -> list[bytes]:
     return home.client.named("submitResult")
 
 
@@ -59,7 +59,7 @@ async def test_a_report_is_sent_as_it_was_sealed(home: Harness) -> None:
     async with running(home.submitter.run):
         await until(lambda: home.entry().state is State.SUBMITTED)
 
-    assert sent(home) == [item.body]
+    assert sent_bodies(home) == [item.body]
     assert is_empty(home)
 
 
@@ -70,7 +70,7 @@ async def test_a_report_queued_later_is_sent_after_a_wake(home: Harness) -> None
         home.submitter.wake()
         await until(lambda: is_empty(home))
 
-    assert len(sent(home)) == 1
+    assert len(sent_bodies(home)) == 1
 
 
 async def test_a_backlog_is_sent_slowly_and_oldest_first(home: Harness) -> None:
@@ -85,7 +85,7 @@ async def test_a_backlog_is_sent_slowly_and_oldest_first(home: Harness) -> None:
         await until(lambda: is_empty(home))
         await settle()
 
-    assert [report_of(body).report_id.int & 0xFF for body in sent(home)] == [1, 2, 3, 4, 5]
+    assert [report_of(body).report_id.int & 0xFF for body in sent_bodies(home)] == [1, 2, 3, 4, 5]
     assert home.clock.elapsed_s - began >= 4 * 0.5
     assert home.codes() == set()
 
@@ -107,7 +107,7 @@ async def test_the_same_bytes_are_sent_until_an_outage_ends(
     async with running(home.submitter.run):
         await until(lambda: is_empty(home))
 
-    assert sent(home) == [item.body] * 6
+    assert sent_bodies(home) == [item.body] * 6
     assert home.entry().state is State.SUBMITTED
 
 
@@ -123,27 +123,27 @@ async def test_a_reply_about_another_report_is_ignored_and_the_report_sent_again
     async with running(home.submitter.run):
         await until(lambda: is_empty(home))
 
-    assert sent(home) == [item.body] * 2
+    assert sent_bodies(home) == [item.body] * 2
 
 
 async def test_a_report_that_is_too_large_is_sent_smaller_until_it_fits(home: Harness) -> None:
     item = queue_large(home)
-    most = len(item.body) // 3
-    agree = SubmitResultReply(
+    max_bytes = len(item.body) // 3
+    reply = SubmitResultReply(
         report_id=REPORT_ID, request_id=UUID(int=1), outcome="failed", tracker_status="sent"
     )
     home.client.always["submitResult"] = lambda body: (
-        BodyTooLarge("too large") if len(body) > most else agree
+        BodyTooLarge("too large") if len(body) > max_bytes else reply
     )
 
     async with running(home.submitter.run):
         await until(lambda: is_empty(home))
 
-    sizes = [len(body) for body in sent(home)]
+    sizes = [len(body) for body in sent_bodies(home)]
     assert sizes == sorted(set(sizes), reverse=True)
-    assert {report_of(body).report_id for body in sent(home)} == {REPORT_ID}
+    assert {report_of(body).report_id for body in sent_bodies(home)} == {REPORT_ID}
     assert home.entry().state is State.SUBMITTED
-    assert home.entry().outcome == report_of(sent(home)[-1]).outcome
+    assert home.entry().outcome == report_of(sent_bodies(home)[-1]).outcome
     assert home.wrecks() == []
 
 
@@ -155,7 +155,7 @@ async def test_report_that_is_always_too_large_is_dropped_and_reported(home: Har
         await until(lambda: is_empty(home))
         await settle()
 
-    assert 2 <= len(sent(home)) <= LAST_TIER + 1
+    assert 2 <= len(sent_bodies(home)) <= LAST_TIER + 1
     assert (home.entry().state, home.entry().detail) == (State.REJECTED, "too large")
     assert home.codes() == {"reports-dropped"}
     assert home.database.counters()["reports_dropped"] == 1
@@ -168,7 +168,7 @@ async def test_a_rejected_body_is_kept_and_a_failed_report_sent(home: Harness) -
     async with running(home.submitter.run):
         await until(lambda: is_empty(home))
 
-    first, second = sent(home)
+    first, second = sent_bodies(home)
     assert first == item.body
     failed = json.loads(second)
     assert failed["outcome"] == "failed"
@@ -188,7 +188,7 @@ async def test_a_failed_report_that_is_rejected_too_is_given_up(home: Harness) -
     async with running(home.submitter.run):
         await until(lambda: is_empty(home))
 
-    assert len(sent(home)) == 2
+    assert len(sent_bodies(home)) == 2
     assert home.entry().state is State.REJECTED
     assert home.codes() == {"reports-dropped"}
 
@@ -197,14 +197,14 @@ async def test_a_failed_report_that_is_rejected_too_is_given_up(home: Harness) -
 async def test_a_rejected_body_that_cannot_be_parsed_is_dropped(
     home: Harness, error: BodyRejected | BodyTooLarge
 ) -> None:
-    made = report()
-    home.ledger.hand_over(None, replace(made, body=b"garbage"), home.clock.now())
+    sealed = report()
+    home.ledger.hand_over(None, replace(sealed, body=b"garbage"), home.clock.now())
     home.client.always["submitResult"] = error
 
     async with running(home.submitter.run):
         await until(lambda: is_empty(home))
 
-    assert len(sent(home)) == 1
+    assert len(sent_bodies(home)) == 1
     assert home.codes() == {"reports-dropped"}
 
 
@@ -231,7 +231,7 @@ async def test_a_report_that_is_refused_after_a_revocation_waits(home: Harness) 
         assert home.outbox.depth().reports == 1
         await until(lambda: is_empty(home))
 
-    assert sent(home) == [item.body] * 2
+    assert sent_bodies(home) == [item.body] * 2
     assert home.entry().state is State.SUBMITTED
     assert home.wrecks() == []
 
@@ -279,7 +279,7 @@ async def test_reports_over_the_outbox_bounds_are_dropped_and_reported(tmp_path:
         assert home.entry().state is State.REJECTED
         async with running(home.submitter.run):
             await until(lambda: is_empty(home))
-        assert len(sent(home)) == 1
+        assert len(sent_bodies(home)) == 1
 
 
 async def test_a_report_that_the_service_cannot_process_does_not_block_others(
@@ -292,7 +292,7 @@ async def test_a_report_that_the_service_cannot_process_does_not_block_others(
 
     def answer(body: bytes) -> object:
         sent_report = report_of(body)
-        is_failing = sent_report.report_id == REPORT_ID and len(sent(home)) < 12
+        is_failing = sent_report.report_id == REPORT_ID and len(sent_bodies(home)) < 12
         return failing if is_failing else accepting_reply(sent_report)
 
     home.client.always["submitResult"] = answer
@@ -305,7 +305,7 @@ async def test_a_report_that_the_service_cannot_process_does_not_block_others(
     async with running(home.submitter.run, send_heartbeat):
         await until(lambda: is_empty(home))
 
-    order = [report_of(body).report_id == REPORT_ID for body in sent(home)]
+    order = [report_of(body).report_id == REPORT_ID for body in sent_bodies(home)]
     assert order.index(False) < len(order) - 1, (
         "the second report must be sent before the service accepts the first one"
     )

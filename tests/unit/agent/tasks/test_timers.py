@@ -1,5 +1,5 @@
-"""The scheduler, the writer of the status file, the detection of time jumps, and the check of the
-disk space.
+"""Tests of the scheduler, the writer of the status file, the detection of time jumps, and the check
+of the disk space.
 """
 
 import asyncio
@@ -54,14 +54,14 @@ class HeartbeatCounter:
 def scheduler(
     heartbeats: HeartbeatCounter, interval_s: float, **crontabs: str
 ) -> tuple[Scheduler, list[Kind]]:
-    wanted: list[Kind] = []
-    made = Scheduler(
+    requested_kinds: list[Kind] = []
+    timers = Scheduler(
         send_heartbeat=heartbeats.send_heartbeat,
         interval_s=interval_s,
-        request_report=wanted.append,
+        request_report=requested_kinds.append,
         schedule=Schedule(**crontabs),
     )
-    return made, wanted
+    return timers, requested_kinds
 
 
 async def test_heartbeats_are_sent_until_the_scheduler_stops() -> None:
@@ -80,7 +80,9 @@ async def test_heartbeats_are_sent_until_the_scheduler_stops() -> None:
 
 async def test_after_a_time_jump_all_timers_are_rescheduled() -> None:
     heartbeats = HeartbeatCounter()
-    timers, wanted = scheduler(heartbeats, 3600, network="0 4 * * *", application="*/5 * * * *")
+    timers, requested_kinds = scheduler(
+        heartbeats, 3600, network="0 4 * * *", application="*/5 * * * *"
+    )
     timers.plan_anew()  # must have no effect before the start
     timers.start()
 
@@ -92,7 +94,7 @@ async def test_after_a_time_jump_all_timers_are_rescheduled() -> None:
     timers.stop()
 
     assert heartbeats.count == 3
-    assert wanted == []
+    assert requested_kinds == []
 
 
 def seconds_to_next_heartbeat(timers: Scheduler) -> float:
@@ -242,12 +244,12 @@ class JumpyClock(FakeClock):
 
     def __init__(self, slept_s: list[float]) -> None:
         super().__init__()
-        self.left = slept_s
+        self.slept_s = slept_s
 
     async def sleep(self, seconds: float) -> None:
         await super().sleep(seconds)
-        if self.left:
-            self.advance(self.left.pop(0))
+        if self.slept_s:
+            self.advance(self.slept_s.pop(0))
 
 
 async def test_a_sleep_of_the_machine_is_detected_once() -> None:
@@ -269,18 +271,18 @@ class Disk(StateDirectory):
 
 
 async def test_scheduled_reports_stop_when_disk_space_is_scarce(home: Harness) -> None:
-    disk, wanted = Disk(home.state.path), []
-    floor = DiskFloor(disk, home.health, wanted.append)
+    disk, requested_kinds = Disk(home.state.path), []
+    floor = DiskFloor(disk, home.health, requested_kinds.append)
 
     floor.request_report("network")
     floor.request_report("application")
-    assert wanted == []
+    assert requested_kinds == []
     (problem,) = home.health.problems()
     assert problem.code == "disk-scarce"
     assert problem.detail == "0 MiB are free, 2 scheduled reports skipped"
 
     disk.free = DISK_FLOOR_BYTES
     floor.request_report("network")
-    assert wanted == ["network"]
+    assert requested_kinds == ["network"]
     assert home.codes() == set()
     assert home.state.free_bytes() > 0

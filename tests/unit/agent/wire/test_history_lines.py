@@ -1,4 +1,4 @@
-"""The lines of the connectivity record in a report, and the parsers of foreign lines."""
+"""Tests of the lines of the connectivity record in a report, and of their parsers with any text."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -1,4 +1,4 @@
-"""Timestamps are parsed in the formats that libraries of common languages write."""
+"""Tests that timestamps are parsed in the formats that libraries of common languages write."""
 
 import contextlib
 from datetime import UTC, datetime, timedelta, timezone

@@ -1,4 +1,4 @@
-"""The lines about watched devices in a network report can be parsed."""
+"""Tests that the lines about watched devices in a network report can be parsed."""
 
 import pytest
 from hypothesis import given
@@ -12,19 +12,19 @@ from agent.wire.payloads.watched_devices import (
     parse_watched,
 )
 
-HERE, THERE, MAC = "192.168.1.40", "192.168.1.61", "02:00:00:00:00:07"
+ADDRESS, NEW_ADDRESS, MAC = "192.168.1.40", "192.168.1.61", "02:00:00:00:00:07"
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        WatchedLine("Bar", "payment terminal", "present", HERE),
-        WatchedLine("Bar", "payment terminal", "moved", THERE, HERE),
-        WatchedLine("Bar", "payment terminal", "moved", THERE, HERE, MAC),
-        WatchedLine('The "old" one: no answer', "scale", "absent", HERE),
+        WatchedLine("Bar", "payment terminal", "present", ADDRESS),
+        WatchedLine("Bar", "payment terminal", "moved", NEW_ADDRESS, ADDRESS),
+        WatchedLine("Bar", "payment terminal", "moved", NEW_ADDRESS, ADDRESS, MAC),
+        WatchedLine('The "old" one: no answer', "scale", "absent", ADDRESS),
         WatchedLine("Bar", "device", "absent"),
-        WatchedLine("Bar", "cash drawer", "replaced", HERE, other_mac=MAC),
-        WatchedLine("Bar", "device", "unknown", HERE, reason="the time was up"),
+        WatchedLine("Bar", "cash drawer", "replaced", ADDRESS, other_mac=MAC),
+        WatchedLine("Bar", "device", "unknown", ADDRESS, reason="the time was up"),
         WatchedLine("Bar", "device", "unknown", reason="no: network"),
     ],
     ids=lambda line: line.state,
@@ -39,7 +39,7 @@ def test_a_line_is_parsed_as_it_was_written(line: WatchedLine) -> None:
     st.sampled_from(("present", "absent")),
 )
 def test_any_name_is_parsed(name: str, kind: str, state: WatchedState) -> None:
-    line = WatchedLine(name, kind, state, HERE)
+    line = WatchedLine(name, kind, state, ADDRESS)
     assert parse_watched(str(line)) == line
 
 

@@ -112,14 +112,14 @@ class Browser:
     async def post(
         self, path: str, body: object = None, *, origin: str | None = ORIGIN, **headers: str
     ) -> httpx2.Response:
-        sent = {"content-type": "application/json"}
+        all_headers = {"content-type": "application/json"}
         if origin is not None:
-            sent["origin"] = origin
+            all_headers["origin"] = origin
         if self.token:
-            sent["cookie"] = f"{COOKIE}={self.token}"
-        sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+            all_headers["cookie"] = f"{COOKIE}={self.token}"
+        all_headers |= {name.replace("_", "-"): value for name, value in headers.items()}
         # Otherwise httpx2 would also send the cookies of its own cookie jar.
         self._http.cookies.clear()
-        reply = await self._http.post(path, content=json.dumps(body or {}), headers=sent)
+        reply = await self._http.post(path, content=json.dumps(body or {}), headers=all_headers)
         self._http.cookies.clear()
         return reply

@@ -13,8 +13,8 @@ async def test_a_session_cookie_authorizes_calls_of_the_facade(service: RunningS
     browser = Browser(service)
     assert (await browser.post(routes.LIST_DEVICES)).status_code == 401
     await browser.sign_in()
-    listed = (await browser.post(routes.LIST_DEVICES)).json()["devices"]
-    assert [each["instanceId"] for each in listed] == [device.instance_id]
+    devices = (await browser.post(routes.LIST_DEVICES)).json()["devices"]
+    assert [each["instanceId"] for each in devices] == [device.instance_id]
     revoked = await browser.post(routes.REVOKE, {"instanceId": device.instance_id})
     assert revoked.json() == {"revoked": True}
 

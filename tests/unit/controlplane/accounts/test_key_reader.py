@@ -1,4 +1,4 @@
-"""Tests of the groups in which API keys are read from the database."""
+"""Tests that API keys are read from the database in groups: one query for several calls."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ class Reads:
         return CALLERS
 
 
-async def started(*tasks: asyncio.Task[Caller | None]) -> None:
+async def run_until_waiting(*tasks: asyncio.Task[Caller | None]) -> None:
     """Let the tasks run until each of them waits."""
     for _ in range(len(tasks) + 3):
         await asyncio.sleep(0)
@@ -40,12 +40,13 @@ async def test_keys_that_arrive_during_a_query_share_the_next_query() -> None:
     reads = Reads()
     reader = KeyReader(reads.read)
     tasks = [asyncio.create_task(reader.caller("one"))]
-    await started(*tasks)
+    await run_until_waiting(*tasks)
     tasks += [asyncio.create_task(reader.caller(key)) for key in ("one", "two", "two")]
-    await started(*tasks)
+    await run_until_waiting(*tasks)
     reads.continued.set()
     assert await asyncio.gather(*tasks) == [ONE, ONE, None, None]
-    # The second call of the first key began after the first query: it needs a newer state.
+    # The second call with the key "one" came after the first query began. That query may have
+    # read an older state, so the second call needs the next query.
     assert [len(group) for group in reads.groups] == [1, 2]
 
 
@@ -74,7 +75,7 @@ async def test_a_cancelled_call_does_not_cancel_others_with_the_same_key() -> No
     reads = Reads()
     reader = KeyReader(reads.read)
     tasks = [asyncio.create_task(reader.caller("one")) for _ in range(2)]
-    await started(*tasks)
+    await run_until_waiting(*tasks)
     tasks[0].cancel()
     with pytest.raises(asyncio.CancelledError):
         await tasks[0]

@@ -62,7 +62,7 @@ async def status(service: RunningService, key: str, path: str = OVERVIEW, **body
 
 
 @pytest.mark.parametrize(
-    ("requested", "bounds", "expected"),
+    ("key_locations", "owner_locations", "expected"),
     [
         ((), (), ()),
         (("a",), (), ("a",)),
@@ -72,9 +72,9 @@ async def status(service: RunningService, key: str, path: str = OVERVIEW, **body
     ],
 )
 def test_a_key_is_limited_to_the_locations_of_its_owner(
-    requested: Sequence[str], bounds: Sequence[str], expected: Sequence[str]
+    key_locations: Sequence[str], owner_locations: Sequence[str], expected: Sequence[str]
 ) -> None:
-    assert intersect_locations(requested, bounds) == frozenset(expected)
+    assert intersect_locations(key_locations, owner_locations) == frozenset(expected)
 
 
 async def test_a_key_without_an_owner_keeps_its_own_permissions(service: RunningService) -> None:
@@ -144,17 +144,17 @@ async def test_a_key_loses_the_locations_that_its_owner_loses(service: RunningSe
     await service.device(location_id="loc-2").enrolled()
     await service.device(location_id="loc-3").enrolled()
 
-    async def seen() -> list[str]:
+    async def visible_locations() -> list[str]:
         reply = await service.post(OVERVIEW, b"{}", api_key=key)
         return [row["device"]["locationId"] for row in reply.json()["devices"]]
 
-    assert await seen() == ["loc-2"]
+    assert await visible_locations() == ["loc-2"]
     change(service, user, "manager", ["loc-1", "loc-3"])
     await poll_changes(service.core)
-    assert await seen() == []
+    assert await visible_locations() == []
     change(service, user, "manager", ["loc-3"])
     await poll_changes(service.core)
-    assert await seen() == []
+    assert await visible_locations() == []
     assert service.caller(key).locations == NOWHERE
 
 

@@ -23,11 +23,11 @@ from tests.unit.controlplane.running_service import RunningService
 MEMBERS = operations.PREFIX
 PATHS = tuple(each.path for each in operations.member_operations())
 INVITED = {"email": "Bob@example.com", "role": "manager", "locations": ["loc-0001"]}
-NEW = "a password of Bob's"
+NEW_PASSWORD = "a password of Bob's"
 JOIN, INVITATION = "/api/auth/join", "/api/auth/invitation"
 
 
-async def signed_in(
+async def sign_in(
     service: RunningService, email: str = "ada@example.com", **member: Any
 ) -> Browser:
     make_user(service, email, **member)
@@ -38,7 +38,7 @@ async def signed_in(
     return browser
 
 
-async def invited(browser: Browser, **changes: Any) -> str:
+async def invite(browser: Browser, **changes: Any) -> str:
     """Return the code of a new invitation."""
     reply = await browser.post(f"{MEMBERS}/invite", INVITED | changes)
     assert reply.status_code == 200, reply.text
@@ -48,10 +48,11 @@ async def invited(browser: Browser, **changes: Any) -> str:
 
 
 def join_body(code: str, **changes: str) -> dict[str, str]:
-    return {"code": code, "name": "Bob", "password": NEW} | changes
+    return {"code": code, "name": "Bob", "password": NEW_PASSWORD} | changes
 
 
 def bodies(user_id: uuid.UUID) -> dict[str, dict[str, Any]]:
+    """Return a valid body for each path of the member operations."""
     return {
         MEMBERS: {},
         f"{MEMBERS}/change": {"userId": str(user_id), "role": "owner", "locations": []},
@@ -69,7 +70,7 @@ async def test_only_owners_of_every_location_manage_members(
     service: RunningService, path: str, member: dict[str, Any]
 ) -> None:
     other = make_user(service, "eve@example.com")
-    browser = await signed_in(service, **member)
+    browser = await sign_in(service, **member)
     refused = await browser.post(path, bodies(other.id)[path])
     assert (refused.status_code, refused.json()["code"]) == (403, "owner_required")
 
@@ -83,7 +84,7 @@ async def test_api_keys_cannot_manage_members(service: RunningService, path: str
 @pytest.mark.parametrize("path", PATHS[1:])
 async def test_another_site_cannot_manage_members(service: RunningService, path: str) -> None:
     other = make_user(service, "eve@example.com")
-    browser = await signed_in(service)
+    browser = await sign_in(service)
     for origin in ("https://evil.example", None):
         refused = await browser.post(path, bodies(other.id)[path], origin=origin)
         assert (refused.status_code, refused.json()["code"]) == (403, "foreign_origin")
@@ -92,16 +93,16 @@ async def test_another_site_cannot_manage_members(service: RunningService, path:
 @pytest.mark.parametrize("path", PATHS)
 async def test_an_unknown_key_in_a_body_is_refused(service: RunningService, path: str) -> None:
     other = make_user(service, "eve@example.com")
-    browser = await signed_in(service)
+    browser = await sign_in(service)
     body = bodies(other.id)[path] | {"admin": True}
     assert (await browser.post(path, body)).status_code == 400
 
 
 async def test_members_are_listed_changed_and_removed(service: RunningService) -> None:
-    browser = await signed_in(service)
+    browser = await sign_in(service)
     bob = make_user(service, "bob@example.com", role="viewer", locations=["loc-0001"])
-    his = Browser(service)
-    await his.sign_in("bob@example.com")
+    bobs_browser = Browser(service)
+    await bobs_browser.sign_in("bob@example.com")
     result = (await browser.post(MEMBERS)).json()["members"]
     assert [(each["email"], each["role"], each["isThis"]) for each in result] == [
         ("ada@example.com", "owner", True),
@@ -110,10 +111,10 @@ async def test_members_are_listed_changed_and_removed(service: RunningService) -
     body = {"userId": str(bob.id), "role": "manager", "locations": []}
     changed = (await browser.post(f"{MEMBERS}/change", body)).json()["member"]
     assert (changed["role"], changed["locations"]) == ("manager", [])
-    assert (await his.post(OVERVIEW)).json()["canWrite"] is True
+    assert (await bobs_browser.post(OVERVIEW)).json()["canWrite"] is True
     reply = await browser.post(f"{MEMBERS}/remove", {"userId": str(bob.id)})
     assert reply.json() == {"removed": True}
-    assert (await his.post(OVERVIEW)).status_code == 401
+    assert (await bobs_browser.post(OVERVIEW)).status_code == 401
     assert (await browser.post(f"{MEMBERS}/remove", {"userId": str(bob.id)})).status_code == 404
 
 
@@ -121,34 +122,34 @@ async def test_the_last_owner_of_all_locations_cannot_be_removed_or_restricted(
     service: RunningService,
 ) -> None:
     ada = make_user(service)
-    browser = await signed_in(service)
+    browser = await sign_in(service)
     # Bob owns only some locations, and Eve is a manager. Neither counts as a second owner.
     make_user(service, "bob@example.com", locations=["loc-0001"])
     make_user(service, "eve@example.com", role="manager")
-    this = {"userId": str(ada.id)}
+    ada_id = {"userId": str(ada.id)}
     for path, body in (
-        ("remove", this),
-        ("change", this | {"role": "viewer", "locations": []}),
-        ("change", this | {"role": "owner", "locations": ["loc-0001"]}),
+        ("remove", ada_id),
+        ("change", ada_id | {"role": "viewer", "locations": []}),
+        ("change", ada_id | {"role": "owner", "locations": ["loc-0001"]}),
     ):
         refused = await browser.post(f"{MEMBERS}/{path}", body)
         assert (refused.status_code, refused.json()["code"]) == (409, "last_owner")
-    stays = this | {"role": "owner", "locations": []}
-    assert (await browser.post(f"{MEMBERS}/change", stays)).status_code == 200
+    unchanged_role = ada_id | {"role": "owner", "locations": []}
+    assert (await browser.post(f"{MEMBERS}/change", unchanged_role)).status_code == 200
     make_user(service, "bob@example.com")
-    assert (await browser.post(f"{MEMBERS}/remove", this)).status_code == 200
+    assert (await browser.post(f"{MEMBERS}/remove", ada_id)).status_code == 200
     assert (await browser.post(MEMBERS)).status_code == 401
 
 
 async def test_members_of_another_organization_are_hidden(service: RunningService) -> None:
-    browser = await signed_in(service)
+    browser = await sign_in(service)
     eve = make_user(service, "eve@example.com", organization_id="org-0002")
-    other = await signed_in(service, "mia@example.com", organization_id="org-0002")
-    await invited(other)
-    (waiting,) = (await other.post(MEMBERS)).json()["invitations"]
+    other = await sign_in(service, "mia@example.com", organization_id="org-0002")
+    await invite(other)
+    (invitation,) = (await other.post(MEMBERS)).json()["invitations"]
     for path, body in bodies(eve.id).items():
         if path not in {MEMBERS, f"{MEMBERS}/invite"}:
-            its_id = {"invitationId": waiting["id"]} if "invitationId" in body else {}
+            its_id = {"invitationId": invitation["id"]} if "invitationId" in body else {}
             assert (await browser.post(path, body | its_id)).status_code == 404
     members = (await browser.post(MEMBERS)).json()
     assert [each["email"] for each in members["members"]] == ["ada@example.com"]
@@ -156,8 +157,8 @@ async def test_members_of_another_organization_are_hidden(service: RunningServic
 
 
 async def test_an_invited_user_joins_once_and_signs_in(service: RunningService) -> None:
-    browser = await signed_in(service)
-    code = await invited(browser)
+    browser = await sign_in(service)
+    code = await invite(browser)
     stranger = Browser(service)
     invitation = (await stranger.post(INVITATION, {"code": code})).json()
     assert invitation == {"email": "Bob@example.com", "organization": "org-0001", "role": "manager"}
@@ -165,7 +166,7 @@ async def test_an_invited_user_joins_once_and_signs_in(service: RunningService) 
     assert reply.json() == {"email": "Bob@example.com", "organizationId": "org-0001"}
     again = await stranger.post(JOIN, join_body(code))
     assert (again.status_code, again.json()["code"]) == (404, "invitation_not_found")
-    assert (await stranger.sign_in("bob@example.com", NEW)).status_code == 200
+    assert (await stranger.sign_in("bob@example.com", NEW_PASSWORD)).status_code == 200
     profile = (await stranger.post(PROFILE)).json()
     assert profile["user"]["name"] == "Bob"
     assert profile["organizations"][0]["locations"] == ["loc-0001"]
@@ -175,16 +176,16 @@ async def test_an_invited_user_joins_once_and_signs_in(service: RunningService) 
 async def test_an_invitation_is_valid_for_a_day_or_until_it_is_revoked(
     service: RunningService,
 ) -> None:
-    browser = await signed_in(service)
-    revoked = await invited(browser)
-    (waiting,) = (await browser.post(MEMBERS)).json()["invitations"]
-    body = {"invitationId": waiting["id"]}
+    browser = await sign_in(service)
+    revoked_code = await invite(browser)
+    (invitation,) = (await browser.post(MEMBERS)).json()["invitations"]
+    body = {"invitationId": invitation["id"]}
     reply = await browser.post(f"{MEMBERS}/revoke-invitation", body)
     assert reply.json() == {"revoked": True}
     assert (await browser.post(f"{MEMBERS}/revoke-invitation", body)).status_code == 404
-    old = await invited(browser)
+    expired_code = await invite(browser)
     service.clock.advance(24 * 3600)
-    for code in (revoked, old, "x"):
+    for code in (revoked_code, expired_code, "x"):
         for path, sent in ((INVITATION, {"code": code}), (JOIN, join_body(code))):
             assert (await Browser(service).post(path, sent)).status_code == 404
     assert (await browser.post(MEMBERS)).json()["invitations"] == []
@@ -194,8 +195,8 @@ async def test_an_invitation_is_invalid_if_its_creator_lost_the_permission(
     service: RunningService,
 ) -> None:
     make_user(service, "eve@example.com")
-    browser = await signed_in(service)
-    code = await invited(browser)
+    browser = await sign_in(service)
+    code = await invite(browser)
     ada = make_user(service)
     remove(service, ada, "org-0001")
     assert (await Browser(service).post(JOIN, join_body(code))).status_code == 404
@@ -205,14 +206,14 @@ async def test_a_user_with_an_account_joins_with_the_password_of_the_account(
     service: RunningService,
 ) -> None:
     make_user(service, "bob@example.com", organization_id="org-0002")
-    code = await invited(await signed_in(service))
+    code = await invite(await sign_in(service))
     refused = await Browser(service).post(JOIN, join_body(code))
     assert (refused.status_code, refused.json()["code"]) == (403, "wrong_password")
     reply = await Browser(service).post(JOIN, join_body(code, password=PASSWORD, name="Robert"))
     assert reply.status_code == 200
     with service.database.read(lambda session: session) as session:
-        noted = entries(session, "org-0001", AuditFilters(area="member"))
-        assert [(each.operation, each.outcome) for each in noted] == [
+        audit_entries = entries(session, "org-0001", AuditFilters(area="member"))
+        assert [(each.operation, each.outcome) for each in audit_entries] == [
             ("member.join", "done"), ("member.join", "refused"), ("member.invite", "done"),
         ]  # fmt: skip
     with service.database.read(lambda session: session) as session:
@@ -226,7 +227,7 @@ async def test_a_user_with_an_account_joins_with_the_password_of_the_account(
 
 async def test_joining_limits_wrong_passwords(service: RunningService) -> None:
     make_user(service, "bob@example.com", organization_id="org-0002")
-    code = await invited(await signed_in(service))
+    code = await invite(await sign_in(service))
     for _ in range(10):
         assert (await Browser(service).post(JOIN, join_body(code))).status_code == 403
     last = await Browser(service).post(JOIN, join_body(code, password=PASSWORD))
@@ -235,10 +236,10 @@ async def test_joining_limits_wrong_passwords(service: RunningService) -> None:
 
 
 async def test_a_member_cannot_be_invited_again(service: RunningService) -> None:
-    browser = await signed_in(service)
+    browser = await sign_in(service)
     reply = await browser.post(f"{MEMBERS}/invite", INVITED | {"email": "ADA@example.com"})
     assert (reply.status_code, reply.json()["code"]) == (409, "already_member")
-    code = await invited(browser)
+    code = await invite(browser)
     make_user(service, "bob@example.com")
     reply = await Browser(service).post(JOIN, join_body(code, password=PASSWORD))
     assert (reply.status_code, reply.json()["code"]) == (409, "already_member")
@@ -248,8 +249,8 @@ async def test_the_number_of_open_invitations_is_limited(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(invitations, "INVITATIONS_MAX", 1)
-    browser = await signed_in(service)
-    await invited(browser)
+    browser = await sign_in(service)
+    await invite(browser)
     refused = await browser.post(f"{MEMBERS}/invite", INVITED)
     assert refused.json()["code"] == "too_many_invitations"
 
@@ -275,23 +276,23 @@ async def test_a_join_request_that_is_invalid_or_from_another_site_is_refused(
 
 
 async def test_a_short_password_is_refused(service: RunningService) -> None:
-    code = await invited(await signed_in(service))
+    code = await invite(await sign_in(service))
     reply = await Browser(service).post(JOIN, join_body(code, password="short"))
     assert (reply.status_code, reply.json()["code"]) == (400, "validation_error")
     assert reply.json()["detail"] == "a password must have 12 to 256 characters"
 
 
 async def test_the_refusal_of_an_unknown_location_contains_its_id(service: RunningService) -> None:
-    browser = await signed_in(service)
-    nowhere = {"locations": ["loc-0001", "loc-9"]}
-    reply = await browser.post(f"{MEMBERS}/invite", INVITED | nowhere)
+    browser = await sign_in(service)
+    unknown_location = {"locations": ["loc-0001", "loc-9"]}
+    reply = await browser.post(f"{MEMBERS}/invite", INVITED | unknown_location)
     assert (reply.status_code, reply.json()["detail"]) == (404, "there is no location loc-9")
     bob = make_user(service, "bob@example.com", role="viewer", locations=["loc-old"])
     change = {"userId": str(bob.id), "role": "manager"}
-    assert (await browser.post(f"{MEMBERS}/change", change | nowhere)).status_code == 404
+    assert (await browser.post(f"{MEMBERS}/change", change | unknown_location)).status_code == 404
     # A member can keep a location that no longer exists.
-    kept = {"locations": ["loc-0001", "loc-old"]}
-    assert (await browser.post(f"{MEMBERS}/change", change | kept)).status_code == 200
+    former_location = {"locations": ["loc-0001", "loc-old"]}
+    assert (await browser.post(f"{MEMBERS}/change", change | former_location)).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -301,20 +302,20 @@ async def test_the_refusal_of_an_unknown_location_contains_its_id(service: Runni
 async def test_an_invalid_invitation_is_refused(
     service: RunningService, changes: dict[str, Any]
 ) -> None:
-    browser = await signed_in(service)
+    browser = await sign_in(service)
     assert (await browser.post(f"{MEMBERS}/invite", INVITED | changes)).status_code == 400
 
 
 # ---------------------------------------------------------------------------- password changes
 
 CHANGE = f"{PROFILE}/change-password"
-CHANGED = {"oldPassword": PASSWORD, "newPassword": NEW}
+CHANGED = {"oldPassword": PASSWORD, "newPassword": NEW_PASSWORD}
 
 
 async def test_changing_the_password_requires_the_old_password_and_ends_other_sessions(
     service: RunningService,
 ) -> None:
-    browser = await signed_in(service)
+    browser = await sign_in(service)
     other = Browser(service)
     await other.sign_in()
     wrong = await browser.post(CHANGE, CHANGED | {"oldPassword": "another password"})
@@ -323,11 +324,11 @@ async def test_changing_the_password_requires_the_old_password_and_ends_other_se
     assert (await other.post(OVERVIEW)).status_code == 401
     assert (await browser.post(OVERVIEW)).status_code == 200
     assert (await other.sign_in()).status_code == 401
-    assert (await other.sign_in(password=NEW)).status_code == 200
+    assert (await other.sign_in(password=NEW_PASSWORD)).status_code == 200
 
 
 async def test_changing_the_password_limits_wrong_passwords(service: RunningService) -> None:
-    browser = await signed_in(service)
+    browser = await sign_in(service)
     for _ in range(10):
         await browser.post(CHANGE, CHANGED | {"oldPassword": "another password"})
     assert (await browser.post(CHANGE, CHANGED)).status_code == 429
@@ -336,7 +337,7 @@ async def test_changing_the_password_limits_wrong_passwords(service: RunningServ
 async def test_changing_the_password_requires_a_session_and_a_page_of_the_service(
     service: RunningService,
 ) -> None:
-    browser = await signed_in(service)
+    browser = await sign_in(service)
     for origin in ("https://evil.example", None):
         assert (await browser.post(CHANGE, CHANGED, origin=origin)).status_code == 403
     assert (await service.post(CHANGE)).json()["code"] == "session_required"

@@ -14,18 +14,18 @@ from tests.unit.controlplane.running_service import RunningService
 AT = ("org-0001", "loc-0001")
 
 
-async def named(service: RunningService) -> tuple[Any, Any]:
+async def read_names(service: RunningService) -> tuple[Any, Any]:
     """Return the names of a device's location and organization.
 
     Three operations return these names. The call fails if the names differ.
     """
-    listed = (await service.post(routes.LIST_DEVICES)).json()["devices"][0]
+    listed_device = (await service.post(routes.LIST_DEVICES)).json()["devices"][0]
     console_device = (await service.post(OVERVIEW)).json()["devices"][0]["device"]
-    body = f'{{"instanceId": "{listed["instanceId"]}"}}'
+    body = f'{{"instanceId": "{listed_device["instanceId"]}"}}'
     detail = (await service.post(routes.DEVICE_DETAIL, body)).json()["device"]
     pairs = {
         (each["locationName"], each["organizationName"])
-        for each in (listed, console_device, detail)
+        for each in (listed_device, console_device, detail)
     }
     (names,) = pairs
     return names
@@ -35,16 +35,16 @@ async def test_records_contain_location_and_organization_names(
     service: RunningService,
 ) -> None:
     await service.device().enrolled()
-    assert await named(service) == (None, None)
+    assert await read_names(service) == (None, None)
     now = service.clock()
     service.database.write(lambda session: name_organization(session, AT[0], "Harbour Ltd", now))
-    assert await named(service) == (None, "Harbour Ltd")
+    assert await read_names(service) == (None, "Harbour Ltd")
     service.database.write(lambda session: name_location(session, AT, "Harbour", now))
-    assert await named(service) == ("Harbour", "Harbour Ltd")
+    assert await read_names(service) == ("Harbour", "Harbour Ltd")
     service.database.write(lambda session: name_location(session, AT, "Old Harbour", now))
     other = ("org-0002", "loc-0001")
     service.database.write(lambda session: name_location(session, other, "Elsewhere", now))
-    assert await named(service) == ("Old Harbour", "Harbour Ltd")
+    assert await read_names(service) == ("Old Harbour", "Harbour Ltd")
 
 
 def test_the_name_of_a_location_applies_only_in_its_organization(service: RunningService) -> None:
@@ -91,7 +91,7 @@ async def test_setting_opening_hours_does_not_set_a_name_of_the_location(
     now = service.clock()
     service.database.write(lambda session: set_location(session, AT, "Europe/Riga", None, now))
     await service.device().enrolled()
-    assert await named(service) == (None, None)
+    assert await read_names(service) == (None, None)
 
 
 def test_opening_hours_are_read_in_the_zone_of_the_location(service: RunningService) -> None:

@@ -48,16 +48,16 @@ async def test_a_membership_ended_at_one_service_ends_at_the_other_service(
     browser = Browser(service)
     await browser.sign_in()
     body = {"name": "till", "canWrite": True, "locations": []}
-    made = (await browser.post("/console/api/profile/create-key", body)).json()
+    created_key = (await browser.post("/console/api/profile/create-key", body)).json()
     async with beside(service.database, service.core.settings, service.clock) as other:
         await poll_changes(other.core)
-        assert (await other.post(OVERVIEW, api_key=made["secret"])).status_code == 200
+        assert (await other.post(OVERVIEW, api_key=created_key["secret"])).status_code == 200
         remove(service, user, "org-0001")
         await poll_changes(other.core)
-        assert (await other.post(OVERVIEW, api_key=made["secret"])).status_code == 401
-        there = Browser(other)
-        there.token = browser.token
-        assert (await there.post(OVERVIEW)).status_code == 401
+        assert (await other.post(OVERVIEW, api_key=created_key["secret"])).status_code == 401
+        other_browser = Browser(other)
+        other_browser.token = browser.token
+        assert (await other_browser.post(OVERVIEW)).status_code == 401
 
 
 async def test_concurrent_changes_of_permissions_are_all_counted(service: RunningService) -> None:
@@ -112,9 +112,9 @@ async def test_only_one_of_concurrent_uses_of_an_invitation_succeeds(
     await browser.sign_in()
     body = {"email": "bob@example.com", "role": "viewer", "locations": []}
     link = (await browser.post(f"{MEMBERS}/invite", body)).json()["path"]
-    joining = {"code": link.rpartition("/")[2], "name": "Bob", "password": "a password of Bob's"}
+    join_body = {"code": link.rpartition("/")[2], "name": "Bob", "password": "a password of Bob's"}
     replies = await asyncio.gather(
-        *(Browser(service).post("/api/auth/join", joining) for _ in range(4))
+        *(Browser(service).post("/api/auth/join", join_body) for _ in range(4))
     )
     assert [each.status_code for each in replies].count(200) == 1
     assert {each.status_code for each in replies} <= {200, 403, 404, 409}

@@ -32,9 +32,9 @@ LEAST_URGENT = 19
 
 @pytest.fixture
 def passwords() -> Iterator[Passwords]:
-    made = Passwords(MEMORY_KIB, PASSES)
-    yield made
-    made.close()
+    passwords = Passwords(MEMORY_KIB, PASSES)
+    yield passwords
+    passwords.close()
 
 
 @asynccontextmanager
@@ -155,20 +155,20 @@ async def test_passwords_are_hashed_in_one_thread_with_a_lower_priority(
 
 
 class Arrivals:
-    """Counts the calls that have entered the queue of a service, or were refused there."""
+    """Counts the calls that reach the password queue of a service, whether they wait or not."""
 
     def __init__(self, service: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
         self._count = asyncio.Semaphore(0)
         self._run = service.core.passwords._run
-        monkeypatch.setattr(service.core.passwords, "_run", self._noted)
+        monkeypatch.setattr(service.core.passwords, "_run", self._count_call)
 
     async def wait_for(self, count: int) -> None:
         for _ in range(count):
             await self._count.acquire()
 
-    async def _noted(self, *arguments: Any, **named: Any) -> Any:
+    async def _count_call(self, *arguments: Any, **options: Any) -> Any:
         self._count.release()
-        return await self._run(*arguments, **named)
+        return await self._run(*arguments, **options)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Tests of the profile: users change their own account only."""
+"""Tests of the profile: users can change only their own account."""
 
 import uuid
 from typing import Any
@@ -26,7 +26,7 @@ PROFILE = profile.PREFIX
 NEW_KEY = {"name": "till", "canWrite": True, "locations": []}
 
 
-async def signed_in(
+async def sign_in(
     service: RunningService, email: str = "ada@example.com", **member: Any
 ) -> Browser:
     make_user(service, email, **member)
@@ -36,11 +36,11 @@ async def signed_in(
     return browser
 
 
-async def made_key(browser: Browser, **changes: Any) -> dict[str, Any]:
+async def create_key(browser: Browser, **changes: Any) -> dict[str, Any]:
     reply = await browser.post(f"{PROFILE}/create-key", NEW_KEY | changes)
     assert reply.status_code == 200, reply.text
-    made: dict[str, Any] = reply.json()
-    return made
+    new_key: dict[str, Any] = reply.json()
+    return new_key
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -55,13 +55,13 @@ async def test_api_keys_cannot_read_a_profile_or_create_keys(
 
 @pytest.mark.parametrize("path", WRITING)
 async def test_another_site_cannot_change_a_profile(service: RunningService, path: str) -> None:
-    browser = await signed_in(service)
+    browser = await sign_in(service)
     for origin in ("https://evil.example", None):
         assert (await browser.post(path, {}, origin=origin)).status_code == 403
 
 
 async def test_a_profile_lists_the_user_and_the_sessions(service: RunningService) -> None:
-    browser = await signed_in(service)
+    browser = await sign_in(service)
     other = Browser(service)
     await other.sign_in(user_agent="Firefox")
     result = (await other.post(PROFILE)).json()
@@ -69,15 +69,15 @@ async def test_a_profile_lists_the_user_and_the_sessions(service: RunningService
     assert result["organizationId"] == "org-0001"
     assert {each["userAgent"]: each["isThis"] for each in result["sessions"]}["Firefox"] is True
     assert [each["isThis"] for each in result["sessions"]].count(False) == 1
-    ended = next(each["id"] for each in result["sessions"] if not each["isThis"])
-    reply = await other.post(f"{PROFILE}/end-session", {"sessionId": ended})
+    other_session_id = next(each["id"] for each in result["sessions"] if not each["isThis"])
+    reply = await other.post(f"{PROFILE}/end-session", {"sessionId": other_session_id})
     assert reply.json() == {"ended": True}
     assert (await browser.post(OVERVIEW)).status_code == 401
     assert (await other.post(OVERVIEW)).status_code == 200
 
 
 async def test_an_expired_session_is_not_listed(service: RunningService) -> None:
-    await signed_in(service)
+    await sign_in(service)
     browser = Browser(service)
     await browser.sign_in()
     service.clock.advance(29 * 86_400)
@@ -87,39 +87,39 @@ async def test_an_expired_session_is_not_listed(service: RunningService) -> None
 
 
 async def test_a_new_key_is_returned_once_and_works(service: RunningService) -> None:
-    browser = await signed_in(service)
-    made = await made_key(browser)
-    assert made["secret"].startswith("vck_")
-    assert made["key"]["hint"] == made["secret"][-4:]
-    assert (await service.post(OVERVIEW, b"{}", api_key=made["secret"])).status_code == 200
+    browser = await sign_in(service)
+    new_key = await create_key(browser)
+    assert new_key["secret"].startswith("vck_")
+    assert new_key["key"]["hint"] == new_key["secret"][-4:]
+    assert (await service.post(OVERVIEW, b"{}", api_key=new_key["secret"])).status_code == 200
     profile = (await browser.post(PROFILE)).text
-    assert made["secret"] not in profile
-    assert made["key"]["id"] in profile
+    assert new_key["secret"] not in profile
+    assert new_key["key"]["id"] in profile
     row = service.database.read(
-        lambda session: session.get_one(ApiKey, uuid.UUID(made["key"]["id"]))
+        lambda session: session.get_one(ApiKey, uuid.UUID(new_key["key"]["id"]))
     )
-    assert made["secret"] not in {str(each) for each in vars(row).values()}
+    assert new_key["secret"] not in {str(each) for each in vars(row).values()}
 
 
 async def test_a_key_is_revoked_by_its_owner(service: RunningService) -> None:
-    browser = await signed_in(service)
-    made = await made_key(browser)
+    browser = await sign_in(service)
+    new_key = await create_key(browser)
     await poll_changes(service.core)
-    assert (await service.post(OVERVIEW, b"{}", api_key=made["secret"])).status_code == 200
+    assert (await service.post(OVERVIEW, b"{}", api_key=new_key["secret"])).status_code == 200
     for _ in range(2):
-        reply = await browser.post(f"{PROFILE}/revoke-key", {"keyId": made["key"]["id"]})
+        reply = await browser.post(f"{PROFILE}/revoke-key", {"keyId": new_key["key"]["id"]})
         assert reply.json() == {"revoked": True}
     await poll_changes(service.core)
-    assert (await service.post(OVERVIEW, b"{}", api_key=made["secret"])).status_code == 401
+    assert (await service.post(OVERVIEW, b"{}", api_key=new_key["secret"])).status_code == 401
     assert (await browser.post(PROFILE)).json()["keys"] == []
 
 
 async def test_users_cannot_end_sessions_or_keys_of_others(service: RunningService) -> None:
-    ada, eve = await signed_in(service), await signed_in(service, "eve@example.com")
-    made = await made_key(ada)
+    ada, eve = await sign_in(service), await sign_in(service, "eve@example.com")
+    new_key = await create_key(ada)
     session_id = (await ada.post(PROFILE)).json()["sessions"][0]["id"]
     for path, body in (
-        ("revoke-key", {"keyId": made["key"]["id"]}),
+        ("revoke-key", {"keyId": new_key["key"]["id"]}),
         ("end-session", {"sessionId": session_id}),
     ):
         # The refusal is the same as for an id that does not exist.
@@ -128,7 +128,7 @@ async def test_users_cannot_end_sessions_or_keys_of_others(service: RunningServi
         assert refused.status_code == unknown.status_code == 404
         assert refused.json()["detail"] == unknown.json()["detail"]
     assert (await ada.post(OVERVIEW)).status_code == 200
-    assert (await service.post(OVERVIEW, b"{}", api_key=made["secret"])).status_code == 200
+    assert (await service.post(OVERVIEW, b"{}", api_key=new_key["secret"])).status_code == 200
     keys = service.database.read(
         lambda session: session.scalars(select(ApiKey).where(ApiKey.owner_id.is_(None))).all()
     )
@@ -137,19 +137,21 @@ async def test_users_cannot_end_sessions_or_keys_of_others(service: RunningServi
 
 
 async def test_a_viewer_creates_read_only_keys_and_ends_sessions(service: RunningService) -> None:
-    browser = await signed_in(service, role="viewer")
+    browser = await sign_in(service, role="viewer")
     refused = await browser.post(f"{PROFILE}/create-key", NEW_KEY)
     assert refused.status_code == 403
     assert refused.json()["code"] == "read_only_key"
-    made = await made_key(browser, canWrite=False)
-    assert (await service.post(OVERVIEW, b"{}", api_key=made["secret"])).status_code == 200
-    this = (await browser.post(PROFILE)).json()["sessions"][0]["id"]
-    assert (await browser.post(f"{PROFILE}/end-session", {"sessionId": this})).status_code == 200
+    new_key = await create_key(browser, canWrite=False)
+    assert (await service.post(OVERVIEW, b"{}", api_key=new_key["secret"])).status_code == 200
+    session_id = (await browser.post(PROFILE)).json()["sessions"][0]["id"]
+    assert (
+        await browser.post(f"{PROFILE}/end-session", {"sessionId": session_id})
+    ).status_code == 200
     assert (await browser.post(PROFILE)).status_code == 401
 
 
 async def test_a_key_for_a_location_that_does_not_exist_is_refused(service: RunningService) -> None:
-    browser = await signed_in(service)
+    browser = await sign_in(service)
     reply = await browser.post(f"{PROFILE}/create-key", NEW_KEY | {"locations": ["loc-9"]})
     assert (reply.status_code, reply.json()["detail"]) == (404, "there is no location loc-9")
 
@@ -157,9 +159,9 @@ async def test_a_key_for_a_location_that_does_not_exist_is_refused(service: Runn
 async def test_a_key_with_expires_unused_is_revoked_after_an_hour_without_use(
     service: RunningService,
 ) -> None:
-    browser = await signed_in(service)
-    used, unused = [await made_key(browser, expiresUnused=True) for _ in range(2)]
-    kept = await made_key(browser)
+    browser = await sign_in(service)
+    used, unused = [await create_key(browser, expiresUnused=True) for _ in range(2)]
+    other_key = await create_key(browser)
     headers = {"authorization": f"Bearer {used['secret']}"}
     assert (await Browser(service).post(OVERVIEW, **headers)).status_code == 200
     await poll_changes(service.core)
@@ -167,8 +169,8 @@ async def test_a_key_with_expires_unused_is_revoked_after_an_hour_without_use(
     assert service.database.write(lambda s: revoke_unused(s, service.clock())) == 0
     service.clock.advance(61)
     assert service.database.write(lambda s: revoke_unused(s, service.clock())) == 1
-    listed = {each["id"] for each in (await browser.post(PROFILE)).json()["keys"]}
-    assert listed == {used["key"]["id"], kept["key"]["id"]}
+    key_ids = {each["id"] for each in (await browser.post(PROFILE)).json()["keys"]}
+    assert key_ids == {used["key"]["id"], other_key["key"]["id"]}
     state = await browser.post(f"{PROFILE}/key-devices", {"keyId": unused["key"]["id"]})
     assert state.json() == {"isRevoked": True, "devices": []}
 
@@ -176,34 +178,34 @@ async def test_a_key_with_expires_unused_is_revoked_after_an_hour_without_use(
 async def test_the_devices_of_a_new_key_are_listed_when_they_enroll(
     service: RunningService,
 ) -> None:
-    browser = await signed_in(service)
-    made = await made_key(browser, locations=["loc-1"], expiresUnused=True)
-    body = {"keyId": made["key"]["id"]}
+    browser = await sign_in(service)
+    new_key = await create_key(browser, locations=["loc-1"], expiresUnused=True)
+    body = {"keyId": new_key["key"]["id"]}
     path = f"{PROFILE}/key-devices"
     assert (await browser.post(path, body)).json() == {"isRevoked": False, "devices": []}
-    device = await SimulatedDevice(service.http, made["secret"], "loc-1").enrolled()
-    (listed,) = (await browser.post(path, body)).json()["devices"]
-    assert (listed["instanceId"], listed["locationId"]) == (device.instance_id, "loc-1")
-    stranger = await signed_in(service, "eve@example.com")
+    device = await SimulatedDevice(service.http, new_key["secret"], "loc-1").enrolled()
+    (device_row,) = (await browser.post(path, body)).json()["devices"]
+    assert (device_row["instanceId"], device_row["locationId"]) == (device.instance_id, "loc-1")
+    stranger = await sign_in(service, "eve@example.com")
     assert (await stranger.post(path, body)).status_code == 404
 
 
 async def test_a_key_is_limited_to_the_locations_of_its_creator(service: RunningService) -> None:
-    browser = await signed_in(service, locations=["loc-1", "loc-2"])
+    browser = await sign_in(service, locations=["loc-1", "loc-2"])
     for locations, status in ((["loc-1"], 200), (["loc-3"], 403), (["loc-1", "loc-3"], 403)):
         body = NEW_KEY | {"locations": locations}
         assert (await browser.post(f"{PROFILE}/create-key", body)).status_code == status
-    bounded = await made_key(browser)
-    assert service.caller(bounded["secret"]).locations == {"loc-1", "loc-2"}
+    limited_key = await create_key(browser)
+    assert service.caller(limited_key["secret"]).locations == {"loc-1", "loc-2"}
 
 
 async def test_the_number_of_keys_of_a_user_is_limited(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(profile, "KEYS_MAX", 2)
-    browser = await signed_in(service)
-    await made_key(browser)
-    await made_key(browser)
+    browser = await sign_in(service)
+    await create_key(browser)
+    await create_key(browser)
     assert (await browser.post(f"{PROFILE}/create-key", NEW_KEY)).status_code == 409
 
 
@@ -211,16 +213,16 @@ async def test_the_key_limit_of_a_viewer_is_lower(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(profile, "VIEWER_KEYS_MAX", 1)
-    browser = await signed_in(service, role="viewer")
-    made = await made_key(browser, canWrite=False)
+    browser = await sign_in(service, role="viewer")
+    new_key = await create_key(browser, canWrite=False)
     refused = await browser.post(f"{PROFILE}/create-key", NEW_KEY | {"canWrite": False})
     assert (refused.status_code, refused.json()["code"]) == (409, "too_many_keys")
     assert refused.json()["detail"] == "your role can have at most 1 keys: revoke one first"
-    await browser.post(f"{PROFILE}/revoke-key", {"keyId": made["key"]["id"]})
-    await made_key(browser, canWrite=False)
-    manager = await signed_in(service, "eve@example.com", role="manager")
+    await browser.post(f"{PROFILE}/revoke-key", {"keyId": new_key["key"]["id"]})
+    await create_key(browser, canWrite=False)
+    manager = await sign_in(service, "eve@example.com", role="manager")
     for _ in range(2):
-        await made_key(manager)
+        await create_key(manager)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +241,7 @@ async def test_the_key_limit_of_a_viewer_is_lower(
 async def test_invalid_properties_of_a_new_key_are_refused(
     service: RunningService, body: dict[str, Any]
 ) -> None:
-    browser = await signed_in(service)
+    browser = await sign_in(service)
     assert (await browser.post(f"{PROFILE}/create-key", body)).status_code == 400
 
 

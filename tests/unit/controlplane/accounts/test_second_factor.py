@@ -1,4 +1,4 @@
-"""Tests of one-time passwords and recovery codes, also with forms and without scripts."""
+"""Tests of one-time passwords and recovery codes, and of the sign-in forms that need no scripts."""
 
 import re
 from typing import Any
@@ -22,12 +22,12 @@ STEP_S = 30
 
 
 def code_at(service: RunningService, secret: str, steps: int = 0) -> str:
-    """Return the code of the present time step, or of one before or after it."""
+    """Return the code of the time step ``steps`` after the current one; negative means before."""
     step = int(service.clock().timestamp()) // STEP_S + steps
     return pyotp.TOTP(secret).generate_otp(step)
 
 
-def require(service: RunningService, *, factor: bool = True) -> None:
+def require_second_factor(service: RunningService, *, factor: bool = True) -> None:
     service.database.write(
         lambda session: sign_in_policy.set_policy(
             session, "org-0001", accepts_passwords=True, requires_second_factor=factor
@@ -40,10 +40,10 @@ async def set_up(service: RunningService) -> tuple[str, list[str]]:
     make_user(service)
     browser = Browser(service)
     await browser.sign_in()
-    begun = (await browser.post(f"{FACTOR}/begin")).json()
-    secret = begun["secret"].replace(" ", "")
-    assert f"secret={secret}" in begun["uri"]
-    assert begun["qrCode"].startswith("data:image/svg+xml")
+    new_factor = (await browser.post(f"{FACTOR}/begin")).json()
+    secret = new_factor["secret"].replace(" ", "")
+    assert f"secret={secret}" in new_factor["uri"]
+    assert new_factor["qrCode"].startswith("data:image/svg+xml")
     reply = await browser.post(f"{FACTOR}/confirm", {"code": code_at(service, secret)})
     assert reply.status_code == 200, reply.text
     service.clock.advance(STEP_S)
@@ -96,7 +96,7 @@ async def test_a_code_is_accepted_once(service: RunningService) -> None:
     code, earlier = code_at(service, secret), code_at(service, secret, -1)
     assert await code_step(service, code) == 303
     assert await code_step(service, code) == 403
-    # A code that was observed but not used is older than the last accepted one.
+    # An attacker may have seen an unused code. It is older than the last accepted code.
     assert await code_step(service, earlier) == 403
 
 
@@ -193,7 +193,7 @@ async def test_an_owner_requires_a_second_factor_which_users_set_up_at_sign_in(
     make_user(service)
     browser = Browser(service)
     await browser.sign_in()
-    require(service)
+    require_second_factor(service)
     assert (await browser.post(OVERVIEW)).status_code == 401
     visitor = await password_step(service)
     page = await visitor.get(CODE_PAGE)
@@ -219,10 +219,10 @@ async def test_a_factor_is_removed_only_with_a_code_and_if_it_is_not_required(
     visitor.token = visitor.cookies["venue.session_token"]
     wrong = await visitor.post(f"{FACTOR}/remove", {"code": "000000"})
     assert (wrong.status_code, wrong.json()["code"]) == (403, "wrong_code")
-    require(service)
+    require_second_factor(service)
     refused = await visitor.post(f"{FACTOR}/remove", {"code": recovery_codes[0]})
     assert (refused.status_code, refused.json()["code"]) == (409, "second_factor_needed")
-    require(service, factor=False)
+    require_second_factor(service, factor=False)
     # The refused call has not used up the code.
     replaced = await visitor.post(f"{FACTOR}/recovery-codes", {"code": recovery_codes[0]})
     new = replaced.json()["recoveryCodes"]
@@ -237,7 +237,7 @@ async def test_a_set_up_factor_cannot_be_replaced_without_a_code(service: Runnin
     browser = Browser(service)
     await browser.sign_in()
     secret = (await browser.post(f"{FACTOR}/begin")).json()["secret"].replace(" ", "")
-    assert (await browser.sign_in()).status_code == 200  # it is not confirmed yet
+    assert (await browser.sign_in()).status_code == 200  # the factor is not confirmed yet
     wrong = await browser.post(f"{FACTOR}/confirm", {"code": "000000"})
     assert (wrong.status_code, wrong.json()["code"]) == (403, "wrong_code")
     code = code_at(service, secret)

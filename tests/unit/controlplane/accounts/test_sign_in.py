@@ -73,8 +73,10 @@ async def test_over_tls_only_the_secure_cookie_is_accepted(database: Database) -
         assert cookie.startswith(f"__Secure-{COOKIE}={browser.token}; ")
         assert cookie.endswith("; HttpOnly; SameSite=Lax; Secure")
         assert (await browser.post(OVERVIEW, origin=settings.origin)).status_code == 401
-        own = {"cookie": f"__Secure-{COOKIE}={browser.token}"}
-        assert (await browser.post(OVERVIEW, origin=settings.origin, **own)).status_code == 200
+        secure_cookie = {"cookie": f"__Secure-{COOKIE}={browser.token}"}
+        assert (
+            await browser.post(OVERVIEW, origin=settings.origin, **secure_cookie)
+        ).status_code == 200
 
 
 async def test_a_session_lasts_thirty_days_after_its_last_use(service: RunningService) -> None:
@@ -121,10 +123,10 @@ async def test_each_sign_in_creates_a_new_session(
     await browser.sign_in()
     assert browser.token != first
     assert count(service, SignInSession) == 1
-    for dead in (planted, first):
-        old = Browser(service)
-        old.token = dead
-        assert (await old.post(OVERVIEW)).status_code == 401
+    for invalid_token in (planted, first):
+        other = Browser(service)
+        other.token = invalid_token
+        assert (await other.post(OVERVIEW)).status_code == 401
 
 
 async def test_an_unknown_email_address_and_a_wrong_password_get_the_same_reply(
@@ -150,11 +152,11 @@ async def test_a_password_is_also_verified_for_an_unknown_email_address(
     verified: list[str] = []
     verify = service.core.passwords.verify
 
-    async def noted(password_hash: str | None, *arguments: Any, **named: Any) -> bool:
+    async def record_call(password_hash: str | None, *arguments: Any, **options: Any) -> bool:
         verified.append(password_hash or "")
-        return await verify(password_hash, *arguments, **named)
+        return await verify(password_hash, *arguments, **options)
 
-    monkeypatch.setattr(service.core.passwords, "verify", noted)
+    monkeypatch.setattr(service.core.passwords, "verify", record_call)
     await Browser(service).sign_in(password="not this one, no")
     await Browser(service).sign_in("bob@example.com")
     assert len(verified) == 2
@@ -181,10 +183,10 @@ async def test_the_default_password_hash_is_argon2id_with_nineteen_mebibytes() -
     passwords = Passwords(settings.argon2_memory_kib, settings.argon2_passes)
     try:
         network = {"network": "192.0.2.1", "is_known": False}
-        made = await passwords.hash("e\u0301tude in c minor", **network)
-        assert made.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
-        assert await passwords.verify(made, "\u00e9tude in c minor", **network)
-        assert not await passwords.verify(made, "etude in c minor", **network)
+        password_hash = await passwords.hash("e\u0301tude in c minor", **network)
+        assert password_hash.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
+        assert await passwords.verify(password_hash, "\u00e9tude in c minor", **network)
+        assert not await passwords.verify(password_hash, "etude in c minor", **network)
         assert not await passwords.verify(None, "etude in c minor", **network)
     finally:
         passwords.close()
@@ -194,17 +196,17 @@ async def test_an_old_password_hash_is_replaced_at_sign_in(
     service: RunningService,
 ) -> None:
     user = make_user(service)
-    old = hasher(16, 2).hash(PASSWORD)
+    old_hash = hasher(16, 2).hash(PASSWORD)
 
     def hash_of(session: Any) -> str:
         return str(session.get_one(User, user.id).password_hash)
 
-    def give_old(session: Any) -> None:
-        session.get_one(User, user.id).password_hash = old
+    def set_old_hash(session: Any) -> None:
+        session.get_one(User, user.id).password_hash = old_hash
 
-    service.database.write(give_old)
+    service.database.write(set_old_hash)
     await Browser(service).sign_in(password="not this one, no")
-    assert service.database.read(hash_of) == old
+    assert service.database.read(hash_of) == old_hash
     assert (await Browser(service).sign_in()).status_code == 200
     assert service.database.read(hash_of).startswith("$argon2id$v=19$m=8,t=1,p=1$")
 
@@ -212,11 +214,11 @@ async def test_an_old_password_hash_is_replaced_at_sign_in(
 async def test_the_number_of_waiting_password_checks_is_limited() -> None:
     passwords = Passwords(memory_kib=8, passes=1)
     try:
-        wanted = [
+        calls = [
             passwords.verify(None, "x", f"192.0.2.{at}", is_known=False)
             for at in range(1 + WAITING_MAX + 3)  # the first runs and does not wait
         ]
-        answers = await asyncio.gather(*wanted, return_exceptions=True)
+        answers = await asyncio.gather(*calls, return_exceptions=True)
         refused = [each for each in answers if isinstance(each, Refusal)]
         assert len(refused) == 3
         assert {each.status for each in refused} == {503}

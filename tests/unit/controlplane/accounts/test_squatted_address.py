@@ -38,8 +38,8 @@ def control(
     url = service.database._engine.url.render_as_string(hide_password=False)
 
     def run(*words: str) -> int:
-        named = [str(file) if word == "@" else word for word in words]
-        return main(["users", *named, "--database", url])
+        arguments = [str(file) if word == "@" else word for word in words]
+        return main(["users", *arguments, "--database", url])
 
     return run
 
@@ -60,6 +60,7 @@ async def join(service: RunningService, code: str, password: str) -> int:
 
 
 async def squat(service: RunningService) -> None:
+    """Create the account of the chief as the attacker does: by an invitation to org-b."""
     code = await invite(service, "eve@b.example", "org-b")
     assert await join(service, code, ATTACKER_PASSWORD) == 200
 
@@ -115,14 +116,16 @@ async def test_the_option_known_does_not_create_an_account(
 async def test_an_account_that_another_organization_creates_during_the_prompt_is_not_added(
     service: RunningService, control: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The email address has no account when the command starts, but has one after the prompt."""
+    """The email address has no account when the command starts, but has one after the prompt for
+    the password.
+    """
     hashed = users_command.hashed
 
-    def take_meanwhile(*arguments: object) -> str:
+    def create_account_during_prompt(*arguments: object) -> str:
         make_user(service, CHIEF, organization_id="org-b")
         return hashed(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(users_command, "hashed", take_meanwhile)
+    monkeypatch.setattr(users_command, "hashed", create_account_during_prompt)
     assert await asyncio.to_thread(control, *ADD, "--password-file", "@") == 2
     assert organizations(service) == ["org-b"]
 

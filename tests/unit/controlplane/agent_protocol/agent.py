@@ -44,7 +44,7 @@ _ENVELOPE = CompiledValidator(Draft202012Validator(ENVELOPE))
 
 
 @functools.cache
-def _results(tool: str) -> CompiledValidator:
+def _result_validator(tool: str) -> CompiledValidator:
     return CompiledValidator(Draft202012Validator(TOOLS[tool].output_schema))
 
 
@@ -72,20 +72,20 @@ class Agent:
             body["params"] = params
         reply = await self.send(json.dumps(body), api_key)
         assert reply.status_code == 200, reply.text
-        answered: Json = reply.json()
-        assert answered["id"] == 7
-        return answered
+        reply_body: Json = reply.json()
+        assert reply_body["id"] == 7
+        return reply_body
 
     async def call(self, tool: str, api_key: str | None = None, /, **arguments: Any) -> Json:
         """Call a tool. Return its result after validation against the tool's output schema."""
         params = {"name": tool, "arguments": arguments}
-        answered = await self.ask("tools/call", params, api_key)
-        assert "result" in answered, answered
-        result: Json = answered["result"]
+        reply_body = await self.ask("tools/call", params, api_key)
+        assert "result" in reply_body, reply_body
+        result: Json = reply_body["result"]
         assert not result["isError"], result
         assert result["content"][0]["text"]
         structured: Json = result["structuredContent"]
-        _results(tool).validate(structured)
+        _result_validator(tool).validate(structured)
         return structured
 
     async def mistake(self, tool: str, api_key: str | None = None, /, **arguments: Any) -> str:

@@ -1,4 +1,4 @@
-"""Tests of the rules for every call: valid credentials, rate limits, metrics and errors."""
+"""Tests of what applies to every call: valid credentials, rate limits, metrics and errors."""
 
 import asyncio
 import itertools
@@ -71,8 +71,8 @@ async def test_a_cached_key_cannot_write_after_its_write_grant_is_revoked(agent:
         row.can_write = False
 
     agent.service.database.write(read_only)
-    named = {"goodId": good["goodId"], "status": "inactive"}
-    error = await agent.refused("set_catalog_availability", key, **named)
+    arguments = {"goodId": good["goodId"], "status": "inactive"}
+    error = await agent.refused("set_catalog_availability", key, **arguments)
     assert "write grant" in error["message"]
 
 

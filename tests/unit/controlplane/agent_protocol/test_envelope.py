@@ -36,5 +36,5 @@ async def test_params_are_optional_and_can_have_any_keys(
     agent: Agent, params: dict[str, Any]
 ) -> None:
     assert (await agent.ask("ping", params))["result"] == {}
-    called = {"name": "business_context", "arguments": {}} | params
-    assert (await agent.ask("tools/call", called))["result"]["isError"] is False
+    call_params = {"name": "business_context", "arguments": {}} | params
+    assert (await agent.ask("tools/call", call_params))["result"]["isError"] is False

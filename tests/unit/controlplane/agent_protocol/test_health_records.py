@@ -28,10 +28,10 @@ async def test_findings_are_listed_and_devices_without_reports_are_unknown(
     assert reply["unknownDeviceCount"] == 1
     (row,) = (await records(service, "findings", rule="printer-moved"))["rows"]
     assert row["sentence"].startswith("Kitchen printer")
-    own = await records(service, "findings", instanceId=bar.instance_id, severity="bad")
-    assert (len(own["rows"]), own["unknownDeviceCount"]) == (2, 0)
-    other = await records(service, "findings", locations=["loc-0002"])
-    assert (other["rows"], other["unknownDeviceCount"]) == ([], 1)
+    bar_findings = await records(service, "findings", instanceId=bar.instance_id, severity="bad")
+    assert (len(bar_findings["rows"]), bar_findings["unknownDeviceCount"]) == (2, 0)
+    office_findings = await records(service, "findings", locations=["loc-0002"])
+    assert (office_findings["rows"], office_findings["unknownDeviceCount"]) == ([], 1)
     service.clock.advance(8 * 86_400)
     reply = await records(service, "findings")
     assert (reply["rows"], reply["unknownDeviceCount"]) == ([], 2)

@@ -104,11 +104,11 @@ async def test_an_invalid_request_gets_the_documented_error_code(agent: Agent, n
     body, code, has_id = MISTAKES[number]
     reply = await agent.send(body)
     assert reply.status_code == 200
-    answered = reply.json()
-    assert answered["error"]["code"] == code, answered
-    assert ("id" in answered) is has_id
+    reply_body = reply.json()
+    assert reply_body["error"]["code"] == code, reply_body
+    assert ("id" in reply_body) is has_id
     if has_id:
-        assert answered["id"] == 1
+        assert reply_body["id"] == 1
 
 
 values = st.recursive(
@@ -149,10 +149,10 @@ envelopes = st.fixed_dictionaries(
 requests = st.fixed_dictionaries(
     {"jsonrpc": st.just("2.0"), "id": st.integers(0, 9), "method": methods, "params": params}
 )
-cut = st.builds(
+cut_bodies = st.builds(
     lambda text, at: text[: at % max(1, len(text))], envelopes.map(json.dumps), st.integers(0)
 )
-bodies = st.binary(max_size=64) | envelopes.map(json.dumps) | cut | values.map(json.dumps)
+bodies = st.binary(max_size=64) | envelopes.map(json.dumps) | cut_bodies | values.map(json.dumps)
 versions = st.sampled_from([None, "2025-11-25", "2026-07-28", "x"])
 NO_DEADLINE = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]}
 

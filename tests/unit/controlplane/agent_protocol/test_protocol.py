@@ -149,8 +149,8 @@ async def test_a_refusal_without_a_valid_credential_contains_the_metadata_url(
     reply = await agent.service.http.post(PATH, content=PING, headers=headers)
     assert reply.status_code == 401
     assert list(reply.json()) == ["error"]
-    named = f'Bearer resource_metadata="http://service{METADATA_PATH}"'
-    assert reply.headers["www-authenticate"] == named
+    challenge = f'Bearer resource_metadata="http://service{METADATA_PATH}"'
+    assert reply.headers["www-authenticate"] == challenge
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,8 @@ async def test_the_metadata_url_has_the_origin_of_the_request(
     if origin.startswith("https"):
         headers["x-forwarded-proto"] = "https"
     reply = await agent.service.http.post(PATH, content=PING, headers=headers)
-    named = f'Bearer resource_metadata="{origin}{METADATA_PATH}"'
-    assert reply.headers["www-authenticate"] == named
+    challenge = f'Bearer resource_metadata="{origin}{METADATA_PATH}"'
+    assert reply.headers["www-authenticate"] == challenge
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,8 @@ async def test_the_metadata_url_has_the_origin_of_the_request(
 async def test_requests_from_other_origins_are_refused(
     agent: Agent, headers: dict[str, Any], status: int
 ) -> None:
-    named = {name.replace("-", "_"): value for name, value in headers.items()}
-    reply = await agent.send(PING, **named)
+    header_arguments = {name.replace("-", "_"): value for name, value in headers.items()}
+    reply = await agent.send(PING, **header_arguments)
     assert reply.status_code == status
     if status != 200:
         assert list(reply.json()) == ["error"]

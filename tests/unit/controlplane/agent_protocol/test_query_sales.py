@@ -21,19 +21,19 @@ Json = dict[str, Any]
 GROUPS: tuple[GroupBy, ...] = get_args(GroupBy)
 PAIRS = list(combinations(GROUPS, 2))
 MONTH = {"from": "2026-10-20", "to": "2026-11-18"}
-ADDED = ("netCents", "saleCents", "grossCents", "discountCents", "refundCents")
+ADDITIVE_METRICS = ("netCents", "saleCents", "grossCents", "discountCents", "refundCents")
 
 
 async def dashboard(agent: Agent, **body: Any) -> Json:
-    sent = {"locationId": "loc-0001", "locationMode": "all", **body}
+    request_body = {"locationId": "loc-0001", "locationMode": "all", **body}
     path = "/api/public/v1/analytics/dashboard"
-    reply = await agent.service.post(path, json.dumps(sent))
+    reply = await agent.service.post(path, json.dumps(request_body))
     assert reply.status_code == 200, reply.text
-    answered: Json = reply.json()
-    return answered
+    figures: Json = reply.json()
+    return figures
 
 
-def added(rows: list[Json], metric: str) -> dict[str, int]:
+def sum_by_currency(rows: list[Json], metric: str) -> dict[str, int]:
     results: defaultdict[str, int] = defaultdict(int)
     for row in rows:
         results[row["currency"]] += row["metrics"][metric]
@@ -65,20 +65,22 @@ async def test_totals_windows_and_coverage_equal_the_dashboard(agent: Agent, per
 async def test_the_groups_add_up_to_the_totals_without_groups(
     agent: Agent, groups: tuple[GroupBy, ...]
 ) -> None:
-    metrics: list[str] = [metric for metric in ADDED if metric in supported_metrics(groups).metrics]
+    metrics: list[str] = [
+        metric for metric in ADDITIVE_METRICS if metric in supported_metrics(groups).metrics
+    ]
     whole = await agent.call("query_sales", **MONTH, metrics=metrics)
     grouped = {"groupBy": list(groups), "metrics": metrics, "limit": 500}
-    pieces = [MONTH]
+    periods = [MONTH]
     report = await agent.call("query_sales", **MONTH, **grouped)
     if report["omittedCount"]:
-        pieces = [
+        periods = [
             {"from": f"2026-{day}", "to": f"2026-{day}"}
             for day in [*(f"10-{number}" for number in range(20, 32)),
                         *(f"11-{number:02}" for number in range(1, 19))]
         ]  # fmt: skip
     rows = []
-    for piece in pieces:
-        part = await agent.call("query_sales", **piece, **grouped)
+    for period in periods:
+        part = await agent.call("query_sales", **period, **grouped)
         assert part["omittedCount"] == 0
         rows += part["rows"]
     keys = [(row["currency"], *row["group"].items()) for row in report["rows"]]
@@ -87,9 +89,9 @@ async def test_the_groups_add_up_to_the_totals_without_groups(
         expected = {
             total["currency"]: total["metrics"][metric]
             for total in whole["totals"]
-            if total["currency"] in added(rows, metric)
+            if total["currency"] in sum_by_currency(rows, metric)
         }
-        assert added(rows, metric) == expected
+        assert sum_by_currency(rows, metric) == expected
         assert any(expected.values())
 
 
@@ -214,9 +216,9 @@ async def test_a_limit_applies_to_each_currency(agent: Agent, group: str) -> Non
 async def test_one_currency_can_be_selected(agent: Agent) -> None:
     whole = await agent.call("query_sales", **MONTH, groupBy=["item"], limit=500)
     euros = await agent.call("query_sales", **MONTH, groupBy=["item"], limit=3, currency="EUR")
-    of_euros = [row for row in whole["rows"] if row["currency"] == "EUR"]
-    assert euros["rows"] == of_euros[:3]
-    assert euros["omittedCount"] == len(of_euros) - 3
+    euro_rows = [row for row in whole["rows"] if row["currency"] == "EUR"]
+    assert euros["rows"] == euro_rows[:3]
+    assert euros["omittedCount"] == len(euro_rows) - 3
     assert euros["totals"] == [total for total in whole["totals"] if total["currency"] == "EUR"]
     none = await agent.call("query_sales", **MONTH, currency="JPY")
     assert (none["rows"], none["totals"]) == ([], [])
@@ -224,15 +226,15 @@ async def test_one_currency_can_be_selected(agent: Agent) -> None:
 
 @pytest.mark.parametrize("groups", [[], ["item"], ["hour"], ["day"], ["employee"], ["location"]])
 async def test_hours_of_the_day_can_be_selected(agent: Agent, groups: list[str]) -> None:
-    pair = [*groups, "hour"] if groups not in ([], ["hour"]) else ["hour"]
-    whole = await agent.call("query_sales", **MONTH, groupBy=pair, limit=500)
-    pieces = [whole]
+    groups_and_hour = [*groups, "hour"] if groups not in ([], ["hour"]) else ["hour"]
+    whole = await agent.call("query_sales", **MONTH, groupBy=groups_and_hour, limit=500)
+    replies = [whole]
     if whole["omittedCount"]:
         days = [f"2026-11-{day:02}" for day in range(1, 19)]
         days += [f"2026-10-{day}" for day in range(20, 32)]
-        pieces = [
+        replies = [
             await agent.call(
-                "query_sales", groupBy=pair, limit=500, **{"from": day, "to": day}
+                "query_sales", groupBy=groups_and_hour, limit=500, **{"from": day, "to": day}
             )
             for day in days
         ]  # fmt: skip
@@ -241,9 +243,9 @@ async def test_hours_of_the_day_can_be_selected(agent: Agent, groups: list[str])
     )
     assert morning["omittedCount"] == 0
     expected: defaultdict[Any, int] = defaultdict(int)
-    for piece in pieces:
-        assert piece["omittedCount"] == 0
-        for row in piece["rows"]:
+    for reply in replies:
+        assert reply["omittedCount"] == 0
+        for row in reply["rows"]:
             if row["group"]["hour"] < 12:
                 key = (row["currency"], *(row["group"][group] for group in groups))
                 expected[key] += row["metrics"]["netCents"]
@@ -254,7 +256,7 @@ async def test_hours_of_the_day_can_be_selected(agent: Agent, groups: list[str])
     assert {key: value for key, value in results.items() if value} == {
         key: value for key, value in expected.items() if value
     }
-    assert added(morning["rows"], "netCents") == {
+    assert sum_by_currency(morning["rows"], "netCents") == {
         total["currency"]: total["metrics"]["netCents"] for total in morning["totals"]
     }
 
@@ -271,8 +273,10 @@ async def test_query_sales_returns_only_the_locations_of_the_key(agent: Agent) -
     key = agent.service.make_key(locations=["loc-0002"])
     table = await agent.call("query_sales", key, **MONTH, groupBy=["location"])
     assert {row["group"]["location"] for row in table["rows"]} == {"loc-0002"}
-    named = await agent.call("query_sales", **MONTH, locations=["loc-0002"], groupBy=["location"])
-    assert table == named
+    by_locations = await agent.call(
+        "query_sales", **MONTH, locations=["loc-0002"], groupBy=["location"]
+    )
+    assert table == by_locations
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.unit.controlplane.agent_protocol.agent import Agent
 from tests.unit.controlplane.retail.retailer import PIECE, VAT, retailer
 from tests.unit.controlplane.running_service import RunningService
 
-READ: tuple[tuple[str, dict[str, Any]], ...] = (
+READING_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("business_context", {}),
     ("describe_business_data", {}),
     ("query_sales", {}),
@@ -27,14 +27,14 @@ READ: tuple[tuple[str, dict[str, Any]], ...] = (
         "employees")),
     ("read_catalog", {}),
 )  # fmt: skip
-FOREIGN = {
+NO_ACCESS = {
     "code": -32602,
     "message": "there is no such thing, or this credential has no access to it",
 }
 UNKNOWN_ID = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
 
 
-@pytest.mark.parametrize(("tool", "arguments"), READ)
+@pytest.mark.parametrize(("tool", "arguments"), READING_CALLS)
 async def test_a_read_only_key_can_call_the_tools_that_read(
     agent: Agent, tool: str, arguments: dict[str, Any]
 ) -> None:
@@ -42,7 +42,7 @@ async def test_a_read_only_key_can_call_the_tools_that_read(
     await agent.call(tool, key, **arguments)
 
 
-@pytest.mark.parametrize(("tool", "arguments"), READ)
+@pytest.mark.parametrize(("tool", "arguments"), READING_CALLS)
 async def test_a_key_of_another_organization_gets_no_rows(
     agent: Agent, tool: str, arguments: dict[str, Any]
 ) -> None:
@@ -54,7 +54,7 @@ async def test_a_key_of_another_organization_gets_no_rows(
     assert result.get("rows", []) in ([], [{"organizationId": "org-0002", "name": None}])
 
 
-@pytest.mark.parametrize(("tool", "arguments"), READ)
+@pytest.mark.parametrize(("tool", "arguments"), READING_CALLS)
 async def test_the_refusal_of_an_unknown_argument_names_the_argument(
     agent: Agent, tool: str, arguments: dict[str, Any]
 ) -> None:
@@ -76,8 +76,8 @@ async def test_a_foreign_location_is_refused_whether_or_not_it_exists(
     agent: Agent, tool: str, arguments: dict[str, Any], location: str
 ) -> None:
     key = agent.service.make_key(locations=["loc-0001"])
-    named = json.loads(json.dumps(arguments).replace("{}", location))
-    assert await agent.refused(tool, key, **named) == FOREIGN
+    with_location = json.loads(json.dumps(arguments).replace("{}", location))
+    assert await agent.refused(tool, key, **with_location) == NO_ACCESS
 
 
 async def test_the_context_contains_the_credential_and_the_locations(agent: Agent) -> None:
@@ -111,11 +111,11 @@ async def test_the_examples_of_describe_business_data_are_valid_calls(agent: Age
 
 async def test_described_fields_are_the_fields_of_the_records(agent: Agent) -> None:
     reply = await agent.call("describe_business_data", dataset="sales")
-    described = {field["name"] for field in reply["datasets"][0]["fields"]}
+    documented_names = {field["name"] for field in reply["datasets"][0]["fields"]}
     rows = (await agent.call("read_business_records", dataset="sales", limit=100))["rows"]
     sale = next(row for row in rows if row["lines"])
     names = set(sale) | {f"lines.{name}" for name in sale["lines"][0]}
-    assert names == described
+    assert names == documented_names
 
 
 # ---------------------------------------------------------------------------- records
@@ -239,8 +239,10 @@ async def test_filters_select_sales(agent: Agent) -> None:
         assert (row["locationId"], row["paymentType"]) == ("loc-0001", "card")
         assert "2026-11-10T00:00:00Z" <= row["initiatedAt"] < "2026-11-11T20:00:00Z"
     employee = next(row["employeeId"] for row in page["rows"] if row["employeeId"])
-    of = {"employeeId": employee}
-    for row in (await agent.call("read_business_records", dataset="sales", filters=of))["rows"]:
+    filters = {"employeeId": employee}
+    for row in (await agent.call("read_business_records", dataset="sales", filters=filters))[
+        "rows"
+    ]:
         assert row["employeeId"] == employee
 
 
@@ -295,32 +297,32 @@ async def test_every_price_of_the_retail_api_is_returned_unchanged(
         "vat": {"fee_item_id": str(VAT)},
         "variations": [{"default_price": money}],
     }
-    made = (await company.create(body)).json()
-    assert made["variations"][0]["default_price"] == money
+    created_good = (await company.create(body)).json()
+    assert created_good["variations"][0]["default_price"] == money
     (good,) = (await Agent(service).call("read_catalog"))["rows"]
     assert good["variations"][0]["priceCents"] == price
 
 
 async def test_a_good_is_made_inactive_and_active_again(agent: Agent) -> None:
     good = (await agent.call("read_catalog", status="active", limit=1))["rows"][0]
-    named = {"goodId": good["goodId"]}
-    off = await agent.call("set_catalog_availability", **named, status="inactive")
-    assert (off["changed"], off["before"]["goodStatus"]) == (True, "active")
-    assert off["after"]["goodStatus"] == "inactive"
-    again = await agent.call("set_catalog_availability", **named, status="inactive")
+    arguments = {"goodId": good["goodId"]}
+    deactivation = await agent.call("set_catalog_availability", **arguments, status="inactive")
+    assert (deactivation["changed"], deactivation["before"]["goodStatus"]) == (True, "active")
+    assert deactivation["after"]["goodStatus"] == "inactive"
+    again = await agent.call("set_catalog_availability", **arguments, status="inactive")
     assert (again["changed"], again["before"]) == (False, again["after"])
     goods = (await agent.call("read_catalog", search=good["name"], limit=100))["rows"]
     assert {row["status"] for row in goods if row["goodId"] == good["goodId"]} == {"inactive"}
-    on = await agent.call("set_catalog_availability", **named, status="active")
-    assert on["changed"]
+    activation = await agent.call("set_catalog_availability", **arguments, status="active")
+    assert activation["changed"]
 
 
 async def test_a_single_variation_can_be_made_inactive(agent: Agent) -> None:
     good = (await agent.call("read_catalog", status="active", limit=1))["rows"][0]
-    named = {"goodId": good["goodId"], "variationId": good["variations"][0]["variationId"]}
-    off = await agent.call("set_catalog_availability", **named, status="inactive")
-    assert off["after"] == {"goodStatus": "active", "variationStatus": "inactive"}
-    assert (await agent.call("set_catalog_availability", **named, status="active"))["changed"]
+    arguments = {"goodId": good["goodId"], "variationId": good["variations"][0]["variationId"]}
+    deactivation = await agent.call("set_catalog_availability", **arguments, status="inactive")
+    assert deactivation["after"] == {"goodStatus": "active", "variationStatus": "inactive"}
+    assert (await agent.call("set_catalog_availability", **arguments, status="active"))["changed"]
 
 
 @pytest.mark.parametrize("key", ["read only", "one location", "other organization"])
@@ -328,23 +330,25 @@ async def test_only_a_key_with_a_write_grant_for_all_locations_changes_the_catal
     agent: Agent, key: str
 ) -> None:
     good = (await agent.call("read_catalog", status="active", limit=1))["rows"][0]
-    named = {"goodId": good["goodId"], "status": "inactive"}
+    arguments = {"goodId": good["goodId"], "status": "inactive"}
     if key == "read only":
         error = await agent.refused(
-            "set_catalog_availability", agent.service.make_key(can_write=False), **named
+            "set_catalog_availability", agent.service.make_key(can_write=False), **arguments
         )
         assert error["code"] == -32602
         assert "write grant" in error["message"]
     elif key == "one location":
         limited = agent.service.make_key(locations=["loc-0001"])
-        assert "all locations" in await agent.mistake("set_catalog_availability", limited, **named)
+        assert "all locations" in await agent.mistake(
+            "set_catalog_availability", limited, **arguments
+        )
     else:
         other = agent.service.make_key(organization_id="org-0002")
-        assert await agent.refused("set_catalog_availability", other, **named) == FOREIGN
-        unknown = named | {"goodId": UNKNOWN_ID}
-        assert await agent.refused("set_catalog_availability", **unknown) == FOREIGN
-        stray = named | {"variationId": UNKNOWN_ID}
-        assert await agent.refused("set_catalog_availability", **stray) == FOREIGN
+        assert await agent.refused("set_catalog_availability", other, **arguments) == NO_ACCESS
+        unknown_good = arguments | {"goodId": UNKNOWN_ID}
+        assert await agent.refused("set_catalog_availability", **unknown_good) == NO_ACCESS
+        unknown_variation = arguments | {"variationId": UNKNOWN_ID}
+        assert await agent.refused("set_catalog_availability", **unknown_variation) == NO_ACCESS
     active_good = (await agent.call("read_catalog", status="active", limit=1))["rows"][0]
     assert active_good == good
 

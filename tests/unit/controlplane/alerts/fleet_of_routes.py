@@ -37,31 +37,33 @@ SILENCE: Json = {
 
 
 class RoutedFleet(Fleet):
-    """A fleet, and a browser of an owner. ``received`` has the requests to all routes."""
+    """A fleet, and a browser of an owner. ``route_webhook`` receives the notifications of
+    all routes.
+    """
 
     def __init__(self, service: RunningService, owner: Browser) -> None:
         super().__init__(service)
-        self.owner = owner
-        self.own = Webhook(204)
+        self.route_webhooker = owner
+        self.route_webhook = Webhook(204)
 
     async def deliver(self) -> None:
-        async with httpx2.AsyncClient(transport=httpx2.MockTransport(self.own)) as http:
+        async with httpx2.AsyncClient(transport=httpx2.MockTransport(self.route_webhook)) as http:
             await send_to_organizations(self.service.core, http)
 
     async def minutes(self, count: float) -> list[Json]:
         """Advance the time. Return the bodies that the routes received in that time."""
-        before = len(self.own.received)
+        earlier_count = len(self.route_webhook.received)
         await self.run(count)
-        return [json.loads(each.content) for each in self.own.received[before:]]
+        return [json.loads(each.content) for each in self.route_webhook.received[earlier_count:]]
 
     async def call(self, path: str, body: Json | None = None) -> Json:
-        reply = await self.owner.post(f"{PREFIX}{path}", body or {})
+        reply = await self.route_webhooker.post(f"{PREFIX}{path}", body or {})
         assert reply.status_code == 200, reply.text
         result: Json = reply.json()
         return result
 
     async def refused(self, path: str, body: Json) -> tuple[int, str]:
-        reply = await self.owner.post(f"{PREFIX}{path}", body)
+        reply = await self.route_webhooker.post(f"{PREFIX}{path}", body)
         return reply.status_code, reply.json()["code"]
 
     async def add_route(self, **changes: Any) -> Json:

@@ -11,7 +11,7 @@ from tests.unit.controlplane.alerts.oracle import Event
 
 Subject = tuple[str, str, str, bool]
 """Location, device ("" for the location), condition, whether it is flapping."""
-Sent = tuple[float, str, frozenset[tuple[Subject, bool]]]
+Notification = tuple[float, str, frozenset[tuple[Subject, bool]]]
 """A notification: the time in seconds, the route, and its alerts with whether they resolved."""
 
 
@@ -22,7 +22,7 @@ class PlayedRoute:
     locations: tuple[str, ...] = ()
     interval_s: int = 0
 
-    def wants(self, subject: Subject) -> bool:
+    def matches(self, subject: Subject) -> bool:
         severity = "critical" if subject[2] == "site_outage" else "warning"
         return (not self.severities or severity in self.severities) and (
             not self.locations or subject[0] in self.locations
@@ -39,7 +39,7 @@ class PlayedSilence:
 
     def covers(self, subject: Subject, at: float) -> bool:
         pairs = zip((self.location, self.device, self.rule), subject, strict=False)
-        return self.start <= at < self.end and all(mine in {"", its} for mine, its in pairs)
+        return self.start <= at < self.end and all(own in {"", other} for own, other in pairs)
 
 
 def expected_notifications(
@@ -47,16 +47,16 @@ def expected_notifications(
     routes: list[PlayedRoute],
     silences: list[PlayedSilence],
     ticks: list[float],
-) -> Counter[Sent]:
+) -> Counter[Notification]:
     messages = _messages(events, silences, ticks)
-    results: Counter[Sent] = Counter()
+    results: Counter[Notification] = Counter()
     for route in routes:
-        mine = [each for each in messages if route.wants(each[1])]
+        matching = [each for each in messages if route.matches(each[1])]
         if route.interval_s == 0:
-            results.update((at, route.name, frozenset({(s, end)})) for at, s, end in mine)
+            results.update((at, route.name, frozenset({(s, end)})) for at, s, end in matching)
             continue
-        for key in {(subject[0], subject[2]) for _, subject, _ in mine}:
-            group = [each for each in mine if (each[1][0], each[1][2]) == key]
+        for key in {(subject[0], subject[2]) for _, subject, _ in matching}:
+            group = [each for each in matching if (each[1][0], each[1][2]) == key]
             results.update(_grouped(route, group, ticks))
     return results
 
@@ -64,7 +64,7 @@ def expected_notifications(
 def _messages(
     events: list[Event], silences: list[PlayedSilence], ticks: list[float]
 ) -> list[tuple[float, Subject, bool]]:
-    """Return when the receivers should be notified of each alert, without grouping."""
+    """Return the times at which receivers should be notified of each alert, without grouping."""
     results = []
     for index, (fired, *rest, is_resolved) in enumerate(events):
         if is_resolved:
@@ -91,19 +91,20 @@ def _messages(
 
 def _grouped(
     route: PlayedRoute, group: list[tuple[float, Subject, bool]], ticks: list[float]
-) -> list[Sent]:
-    results: list[Sent] = []
-    waiting = list(group)
+) -> list[Notification]:
+    """Return the notifications of one group, at least the route's interval apart."""
+    results: list[Notification] = []
+    pending = list(group)
     allowed_at = float("-inf")
-    while waiting:
-        first = waiting[0][0]
-        scheduled = max(first, allowed_at)
-        at = next((tick for tick in ticks if tick >= scheduled), None)
+    while pending:
+        first = pending[0][0]
+        due_at = max(first, allowed_at)
+        at = next((tick for tick in ticks if tick >= due_at), None)
         if at is None:
             break
-        together = [each for each in waiting if each[0] <= at]
+        together = [each for each in pending if each[0] <= at]
         newest = {subject: is_resolved for _, subject, is_resolved in together}
         results.append((at, route.name, frozenset(newest.items())))
-        waiting = waiting[len(together) :]
-        allowed_at = scheduled + route.interval_s
+        pending = pending[len(together) :]
+        allowed_at = due_at + route.interval_s
     return results

@@ -21,9 +21,9 @@ from tests.unit.controlplane.alerts.week import (
 )
 
 WINDOW = 180
-FIRE_AFTER = RESOLVE_AFTER = TOGETHER = 300
+FIRE_AFTER = RESOLVE_AFTER = TOGETHER_S = 300
 HOUR = 3600
-BREAK_AFTER = 60
+BREAK_AFTER_S = 60
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 BEFORE_S = 9 * 86400
 """Opening hours are computed from this many seconds before the week begins."""
@@ -40,29 +40,38 @@ def expected(week: Week, step_s: int) -> list[Event]:
     ticks = list(week.ticks(step_s))
     events: list[Event] = []
     for location in week.locations:
-        events += _of_location(location, week.service_downs, ticks)
+        events += _events_of_location(location, week.service_downs, ticks)
     return sorted(events)
 
 
-def _of_location(location: PlayedLocation, downs: list[Stretch], ticks: list[float]) -> list[Event]:
-    opened = _opening(location)
-    settled = _settled(ticks)
+def _events_of_location(
+    location: PlayedLocation, downs: list[Stretch], ticks: list[float]
+) -> list[Event]:
+    opening_before = _opening(location)
+    can_detect = _settled(ticks)
     heartbeats = [device.heartbeats(downs) for device in location.devices]
     values: list[list[str]] = []
-    sinces: list[list[float | None]] = []
-    maintained: list[list[bool]] = []
-    lasts = [last_at_each(each, ticks) for each in heartbeats]
-    for device, last in zip(location.devices, lasts, strict=True):
+    offline_since: list[list[float | None]] = []
+    in_maintenance: list[list[bool]] = []
+    last_heartbeats = [last_at_each(each, ticks) for each in heartbeats]
+    for device, last in zip(location.devices, last_heartbeats, strict=True):
         windows = location.maintenance + device.maintenance
         at_ticks = [
             (INACTIVE, None)
             if now - seen_at <= WINDOW
-            else _offline(location, windows, seen_at, opened=opened, now=now, settled=settled)
+            else _offline(
+                location,
+                windows,
+                seen_at,
+                opening_before=opening_before,
+                now=now,
+                can_detect=can_detect,
+            )
             for seen_at, now in zip(last, ticks, strict=True)
         ]
         values.append([value for value, _ in at_ticks])
-        sinces.append([since for _, since in at_ticks])
-        maintained.append([_in(windows, t) for t in ticks] if windows else [False] * len(ticks))
+        offline_since.append([since for _, since in at_ticks])
+        in_maintenance.append([_in(windows, t) for t in ticks] if windows else [False] * len(ticks))
     outage = ConditionHistory(location.name, "", "site_outage", ticks)
     is_covered: list[bool] = []
     for at, (now, column) in enumerate(zip(ticks, zip(*values, strict=True), strict=True)):
@@ -70,10 +79,10 @@ def _of_location(location: PlayedLocation, downs: list[Stretch], ticks: list[flo
             outage.add(INACTIVE)
             is_covered.append(outage.needs_attention())
             continue
-        present = [i for i in range(len(heartbeats)) if not maintained[i][at]]
-        not_online = [i for i in present if now - lasts[i][at] > WINDOW]
-        offline = [s for i in range(len(heartbeats)) if (s := sinces[i][at]) is not None]
-        outage.add(_outage(len(present), len(not_online), offline, TOGETHER, outage.is_open))
+        present = [i for i in range(len(heartbeats)) if not in_maintenance[i][at]]
+        not_online = [i for i in present if now - last_heartbeats[i][at] > WINDOW]
+        offline = [s for i in range(len(heartbeats)) if (s := offline_since[i][at]) is not None]
+        outage.add(_outage(len(present), len(not_online), offline, TOGETHER_S, outage.is_open))
         is_covered.append(outage.needs_attention())
     events = outage.events
     for i, device in enumerate(location.devices):
@@ -85,7 +94,7 @@ def _of_location(location: PlayedLocation, downs: list[Stretch], ticks: list[flo
         if device.broken:
             history = ConditionHistory(location.name, str(device.instance_id), "broken", ticks)
             for at, now in enumerate(ticks):
-                bad = UNKNOWN if maintained[i][at] else ACTIVE
+                bad = UNKNOWN if in_maintenance[i][at] else ACTIVE
                 history.add(bad if _in(device.broken, now) else INACTIVE)
             events += history.events
     return events
@@ -94,15 +103,26 @@ def _of_location(location: PlayedLocation, downs: list[Stretch], ticks: list[flo
 def _outage(
     devices: int, not_online: int, offline: list[float], within: float, is_open: bool
 ) -> str:
+    """Return the value of the site outage condition of a location.
+
+    Args:
+        devices: the number of devices that are not in maintenance.
+        not_online: the number of these devices without a recent heartbeat.
+        offline: the time since which each of these devices counts as offline.
+        within: devices of one outage went offline within this many seconds.
+        is_open: whether the alert is firing.
+    """
+
     def enough(some: int, of: int) -> bool:
+        """Return whether ``some`` of ``of`` devices are enough for a site outage."""
         return (some == of and some >= 2) or (some >= 3 and some / of >= 0.8)
 
     if is_open and enough(len(offline), devices):
         return ACTIVE
     for first in offline:
-        fell = [each for each in offline if 0 <= each - first <= within]
-        before = [each for each in offline if each < first]
-        if not is_open and enough(len(fell), devices - len(before)):
+        offline_together = [each for each in offline if 0 <= each - first <= within]
+        offline_earlier = [each for each in offline if each < first]
+        if not is_open and enough(len(offline_together), devices - len(offline_earlier)):
             return ACTIVE
     if len(offline) < not_online and enough(not_online, devices):
         return UNKNOWN
@@ -114,22 +134,22 @@ def _offline(
     windows: list[Stretch],
     last: float,
     *,
-    opened: Callable[[float], float | None],
+    opening_before: Callable[[float], float | None],
     now: float,
-    settled: Callable[[float], bool],
+    can_detect: Callable[[float], bool],
 ) -> tuple[str, float | None]:
     """Return the value of the offline condition of a device that is not online.
 
     The second item is the time since which the device counts as offline; None if the value of the
     condition is unknown.
     """
-    if not settled(now):
+    if not can_detect(now):
         return UNKNOWN, None
     if _in(windows, now):
         return UNKNOWN, None
     since = last
     if location.lines:
-        open_since = opened(now)
+        open_since = opening_before(now)
         if open_since is None:
             return UNKNOWN, None
         since = max(since, open_since)
@@ -145,7 +165,7 @@ def _settled(ticks: list[float]) -> Callable[[float], bool]:
     resumed: dict[float, float] = {}
     last = before = ticks[0]
     for now in ticks:
-        if now - before > BREAK_AFTER:
+        if now - before > BREAK_AFTER_S:
             last = now
         before = now
         resumed[now] = last

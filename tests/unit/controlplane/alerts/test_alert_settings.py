@@ -38,7 +38,7 @@ async def fleet(service: RunningService) -> RoutedFleet:
     return fleet
 
 
-def short(bodies: list[Json]) -> list[tuple[str, str]]:
+def events(bodies: list[Json]) -> list[tuple[str, str]]:
     return [(each["type"].removeprefix("alert."), each["condition"]) for each in bodies]
 
 
@@ -100,13 +100,16 @@ async def test_a_disabled_rule_fires_no_alert_and_its_firing_alerts_resolve(
 ) -> None:
     device, other, *_ = await fleet.add(4)
     fleet.offline = {device}
-    assert short(await fleet.minutes(12)) == [("firing", "offline")]
+    assert events(await fleet.minutes(12)) == [("firing", "offline")]
     await fleet.set_rule(enabled=False)
-    assert short(await fleet.minutes(1)) == [("resolved", "offline")]
+    assert events(await fleet.minutes(1)) == [("resolved", "offline")]
     fleet.offline = {device, other}
     assert await fleet.minutes(15) == []
     await fleet.call("/rules/remove", {"name": "offline", "locationId": None})
-    assert short(await fleet.minutes(15)) == [("firing", "offline"), ("firing", "offline")]
+    assert events(await fleet.minutes(15)) == [
+        ("firing", "offline"),
+        ("firing", "offline"),
+    ]
 
 
 async def test_a_finding_fires_and_resolves_its_rule(fleet: RoutedFleet) -> None:
@@ -145,7 +148,7 @@ async def test_an_incident_without_an_end_fires_its_rule(fleet: RoutedFleet) -> 
     (firing,) = await fleet.minutes(10)
     assert (firing["condition"], firing["argument"]) == ("incident", "page-missing")
     remove(fleet, DeviceIncident)
-    assert short(await fleet.minutes(10)) == [("resolved", "incident")]
+    assert events(await fleet.minutes(10)) == [("resolved", "incident")]
 
 
 async def test_an_old_version_fires_its_rule(fleet: RoutedFleet) -> None:
@@ -173,18 +176,21 @@ def test_a_version_is_compared_by_its_numbers(text: str, numbers: tuple[int, ...
 async def test_a_device_without_a_report_fires_its_rule_unless_it_is_offline(
     fleet: RoutedFleet,
 ) -> None:
-    without, offline, reporting = await fleet.add(3)
+    without_report, offline, reporting = await fleet.add(3)
     await fleet.set_rule(condition="no_report_for", argument="1", forMinutes=0)
     fleet.offline = {offline}
-    assert short(await fleet.minutes(50)) == [("firing", "offline")]
+    assert events(await fleet.minutes(50)) == [("firing", "offline")]
     assert (await reporting.submit()).status_code == 200
     bodies = await fleet.minutes(30)
     missing = [each for each in bodies if each["condition"] == "no_report_for"]
-    assert [each["instanceId"] for each in missing] == [without.instance_id]
+    assert [each["instanceId"] for each in missing] == [without_report.instance_id]
     # The device is online again and has still sent no report.
     fleet.offline = set()
     bodies = await fleet.minutes(15)
-    assert sorted(short(bodies)) == [("firing", "no_report_for"), ("resolved", "offline")]
+    assert sorted(events(bodies)) == [
+        ("firing", "no_report_for"),
+        ("resolved", "offline"),
+    ]
 
 
 async def test_a_site_outage_inhibits_the_alerts_of_its_devices(fleet: RoutedFleet) -> None:
@@ -193,10 +199,10 @@ async def test_a_site_outage_inhibits_the_alerts_of_its_devices(fleet: RoutedFle
     await fleet.set_rule(condition="no_report_for", argument="1", forMinutes=0)
     add_finding(fleet, devices[0])
     fleet.offline = set(devices)
-    assert short(await fleet.minutes(90)) == [("firing", "site_outage")]
+    assert events(await fleet.minutes(90)) == [("firing", "site_outage")]
     fleet.offline = set()
-    ended = short(await fleet.minutes(10))
-    assert sorted(ended) == [
+    notifications = events(await fleet.minutes(10))
+    assert sorted(notifications) == [
         *[("firing", "finding")], *[("firing", "no_report_for")] * 4, ("resolved", "site_outage"),
     ]  # fmt: skip
 
@@ -231,11 +237,11 @@ async def test_an_alert_that_resolves_in_its_silence_causes_no_notification(
     await fleet.call("/silences/end", {"silenceId": silence["id"]})
     assert (await fleet.call("/silences"))["silences"] == []
     fleet.offline = {other}
-    assert short(await fleet.minutes(20)) == [("firing", "offline")]
+    assert events(await fleet.minutes(20)) == [("firing", "offline")]
     await fleet.call("/silences/add", SILENCE | {"locationId": "loc-0001"})
     fleet.offline = set()
     # The receivers know that this alert fires, so they are notified that it resolves.
-    assert short(await fleet.minutes(20)) == [("resolved", "offline")]
+    assert events(await fleet.minutes(20)) == [("resolved", "offline")]
 
 
 async def test_an_acknowledged_alert_names_the_user(fleet: RoutedFleet) -> None:

@@ -76,10 +76,10 @@ async def test_an_owner_sets_and_removes_the_webhook(
     assert (await owner.post(f"{PREFIX}/remove")).json() == {"host": None}
     assert (await owner.post(PREFIX)).json() == {"host": None}
     query = select(AuditEntry.operation, AuditEntry.detail)
-    logged = service.database.read(lambda session: [tuple(row) for row in session.execute(query)])
+    entries = service.database.read(lambda session: [tuple(row) for row in session.execute(query)])
     for operation in ("alert_webhook.set", "alert_webhook.remove"):
-        assert (operation, "hooks.example.com") in logged
-    for text in (displayed.text, str(logged)):
+        assert (operation, "hooks.example.com") in entries
+    for text in (displayed.text, str(entries)):
         assert "secret-path" not in text
         assert secret not in text
 
@@ -139,15 +139,19 @@ async def test_an_address_that_is_not_public_is_refused(
 
 
 class FleetWithWebhooks(Fleet):
-    """A fleet whose organization may have its own webhook. ``own`` receives its notifications."""
+    """A fleet whose organization may have a webhook: ``organization_webhook``. The inherited
+    ``webhook`` is the one of the operator.
+    """
 
     def __init__(self, service: RunningService) -> None:
         super().__init__(service)
-        self.own = Webhook(204)
+        self.organization_webhook = Webhook(204)
 
     async def deliver(self) -> None:
         await super().deliver()
-        async with httpx2.AsyncClient(transport=httpx2.MockTransport(self.own)) as http:
+        async with httpx2.AsyncClient(
+            transport=httpx2.MockTransport(self.organization_webhook)
+        ) as http:
             await send_to_organizations(self.service.core, http)
 
 
@@ -161,7 +165,7 @@ async def test_the_webhook_of_the_organization_replaces_the_webhook_of_the_opera
     await fleet.run(5)
     fleet.offline = {device}
     assert await fleet.run(12) == []
-    (request,) = fleet.own.received
+    (request,) = fleet.organization_webhook.received
     assert str(request.url) == URL
     body: dict[str, Any] = json.loads(request.content)
     assert kinds([body]) == [("alert.firing", "offline", False)]
@@ -172,7 +176,7 @@ async def test_the_webhook_of_the_organization_replaces_the_webhook_of_the_opera
     await owner.post(f"{PREFIX}/remove")
     fleet.offline = set()
     assert kinds(await fleet.run(12)) == [("alert.resolved", "offline", False)]
-    assert len(fleet.own.received) == 1
+    assert len(fleet.organization_webhook.received) == 1
 
 
 def add_notifications(session: Session, now: datetime, organization_id: str, count: int) -> None:

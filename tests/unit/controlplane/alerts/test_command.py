@@ -105,8 +105,8 @@ def test_a_silence_is_listed_and_ended(service: ServiceProcess) -> None:
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith(f"silence {silence_id}: every location, ")
     assert ended.stdout.endswith("rule site_outage, ended\n")
-    left = json.loads(run("alerts", "silences", "--json", **service.as_environment()).stdout)
-    assert silence_id not in {silence["id"] for silence in left}
+    remaining = json.loads(run("alerts", "silences", "--json", **service.as_environment()).stdout)
+    assert silence_id not in {silence["id"] for silence in remaining}
 
 
 def test_an_unknown_silence_is_refused(service: ServiceProcess) -> None:

@@ -103,9 +103,9 @@ class Fleet:
 
 @pytest.fixture
 async def fleet(service: RunningService) -> Fleet:
-    made = Fleet(service)
-    await made.run(4)  # in the first 3 min of monitoring, no device counts as offline
-    return made
+    fleet = Fleet(service)
+    await fleet.run(4)  # in the first 3 min of monitoring, no device counts as offline
+    return fleet
 
 
 def kinds(bodies: list[dict[str, Any]]) -> list[tuple[str, str, bool]]:
@@ -248,8 +248,8 @@ async def test_after_its_outage_a_webhook_receives_each_notification_once_and_in
     await fleet.run(30)
     fleet.offline = set()
     await fleet.run(200)
-    taken = [json.loads(each.content) for each in fleet.webhook.received[20:]]
-    assert kinds(taken) == [
+    bodies = [json.loads(each.content) for each in fleet.webhook.received[20:]]
+    assert kinds(bodies) == [
         ("alert.firing", "offline", False),
         ("alert.resolved", "offline", False),
     ]

@@ -78,6 +78,7 @@ async def server(tmp_path: Path) -> AsyncIterator[MailServer]:
 
 @pytest.fixture
 def trusted(server: MailServer, monkeypatch: pytest.MonkeyPatch) -> MailServer:
+    """Let the service trust the authority of the mail server's certificate."""
     monkeypatch.setenv("SSL_CERT_FILE", str(server.authority))
     return server
 

@@ -28,9 +28,9 @@ from controlplane.storage.tables import Device
 from controlplane.web.background import send_to_organizations
 from tests.unit.controlplane.alerts.fleet_of_routes import SETTINGS
 from tests.unit.controlplane.alerts.notification_oracle import (
+    Notification,
     PlayedRoute,
     PlayedSilence,
-    Sent,
     expected_notifications,
 )
 from tests.unit.controlplane.alerts.oracle import expected
@@ -66,18 +66,18 @@ def settings() -> Settings:
     return SETTINGS
 
 
-class Played:
-    """The fleet of a week in the database of the service."""
+class SimulatedFleet:
+    """The fleet of a simulated week, stored in the database of the service."""
 
     def __init__(self, service: RunningService, week: Week, ticks: list[float]) -> None:
         self.service = service
         self.week = week
         self.devices = [device for location in week.locations for device in location.devices]
-        self.lasts = [
+        self.last_heartbeats = [
             last_at_each(device.heartbeats(week.service_downs), ticks) for device in self.devices
         ]
         self.stored: list[tuple[float, bool] | None] = [None] * len(self.devices)
-        self.received: Counter[Sent] = Counter()
+        self.received: Counter[Notification] = Counter()
         self.now_s = 0.0
 
     def add(self, session: Session, routes: list[PlayedRoute]) -> None:
@@ -103,7 +103,9 @@ class Played:
     def step(self, session: Session, index: int, at: float) -> None:
         """Store the newest heartbeats and reports, and evaluate the fleet."""
         online: list[dict[str, object]] = []
-        for number, (device, last) in enumerate(zip(self.devices, self.lasts, strict=True)):
+        for number, (device, last) in enumerate(
+            zip(self.devices, self.last_heartbeats, strict=True)
+        ):
             is_broken = any(start <= at < end for start, end in device.broken)
             before, now = self.stored[number], (last[index], is_broken)
             if before == now:
@@ -180,7 +182,7 @@ async def test_exactly_the_expected_notifications_are_delivered(
         PlayedRoute("half", locations=names),
     ]
     silences = _silences(week, chance)
-    played = Played(service, week, ticks)
+    played = SimulatedFleet(service, week, ticks)
 
     def prepare(session: Session) -> None:
         played.add(session, routes)
@@ -202,9 +204,9 @@ async def test_exactly_the_expected_notifications_are_delivered(
             )
             await send_to_organizations(service.core, http)
     alerts = [event for event in expected(week, STEP_S) if event[0] < UNTIL_S]
-    result = expected_notifications(alerts, routes, silences, ticks)
-    assert not played.received - result
-    assert not result - played.received
+    expected_counts = expected_notifications(alerts, routes, silences, ticks)
+    assert not played.received - expected_counts
+    assert not expected_counts - played.received
     assert max(played.received.values()) == 1
-    assert {name for _, name, _ in result} == {route.name for route in routes}
-    assert any(len(sent) > 1 for _, _, sent in result), "no notification was grouped"
+    assert {name for _, name, _ in expected_counts} == {route.name for route in routes}
+    assert any(len(sent) > 1 for _, _, sent in expected_counts), "no notification was grouped"

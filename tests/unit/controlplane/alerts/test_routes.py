@@ -38,9 +38,10 @@ async def test_a_route_gets_the_alerts_that_its_matchers_select(fleet: RoutedFle
     near, *_ = await fleet.add(5)
     fleet.offline = {near, *fleet.devices[:3]}
     bodies = await fleet.minutes(15)
-    by_host = [(each.url.host, body["condition"], body["locationId"])
-               for each, body in zip(fleet.own.received, bodies, strict=True)]  # fmt: skip
-    assert sorted(by_host) == [
+    requests = zip(fleet.route_webhook.received, bodies, strict=True)
+    assert sorted(
+        (each.url.host, body["condition"], body["locationId"]) for each, body in requests
+    ) == [
         ("a.example.com", "site_outage", "loc-0002"),
         ("b.example.com", "site_outage", "loc-0002"),
     ]
@@ -50,17 +51,17 @@ async def test_alerts_of_a_location_and_rule_are_grouped(fleet: RoutedFleet) -> 
     first, second, third, fourth, *_ = await fleet.add(10)
     await fleet.add_route(groupMinutes=30)
     fleet.offline = {first, second}
-    (together,) = await fleet.minutes(10)
-    assert together["type"] == "alert.group"
-    assert together["text"] == "2 alerts firing and 0 resolved at loc-0001"
-    assert {each["instanceId"] for each in together["alerts"]} == {
+    (group,) = await fleet.minutes(10)
+    assert group["type"] == "alert.group"
+    assert group["text"] == "2 alerts firing and 0 resolved at loc-0001"
+    assert {each["instanceId"] for each in group["alerts"]} == {
         first.instance_id, second.instance_id,
     }  # fmt: skip
     fleet.offline |= {third}
     assert await fleet.minutes(4) == []
     fleet.offline |= {fourth}
     fleet.offline -= {first}
-    # The group interval since the previous notification has not passed before.
+    # The changes wait until the group interval since the previous notification has passed.
     (later,) = await fleet.minutes(40)
     assert sorted((each["type"], each["instanceId"]) for each in later["alerts"]) == sorted([
         ("alert.firing", third.instance_id),
@@ -82,14 +83,16 @@ async def test_a_digest_is_one_mail_a_day(fleet: RoutedFleet) -> None:
     assert len(delivery["texts"]) == 4
 
 
-async def test_slack_teams_and_pagerduty_get_bodies_of_their_own(fleet: RoutedFleet) -> None:
+async def test_slack_teams_and_pagerduty_each_get_bodies_in_their_own_format(
+    fleet: RoutedFleet,
+) -> None:
     device, *_ = await fleet.add(3)
     await fleet.add_route(kind="slack", target="https://hooks.slack.example.com/x")
     await fleet.add_route(kind="teams", target="https://teams.example.com/x")
     await fleet.add_route(kind="pagerduty", target=ROUTING_KEY)
     fleet.offline = {device}
     await fleet.minutes(15)
-    by_host = {each.url.host: json.loads(each.content) for each in fleet.own.received}
+    by_host = {each.url.host: json.loads(each.content) for each in fleet.route_webhook.received}
     slack = by_host["hooks.slack.example.com"]
     assert slack["text"].startswith("Firing: till-01 (loc-0001) is offline since 12:")
     assert [each["type"] for each in slack["blocks"]] == ["section", "actions"]
@@ -102,7 +105,7 @@ async def test_slack_teams_and_pagerduty_get_bodies_of_their_own(fleet: RoutedFl
     assert event["payload"]["severity"] == "warning"
     fleet.offline = set()
     await fleet.minutes(15)
-    last = {each.url.host: json.loads(each.content) for each in fleet.own.received}
+    last = {each.url.host: json.loads(each.content) for each in fleet.route_webhook.received}
     assert last["events.pagerduty.com"] == {
         "routing_key": ROUTING_KEY, "event_action": "resolve", "dedup_key": event["dedup_key"],
     }  # fmt: skip
@@ -113,12 +116,12 @@ async def test_a_receiver_that_is_down_for_a_day_gets_each_notification_once_and
 ) -> None:
     device, *_ = await fleet.add(3)
     await fleet.add_route()
-    fleet.own = Webhook(503)
+    fleet.route_webhook = Webhook(503)
     fleet.offline = {device}
     await fleet.minutes(15)
     fleet.offline = set()
     await fleet.minutes(24 * 60)
-    fleet.own = Webhook(204)
+    fleet.route_webhook = Webhook(204)
     bodies = await fleet.minutes(30)
     assert [each["type"] for each in bodies] == ["alert.firing", "alert.resolved"]
     log = (await fleet.call("/deliveries"))["deliveries"]
@@ -129,7 +132,7 @@ async def test_a_receiver_that_is_down_for_a_day_gets_each_notification_once_and
 async def test_the_delivery_log_has_the_error_and_the_next_attempt(fleet: RoutedFleet) -> None:
     device, *_ = await fleet.add(3)
     await fleet.add_route()
-    fleet.own = Webhook(503)
+    fleet.route_webhook = Webhook(503)
     fleet.offline = {device}
     await fleet.minutes(9)
     (delivery,) = (await fleet.call("/deliveries"))["deliveries"]
@@ -143,14 +146,14 @@ async def test_the_delivery_log_has_pages(fleet: RoutedFleet) -> None:
     route = (await fleet.add_route())["route"]
     for _ in range(5):
         await fleet.call("/routes/test", {"routeId": route["id"]})
-    listed, cursor = [], {}
+    delivery_ids, cursor = [], {}
     for size in (2, 2, 1):
         reply = await fleet.call("/deliveries", {"size": 2, **cursor})
         assert len(reply["deliveries"]) == size
-        listed += [each["id"] for each in reply["deliveries"]]
+        delivery_ids += [each["id"] for each in reply["deliveries"]]
         cursor = {"cursor": reply["nextCursor"]}
     assert cursor == {"cursor": None}
-    assert len(set(listed)) == 5
+    assert len(set(delivery_ids)) == 5
 
 
 async def test_a_test_is_sent_at_once_and_signed(fleet: RoutedFleet) -> None:
@@ -158,7 +161,7 @@ async def test_a_test_is_sent_at_once_and_signed(fleet: RoutedFleet) -> None:
     assert reply["secret"].startswith("whsec_")
     queued = await fleet.call("/routes/test", {"routeId": reply["route"]["id"]})
     await fleet.deliver()
-    (request,) = fleet.own.received
+    (request,) = fleet.route_webhook.received
     assert json.loads(request.content)["type"] == "alert.test"
     assert request.headers["webhook-id"] == queued["notificationId"]
     assert request.headers["webhook-signature"].startswith("v1,")
@@ -174,7 +177,7 @@ async def test_a_changed_route_keeps_its_target_and_a_disabled_one_sends_nothing
     await fleet.call("/routes/test", {"routeId": route["id"]})
     await fleet.add_route(id=route["id"], target=None, enabled=False)
     await fleet.deliver()
-    assert fleet.own.received == []
+    assert fleet.route_webhook.received == []
     (delivery,) = (await fleet.call("/deliveries"))["deliveries"]
     assert (delivery["status"], delivery["error"]) == (
         "failed",
@@ -198,7 +201,7 @@ async def test_a_changed_route_keeps_its_target_and_a_disabled_one_sends_nothing
     ],
 )
 async def test_an_invalid_route_is_refused(fleet: RoutedFleet, changes: Json, field: str) -> None:
-    reply = await fleet.owner.post(f"{PREFIX}/routes/set", ROUTE | changes)
+    reply = await fleet.route_webhooker.post(f"{PREFIX}/routes/set", ROUTE | changes)
     assert (reply.status_code, list(reply.json()["errors"])) == (400, [field])
     assert (await fleet.call("/routes"))["routes"] == []
 

@@ -37,12 +37,12 @@ def events(week: Week, step_s: int) -> list[Event]:
 def _events(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Event]:
     ticks = list(week.ticks(step_s))
     schedule = location.schedule()
-    lasts = [
+    last_heartbeats = [
         last_at_each(device.heartbeats(week.service_downs), ticks) for device in location.devices
     ]
-    flags_of_devices = [
+    device_flags = [
         _has_problem_or_maintenance(location, device, last, ticks)
-        for device, last in zip(location.devices, lasts, strict=True)
+        for device, last in zip(location.devices, last_heartbeats, strict=True)
     ]
     states: dict[Key, ConditionState] = {}
     monitoring = Monitoring(BEGINS, BEGINS)
@@ -51,7 +51,9 @@ def _events(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Event
         monitoring = monitoring.check(now, timedelta(seconds=60))
         with_state = {key.instance_id for key in states}
         bound = []
-        for device, last, flags in zip(location.devices, lasts, flags_of_devices, strict=True):
+        for device, last, flags in zip(
+            location.devices, last_heartbeats, device_flags, strict=True
+        ):
             # As in the service, only devices with a problem, a maintenance window or a stored
             # state are evaluated.
             if flags[index] or (with_state and device.instance_id in with_state):
@@ -66,8 +68,15 @@ def _events(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Event
         for transition in transitions:
             instance_id, condition = transition.key
             assert transition.at <= now
-            who = "" if instance_id is None else str(instance_id)
-            yield at, location.name, who, condition, transition.is_flapping, transition.is_resolved
+            device_id = "" if instance_id is None else str(instance_id)
+            yield (
+                at,
+                location.name,
+                device_id,
+                condition,
+                transition.is_flapping,
+                transition.is_resolved,
+            )
 
 
 def _has_problem_or_maintenance(
@@ -92,9 +101,9 @@ def test_a_week_has_exactly_the_expected_alerts(seed: int) -> None:
     assert result == expected(week, STEP_S)
     open_now: Counter[tuple[str, str, str, bool]] = Counter()
     for _, location, device, condition, is_flapping, is_resolved in result:
-        what = (location, device, condition, is_flapping)
-        open_now[what] += -1 if is_resolved else 1
-        assert open_now[what] in {0, 1}, "an alert fired twice, or resolved twice"
+        subject = (location, device, condition, is_flapping)
+        open_now[subject] += -1 if is_resolved else 1
+        assert open_now[subject] in {0, 1}, "an alert fired twice, or resolved twice"
     assert not +open_now, "an alert did not resolve"
     kinds = Counter((condition, is_flapping) for _, _, _, condition, is_flapping, _ in result)
     assert set(kinds) >= {

@@ -83,7 +83,8 @@ class PlayedLocation:
         return Schedule(
             read_hours(self.zone, self.lines) if self.lines else None,
             tuple(
-                Maintenance(whose, time_at(start), time_at(end)) for whose, (start, end) in windows
+                Maintenance(instance_id, time_at(start), time_at(end))
+                for instance_id, (start, end) in windows
             ),
         )
 
@@ -130,7 +131,7 @@ def played_week(seed: int) -> Week:
     locations = [_location(chance, index, size) for index, size in enumerate(sizes)]
     devices = [device for location in locations for device in location.devices]
     for device in devices:
-        _trouble(chance, device)
+        _add_problems(chance, device)
     for location in chance.sample(locations[4:], 6):
         _power_cut(chance, location)
     _power_flaps(chance, locations[5])
@@ -157,7 +158,8 @@ def _location(chance: random.Random, index: int, size: int) -> PlayedLocation:
     return location
 
 
-def _trouble(chance: random.Random, device: PlayedDevice) -> None:
+def _add_problems(chance: random.Random, device: PlayedDevice) -> None:
+    """Add offline times, faulty reports and maintenance to the device, at random."""
     kind = chance.random()
     until = SECONDS - STABLE_END_S
     if kind < 0.25:
@@ -199,6 +201,7 @@ def _power_cut(chance: random.Random, location: PlayedLocation) -> None:
 
 
 def _power_flaps(chance: random.Random, location: PlayedLocation) -> None:
+    """Switch all devices of the location off for ten minutes, five times within two hours."""
     at = 2.5 * 86400
     for _ in range(5):
         for device in location.devices:

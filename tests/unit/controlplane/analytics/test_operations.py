@@ -25,15 +25,15 @@ REPLIES = {
     routes.VENUE_PULSE: messages.Pulse,
     routes.FINANCIAL_SUMMARY: messages.FinancialSummary,
 }
-CURRENT = {routes.DASHBOARD, routes.VENUE_FINANCIAL_PULSE, routes.FINANCIAL_SUMMARY}
+NOT_DEPRECATED = {routes.DASHBOARD, routes.VENUE_FINANCIAL_PULSE, routes.FINANCIAL_SUMMARY}
 WITH_PERIOD = set(REPLIES) - {routes.VENUE_FINANCIAL_PULSE, routes.VENUE_PULSE}
 HOURLY = {routes.DASHBOARD, routes.CHART, routes.FINANCIAL_SUMMARY}
-NARROWED = WITH_PERIOD - {routes.DASHBOARD, routes.CHART, routes.FINANCIAL_SUMMARY}
+WITH_PAYMENT_TYPES = WITH_PERIOD - {routes.DASHBOARD, routes.CHART, routes.FINANCIAL_SUMMARY}
 
 
 async def ask(service: RunningService, path: str, api_key: str | None = None, **body: Any) -> Any:
-    sent = json.dumps({"locationId": "loc-0001", **body})
-    return await service.post(path, sent, api_key=api_key)
+    content = json.dumps({"locationId": "loc-0001", **body})
+    return await service.post(path, content, api_key=api_key)
 
 
 def test_every_operation_of_the_contract_is_served() -> None:
@@ -57,7 +57,7 @@ async def test_deprecated_operations_name_their_successor(
     merchant: RunningService, path: str
 ) -> None:
     headers = (await ask(merchant, path)).headers
-    if path in CURRENT:
+    if path in NOT_DEPRECATED:
         assert "deprecation" not in headers
         assert "link" not in headers
         return
@@ -209,10 +209,10 @@ async def test_only_some_operations_accept_payment_types(
     merchant: RunningService, path: str
 ) -> None:
     result = await ask(merchant, path, paymentTypes=["cash", "mixed"])
-    assert result.status_code == (200 if path in NARROWED else 400)
+    assert result.status_code == (200 if path in WITH_PAYMENT_TYPES else 400)
 
 
-@pytest.mark.parametrize("path", sorted(NARROWED))
+@pytest.mark.parametrize("path", sorted(WITH_PAYMENT_TYPES))
 @pytest.mark.parametrize("types", [[], ["cheque"], "cash", None])
 async def test_the_refusal_of_wrong_payment_types_names_the_field(
     merchant: RunningService, path: str, types: Any
@@ -244,24 +244,26 @@ async def test_location_mode_all_selects_every_location_that_the_key_may_see(
 
 async def test_a_location_without_a_time_zone_is_reported(merchant: RunningService) -> None:
     reply = (await ask(merchant, routes.DASHBOARD, locationMode="all")).json()
-    fallen = {window["locationId"] for window in reply["windows"] if window["fellBackToUtc"]}
-    assert fallen == {"loc-0003"}
-    counted = [
+    locations_in_utc = {
+        window["locationId"] for window in reply["windows"] if window["fellBackToUtc"]
+    }
+    assert locations_in_utc == {"loc-0003"}
+    fallback_counts = [
         coverage["coverage"]["timezoneFallbackCount"]
         for coverage in reply["coverage"]
         if coverage["currency"] == "AED"
     ]
-    assert counted == [1]
+    assert fallback_counts == [1]
 
 
 async def test_dashboard_and_summary_agree(merchant: RunningService) -> None:
     body = {"period": "last7", "locationMode": "all"}
     dashboard = (await ask(merchant, routes.DASHBOARD, **body)).json()
-    summed = (await ask(merchant, routes.FINANCIAL_SUMMARY, **body)).json()
+    summary = (await ask(merchant, routes.FINANCIAL_SUMMARY, **body)).json()
     for part in ("current", "previous"):
-        for currency in summed[part]["currencies"]:
+        for currency in summary[part]["currencies"]:
             currency.pop("buckets")
-        assert dashboard["financial"][part] == summed[part]
+        assert dashboard["financial"][part] == summary[part]
 
 
 # ----------------------------------------------------------------------- locations of the console

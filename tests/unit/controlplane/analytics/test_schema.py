@@ -44,15 +44,15 @@ def reply(name: str, body: Any, status: int = 200, method: str = "POST") -> http
 def pulse(*path: str | int, to: Any) -> httpx2.Response:
     """Return a reply with a valid pulse in which ``to`` replaces the value at ``path``."""
     body = copy.deepcopy(PULSE)
-    place: Any = body
+    parent: Any = body
     for step in path[:-1]:
-        place = place[step]
-    place[path[-1]] = to
+        parent = parent[step]
+    parent[path[-1]] = to
     return reply("analytics/venueFinancialPulse", body)
 
 
 @pytest.mark.parametrize(
-    "right",
+    "valid_reply",
     [
         reply("analytics/venueFinancialPulse", PULSE),
         reply("reports/financialSummary", {"current": PREVIOUS, "previous": PREVIOUS, "more": 1}),
@@ -61,8 +61,8 @@ def pulse(*path: str | int, to: Any) -> httpx2.Response:
         reply("remoteControl/current", None),
     ],
 )
-def test_valid_replies_fit_the_schema(right: httpx2.Response) -> None:
-    schema.require_fitting(right)
+def test_valid_replies_fit_the_schema(valid_reply: httpx2.Response) -> None:
+    schema.require_fitting(valid_reply)
 
 
 FIRST = ("venues", 0)
@@ -70,7 +70,7 @@ AED = (*FIRST, "currencies", 0)
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "invalid_reply",
     [
         reply("analytics/venueFinancialPulse", {}),
         reply("analytics/venueFinancialPulse", PULSE, 201),
@@ -90,9 +90,9 @@ AED = (*FIRST, "currencies", 0)
         pulse(*AED, "points", to=[1]),
     ],
 )
-def test_replies_that_violate_the_schema_do_not_fit(wrong: httpx2.Response) -> None:
+def test_replies_that_violate_the_schema_do_not_fit(invalid_reply: httpx2.Response) -> None:
     with pytest.raises(schema.NotFittingError):
-        schema.require_fitting(wrong)
+        schema.require_fitting(invalid_reply)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from tests.unit.controlplane.running_service import RunningService
 PENDING = "/console/api/pending-requests"
 
 
-def lines(service: RunningService) -> list[AuditEntry]:
+def audit_entries(service: RunningService) -> list[AuditEntry]:
     def work(session: Any) -> list[AuditEntry]:
         return list(session.scalars(select(AuditEntry).order_by(AuditEntry.position)))
 
@@ -36,10 +36,10 @@ def lines(service: RunningService) -> list[AuditEntry]:
 
 
 def operations(service: RunningService) -> list[str]:
-    return [line.operation for line in lines(service)]
+    return [entry.operation for entry in audit_entries(service)]
 
 
-async def owner(service: RunningService, **member: Any) -> Browser:
+async def sign_in_member(service: RunningService, **member: Any) -> Browser:
     make_user(service, **member)
     make_locations(service, "loc-0001")
     browser = Browser(service)
@@ -53,31 +53,31 @@ async def test_the_entry_of_a_request_names_the_key_the_device_and_the_address(
     device = await service.device().enrolled()
     await device.heartbeat()
     await device.create_request("application")
-    (line,) = lines(service)
-    assert (line.actor_kind, line.actor_name) == ("key", "test")
-    assert (line.credential_kind, line.credential_hint) == ("api_key", service.write_key[-4:])
-    assert line.credential_id == line.actor_id == service.caller(service.write_key).key_id
-    assert (line.operation, line.detail) == ("request.create", "application")
-    assert (line.subject_kind, line.subject_id) == ("device", device.instance_id)
-    assert (line.subject_name, line.outcome) == ("till-01", "done")
-    assert (line.at, line.address) == (service.clock(), "127.0.0.1")
+    (entry,) = audit_entries(service)
+    assert (entry.actor_kind, entry.actor_name) == ("key", "test")
+    assert (entry.credential_kind, entry.credential_hint) == ("api_key", service.write_key[-4:])
+    assert entry.credential_id == entry.actor_id == service.caller(service.write_key).key_id
+    assert (entry.operation, entry.detail) == ("request.create", "application")
+    assert (entry.subject_kind, entry.subject_id) == ("device", device.instance_id)
+    assert (entry.subject_name, entry.outcome) == ("till-01", "done")
+    assert (entry.at, entry.address) == (service.clock(), "127.0.0.1")
 
 
 async def test_the_entry_of_a_call_with_the_key_of_a_user_names_the_user_and_the_key(
     service: RunningService,
 ) -> None:
-    browser = await owner(service)
+    browser = await sign_in_member(service)
     body = {"name": "till", "canWrite": True, "locations": ["loc-0001"]}
-    made = (await browser.post(f"{PROFILE}/create-key", body)).json()
-    device = await service.device(made["secret"]).enrolled()
+    new_key = (await browser.post(f"{PROFILE}/create-key", body)).json()
+    device = await service.device(new_key["secret"]).enrolled()
     await device.create_request()
-    request = lines(service)[-1]
+    request = audit_entries(service)[-1]
     assert (request.actor_kind, request.actor_name) == ("user", "ada@example.com")
-    assert str(request.credential_id) == made["key"]["id"]
-    created = lines(service)[-2]
-    assert (created.operation, created.credential_kind) == ("key.create", "session")
-    assert created.subject_name == f"till (…{made['secret'][-4:]})"
-    assert created.detail == "reads and writes, at loc-0001"
+    assert str(request.credential_id) == new_key["key"]["id"]
+    creation = audit_entries(service)[-2]
+    assert (creation.operation, creation.credential_kind) == ("key.create", "session")
+    assert creation.subject_name == f"till (…{new_key['secret'][-4:]})"
+    assert creation.detail == "reads and writes, at loc-0001"
 
 
 async def test_calls_that_failed_or_changed_nothing_have_no_entry(service: RunningService) -> None:
@@ -86,26 +86,26 @@ async def test_calls_that_failed_or_changed_nothing_have_no_entry(service: Runni
         await device.call(routes.REVOKE, instanceId=device.instance_id)
     await device.call(routes.CREATE_REQUEST, instanceId=device.instance_id, kind="network")
     assert operations(service) == ["device.revoke"]
-    browser = await owner(service)
+    browser = await sign_in_member(service)
     body = {"name": "till", "canWrite": False, "locations": []}
-    made = (await browser.post(f"{PROFILE}/create-key", body)).json()
+    new_key = (await browser.post(f"{PROFILE}/create-key", body)).json()
     for _ in range(2):
-        await browser.post(f"{PROFILE}/revoke-key", {"keyId": made["key"]["id"]})
+        await browser.post(f"{PROFILE}/revoke-key", {"keyId": new_key["key"]["id"]})
     assert operations(service)[1:] == ["session.sign_in", "key.create", "key.revoke"]
 
 
 async def test_a_pending_request_and_its_request_are_recorded_for_the_same_user(
     service: RunningService,
 ) -> None:
-    browser = await owner(service)
+    browser = await sign_in_member(service)
     device = await service.device().enrolled()
     until = (service.clock() + timedelta(days=1)).isoformat()
     body = {"instanceIds": [device.instance_id], "kind": "network", "until": until}
     (pending_id,) = (await browser.post(PENDING, body)).json()["pendingRequests"]
     await device.heartbeat()
     await dispatch_pending_requests(service.core)
-    made, request = lines(service)[-2:]
-    assert (made.operation, made.subject_id) == ("pending_request.create", device.instance_id)
+    pending, request = audit_entries(service)[-2:]
+    assert (pending.operation, pending.subject_id) == ("pending_request.create", device.instance_id)
     assert (request.operation, request.actor_name) == ("request.create", "ada@example.com")
     assert (request.credential_kind, str(request.credential_id)) == ("pending_request", pending_id)
 
@@ -119,31 +119,34 @@ async def test_entries_of_sign_ins_do_not_contain_the_typed_address(
     await browser.sign_in("my secret password instead of an address")
     await browser.sign_in()
     await browser.post(SIGN_OUT)
-    wrong, unknown, right, out = lines(service)
-    assert (wrong.operation, wrong.outcome) == ("session.sign_in", "refused")
-    assert (wrong.actor_id, wrong.organization_id) == (user.id, "org-0001")
-    assert (unknown.actor_kind, unknown.actor_name) == ("unknown", "")
-    assert (unknown.organization_id, unknown.outcome) == (None, "refused")
-    assert (right.outcome, right.credential_kind) == ("done", "session")
-    assert (out.operation, out.credential_id) == ("session.sign_out", right.credential_id)
+    wrong_password, unknown_address, success, sign_out = audit_entries(service)
+    assert (wrong_password.operation, wrong_password.outcome) == ("session.sign_in", "refused")
+    assert (wrong_password.actor_id, wrong_password.organization_id) == (user.id, "org-0001")
+    assert (unknown_address.actor_kind, unknown_address.actor_name) == ("unknown", "")
+    assert (unknown_address.organization_id, unknown_address.outcome) == (None, "refused")
+    assert (success.outcome, success.credential_kind) == ("done", "session")
+    assert (sign_out.operation, sign_out.credential_id) == (
+        "session.sign_out",
+        success.credential_id,
+    )
 
 
 async def test_sign_ins_refused_by_the_rate_limit_have_no_entry(service: RunningService) -> None:
     make_user(service)
     replies = [await Browser(service).sign_in(password="wrong" * 3) for _ in range(14)]
     assert [reply.status_code for reply in replies] == [401] * 10 + [429] * 4
-    assert len(lines(service)) == 10
+    assert len(audit_entries(service)) == 10
 
 
 async def test_the_audit_log_contains_no_secrets(service: RunningService) -> None:
-    browser = await owner(service)
+    browser = await sign_in_member(service)
     new = "another horse battery"
     body = {"name": "till", "canWrite": True, "locations": []}
     key = (await browser.post(f"{PROFILE}/create-key", body)).json()["secret"]
-    invited = {"email": "bob@example.com", "role": "viewer", "locations": []}
-    code = (await browser.post(f"{MEMBERS}/invite", invited)).json()["path"].rpartition("/")[2]
-    joined = {"code": code, "name": "Bob", "password": PASSWORD}
-    assert (await Browser(service).post("/api/auth/join", joined)).status_code == 200
+    invitation = {"email": "bob@example.com", "role": "viewer", "locations": []}
+    code = (await browser.post(f"{MEMBERS}/invite", invitation)).json()["path"].rpartition("/")[2]
+    join_body = {"code": code, "name": "Bob", "password": PASSWORD}
+    assert (await Browser(service).post("/api/auth/join", join_body)).status_code == 200
     change = f"{PROFILE}/change-password"
     for old in ("wrong old password", PASSWORD):
         await browser.post(change, {"oldPassword": old, "newPassword": new})
@@ -152,12 +155,12 @@ async def test_the_audit_log_contains_no_secrets(service: RunningService) -> Non
     await device.create_request()
     values = [
         str(getattr(row, column.key))
-        for row in lines(service)
+        for row in audit_entries(service)
         for column in inspect(AuditEntry).columns
     ]
-    assert len(lines(service)) == 8
-    planted = (key, code, new, PASSWORD, "wrong old password", "a wrong password", browser.token)
-    for secret in planted:
+    assert len(audit_entries(service)) == 8
+    secrets = (key, code, new, PASSWORD, "wrong old password", "a wrong password", browser.token)
+    for secret in secrets:
         assert not any(secret in value for value in values), secret
     # The log contains the last four characters of a key, and no more.
     assert not any(key[-5:] in value for value in values)
@@ -170,7 +173,7 @@ async def test_the_audit_log_contains_no_secrets(service: RunningService) -> Non
 async def test_only_owners_of_every_location_read_the_audit_log(
     service: RunningService, member: dict[str, Any]
 ) -> None:
-    browser = await owner(service, **member)
+    browser = await sign_in_member(service, **member)
     refused = await browser.post(AUDIT)
     assert (refused.status_code, refused.json()["code"]) == (403, "owner_required")
     assert (await service.post(AUDIT)).json()["code"] == "session_required"
@@ -180,7 +183,7 @@ async def test_only_owners_of_every_location_read_the_audit_log(
 async def test_entries_are_listed_in_pages_and_filtered_by_actor_and_area(
     service: RunningService,
 ) -> None:
-    browser = await owner(service)
+    browser = await sign_in_member(service)
     device = await service.device().enrolled()
     for _ in range(3):
         await device.create_request()
@@ -204,12 +207,12 @@ async def test_entries_are_listed_in_pages_and_filtered_by_actor_and_area(
     [{"by": ""}, {"by": "a\u0000"}, {"area": "heartbeat"}, {"size": 0}, {"cursor": "x"}, {"a": 1}],
 )
 async def test_an_invalid_query_is_refused(service: RunningService, body: dict[str, Any]) -> None:
-    browser = await owner(service)
+    browser = await sign_in_member(service)
     assert (await browser.post(AUDIT, body)).status_code == 400
 
 
 async def test_entries_of_another_organization_are_hidden(service: RunningService) -> None:
-    browser = await owner(service, organization_id="org-0002")
+    browser = await sign_in_member(service, organization_id="org-0002")
     await (await service.device().enrolled()).create_request()
     entries = (await browser.post(AUDIT)).json()["entries"]
     assert [entry["operation"] for entry in entries] == ["session.sign_in"]
@@ -238,22 +241,22 @@ async def test_old_audit_entries_are_deleted_in_small_steps(
     monkeypatch.setattr(background, "_start", lambda name, _, work: jobs.update({name: work}))
     list(background._start_retention(service.core))
     await jobs["audit retention"]()
-    assert len(lines(service)) == 2
+    assert len(audit_entries(service)) == 2
     service.clock.advance(1)
     await jobs["audit retention"]()
-    assert len(lines(service)) == 1
+    assert len(audit_entries(service)) == 1
 
 
 async def test_a_failed_change_has_no_audit_entry(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The entry is written in the same transaction as the change."""
-    browser = await owner(service)
+    browser = await sign_in_member(service)
     monkeypatch.setattr(key_store, "add_keys", _fail)
     body = {"name": "till", "canWrite": True, "locations": []}
     assert (await browser.post(f"{PROFILE}/create-key", body)).status_code == 500
     assert operations(service) == ["session.sign_in"]
 
 
-def _fail(*_arguments: object, **_named: object) -> None:
+def _fail(*_arguments: object, **_options: object) -> None:
     raise RuntimeError("the disk is full")

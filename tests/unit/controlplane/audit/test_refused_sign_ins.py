@@ -81,12 +81,12 @@ async def test_each_account_has_a_separate_limit_of_entries(proxied: RunningServ
     make_user(proxied, "eve@example.com", organization_id="org-2")
     strangers = Strangers(proxied)
     await strangers.attempts(ADA, ENTRIES_AT_ONCE + 5 * FAILURES_MAX)
-    of_ada = len(entries(proxied))
-    assert ENTRIES_AT_ONCE <= of_ada < ENTRIES_AT_ONCE + 5
+    ada_count = len(entries(proxied))
+    assert ENTRIES_AT_ONCE <= ada_count < ENTRIES_AT_ONCE + 5
     await strangers.attempt(UNKNOWN)
     await strangers.attempt("eve@example.com")
     assert (await Browser(proxied).sign_in()).status_code == 200
-    assert [(entry.actor_name, entry.outcome) for entry in entries(proxied)[of_ada:]] == [
+    assert [(entry.actor_name, entry.outcome) for entry in entries(proxied)[ada_count:]] == [
         ("", "refused"), ("eve@example.com", "refused"), (ADA, "done"),
     ]  # fmt: skip
 

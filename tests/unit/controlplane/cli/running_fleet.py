@@ -83,18 +83,18 @@ async def answering(
 
     Yield a list to which the id of each answered request is added.
     """
-    served: list[str] = []
-    tasks = [asyncio.create_task(_answer(device, outcome, served)) for device in devices]
+    answered_ids: list[str] = []
+    tasks = [asyncio.create_task(_answer(device, outcome, answered_ids)) for device in devices]
     try:
-        yield served
+        yield answered_ids
     finally:
         for task in tasks:
             task.cancel()
-        for ended in await asyncio.gather(*tasks, return_exceptions=True):
-            assert isinstance(ended, asyncio.CancelledError), ended
+        for result in await asyncio.gather(*tasks, return_exceptions=True):
+            assert isinstance(result, asyncio.CancelledError), result
 
 
-async def _answer(device: SimulatedDevice, outcome: str, served: list[str]) -> None:
+async def _answer(device: SimulatedDevice, outcome: str, answered_ids: list[str]) -> None:
     """Answer the requests for one device.
 
     The stream contains the requests for all devices that use the same API key.
@@ -109,7 +109,7 @@ async def _answer(device: SimulatedDevice, outcome: str, served: list[str]) -> N
             command = json.loads(line.removeprefix("data: "))
             if command.get("bindingId") == device.binding_id:
                 await _serve(device, command, outcome)
-                served.append(command["requestId"])
+                answered_ids.append(command["requestId"])
 
 
 async def _serve(device: SimulatedDevice, command: dict[str, Any], outcome: str) -> None:
@@ -120,5 +120,5 @@ async def _serve(device: SimulatedDevice, command: dict[str, Any], outcome: str)
     fields: dict[str, Any] = {"requestId": command["requestId"], "outcome": outcome, "kind": kind}
     if outcome == "failed":
         fields["failureReason"] = "collection-failed"
-    done = await device.submit(report, **fields)
-    assert done.status_code == 200, done.text
+    reply = await device.submit(report, **fields)
+    assert reply.status_code == 200, reply.text

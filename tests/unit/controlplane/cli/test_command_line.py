@@ -42,15 +42,15 @@ INSTANCE = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
     ],
 )
 def test_a_usage_error_exits_with_2(arguments: list[str]) -> None:
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(SystemExit) as exit_info:
         main(arguments)
-    assert left.value.code == 2
+    assert exit_info.value.code == 2
 
 
 def test_missing_service_libraries_are_reported_with_the_install_command() -> None:
-    done = run_without("sqlalchemy", "serve")
-    assert done.returncode == 1
-    text, advice = done.stderr.splitlines()
+    result = run_without("sqlalchemy", "serve")
+    assert result.returncode == 1
+    text, advice = result.stderr.splitlines()
     assert text == (
         "venue-control: this command requires the libraries of the service, and sqlalchemy is"
         " missing"

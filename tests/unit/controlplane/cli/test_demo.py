@@ -17,9 +17,9 @@ def test_demo_without_the_service_libraries_names_the_package_and_writes_nothing
     library: str, tmp_path: Path
 ) -> None:
     home = tmp_path / "demo"
-    done = run_without(library, "demo", "--dir", str(home))
-    assert done.returncode == 1
-    assert "pip install 'venue-agent[controlplane]'" in done.stderr
+    result = run_without(library, "demo", "--dir", str(home))
+    assert result.returncode == 1
+    assert "pip install 'venue-agent[controlplane]'" in result.stderr
     assert not home.exists()
 
 

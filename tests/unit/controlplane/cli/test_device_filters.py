@@ -21,7 +21,7 @@ KITCHEN = DEVICE.model_copy(
         "online": False,
     }
 )
-GONE = DEVICE.model_copy(
+REVOKED = DEVICE.model_copy(
     update={
         "instance_id": UUID(int=8),
         "legacy_install_id": "gone",
@@ -30,7 +30,7 @@ GONE = DEVICE.model_copy(
         "revoked_at": datetime.now(UTC),
     }
 )
-NAMES: dict[str, Device] = {"bar": DEVICE, "kitchen": KITCHEN, "gone": GONE}
+NAMES: dict[str, Device] = {"bar": DEVICE, "kitchen": KITCHEN, "gone": REVOKED}
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,6 @@ NAMES: dict[str, Device] = {"bar": DEVICE, "kitchen": KITCHEN, "gone": GONE}
 def test_filters_select_devices(words: str, names: str) -> None:
     arguments = [word.replace("\t", " ") for word in words.split(" ") if word]
     filters = Filters(build_parser().parse_args(["devices", *arguments]))
-    passed = filters.of(NAMES.values())
-    assert passed == [NAMES[name] for name in names.split()]
+    selected = filters.of(NAMES.values())
+    assert selected == [NAMES[name] for name in names.split()]
     assert filters.is_empty is (not words)

@@ -49,11 +49,11 @@ def test_keys_create_writes_a_file_for_each_key(
     assert [row["file"] for row in rows] == [
         "loc-0001-01.key", "loc-0001-02.key", "loc_2-01.key", "loc_2-02.key",
     ]  # fmt: skip
-    made = {str(key.id): key for key in keys_in(database)}
-    assert len(made) == 4
+    keys_by_id = {str(key.id): key for key in keys_in(database)}
+    assert len(keys_by_id) == 4
     for row in rows:
         secret = (out / row["file"]).read_text("ascii").strip()
-        key = made[row["keyId"]]
+        key = keys_by_id[row["keyId"]]
         assert key.secret_hash == hash_secret(secret)
         assert (key.can_write, key.locations) == (True, [row["locationId"]])
         assert row["hint"] == f"…{secret[-4:]}"
@@ -66,11 +66,11 @@ def test_keys_create_writes_a_file_for_each_key(
 @pytest.mark.skipif(sys.platform == "win32", reason="the test reads POSIX file modes")
 def test_only_the_owner_can_read_key_files(database: str, tmp_path: Path) -> None:
     out = tmp_path / "keys"
-    before = os.umask(0)
+    old_mask = os.umask(0)
     try:
         assert main(["keys", "create", "--count", "3", "--out", str(out)]) == 0
     finally:
-        os.umask(before)
+        os.umask(old_mask)
     assert out.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in out.iterdir()} == {0o600}
     assert sorted(path.name for path in out.iterdir())[0] == "key-01.key"
@@ -83,10 +83,10 @@ def test_existing_key_files_are_not_overwritten(
     out = tmp_path / "keys"
     words = ["keys", "create", "--location", "a", "--new-locations"]
     assert main([*words, "--out", str(out)]) == 0
-    held = (out / "a-01.key").read_text("ascii")
+    content = (out / "a-01.key").read_text("ascii")
     assert main([*words, "--out", str(out)]) == 2
     assert "is not empty, and keys are not overwritten" in capsys.readouterr().err
-    assert (out / "a-01.key").read_text("ascii") == held
+    assert (out / "a-01.key").read_text("ascii") == content
     assert len(keys_in(database)) == 1
 
 

@@ -57,8 +57,8 @@ async def submit_reports(service: ServiceProcess) -> None:
             ("application", REPORTS["application"]),
             ("network", with_unreachable_printer),
         ):
-            done = await bar.submit(report, kind=kind)
-            assert done.status_code == 200, done.text
+            reply = await bar.submit(report, kind=kind)
+            assert reply.status_code == 200, reply.text
 
 
 @pytest.fixture(autouse=True)
@@ -80,13 +80,15 @@ def run_command(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) 
 
 
 def test_devices_are_printed_as_csv_json_and_ndjson(capsys: pytest.CaptureFixture[str]) -> None:
-    here = ("devices", "--location", "loc-0001")
-    rows = list(csv.DictReader(io.StringIO(run_command(capsys, *here, "--csv"), newline="")))
+    list_devices = ("devices", "--location", "loc-0001")
+    rows = list(
+        csv.DictReader(io.StringIO(run_command(capsys, *list_devices, "--csv"), newline=""))
+    )
     assert [row["name"] for row in rows] == ["bar-till", "kitchen-till", f"'{NAMES[2]}"]
     assert {row["state"] for row in rows} == {"online"}
-    records = json.loads(run_command(capsys, *here, "--json"))
+    records = json.loads(run_command(capsys, *list_devices, "--json"))
     assert [record["instanceId"] for record in records] == [row["instanceId"] for row in rows]
-    lines = run_command(capsys, *here, "--ndjson").splitlines()
+    lines = run_command(capsys, *list_devices, "--ndjson").splitlines()
     assert [json.loads(line) for line in lines] == records
 
 
@@ -117,8 +119,8 @@ def test_reports_of_all_devices_are_listed_newest_first(capsys: pytest.CaptureFi
 def test_devices_are_filtered_by_health_and_by_their_reports(
     capsys: pytest.CaptureFixture[str], words: str, names: list[str]
 ) -> None:
-    here = ("devices", "--location", "loc-0001", "--json")
-    records = json.loads(run_command(capsys, *here, *words.split()))
+    list_devices = ("devices", "--location", "loc-0001", "--json")
+    records = json.loads(run_command(capsys, *list_devices, *words.split()))
     assert [record["legacyInstallId"] for record in records] == names
     assert {record["health"] for record in records} <= {"broken", "healthy"}
 
@@ -222,9 +224,9 @@ def test_every_list_fits_its_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int, words: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    printed = run_command(capsys, *words.split())
-    assert printed
-    assert [line for line in printed.splitlines() if len(line) > columns] == []
+    output = run_command(capsys, *words.split())
+    assert output
+    assert [line for line in output.splitlines() if len(line) > columns] == []
 
 
 def test_no_help_is_wider_than_80_columns(
@@ -246,8 +248,8 @@ def test_no_help_is_wider_than_80_columns(
     ):
         with pytest.raises(SystemExit):
             main([*words.split(), "--help"])
-        printed = capsys.readouterr().out
-        assert [line for line in printed.splitlines() if len(line) > 80] == []
+        output = capsys.readouterr().out
+        assert [line for line in output.splitlines() if len(line) > 80] == []
 
 
 async def test_a_revoke_requires_confirmation(
@@ -258,8 +260,8 @@ async def test_a_revoke_requires_confirmation(
     terminal_output = capsys.readouterr().err
     assert "to-be-revoked at loc-0009, online, last seen " in terminal_output
     assert "Use --yes." in terminal_output
-    for typed, code in (("n\n", 1), ("\n", 1), ("", 1), ("Yes\n", 0)):
-        monkeypatch.setattr(sys, "stdin", Terminal(typed))
+    for answer, code in (("n\n", 1), ("\n", 1), ("", 1), ("Yes\n", 0)):
+        monkeypatch.setattr(sys, "stdin", Terminal(answer))
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
         assert (await device.heartbeat()).status_code == 200
         assert await asyncio.to_thread(main, revoke) == code

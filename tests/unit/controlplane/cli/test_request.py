@@ -78,9 +78,9 @@ async def test_a_request_to_a_venue_prints_the_headlines(
     devices = await venue(http, service, "headlines", 3)
     out = str(tmp_path / "reports")
     words = ["request", "--location", "headlines", "network", "--wait", "--out", out]
-    async with answering(devices) as served:
+    async with answering(devices) as answered_ids:
         assert await asyncio.to_thread(main, words) == 0
-    assert len(served) == 3
+    assert len(answered_ids) == 3
     output = capsys.readouterr()
     lines = output.out.splitlines()
     assert all(len(line) <= 80 for line in lines), output.out
@@ -104,13 +104,13 @@ async def test_the_output_in_a_pipe_has_one_line_per_device(
     monkeypatch.delenv("COLUMNS")
     devices = await venue(http, service, "pipe", 2)
     async with answering(devices, "failed"):
-        done = await run_beside("request", "--location", "pipe", "application", "--wait")
-    assert done.returncode == 1
-    headings, *rows = done.stdout.splitlines()
+        result = await run_beside("request", "--location", "pipe", "application", "--wait")
+    assert result.returncode == 1
+    headings, *rows = result.stdout.splitlines()
     assert headings.split() == ["device", "location", "outcome", "report", "headline"]
     assert len(rows) == 2
     assert all(row.endswith("No report: collection-failed.") for row in rows)
-    assert "\x1b" not in done.stdout + done.stderr
+    assert "\x1b" not in result.stdout + result.stderr
 
 
 async def test_devices_with_an_open_request_are_skipped(
@@ -199,16 +199,18 @@ async def test_offline_devices_are_left_out_unless_one_device_is_named(tmp_path:
                 await enroll(http, service.api_key, name, locationId="gone")
             with closing(Database(service.database, connections=1)) as database:
                 database.write(make_all_offline)
-            here = service.as_environment()
-            many = await run_beside("request", "--all", "network", "--wait", **here)
-            alone = await run_beside("request", "gone-till-1", "network", "--wait", **here)
-    assert many.returncode == 1
-    assert "left out, offline: 2 (gone-till-1, gone-till-2)" in many.stderr
-    assert "venue-control: no device is left to request a report from" in many.stderr
-    assert "gone-till-1 is offline, last seen " in alone.stderr
-    assert "The request expired before the device received it." in alone.stderr
-    assert alone.stdout.splitlines()[-1].endswith(" expired")
-    assert alone.returncode == 1
+            variables = service.as_environment()
+            result_of_all = await run_beside("request", "--all", "network", "--wait", **variables)
+            result_of_one = await run_beside(
+                "request", "gone-till-1", "network", "--wait", **variables
+            )
+    assert result_of_all.returncode == 1
+    assert "left out, offline: 2 (gone-till-1, gone-till-2)" in result_of_all.stderr
+    assert "venue-control: no device is left to request a report from" in result_of_all.stderr
+    assert "gone-till-1 is offline, last seen " in result_of_one.stderr
+    assert "The request expired before the device received it." in result_of_one.stderr
+    assert result_of_one.stdout.splitlines()[-1].endswith(" expired")
+    assert result_of_one.returncode == 1
 
 
 def make_all_offline(session: Session) -> None:
@@ -223,21 +225,23 @@ async def test_requests_to_many_devices_wait_for_the_rate_limit(tmp_path: Path) 
     options = ("--rate", "4", "--burst", "3")
     with service_process(tmp_path / "service.db", *options) as service:
         async with httpx2.AsyncClient(base_url=service.url, timeout=TIMEOUT_S) as http:
-            second = await run_beside("keys", "create", "--write", "--database", service.database)
-            key = second.stdout.strip()
+            key_output = await run_beside(
+                "keys", "create", "--write", "--database", service.database
+            )
+            key = key_output.stdout.strip()
             for number in range(4):
-                response = await retried(http, service.api_key, f"slow-till-{number}")
+                response = await enroll_when_permitted(http, service.api_key, f"slow-till-{number}")
                 assert response.instance_id
             words = ("request", "--all", "network", "--yes")
-            done = await run_beside(
+            result = await run_beside(
                 *words, **(service.as_environment() | {"VENUE_CONTROL_API_KEY": key})
             )
-    assert done.returncode == 0, done.stderr
-    assert re.fullmatch(r"the service asks to slow down: waiting [1-9] s\n", done.stderr)
-    assert done.stdout.endswith("4 devices: 4 queued\n")
+    assert result.returncode == 0, result.stderr
+    assert re.fullmatch(r"the service asks to slow down: waiting [1-9] s\n", result.stderr)
+    assert result.stdout.endswith("4 devices: 4 queued\n")
 
 
-async def retried(http: httpx2.AsyncClient, key: str, name: str) -> SimulatedDevice:
+async def enroll_when_permitted(http: httpx2.AsyncClient, key: str, name: str) -> SimulatedDevice:
     """Enroll a device. Repeat the call while the rate limit refuses it."""
     async with asyncio.timeout(TIMEOUT_S):
         while True:
@@ -279,12 +283,12 @@ async def test_ctrl_c_stops_waiting_and_lists_the_open_requests(
 
 
 async def wait_for_both_requests(devices: list[SimulatedDevice]) -> None:
-    ahead = {device.binding_id for device in devices}
+    missing_bindings = {device.binding_id for device in devices}
     headers = {"Authorization": f"Bearer {devices[0].api_key}", "Accept": "text/event-stream"}
     http = devices[0].http
     async with http.stream("POST", routes.ON_COMMANDS, json={}, headers=headers) as stream:
         async for line in stream.aiter_lines():
             if line.startswith("data: "):
-                ahead.discard(json.loads(line.removeprefix("data: "))["bindingId"])
-            if not ahead:
+                missing_bindings.discard(json.loads(line.removeprefix("data: "))["bindingId"])
+            if not missing_bindings:
                 return

@@ -88,8 +88,8 @@ def test_setup_creates_everything_and_a_second_run_changes_nothing(
     opened = Database(database)
     opened.read(check)
     opened.close()
-    for again in (words, ["setup"]):
-        assert main(again) == 0
+    for arguments in (words, ["setup"]):
+        assert main(arguments) == 0
         output = capsys.readouterr()
         assert output.out.startswith("org-0001 is set up already: nothing was changed.\n")
         for part in ("Harbour Ltd", "ada@example.com", "Old harbour (loc-0001)", "first key"):

@@ -38,7 +38,7 @@ def secret(tmp_path: Path) -> list[str]:
     return ["--password-file", str(file)]
 
 
-def stored(
+def read_user(
     file: str, email: str = "ada@example.com"
 ) -> tuple[str, list[tuple[str, str, list[str]]]]:
     """Return a user's password hash, and each membership as (organization, role, locations)."""
@@ -62,20 +62,20 @@ def test_users_are_added_listed_changed_and_removed(
     assert main([*ADD, *secret]) == 0
     assert main(["users", "add", "bob@example.com", "--role", "viewer", "--location", "loc-1",
                  "--new-locations", *secret]) == 0  # fmt: skip
-    password_hash, memberships_of_ada = stored(database)
+    password_hash, memberships_of_ada = read_user(database)
     assert hasher(8, 1).verify(password_hash, PASSWORD)
     assert memberships_of_ada == [("org-0001", "owner", [])]
     capsys.readouterr()
     assert main(["users", "list"]) == 0
-    listed = capsys.readouterr().out
-    assert "Ada@example.com" in listed
-    assert "loc-1" in listed
-    assert PASSWORD not in listed
-    assert "argon2" not in listed
+    output = capsys.readouterr().out
+    assert "Ada@example.com" in output
+    assert "loc-1" in output
+    assert PASSWORD not in output
+    assert "argon2" not in output
     assert main(["users", "role", "bob@example.com", "manager"]) == 0
-    assert stored(database, "bob@example.com")[1] == [("org-0001", "manager", ["loc-1"])]
+    assert read_user(database, "bob@example.com")[1] == [("org-0001", "manager", ["loc-1"])]
     assert main(["users", "role", "bob@example.com", "manager", "--every-location"]) == 0
-    assert stored(database, "bob@example.com")[1] == [("org-0001", "manager", [])]
+    assert read_user(database, "bob@example.com")[1] == [("org-0001", "manager", [])]
     assert main(["users", "remove", "BOB@example.com"]) == 0
     assert main(["users", "remove", "bob@example.com"]) == 1
     assert "no user with the address" in capsys.readouterr().err
@@ -90,9 +90,9 @@ def test_unknown_locations_are_refused_unless_an_option_permits_them(
     assert "New location: loc-1." in capsys.readouterr().err
     role = ["users", "role", "ada@example.com", "viewer", "--location"]
     assert main([*role, "loc-2"]) == 2
-    assert stored(database)[1] == [("org-0001", "owner", ["loc-1"])]
+    assert read_user(database)[1] == [("org-0001", "owner", ["loc-1"])]
     assert main([*role, "loc-1"]) == 0  # the member already has this location
-    assert stored(database)[1] == [("org-0001", "viewer", ["loc-1"])]
+    assert read_user(database)[1] == [("org-0001", "viewer", ["loc-1"])]
 
 
 def test_a_list_of_keys_names_their_owners(
@@ -105,13 +105,13 @@ def test_a_list_of_keys_names_their_owners(
     assert "owner" not in capsys.readouterr().out
     opened = Database(database)
 
-    def give(session: Session) -> None:
+    def set_owner(session: Session) -> None:
         user = find_user(session, "ada@example.com")
         (key,) = key_store.list_keys(session)
         assert user is not None
         key.owner_id = user.id
 
-    opened.write(give)
+    opened.write(set_owner)
     opened.close()
     main(["keys", "list"])
     assert "Ada@example.com" in capsys.readouterr().out
@@ -121,10 +121,10 @@ def test_a_user_of_another_organization_keeps_the_password(
     database: str, secret: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     main([*ADD, *secret])
-    before = stored(database)[0]
+    before = read_user(database)[0]
     assert main([*ADD, "--organization", "org-2", "--known"]) == 0
     assert "keeps the password" in capsys.readouterr().err
-    assert stored(database) == (before, [("org-0001", "owner", []), ("org-2", "owner", [])])
+    assert read_user(database) == (before, [("org-0001", "owner", []), ("org-2", "owner", [])])
     assert main([*ADD, *secret]) == 2
     assert "a member of org-0001 already" in capsys.readouterr().err
 
@@ -136,7 +136,7 @@ def test_the_password_command_sets_a_new_password(
     other = tmp_path / "other"
     other.write_text("another horse battery")
     assert main(["users", "password", "ada@example.com", "--password-file", str(other)]) == 0
-    assert hasher(8, 1).verify(stored(database)[0], "another horse battery")
+    assert hasher(8, 1).verify(read_user(database)[0], "another horse battery")
 
 
 def test_a_password_is_read_from_standard_input(
@@ -144,7 +144,7 @@ def test_a_password_is_read_from_standard_input(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(PASSWORD + "\n"))
     assert main([*ADD, "--password-file", "-"]) == 0
-    assert hasher(8, 1).verify(stored(database)[0], PASSWORD)
+    assert hasher(8, 1).verify(read_user(database)[0], PASSWORD)
 
 
 class Terminal(io.StringIO):

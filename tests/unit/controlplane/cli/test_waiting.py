@@ -47,18 +47,18 @@ class Service:
         return OperationsClient(http, patience)
 
 
-def refusing(status: int, retry_after: str | None = None) -> httpx2.Response:
+def refusal(status: int, retry_after: str | None = None) -> httpx2.Response:
     headers = {} if retry_after is None else {"Retry-After": retry_after}
     return httpx2.Response(status, headers=headers, json={"code": "rate_limited", "detail": "no"})
 
 
-def ask(client: OperationsClient) -> object:
+def create_request(client: OperationsClient) -> object:
     return client.create_request(CreateRequestRequest(instance_id=DEVICE, kind="network"))
 
 
 def test_a_read_waits_slightly_longer_than_retry_after() -> None:
     service = Service(
-        refusing(429, "3"), refusing(503, "5"), httpx2.Response(200, json=EMPTY)
+        refusal(429, "3"), refusal(503, "5"), httpx2.Response(200, json=EMPTY)
     )  # fmt: skip
     assert service.client().devices() == ([], False)
     assert 3 <= service.waits[0] <= 3 * 1.25
@@ -73,34 +73,34 @@ def test_a_request_is_repeated_only_after_429(status: int, calls: int) -> None:
         "version": 1, "requestId": str(DEVICE), "bindingId": str(DEVICE), "kind": "network",
         "expiresAt": "2026-11-20T12:15:00Z", "status": "queued",
     }  # fmt: skip
-    service = Service(refusing(status, "1"), httpx2.Response(200, json=reply))
+    service = Service(refusal(status, "1"), httpx2.Response(200, json=reply))
     client = service.client()
     if calls == 1:
         with pytest.raises(RefusedError, match=f"answered {status}"):
-            ask(client)
+            create_request(client)
     else:
-        ask(client)
+        create_request(client)
     assert service.calls == calls
 
 
 def test_a_revocation_is_repeated_after_503() -> None:
-    service = Service(refusing(503), httpx2.Response(200, json={"revoked": True}))
+    service = Service(refusal(503), httpx2.Response(200, json={"revoked": True}))
     service.client().revoke(RevokeRequest(instance_id=DEVICE))
     assert service.calls == 2
 
 
 @pytest.mark.parametrize("retry_after", ["30", None, "1"])
 def test_the_total_wait_of_a_call_is_limited(retry_after: str | None) -> None:
-    service = Service(refusing(429, retry_after))
-    with pytest.raises(CommandError) as failed:
+    service = Service(refusal(429, retry_after))
+    with pytest.raises(CommandError) as error_info:
         service.client().devices()
-    assert "after the longest wait" in failed.value.hint
+    assert "after the longest wait" in error_info.value.hint
     assert WAITED_MAX_S * 0.6 < sum(service.waits) <= WAITED_MAX_S
     assert len(service.waits) < 200
 
 
 def test_a_call_fails_at_once_if_the_requested_wait_is_too_long() -> None:
-    service = Service(refusing(429, "3600"))
+    service = Service(refusal(429, "3600"))
     with pytest.raises(CommandError):
         service.client().devices()
     assert (service.calls, service.waits) == (1, [])
@@ -139,13 +139,13 @@ def test_reads_use_pages_of_200(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     from controlplane.client.connection import connect
 
-    seen: list[httpx2.Headers] = []
+    header_lists: list[httpx2.Headers] = []
 
     def handle(_: object, request: httpx2.Request) -> httpx2.Response:
-        seen.append(request.headers)
+        header_lists.append(request.headers)
         return httpx2.Response(200, json=EMPTY)
 
     monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", handle)
     with connect("https://ops.example.com", None, {"VENUE_CONTROL_API_KEY": "k"}) as client:
         client.devices()
-    assert seen[0]["prefer"] == f"maxpagesize={PAGE_SIZE}" == "maxpagesize=200"
+    assert header_lists[0]["prefer"] == f"maxpagesize={PAGE_SIZE}" == "maxpagesize=200"

@@ -134,14 +134,14 @@ async def device(
 async def test_a_pending_request_is_created_listed_and_dispatched(
     device: SimulatedDevice, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whom = device.instance_id
-    assert main(["request", whom, "network", "--when-back", "--until", "12h"]) == 0
+    device_id = device.instance_id
+    assert main(["request", device_id, "network", "--when-back", "--until", "12h"]) == 0
     assert capsys.readouterr().out.startswith("waiting for 1 device until ")
     assert main(["request", "--location", "loc-0001", "network", "--when-back"]) == 0
     assert main(["request", "--location", "nowhere", "network", "--when-back"]) == 1
-    assert main(["request", "--all", whom, "network", "--when-back"]) == 2
-    assert main(["request", whom, "network", "--when-back", "--wait"]) == 2
-    assert main(["device", whom]) == 0
+    assert main(["request", "--all", device_id, "network", "--when-back"]) == 2
+    assert main(["request", device_id, "network", "--when-back", "--wait"]) == 2
+    assert main(["device", device_id]) == 0
     text = capsys.readouterr().out
     (line,) = re.findall(r"^\d\d-\d\d  (.{30})  \d\d-\d\d$", text, re.MULTILINE)
     assert line[:-1].strip() == ""

@@ -12,10 +12,10 @@ KEYS = {"VENUE_CONTROL_API_KEY": "vck_" + "x" * 43}
 
 
 @pytest.mark.parametrize(
-    ("url", "readings"), [("http://127.0.0.1:1", 0), ("https://127.0.0.1:1", 2)]
+    ("url", "read_count"), [("http://127.0.0.1:1", 0), ("https://127.0.0.1:1", 2)]
 )
 def test_trusted_certificates_are_read_for_https_only(
-    monkeypatch: pytest.MonkeyPatch, url: str, readings: int
+    monkeypatch: pytest.MonkeyPatch, url: str, read_count: int
 ) -> None:
     contexts: list[ssl.SSLContext] = []
 
@@ -26,5 +26,5 @@ def test_trusted_certificates_are_read_for_https_only(
     monkeypatch.setattr(httpcore2, "default_ssl_context", read)
     with connect(url, None, KEYS), RetailClient(url, "key"):
         pass
-    assert len(contexts) == readings
+    assert len(contexts) == read_count
     assert all(context.verify_mode == ssl.CERT_REQUIRED for context in contexts)

@@ -14,7 +14,7 @@ from controlplane.client.operations import OperationsClient
 from controlplane.client.waiting import Patience
 from tests.contract import golden
 
-DEVICE = {
+DEVICE_OPERATIONS = {
     "challenge": (routes.CHALLENGE, devices.ChallengeRequest, "challenge/request"),
     "enroll": (routes.ENROLL, devices.EnrollRequest, "enroll/request"),
     "heartbeat": (routes.HEARTBEAT, devices.HeartbeatRequest, "heartbeat/request"),
@@ -55,17 +55,17 @@ def client(service: Service) -> Iterator[OperationsClient]:
         yield OperationsClient(http, Patience(sleep=lambda _: None))
 
 
-@pytest.mark.parametrize("name", DEVICE)
+@pytest.mark.parametrize("name", DEVICE_OPERATIONS)
 def test_a_device_operation_sends_its_body_and_reads_its_reply(
     client: OperationsClient, service: Service, name: str
 ) -> None:
-    path, model, request = DEVICE[name]
+    path, model, request = DEVICE_OPERATIONS[name]
     folder = request.partition("/")[0]
     reply = f"{folder}/reply-running" if name == "acknowledge" else f"{folder}/reply"
     service.replies[path] = golden.document_of(reply)
-    sent = golden.document_of(request)
-    answer = getattr(client, name)(validate(sent, model))
-    assert json.loads(service.bodies[path][0]) == sent
+    request_body = golden.document_of(request)
+    answer = getattr(client, name)(validate(request_body, model))
+    assert json.loads(service.bodies[path][0]) == request_body
     assert to_plain(answer) == to_plain(decode(golden.text_of(reply), type(answer)))
 
 
@@ -91,7 +91,7 @@ def test_on_commands_returns_the_waiting_commands(
 def test_only_a_repeatable_operation_is_repeated_after_503(
     client: OperationsClient, service: Service, name: str, times: int
 ) -> None:
-    path, model, request = DEVICE[name]
+    path, model, request = DEVICE_OPERATIONS[name]
     service.replies[path] = golden.document_of(f"{name}/reply")
     service.statuses = [503]
     body = validate(golden.document_of(request), model)

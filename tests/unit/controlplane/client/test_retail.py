@@ -30,14 +30,14 @@ class Service:
     """
 
     queued: dict[str, list[httpx2.Response | Exception]] = field(default_factory=dict)
-    seen: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
     tokens: int = 0
     waits: list[float] = field(default_factory=list)
     now_s: float = 0
 
     def __call__(self, request: httpx2.Request) -> httpx2.Response:
         path = request.url.path
-        self.seen.append(f"{path} {request.headers.get('authorization', '')}".strip())
+        self.requests.append(f"{path} {request.headers.get('authorization', '')}".strip())
         if self.queued.get(path):
             answer = self.queued[path].pop(0)
             if isinstance(answer, Exception):
@@ -57,7 +57,7 @@ class Service:
         return httpx2.Response(200, json=EMPTY)
 
     def calls(self, path: str) -> int:
-        return sum(request.split()[0] == path for request in self.seen)
+        return sum(request.split()[0] == path for request in self.requests)
 
 
 @pytest.fixture
@@ -78,8 +78,8 @@ def client(service: Service) -> Iterator[RetailClient]:
 
 
 def refusal(status: int, **headers: str) -> httpx2.Response:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return httpx2.Response(status, headers=named, content=b"")
+    fields = {name.replace("_", "-"): value for name, value in headers.items()}
+    return httpx2.Response(status, headers=fields, content=b"")
 
 
 def test_a_token_is_used_until_shortly_before_it_expires(
@@ -92,13 +92,13 @@ def test_a_token_is_used_until_shortly_before_it_expires(
     service.now_s += 1
     list(client.goods())
     assert (service.calls(routes.TOKENS), service.calls(routes.REFRESH)) == (1, 1)
-    assert service.seen[-1].endswith("Bearer access-2")
+    assert service.requests[-1].endswith("Bearer access-2")
 
 
 def test_a_refused_token_is_renewed_once(client: RetailClient, service: Service) -> None:
     service.queued[routes.GOODS] = [refusal(401)]
     assert list(client.goods()) == []
-    assert service.seen[-1].endswith("Bearer access-2")
+    assert service.requests[-1].endswith("Bearer access-2")
     service.queued[routes.GOODS] = [refusal(401), refusal(401)]
     with pytest.raises(refusals.UnauthenticatedError):
         list(client.goods())
@@ -167,9 +167,9 @@ def test_the_creation_of_a_good_is_repeated_only_after_401(
 
 
 def test_fields_without_a_value_are_left_out() -> None:
-    given = to_plain(GOOD)
-    assert given["variations"] == [{"status": "active", "codes": []}]
-    assert set(given) == {"name", "category_id", "uom_id", "vat", "variations"}
+    fields = to_plain(GOOD)
+    assert fields["variations"] == [{"status": "active", "codes": []}]
+    assert set(fields) == {"name", "category_id", "uom_id", "vat", "variations"}
 
 
 def test_a_creation_whose_reply_is_lost_is_not_repeated(
@@ -190,14 +190,14 @@ def test_an_error_contains_the_problem_details(client: RetailClient, service: Se
         "errors": {"variations[1].name": ["is required"]},
     }
     service.queued[routes.GOODS] = [httpx2.Response(400, content=json.dumps(problem))]
-    with pytest.raises(refusals.InvalidError) as caught:
+    with pytest.raises(refusals.InvalidError) as error_info:
         client.create_good(GOOD)
-    assert str(caught.value) == (
+    assert str(error_info.value) == (
         "the service answered 400 validation_error: it does not fit; "
         "variations[1].name: is required"
     )
-    assert (caught.value.code, caught.value.trace_id) == ("validation_error", "abc")
-    assert caught.value.errors == {"variations[1].name": ("is required",)}
+    assert (error_info.value.code, error_info.value.trace_id) == ("validation_error", "abc")
+    assert error_info.value.errors == {"variations[1].name": ("is required",)}
 
 
 def test_all_pages_of_a_list_are_read(client: RetailClient, service: Service) -> None:

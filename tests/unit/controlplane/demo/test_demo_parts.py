@@ -49,13 +49,15 @@ def test_the_spooler_of_the_demo_answers_any_request(body: bytes) -> None:
 def test_the_uuid_of_the_bar_printer_is_at_a_new_address() -> None:
     macs = {host.address: host.mac for host in VENUE.hosts}
     assert "192.168.77.51" not in macs
-    own = f"printer-uuid=urn:uuid:{UUIDS['Bar']}"
-    known = {
+    uuid_attribute = f"printer-uuid=urn:uuid:{UUIDS['Bar']}"
+    attributes_by_address = {
         host.address: ipp_printer.attributes for host in VENUE.hosts for ipp_printer in host.ipp
     }
-    assert [address for address, attributes in known.items() if own in attributes] == [
-        "192.168.77.61"
-    ]
+    assert [
+        address
+        for address, attributes in attributes_by_address.items()
+        if uuid_attribute in attributes
+    ] == ["192.168.77.61"]
     network = ipaddress.ip_network(VENUE.subnet)
     assert all(ipaddress.ip_address(address) in network for address in macs)
     assert len(set(macs.values())) == len(VENUE.hosts)

@@ -43,8 +43,8 @@ async def browser(service: RunningService) -> Browser:
 async def change(browser: Browser, operation: str, **body: Any) -> dict[str, Any]:
     reply = await browser.post(f"{PREFIX}/{operation}", body)
     assert reply.status_code == 200, reply.text
-    changed: dict[str, Any] = reply.json()
-    return changed
+    result: dict[str, Any] = reply.json()
+    return result
 
 
 async def read_location(browser: Browser, number: int = 0) -> dict[str, Any]:
@@ -72,16 +72,18 @@ async def test_name_time_zone_and_hours_are_changed_and_logged(
     await change(browser, "hours", locationId="loc-0001", timeZone="Europe/Riga", openingHours=None)
     assert (await read_location(browser))["openingHours"] is None
     query = select(AuditEntry.operation, AuditEntry.actor_name)
-    logged = service.database.read(lambda session: [tuple(row) for row in session.execute(query)])
+    entries = service.database.read(lambda session: [tuple(row) for row in session.execute(query)])
     for operation in ("location.name", "location.hours", "organization.name"):
-        assert (operation, "ada@example.com") in logged
+        assert (operation, "ada@example.com") in entries
 
 
 async def test_a_new_location_gets_the_next_free_id(browser: Browser) -> None:
     added = await change(browser, "add", locationId=None, name="Quay", timeZone="Europe/Riga")
     assert added == {"locationId": "loc-0002", "name": "Quay"}
-    named = await change(browser, "add", locationId="quay-9", name="Quay 9", timeZone="UTC")
-    assert named["locationId"] == "quay-9"
+    location_with_id = await change(
+        browser, "add", locationId="quay-9", name="Quay 9", timeZone="UTC"
+    )
+    assert location_with_id["locationId"] == "quay-9"
     again = {"locationId": "quay-9", "name": "Quay", "timeZone": "UTC"}
     reply = await browser.post(f"{PREFIX}/add", again)
     assert problem(reply) == (409, "the location id quay-9 is already in use")
@@ -106,13 +108,13 @@ async def test_a_maintenance_window_of_one_device_contains_the_name_of_the_devic
     service: RunningService, browser: Browser
 ) -> None:
     device = await service.device().enrolled()
-    of_device = WINDOW | {"instanceId": device.instance_id}
-    await change(browser, "maintenance", **of_device, until="2026-12-01T06:00")
+    window_of_device = WINDOW | {"instanceId": device.instance_id}
+    await change(browser, "maintenance", **window_of_device, until="2026-12-01T06:00")
     record = await read_location(browser)
     assert [window["deviceName"] for window in record["maintenance"]] == ["till-01"]
     assert record["deviceCount"] == 1
     make_locations(service, "loc-0002")
-    elsewhere = of_device | {"locationId": "loc-0002", "until": "2026-12-01T06:00"}
+    elsewhere = window_of_device | {"locationId": "loc-0002", "until": "2026-12-01T06:00"}
     assert (await browser.post(f"{PREFIX}/maintenance", elsewhere)).status_code == 404
 
 

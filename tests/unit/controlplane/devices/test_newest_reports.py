@@ -66,7 +66,7 @@ async def printers(service: RunningService, key: str | None = None, **filters: A
         cursor = {"cursor": page["nextCursor"]}
 
 
-async def listed(service: RunningService, search: str) -> list[str]:
+async def find_devices(service: RunningService, search: str) -> list[str]:
     page = await ask(service, "overview", search=search)
     return [row["device"]["legacyInstallId"] for row in page["devices"]]
 
@@ -188,9 +188,9 @@ async def test_the_search_reads_locations_and_newest_reports(service: RunningSer
         ("debian", ["bar"]),
         ("100%", []),
     ):
-        assert await listed(service, search) == names, search
+        assert await find_devices(service, search) == names, search
     await bar.submit(VENUE | {"printers": [], "networkMap": None})
-    assert await listed(service, "moved") == []
+    assert await find_devices(service, "moved") == []
 
 
 async def test_reports_that_an_older_release_stored_are_read_once(service: RunningService) -> None:
@@ -199,16 +199,16 @@ async def test_reports_that_an_older_release_stored_are_read_once(service: Runni
     await bar.submit(SNAPSHOT, kind="application")
     before = await printers(service)
 
-    def forget(session: Session) -> None:
+    def remove_contents(session: Session) -> None:
         session.execute(delete(DevicePrinter))
         session.execute(update(ReportText).values(text=None))
 
-    service.database.write(forget)
-    assert await listed(service, "laser") == []
+    service.database.write(remove_contents)
+    assert await find_devices(service, "laser") == []
     step = partial(store_old_contents, now=service.clock())
     assert service.database.write(step) == 2
     assert service.database.write(step) == 0
-    assert await listed(service, "laser") == ["bar"]
+    assert await find_devices(service, "laser") == ["bar"]
     assert await printers(service) == before
 
 

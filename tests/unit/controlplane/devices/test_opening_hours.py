@@ -38,17 +38,21 @@ def is_open_by_the_clock(opening: OpeningHours, timestamp: datetime) -> bool:
     local = timestamp.astimezone(ZoneInfo(opening.zone))
     minute = local.hour * 60 + local.minute
     for interval in opening.intervals:
-        over = interval.end <= interval.start
-        end = DAY_MINUTES if over else interval.end
+        crosses_midnight = interval.end <= interval.start
+        end = DAY_MINUTES if crosses_midnight else interval.end
         if local.weekday() == interval.weekday and interval.start <= minute < end:
             return True
-        if over and local.weekday() == (interval.weekday + 1) % 7 and minute < interval.end:
+        if (
+            crosses_midnight
+            and local.weekday() == (interval.weekday + 1) % 7
+            and minute < interval.end
+        ):
             return True
     return False
 
 
 def is_ordinary(zone: str, timestamp: datetime) -> bool:
-    """Return whether no clock change is less than two days before or after ``timestamp``."""
+    """Return whether the clocks stay unchanged for two days before and after ``timestamp``."""
     local = [timestamp.astimezone(ZoneInfo(zone)) + timedelta(days=by) for by in (-2, 0, 2)]
     return len({at.utcoffset() for at in local}) == 1
 

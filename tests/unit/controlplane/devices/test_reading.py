@@ -10,7 +10,7 @@ from controlplane.storage.layout import Base
 from tests.unit.controlplane.running_service import RunningService
 
 
-def everything(service: RunningService) -> dict[str, list[Any]]:
+def read_all_rows(service: RunningService) -> dict[str, list[Any]]:
     """Return all rows of all tables."""
     return service.database.read(
         lambda session: {
@@ -32,9 +32,9 @@ async def test_reading_operations_change_nothing(service: RunningService, path: 
         routes.DEVICE_DETAIL: {"instanceId": device.instance_id},
         routes.REPORT_DETAIL: {"reportId": report},
     }
-    before = everything(service)
+    before = read_all_rows(service)
     first, again = [await device.call(path, **bodies.get(path, {})) for _ in range(2)]
     assert first.status_code == 200
     assert first.content == again.content
-    assert everything(service) == before
+    assert read_all_rows(service) == before
     assert sum(map(len, before.values())) >= 5

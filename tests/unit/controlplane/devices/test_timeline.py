@@ -24,34 +24,34 @@ def liveness(
     return Liveness(since, NOW, offline, outages)
 
 
-def timeline(of: Liveness, schedule: Schedule = ALWAYS_OPEN, zone: str = "UTC") -> Timeline:
-    result = build_timeline(of, schedule, zone, NOW)
+def timeline(history: Liveness, schedule: Schedule = ALWAYS_OPEN, zone: str = "UTC") -> Timeline:
+    result = build_timeline(history, schedule, zone, NOW)
     assert len(result.days) == DAYS
     return result
 
 
 def test_the_line_of_a_timeline_has_a_character_for_each_day() -> None:
     midnight = NOW - 12 * HOUR
-    of = liveness(
+    history = liveness(
         (midnight - 3 * DAY, midnight - 2 * DAY), (NOW - HOUR, None), since=midnight - 5 * DAY
     )
-    assert timeline(of).line == " " * 24 + "██_██▄"
+    assert timeline(history).line == " " * 24 + "██_██▄"
 
 
 def test_closed_and_maintenance_time_is_not_counted_as_offline_time() -> None:
     midnight = NOW - 12 * HOUR
-    of = liveness((midnight - DAY, midnight))
+    history = liveness((midnight - DAY, midnight))
     schedule = Schedule(
         read_hours("UTC", ["Mon-Sun 08:00-20:00"]),
         (Maintenance(None, midnight - 16 * HOUR, midnight - 12 * HOUR),),
     )
-    day = timeline(of, schedule).days[-2]
+    day = timeline(history, schedule).days[-2]
     assert (day.online_s, day.offline_s, day.closed_s) == (0, 8 * 3600, 16 * 3600)
 
 
 def test_the_time_of_a_service_outage_is_unknown() -> None:
-    of = liveness((NOW - 4 * HOUR, NOW - HOUR), outages=((NOW - 3 * HOUR, NOW - 2 * HOUR),))
-    day = timeline(of).days[-1]
+    history = liveness((NOW - 4 * HOUR, NOW - HOUR), outages=((NOW - 3 * HOUR, NOW - 2 * HOUR),))
+    day = timeline(history).days[-1]
     assert (day.online_s, day.offline_s) == (9 * 3600, 2 * 3600)
     assert [hour.state for hour in day.hours[8:13]] == [
         "offline", "unknown", "offline", "online", "unknown",
@@ -79,9 +79,9 @@ def test_every_second_is_counted_once(
     since: datetime,
     zone: str,
 ) -> None:
-    of = Liveness(since, NOW, tuple(offline), tuple(sorted(outages)))
+    history = Liveness(since, NOW, tuple(offline), tuple(sorted(outages)))
     schedule = Schedule(read_hours(zone, ["Mon-Fri 08:00-22:00"]))
-    days = timeline(of, schedule, zone).days
+    days = timeline(history, schedule, zone).days
     for day in days:
         of_hours = [(hour.online_s, hour.offline_s, hour.closed_s) for hour in day.hours]
         total = tuple(sum(column) for column in zip(*of_hours, strict=True))

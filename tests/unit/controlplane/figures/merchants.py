@@ -243,9 +243,9 @@ def _write_sale(
     merchant: Merchant,
     plan: SalePlan,
     number: int,
-    made: tuple[list[int], list[int], list[SoldArticle]],
+    rows_of_merchant: tuple[list[int], list[int], list[SoldArticle]],
 ) -> None:
-    locations, methods, articles = made
+    locations, methods, articles = rows_of_merchant
     at = merchant.now - plan.before
     lines = None if plan.lines is None or not plan.is_resolved else [
         _line(articles[article], quantity, price, percent)
@@ -265,9 +265,9 @@ def _write_sale(
     payments = _payments(plan, methods, total + plan.fee + plan.tip)
     sale = replace(sale, discount=discount, payments=payments)
     position = add_sale(session, sale, at)
-    left = [total, plan.fee, plan.tip]
+    remaining = [total, plan.fee, plan.tip]
     for refund in plan.refunds if plan.is_resolved else ():
-        _write_refund(session, sale, position, refund, (methods, left))
+        _write_refund(session, sale, position, refund, (methods, remaining))
 
 
 def _line(article: SoldArticle, quantity: int, price: int, percent: int) -> NewLine:
@@ -291,10 +291,10 @@ def _write_refund(
     sale: NewSale,
     position: int,
     plan: RefundPlan,
-    methods_and_left: tuple[list[int], list[int]],
+    methods_and_remaining: tuple[list[int], list[int]],
 ) -> None:
     """Write a refund of a part of the goods, fee and tip that are not refunded yet."""
-    methods, left = methods_and_left
+    methods, remaining = methods_and_remaining
     rows = line_rows(sale)
     lines: list[NewRefundLine] = []
     is_known = plan.lines is not None
@@ -305,14 +305,14 @@ def _write_refund(
                           (row.total - row.share) * plan.amount_percent // 100)
             for row in chosen
         ]  # fmt: skip
-    goods = sum(line.amount for line in lines) or left[0] * plan.amount_percent // 100
+    goods = sum(line.amount for line in lines) or remaining[0] * plan.amount_percent // 100
     if sum(line.amount for line in lines) != goods:
         lines = []
-    if goods > left[0]:
+    if goods > remaining[0]:
         return
-    fee, tip = (left[1], left[2]) if is_known and plan.amount_percent == 100 else (0, 0)
+    fee, tip = (remaining[1], remaining[2]) if is_known and plan.amount_percent == 100 else (0, 0)
     for at, amount in enumerate((goods, fee, tip)):
-        left[at] -= amount
+        remaining[at] -= amount
     timestamp = None if plan.later is None else sale.initiated_at + plan.later
     kind: Any = PAYMENT_METHODS[plan.method][0]
     refund = NewRefund(

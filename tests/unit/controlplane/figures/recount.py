@@ -133,21 +133,21 @@ class Recount:
         names |= {currency for each in currencies_by_venue.values() for currency in each}
         result = []
         for currency in sorted(names):
-            own = [
+            venues_of_currency = [
                 venue for venue in venues
                 if venue.currency == currency or currency in currencies_by_venue[venue.position]
             ]  # fmt: skip
-            parts = {v.id: self._part(v, days[v.id], currency, types) for v in own}
+            parts = {v.id: self._part(v, days[v.id], currency, types) for v in venues_of_currency}
             whole = merge(list(parts.values()))
             net = whole.net()
             result.append({
                 "currency": currency,
-                "figures": whole.figures(sum(v.fell_back for v in own)),
+                "figures": whole.figures(sum(v.fell_back for v in venues_of_currency)),
                 "methods": sorted(methods(whole, net), key=order_of_method),
                 "locations": [
                     {"locationId": v.id, "figures": parts[v.id].figures(int(v.fell_back)),
                      "sharePercent": share(parts[v.id].net(), net)}
-                    for v in own
+                    for v in venues_of_currency
                 ],
             })  # fmt: skip
         return result
@@ -171,20 +171,20 @@ class Recount:
             if venue.id not in days:
                 continue
             for sale in self._completed(venue, currency):
-                into = bucket(venue, sale.at)
-                if into is not None:
-                    into["grossCents"] += sale.gross
-                    into["discountCents"] += sale.gross - sale.total
-                    into["netCents"] += sale.total
-                    into["tradingRevenueCents"] += sale.total
-                    into["tradingRevenueCents"] -= sum(r.goods for r in sale.refunds)
-                    into["saleCount"] += 1
+                sums = bucket(venue, sale.at)
+                if sums is not None:
+                    sums["grossCents"] += sale.gross
+                    sums["discountCents"] += sale.gross - sale.total
+                    sums["netCents"] += sale.total
+                    sums["tradingRevenueCents"] += sale.total
+                    sums["tradingRevenueCents"] -= sum(r.goods for r in sale.refunds)
+                    sums["saleCount"] += 1
                 for refund in sale.refunds:
-                    into = None if refund.at is None else bucket(venue, refund.at)
-                    if into is not None:
-                        into["refundCents"] += refund.goods
-                        into["netCents"] -= refund.goods
-                        into["refundCount"] += 1
+                    sums = None if refund.at is None else bucket(venue, refund.at)
+                    if sums is not None:
+                        sums["refundCents"] += refund.goods
+                        sums["netCents"] -= refund.goods
+                        sums["refundCount"] += 1
         return [hours[key] for key in sorted(hours)]
 
     def items(  # noqa: C901 - counts sales and refunds in one loop
@@ -325,9 +325,9 @@ class Recount:
             " JOIN line_snapshots n ON n.position = l.snapshot WHERE n.organization_id = :o"
         ):
             lines[sale][number] = Line(*values)
-        back: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+        refund_lines: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
         for refund, *values in rows("SELECT refund, line, quantity, amount FROM refund_lines"):
-            back[refund].append(tuple(values))
+            refund_lines[refund].append(tuple(values))
         refunds: dict[int, list[Refund]] = defaultdict(list)
         for position, sale, at, goods, fee, tip, tax, known, kind, method in rows(
             "SELECT position, sale, refunded_at, goods, fee, tip, tax, has_components,"
@@ -336,7 +336,8 @@ class Recount:
             refunds[sale].append(Refund(
                 None if at is None else EPOCH + timedelta(microseconds=at), goods, fee, tip, tax,
                 bool(known), (kind, names.get(method)),
-                [(lines[sale][line], much, amount) for line, much, amount in back[position]],
+                [(lines[sale][line], quantity, amount)
+                 for line, quantity, amount in refund_lines[position]],
             ))  # fmt: skip
         return [
             Sale(location, EPOCH + timedelta(microseconds=at), currency, status, gross, total, fee,
@@ -367,15 +368,15 @@ class Part:
         return sum(s.total for s in self.sold) - sum(r.goods for r in self.given_back)
 
     def figures(self, fallbacks: int) -> Json:
-        sold, back, count = self.sold, self.given_back, len(self.sold)
-        sale, refund = sum(s.total for s in sold), sum(r.goods for r in back)
+        sold, refunds, count = self.sold, self.given_back, len(self.sold)
+        sale, refund = sum(s.total for s in sold), sum(r.goods for r in refunds)
         lines = [line for s in sold for line in s.lines or []]
         missing = [s for s in sold if s.lines is None]
         sale_taxes = [line.tax for line in lines if line.tax is not None]
-        vat = sum(sale_taxes) - sum(r.tax for r in back if r.tax is not None)
+        vat = sum(sale_taxes) - sum(r.tax for r in refunds if r.tax is not None)
         unknown_lines = sum(line.tax is None for line in lines)
-        unknown_refunds = sum(r.tax is None for r in back)
-        unclear = sum(not r.known for r in back)
+        unknown_refunds = sum(r.tax is None for r in refunds)
+        unclear = sum(not r.known for r in refunds)
         sales_complete = not missing and not self.unresolved
         refunds_complete = not self.undated and not unclear
         vat_complete = (
@@ -393,11 +394,11 @@ class Part:
             "refundCents": refund,
             "netCents": sale - refund,
             "saleCount": count,
-            "refundCount": len(back),
-            "refundAmountCents": sum(r.goods + r.fee + r.tip for r in back),
+            "refundCount": len(refunds),
+            "refundAmountCents": sum(r.goods + r.fee + r.tip for r in refunds),
             "municipalityFeeCents": sum(s.fee for s in sold),
-            "refundedFeeCents": sum(r.fee for r in back),
-            "refundTipCents": sum(r.tip for r in back),
+            "refundedFeeCents": sum(r.fee for r in refunds),
+            "refundTipCents": sum(r.tip for r in refunds),
             "knownVatCents": vat,
             "vatCents": vat if vat_complete else None,
             "netWithoutVatCents": sale - refund - vat if vat_complete else None,
@@ -438,16 +439,16 @@ def methods(part: Part, net: int) -> list[Json]:
     payments = {s.payment for s in part.sold} | {r.payment for r in part.given_back}
     for payment in payments:
         sale = sum(s.total for s in part.sold if s.payment == payment)
-        back = [r for r in part.given_back if r.payment == payment]
-        refund = sum(r.goods for r in back)
+        refunds_of_method = [r for r in part.given_back if r.payment == payment]
+        refund = sum(r.goods for r in refunds_of_method)
         rows.append({
             "paymentType": payment[0],
             "paymentMethodName": payment[1],
             "saleCents": sale,
             "refundedCents": refund,
             "netCents": sale - refund,
-            "refundAmountCents": sum(r.goods + r.fee + r.tip for r in back),
-            "unknownRefundCount": sum(not r.known for r in back),
+            "refundAmountCents": sum(r.goods + r.fee + r.tip for r in refunds_of_method),
+            "unknownRefundCount": sum(not r.known for r in refunds_of_method),
             "sharePercent": share(sale - refund, net),
         })  # fmt: skip
     return rows

@@ -4,7 +4,7 @@ from controlplane.figures.items import ITEMS_MAX, Article, items
 from controlplane.figures.sums import ItemSums
 
 
-def sold(gross: int) -> ItemSums:
+def sums_of(gross: int) -> ItemSums:
     return ItemSums(1000, 1, gross, 0, 0, 0)
 
 
@@ -14,7 +14,7 @@ def test_a_renamed_article_is_one_item_under_its_latest_name() -> None:
         7: Article("g", "v", "Karak", "pcs"),
         8: Article("g", "v", "Karak", "kg"),
     }
-    result = items([(1, sold(100)), (7, sold(50)), (8, sold(1))], articles)
+    result = items([(1, sums_of(100)), (7, sums_of(50)), (8, sums_of(1))], articles)
     assert [(each["name"], each["quantityUnit"], each["netCents"]) for each in result.listed] == [
         ("Karak", "pcs", 150),
         ("Karak", "kg", 1),
@@ -23,12 +23,12 @@ def test_a_renamed_article_is_one_item_under_its_latest_name() -> None:
 
 def test_items_beyond_the_limit_are_counted() -> None:
     articles = {at: Article(name=f"{at:04}", unit="pcs") for at in range(1, ITEMS_MAX + 3)}
-    ranked = items([(at, sold(at)) for at in articles], articles)
+    ranked = items([(at, sums_of(at)) for at in articles], articles)
     assert len(ranked.listed) == ITEMS_MAX
     assert (ranked.omitted, ranked.omitted_net) == (2, 1 + 2)
     assert ranked.listed[0]["netCents"] == ITEMS_MAX + 2
 
 
 def test_an_unknown_article_has_no_name() -> None:
-    (item,) = items([(0, sold(5))], {}).listed
+    (item,) = items([(0, sums_of(5))], {}).listed
     assert (item["name"], item["variationId"], item["sharePercent"]) == (None, None, 100.0)

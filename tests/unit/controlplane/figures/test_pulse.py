@@ -27,21 +27,21 @@ def expected_pulse(  # noqa: C901, PLR0912 - one function is easier to check
 ) -> Json:
     local = now.astimezone(venue.zone)
     today = local.date()
-    moves: list[tuple[str, datetime, int, bool]] = []
+    movements: list[tuple[str, datetime, int, bool]] = []
     incomplete = set()
     for sale in recount.sales:
         if sale.location != venue.position:
             continue
-        sold = sale.at.astimezone(venue.zone).date()
+        sold_on = sale.at.astimezone(venue.zone).date()
         if sale.status != "completed":
-            incomplete.add((sale.currency, sold))
+            incomplete.add((sale.currency, sold_on))
             continue
-        moves.append((sale.currency, sale.at, sale.total, True))
+        movements.append((sale.currency, sale.at, sale.total, True))
         if sale.lines is None or any(refund.at is None for refund in sale.refunds):
-            incomplete.add((sale.currency, sold))
+            incomplete.add((sale.currency, sold_on))
         for refund in sale.refunds:
             if refund.at is not None:
-                moves.append((sale.currency, refund.at, -refund.goods, False))
+                movements.append((sale.currency, refund.at, -refund.goods, False))
                 if not refund.known:
                     incomplete.add((sale.currency, refund.at.astimezone(venue.zone).date()))
     hours: dict[tuple[str, Any, int], int] = defaultdict(int)
@@ -49,19 +49,21 @@ def expected_pulse(  # noqa: C901, PLR0912 - one function is easier to check
     now_points: dict[tuple[str, int], int] = defaultdict(int)
     yesterday: dict[str, int] = defaultdict(int)
     recent = set()
-    for currency, at, amount, is_sale in moves:
-        there = at.astimezone(venue.zone)
-        hours[currency, there.date(), there.hour] += amount
-        age = (today - there.date()).days
+    for currency, at, amount, is_sale in movements:
+        local_time = at.astimezone(venue.zone)
+        hours[currency, local_time.date(), local_time.hour] += amount
+        age = (today - local_time.date()).days
         if is_sale and 1 <= age <= 28:
-            orders[there.isoweekday(), there.hour] += 1
+            orders[local_time.isoweekday(), local_time.hour] += 1
         # A currency is listed even if all its sales of today have times after ``now``. No figure
         # includes these sales.
         if age in {0, 1}:
             recent.add(currency)
-        if age == 0 and (there.hour < local.hour or (there.hour == local.hour and at <= now)):
-            now_points[currency, there.hour] += amount
-        if age == 1 and there.time() <= local.time():
+        if age == 0 and (
+            local_time.hour < local.hour or (local_time.hour == local.hour and at <= now)
+        ):
+            now_points[currency, local_time.hour] += amount
+        if age == 1 and local_time.time() <= local.time():
             yesterday[currency] += amount
     currencies = []
     for currency in sorted({venue.currency, *recent}):
@@ -70,9 +72,9 @@ def expected_pulse(  # noqa: C901, PLR0912 - one function is easier to check
         for weeks in range(1, 5):
             day = today - timedelta(days=7 * weeks)
             points = [hours[currency, day, hour] for hour in range(24)]
-            moved = any(c == currency and at.astimezone(venue.zone).date() == day
-                        for c, at, _, _ in moves)  # fmt: skip
-            if moved and (not best or sum(points) > sum(best)):
+            has_movements = any(c == currency and at.astimezone(venue.zone).date() == day
+                        for c, at, _, _ in movements)  # fmt: skip
+            if has_movements and (not best or sum(points) > sum(best)):
                 best = points
         complete = (currency, today) not in incomplete
         currencies.append({
@@ -84,7 +86,7 @@ def expected_pulse(  # noqa: C901, PLR0912 - one function is easier to check
             "points": [{"cents": now_points[currency, hour]} for hour in range(local.hour + 1)],
             "peakPoints": [{"cents": cents} for cents in best],
         })  # fmt: skip
-    days = [at.astimezone(venue.zone).date() for _, at, _, _ in moves]
+    days = [at.astimezone(venue.zone).date() for _, at, _, _ in movements]
     return {
         "locationId": venue.id,
         "activityComplete": bool(days) and min(days) <= today - timedelta(days=28),

@@ -29,14 +29,14 @@ def test_sums_of_dashboards_equal_the_sums_of_raw_sql(tmp_path: Path) -> None:
     database = Database(str(file))
     database.write(sum_up)
     duck = into_duckdb(file, tmp_path)
-    counted = set()
+    sale_counts = set()
     for request in dashboard_requests():
         reply = json.loads(dashboard(database, request.body))
         windows = windows_of(file, reply)
         totals = totals_of_reply(reply["financial"]["current"]["currencies"])
         assert totals == sums(ask_sqlite(file, windows)), request.name
         assert totals == sums(ask_duckdb(duck, statement(windows))), request.name
-        counted.add(totals["AED"]["saleCount"])
-    assert len(counted) == len(list(dashboard_requests()))
+        sale_counts.add(totals["AED"]["saleCount"])
+    assert len(sale_counts) == len(list(dashboard_requests()))
     duck.close()
     database.close()

@@ -45,8 +45,8 @@ class Undo(Exception):
 def ask(session: Session, merchant: Merchant, path: str, body: dict[str, Any]) -> Any:
     operation = OPERATIONS[path]
     context = RequestContext(session, CALLER, merchant.now, Settings())
-    sent = encode_body(body)
-    return parse_json(encode(operation.run(context, operation.parse(sent))))
+    content = encode_body(body)
+    return parse_json(encode(operation.run(context, operation.parse(content))))
 
 
 def encode_body(body: dict[str, Any]) -> bytes:
@@ -63,23 +63,27 @@ def check(session: Session, merchant: Merchant, query: Query) -> None:
     write(session, merchant)
     recount = Recount(session, ORGANIZATION, merchant.now)
     ids = [each.id for each in recount.venues]
-    chosen = ids if query.is_all else [query.body()["locationId"]]
-    days = recount.days(chosen, query.period, query.first, query.last)
-    before = recount.previous(days)
-    _check_dashboard(ask(session, merchant, routes.DASHBOARD, query.body()), recount, days, before)
+    location_ids = ids if query.is_all else [query.body()["locationId"]]
+    days = recount.days(location_ids, query.period, query.first, query.last)
+    previous_days = recount.previous(days)
+    _check_dashboard(
+        ask(session, merchant, routes.DASHBOARD, query.body()), recount, days, previous_days
+    )
     _check_summary(
-        ask(session, merchant, routes.FINANCIAL_SUMMARY, query.body()), recount, days, before
+        ask(session, merchant, routes.FINANCIAL_SUMMARY, query.body()), recount, days, previous_days
     )
     _check_deprecated(lambda path, body: ask(session, merchant, path, body), query, recount, days)
     assert set(rebuild(session).values()) == {0}
 
 
-def _check_dashboard(reply: Json, recount: Recount, days: Any, before: Any) -> None:
+def _check_dashboard(reply: Json, recount: Recount, days: Any, previous_days: Any) -> None:
     current = recount.currencies(days)
     assert reply["financial"]["current"]["currencies"] == current
-    assert reply["financial"]["previous"]["currencies"] == recount.currencies(before)
+    assert reply["financial"]["previous"]["currencies"] == recount.currencies(previous_days)
     assert without_intervals(reply["windows"]) == recount.windows(days)
-    assert without_intervals(reply["financial"]["previous"]["windows"]) == recount.windows(before)
+    assert without_intervals(reply["financial"]["previous"]["windows"]) == recount.windows(
+        previous_days
+    )
     assert reply["coverage"] == [
         {"currency": each["currency"], "coverage": each["figures"]["coverage"]} for each in current
     ]
@@ -94,8 +98,8 @@ def _check_dashboard(reply: Json, recount: Recount, days: Any, before: Any) -> N
     _check_trading(reply["financialTrading"], recount.trading(days))
 
 
-def _check_summary(reply: Json, recount: Recount, days: Any, before: Any) -> None:
-    for part, window in ((reply["current"], days), (reply["previous"], before)):
+def _check_summary(reply: Json, recount: Recount, days: Any, previous_days: Any) -> None:
+    for part, window in ((reply["current"], days), (reply["previous"], previous_days)):
         assert without_intervals(part["windows"]) == recount.windows(window)
         expected = recount.currencies(window)
         for each in expected:
@@ -137,13 +141,15 @@ def _check_items(reply: list[Json], expected: dict[str, list[Json]]) -> None:
     assert {each["currency"] for each in reply} == set(expected)
     for part in reply:
         assert part["omittedCount"] == 0
-        named = {each["variationId"] or each["name"]: each for each in expected[part["currency"]]}
-        assert len(part["items"]) == len(named)
+        items_by_key = {
+            each["variationId"] or each["name"]: each for each in expected[part["currency"]]
+        }
+        assert len(part["items"]) == len(items_by_key)
         for item in part["items"]:
-            counted = dict(named[item["variationId"] or item["name"]])
+            expected_item = dict(items_by_key[item["variationId"] or item["name"]])
             # Names are not compared here, because a renamed article is listed under its latest
             # name. `test_items.py` tests this.
-            assert item | {"name": ""} == counted | {"name": ""}
+            assert item | {"name": ""} == expected_item | {"name": ""}
 
 
 def _check_trading(reply: list[Json], expected: Any) -> None:

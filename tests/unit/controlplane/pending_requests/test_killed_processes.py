@@ -92,8 +92,8 @@ async def take_and_answer(device: SimulatedDevice) -> bool:
         return False
     for command in await device.commands():
         request_id = command["requestId"]
-        taken = await device.acknowledge(request_id, "received")
-        if taken.status_code == 200:
+        reply = await device.acknowledge(request_id, "received")
+        if reply.status_code == 200:
             await device.submit(requestId=request_id)
     return True
 

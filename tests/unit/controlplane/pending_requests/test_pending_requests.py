@@ -14,10 +14,10 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 
 async def create_pending(
-    service: RunningService, kind: str = "network", days: float = 3, **whom: Any
+    service: RunningService, kind: str = "network", days: float = 3, **selection: Any
 ) -> dict[str, Any]:
     response = await call(
-        service, "pending-requests", kind=kind, until=until(service, days), **whom
+        service, "pending-requests", kind=kind, until=until(service, days), **selection
     )
     assert response.status_code == 200, response.text
     results: dict[str, Any] = response.json()
@@ -161,12 +161,12 @@ async def test_a_pending_request_for_many_devices_is_created_once_for_each_devic
     service: RunningService,
 ) -> None:
     await offline_device(service)
-    elsewhere = await service.device(location_id="loc-0002").enrolled()
+    other_device = await service.device(location_id="loc-0002").enrolled()
     service.clock.advance(3600)
     assert (await create_pending(service, location="loc-0002"))["created"] == 1
     reply = await create_pending(service, all=True, days=5)
     assert (reply["created"], reply["existing"]) == (1, 1)
-    (pending,) = (await row_of(service, elsewhere))["pendingRequests"]
+    (pending,) = (await row_of(service, other_device))["pendingRequests"]
     assert pending["until"].startswith(reply["until"][:19])
 
 
@@ -197,17 +197,21 @@ async def test_a_key_cannot_exceed_its_grant_its_locations_or_its_organization(
     reply = await create_pending(service, instanceIds=[device.instance_id])
     body = {"kind": "network", "until": until(service, 1), "instanceIds": [device.instance_id]}
     reader = service.make_key(can_write=False)
-    elsewhere = service.make_key(locations=["loc-0002"])
+    other_location = service.make_key(locations=["loc-0002"])
     stranger = service.make_key(organization_id="org-0002")
-    for key, status in ((reader, 403), (elsewhere, 403), (stranger, 404)):
+    for key, status in ((reader, 403), (other_location, 403), (stranger, 404)):
         assert (await call(service, "pending-requests", key, **body)).status_code == status
         cancelled = await call(
             service, "pending-requests/cancel", key, pendingRequestId=reply["pendingRequests"][0]
         )
         assert cancelled.status_code == status
-    at = {"kind": "network", "until": until(service, 1), "location": "loc-0001"}
-    assert (await call(service, "pending-requests", elsewhere, **at)).status_code == 403
-    assert (await call(service, "pending-requests", stranger, **at)).json()["created"] == 0
+    location_body = {"kind": "network", "until": until(service, 1), "location": "loc-0001"}
+    assert (
+        await call(service, "pending-requests", other_location, **location_body)
+    ).status_code == 403
+    assert (await call(service, "pending-requests", stranger, **location_body)).json()[
+        "created"
+    ] == 0
 
 
 class TestLimits:

@@ -28,12 +28,12 @@ class HttpRequest:
 
 async def ask(app: ASGIApp, request: HttpRequest) -> tuple[int, str]:
     """Call the ASGI application as an HTTP server does. Return the status and text of the reply."""
-    enough, status, pieces, is_sent = asyncio.Event(), 0, list[bytes](), False
+    is_complete, status, chunks, is_sent = asyncio.Event(), 0, list[bytes](), False
 
     async def receive() -> Message:
         nonlocal is_sent
         if is_sent:
-            await enough.wait()
+            await is_complete.wait()
             return {"type": "http.disconnect"}
         is_sent = True
         return {"type": "http.request", "body": request.body, "more_body": False}
@@ -43,9 +43,9 @@ async def ask(app: ASGIApp, request: HttpRequest) -> tuple[int, str]:
         if message["type"] == "http.response.start":
             status = message["status"]
             return
-        pieces.append(message.get("body", b""))
-        if request.until and request.until in pieces[-1]:
-            enough.set()
+        chunks.append(message.get("body", b""))
+        if request.until and request.until in chunks[-1]:
+            is_complete.set()
 
     scope = {
         "type": "http",
@@ -67,13 +67,13 @@ async def ask(app: ASGIApp, request: HttpRequest) -> tuple[int, str]:
     }
     async with asyncio.timeout(TIMEOUT_S):
         await app(scope, receive, send)
-    return status, b"".join(pieces).decode("utf-8-sig")
+    return status, b"".join(chunks).decode("utf-8-sig")
 
 
 def digest(session: Session) -> str:
     """Return a digest of every stored row of every table."""
-    made = hashlib.sha256()
+    hasher = hashlib.sha256()
     for table in Base.metadata.sorted_tables:
         rows = session.connection().exec_driver_sql(f"SELECT * FROM {table.name}").all()
-        made.update(repr(rows).encode())
-    return made.hexdigest()
+        hasher.update(repr(rows).encode())
+    return hasher.hexdigest()

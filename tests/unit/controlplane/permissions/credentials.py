@@ -185,11 +185,11 @@ def strangers(maker: Maker) -> Mapping[Target, Belongings]:
 def valid_credentials(maker: Maker) -> Iterator[Credential]:
     """Return all valid credentials: every kind and role, unrestricted and for one location."""
     for can_write in (False, True):
-        for where in ((), maker.own_location):
-            key_id, headers = maker.key(can_write=can_write, locations=where)
+        for locations in ((), maker.own_location):
+            key_id, headers = maker.key(can_write=can_write, locations=locations)
             column = "key writes" if can_write else "key reads"
-            name = f"{column}, no owner, {len(where)} locations"
-            yield _enrolled(maker, name, column, headers, key_id, is_restricted=bool(where))
+            name = f"{column}, no owner, {len(locations)} locations"
+            yield _with_devices(maker, name, column, headers, key_id, is_restricted=bool(locations))
     for role in ROLES:
         yield from _credentials_of_user(maker, role, ())
     # An owner has all permissions of a manager, so a restricted manager need not be tested.
@@ -200,24 +200,26 @@ def valid_credentials(maker: Maker) -> Iterator[Credential]:
         yield Credential(column, column, bearer(maker.retail(can_write=can_write)[2]))
 
 
-def _credentials_of_user(maker: Maker, role: Role, where: Sequence[str]) -> Iterator[Credential]:
-    user, is_restricted = maker.add_user(role, where), bool(where)
-    name = f"{role} of {len(where)} locations"
+def _credentials_of_user(
+    maker: Maker, role: Role, locations: Sequence[str]
+) -> Iterator[Credential]:
+    user, is_restricted = maker.add_user(role, locations), bool(locations)
+    name = f"{role} of {len(locations)} locations"
     for can_write in (False, True):
         # A restricted user gets no restricted key. A manager gets no restricted key either, because
         # the restricted keys of owners and viewers are enough.
         has_only_unrestricted_keys = is_restricted or role == "manager"
-        for key_where in ((),) if has_only_unrestricted_keys else ((), maker.own_location):
-            key_id, headers = maker.key(can_write=can_write, locations=key_where, owner=user)
+        for key_locations in ((),) if has_only_unrestricted_keys else ((), maker.own_location):
+            key_id, headers = maker.key(can_write=can_write, locations=key_locations, owner=user)
             grant = "key writes" if can_write else "key reads"
             column = "viewer's key writes" if (role, can_write) == ("viewer", True) else grant
-            full_name = f"{name}, {grant}, {len(key_where)} locations"
-            is_narrow = is_restricted or bool(key_where)
-            yield _enrolled(maker, full_name, column, headers, key_id, is_restricted=is_narrow)
+            full_name = f"{name}, {grant}, {len(key_locations)} locations"
+            is_narrow = is_restricted or bool(key_locations)
+            yield _with_devices(maker, full_name, column, headers, key_id, is_restricted=is_narrow)
     session_id, token = maker.sign_in(user)
     column = f"{role}'s session"
     owned = maker.belongings(user)
-    yield _enrolled(
+    yield _with_devices(
         maker,
         f"{name}, session",
         column,
@@ -230,11 +232,11 @@ def _credentials_of_user(maker: Maker, role: Role, where: Sequence[str]) -> Iter
     yield Credential(f"{name}, OAuth", "OAuth token", bearer(access), is_restricted)
 
 
-def _enrolled(
-    maker: Maker, name: str, column: str, headers: Headers, key_id: UUID, **rest: Any
+def _with_devices(
+    maker: Maker, name: str, column: str, headers: Headers, key_id: UUID, **options: Any
 ) -> Credential:
     devices = maker.devices(key_id)
-    return Credential(name, column, headers, key_id=key_id, devices=devices, **rest)
+    return Credential(name, column, headers, key_id=key_id, devices=devices, **options)
 
 
 def invalid_credentials(maker: Maker) -> Iterator[Credential]:
@@ -242,8 +244,8 @@ def invalid_credentials(maker: Maker) -> Iterator[Credential]:
     headers_by_caller: dict[str, Headers] = {
         "none": {},
         **_malformed(maker),
-        **_removed(maker),
-        **_ended(maker),
+        **_credentials_of_removed_members(maker),
+        **_ended_credentials(maker),
     }
     for name, headers in headers_by_caller.items():
         yield Credential(name, NO_ACCESS, headers)
@@ -274,15 +276,16 @@ def _malformed(maker: Maker) -> dict[str, Headers]:
     }
 
 
-def _ended(maker: Maker) -> dict[str, Headers]:
+def _ended_credentials(maker: Maker) -> dict[str, Headers]:
+    """Return credentials that were valid, and are revoked, ended or expired."""
     session, now = maker.session, maker.now
     user = maker.add_user("owner")
     unowned, owned = maker.key(can_write=True), maker.key(can_write=True, owner=user)
     for key_id, _ in (unowned, owned):
         key_store.revoke_key(session, key_id, now)
-    session_id, ended = maker.sign_in(user)
+    session_id, ended_token = maker.sign_in(user)
     sessions.end(session, session_id, user)
-    _, expired = maker.sign_in(user, ago=LONG_AGO)
+    _, expired_token = maker.sign_in(user, ago=LONG_AGO)
     grant_id, access, _ = maker.grant(user)
     grants.end_by_id(session, grant_id, user)
     _, old_access, _ = maker.grant(user, ago=timedelta(hours=1))
@@ -293,8 +296,8 @@ def _ended(maker: Maker) -> dict[str, Headers]:
     return {
         "a key without an owner, revoked": unowned[1],
         "a member's key, revoked": owned[1],
-        "session, ended": cookie(ended),
-        "session, expired": cookie(expired),
+        "session, ended": cookie(ended_token),
+        "session, expired": cookie(expired_token),
         "OAuth, ended": bearer(access),
         "OAuth, expired": bearer(old_access),
         "OAuth, grant expired": bearer(old_grant),
@@ -303,7 +306,7 @@ def _ended(maker: Maker) -> dict[str, Headers]:
     }
 
 
-def _removed(maker: Maker) -> dict[str, Headers]:
+def _credentials_of_removed_members(maker: Maker) -> dict[str, Headers]:
     """Return credentials of two removed members.
 
     One of the two users is still a member of another organization.

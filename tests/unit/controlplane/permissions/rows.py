@@ -120,9 +120,9 @@ def _acknowledge(case: Case, target: Target) -> Json:
     return {"bindingId": binding, "requestId": request, "status": "received"}
 
 
-def _pending(case: Case, **of: Json) -> Json:
+def _pending(case: Case, **selection: Json) -> Json:
     until = case.maker.enroller.now + timedelta(days=1)
-    return {"kind": "application", "until": until.strftime("%Y-%m-%dT%H:%M:%S.000Z")} | of
+    return {"kind": "application", "until": until.strftime("%Y-%m-%dT%H:%M:%S.000Z")} | selection
 
 
 DEVICE_CALLS: Final = {
@@ -298,7 +298,7 @@ PROFILE_CALLS: Final = {
 
 
 def _code(step: int) -> Body:
-    """Return a function that returns the user's code of a time step before or after the present.
+    """Return a function that returns the user's code of the time step ``step``; 0 is the current.
 
     The user has a second factor that is not confirmed yet. Each code is accepted once, in the order
     of the steps.
@@ -310,8 +310,8 @@ def _code(step: int) -> Body:
         if row is None:
             return {"code": "000000"}
         factor = session.get(SecondFactor, row.user_id) or codes.begin(session, row.user_id, now)
-        present = int(now.timestamp()) // codes.STEP_S
-        return {"code": pyotp.TOTP(factor.secret).generate_otp(present + step)}
+        current_step = int(now.timestamp()) // codes.STEP_S
+        return {"code": pyotp.TOTP(factor.secret).generate_otp(current_step + step)}
 
     return body
 
@@ -398,7 +398,7 @@ SPAN: Final = {"period": "last7"}
 _BY_LOCATION: Final = {"period": "last7", "groupBy": ["location"]}
 
 
-def _named(dataset: str) -> Body:
+def _records(dataset: str) -> Body:
     return lambda c, p: {"dataset": dataset, "filters": {"locations": [location_of(c, p)]}}
 
 
@@ -414,9 +414,9 @@ TOOL_CALLS: Final[Mapping[str, tuple[tuple[str, Body, Mark | None], ...]]] = {
         (LIST, lambda _c, _p: _BY_LOCATION, location_of),
     ),
     "read_business_records": (
-        *((SELLS, _named(name), None) for name in ("sales", "refunds", "employees")),
-        (SELLS, _named("pointsOfSale"), None),
-        *((NAME, _named(name), None) for name in ("devices", "deviceRequests", "deviceReports")),
+        *((SELLS, _records(name), None) for name in ("sales", "refunds", "employees")),
+        (SELLS, _records("pointsOfSale"), None),
+        *((NAME, _records(name), None) for name in ("devices", "deviceRequests", "deviceReports")),
         *(
             (LIST, lambda _c, _p, name=name: {"dataset": name, "limit": 100}, location_of)
             for name in (

@@ -118,7 +118,7 @@ async def test_every_operation_and_credential_matches_the_permission_tables(
     assert {credential.column for credential in credentials} == set(COLUMNS)
     assert len({credential.name for credential in credentials}) == len(credentials)
     await poll_changes(service.core)  # the service uses cached keys only after a poll
-    wrong, cells = list[str](), 0
+    messages, cells = list[str](), 0
     for number, credential in enumerate(credentials):
         credential_cells = list(_cells(credential, _share(number)))
         cells += len(credential_cells)
@@ -127,13 +127,13 @@ async def test_every_operation_and_credential_matches_the_permission_tables(
         before = database.read(digest)
         for cell, values, mark in pairs:
             if not (cell.call.writes and cell.is_answered):
-                wrong += await judge.mistakes(cell, values, mark)
+                messages += await judge.mistakes(cell, values, mark)
         if database.read(digest) != before:
-            wrong.append(f"{credential.name}: a refused call or a read changed the database")
+            messages.append(f"{credential.name}: a refused call or a read changed the database")
         for cell, values, mark in pairs:
             if cell.call.writes and cell.is_answered:
-                wrong += await judge.mistakes(cell, values, mark)
-    assert not wrong, f"{len(wrong)} of {cells}\n" + "\n".join(wrong[:60])
+                messages += await judge.mistakes(cell, values, mark)
+    assert not messages, f"{len(messages)} of {cells}\n" + "\n".join(messages[:60])
     assert cells >= CELLS_MIN
     assert now == service.clock()
 
@@ -144,20 +144,20 @@ def _cells(credential: Credential, calls: Sequence[Call]) -> Iterator[Cell]:
     An operation that does not accept the credential is called with one target only, because the
     service refuses the call before it reads the arguments.
     """
-    yielded: set[tuple[str, str, str]] = set()
+    requests: set[tuple[str, str, str]] = set()
     for call in calls:
         permitted = allowed(call.operations, credential.column)
         if permitted == "401":
-            if (request := (call.method, call.path, call.tool)) not in yielded:
-                yielded.add(request)
+            if (request := (call.method, call.path, call.tool)) not in requests:
+                requests.add(request)
                 yield Cell(call, "own", permitted)
             continue
         for target in TARGETS:
             is_restricted = credential.is_restricted or permitted == "as cut"
-            located = at(call.rule, target, is_restricted=is_restricted)
-            if located != "–":
-                judged_there = permitted in {"yes", "as cut"}
-                yield Cell(call, target, located if judged_there else permitted)
+            result_at_target = at(call.rule, target, is_restricted=is_restricted)
+            if result_at_target != "–":
+                depends_on_target = permitted in {"yes", "as cut"}
+                yield Cell(call, target, result_at_target if depends_on_target else permitted)
 
 
 def _with_bodies(
@@ -171,8 +171,7 @@ def _with_bodies(
 
     The mark is "" if the call has none.
     """
-    made = maker(session)
-    case = Case(made, credential, others)
+    case = Case(maker(session), credential, others)
     return [
         (
             cell,

@@ -63,13 +63,21 @@ class MemberCalls:
         )
         for kind, headers in (("key", key), ("session", session)):
             overview = (PREFIX + "overview", {}, headers)
-            self._add(f"{name}: {kind}", self._refused, *overview)
+            self._add(f"{name}: {kind}", self._call_until_refused, *overview)
             commands = headers | {"accept": "text/event-stream"}
-            self._add(f"{name}: {kind}'s commands", self._ended, routes.ON_COMMANDS, {}, commands)
+            self._add(
+                f"{name}: {kind}'s commands",
+                self._read_until_ended,
+                routes.ON_COMMANDS,
+                {},
+                commands,
+            )
             changes = (PREFIX + "changes", self._console, headers)
-            self._add(f"{name}: {kind}'s console", self._ended, *changes)
-        self._add(f"{name}: key of a tool", self._refused, AGENT_PROTOCOL, TOOLS_LIST, key)
-        self._add(f"{name}: token", self._refused, AGENT_PROTOCOL, TOOLS_LIST, oauth)
+            self._add(f"{name}: {kind}'s console", self._read_until_ended, *changes)
+        self._add(
+            f"{name}: key of a tool", self._call_until_refused, AGENT_PROTOCOL, TOOLS_LIST, key
+        )
+        self._add(f"{name}: token", self._call_until_refused, AGENT_PROTOCOL, TOOLS_LIST, oauth)
 
     async def wait_until_begun(self) -> None:
         """Wait until every call was answered once, and every stream has begun."""
@@ -79,23 +87,27 @@ class MemberCalls:
             assert waits.done(), [name for name, task in self.ends.items() if task.done()]
 
     def _add(self, name: str, work: Any, path: str, body: Any, headers: Headers) -> None:
-        begun = asyncio.Event()
-        self._begun.append(begun)
-        self.ends[name] = asyncio.create_task(work(begun, path, body, headers), name=name)
+        has_begun = asyncio.Event()
+        self._begun.append(has_begun)
+        self.ends[name] = asyncio.create_task(work(has_begun, path, body, headers), name=name)
 
-    async def _refused(self, begun: asyncio.Event, path: str, body: Any, headers: Headers) -> None:
+    async def _call_until_refused(
+        self, has_begun: asyncio.Event, path: str, body: Any, headers: Headers
+    ) -> None:
         """Repeat the call until it is refused."""
         while (reply := await self._http.post(path, json=body, headers=headers)).is_success:
-            begun.set()
+            has_begun.set()
             await asyncio.sleep(POLL_INTERVAL_S)
         assert reply.status_code == 401, reply.text
 
-    async def _ended(self, begun: asyncio.Event, path: str, body: Any, headers: Headers) -> None:
+    async def _read_until_ended(
+        self, has_begun: asyncio.Event, path: str, body: Any, headers: Headers
+    ) -> None:
         """Read a stream until the service ends it."""
         async with self._http.stream("POST", path, json=body, headers=headers) as reply:
             assert reply.status_code == 200
             async for _ in reply.aiter_raw():
-                begun.set()
+                has_begun.set()
 
 
 async def test_a_removed_membership_ends_all_calls_and_streams(process: Process) -> None:
@@ -122,8 +134,8 @@ async def _remove_and_watch(process: Process, database: Database, http: httpx2.A
         for name, (_, credentials) in members.items():
             (staying if name == "stays" else ending).watch(name, credentials)
         await asyncio.gather(ending.wait_until_begun(), staying.wait_until_begun())
-        leavers = [members[name][0] for name in ("elsewhere", "nowhere")]
-        database.write(lambda session: _remove(session, leavers))
+        removed_users = [members[name][0] for name in ("elsewhere", "nowhere")]
+        database.write(lambda session: _remove(session, removed_users))
         async with asyncio.timeout(TIMEOUT_S):
             await asyncio.gather(*ending.ends.values())
         assert [name for name, task in staying.ends.items() if task.done()] == []
@@ -149,6 +161,6 @@ def _member(session: Session, process: Process, name: str) -> tuple[Any, dict[st
     }
 
 
-def _remove(session: Session, leavers: list[Any]) -> None:
-    for user in leavers:
+def _remove(session: Session, removed_users: list[Any]) -> None:
+    for user in removed_users:
         assert users.remove_membership(session, user, DEFAULT_ORGANIZATION, datetime.now(UTC))

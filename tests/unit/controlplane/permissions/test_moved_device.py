@@ -23,8 +23,8 @@ async def test_contents_of_reports_at_another_location_are_hidden(
     ):
         reply = await service.post(PREFIX + call, json.dumps(body), api_key=key)
         assert reply.json()[field] == []
-    listed = (await service.post(PREFIX + "overview", "{}", api_key=key)).json()["devices"]
-    assert [device_row["reports"] for device_row in listed] == [[]]
+    devices = (await service.post(PREFIX + "overview", "{}", api_key=key)).json()["devices"]
+    assert [device_row["reports"] for device_row in devices] == [[]]
 
 
 async def test_changes_at_another_location_are_hidden(service: RunningService) -> None:

@@ -164,12 +164,12 @@ def new_link(session: Session, now: datetime, organization_id: str | None = None
 
     The link is confirmed for ``organization_id``, unless this argument is None.
     """
-    made = make_link(session, channel="chat", requested_by="support", now=now)
+    link = make_link(session, channel="chat", requested_by="support", now=now)
     session.flush()
     if organization_id is not None:
-        row = session.get_one(SupportLink, made.id)
+        row = session.get_one(SupportLink, link.id)
         row.organization_id, row.confirmed_at, row.confirmed_by = organization_id, now, "test"
-    return made.token
+    return link.token
 
 
 def make_world(session: Session, settings: Settings, now: datetime) -> dict[Target, Spot]:
@@ -219,12 +219,12 @@ def _spot(enroller: Enroller, location: Location) -> Spot:
     context = enroller.context(key_id, organization_id)
     body = json.dumps(submission(device.binding_id)).encode()
     report = submit_result(context, parse_submission(body))
-    interrupted = json.dumps(submission_with_incident(device.binding_id, enroller.now)).encode()
-    submit_result(context, parse_submission(interrupted))
-    wanted = CreatePendingRequest(
+    incident_report = json.dumps(submission_with_incident(device.binding_id, enroller.now)).encode()
+    submit_result(context, parse_submission(incident_report))
+    pending_request = CreatePendingRequest(
         kind="network", until=enroller.now + timedelta(days=1), instance_ids=(device.instance_id,)
     )
-    (pending_request_id,) = create(context, wanted).pending_requests
+    (pending_request_id,) = create(context, pending_request).pending_requests
     sales = select(Sale.id).where(Sale.location == location.position, Sale.status == "completed")
     return Spot(
         location_id=location.id,

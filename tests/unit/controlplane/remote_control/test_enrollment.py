@@ -240,11 +240,11 @@ async def test_commands_for_an_offline_device_are_delivered_to_its_new_api_key(
     device = await service.device().enrolled()
     service.clock.advance(service.core.settings.online_window_s + 1)
     await device.create_request()
-    old, device.api_key = device.api_key, service.make_key()
+    old_key, device.api_key = device.api_key, service.make_key()
     assert await device.commands() == []
     await device.heartbeat()
     assert len(await device.commands()) == 1
-    device.api_key = old
+    device.api_key = old_key
     assert await device.commands() == []
 
 
@@ -264,13 +264,13 @@ async def test_an_online_device_cannot_be_taken_over_by_another_api_key(
 ) -> None:
     device = await service.device().enrolled()
     await device.create_request()
-    seen = (await device.heartbeat()).json()["lastSeenAt"]
+    last_seen_at = (await device.heartbeat()).json()["lastSeenAt"]
     service.clock.advance(60)
-    owner, device.api_key = device.api_key, service.make_key()
-    answered = await device.heartbeat()
-    assert (answered.status_code, answered.json()["lastSeenAt"]) == (200, seen)
+    owner_key, device.api_key = device.api_key, service.make_key()
+    reply = await device.heartbeat()
+    assert (reply.status_code, reply.json()["lastSeenAt"]) == (200, last_seen_at)
     assert await device.commands() == []
-    device.api_key = owner
+    device.api_key = owner_key
     assert len(await device.commands()) == 1
     # If the earlier key makes no call during the online window, the device moves to the new key.
     service.clock.advance(service.core.settings.online_window_s)

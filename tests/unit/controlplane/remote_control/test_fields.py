@@ -37,7 +37,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "reportDetail": {"reportId": ID},
     "revoke": {"instanceId": ID},
 }  # fmt: skip
-"""For each operation, a valid body with every field. No object has the ids in it."""
+"""For each operation, a valid body with every field. No stored object has the ids in these bodies.
+"""
 
 FIELDS: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     # Each row: operation and field, permitted values, forbidden values.
@@ -77,10 +78,10 @@ The field ``report`` is missing, because its permitted values depend on ``kind``
 
 def test_every_field_of_the_operations_has_a_test() -> None:
     assert set(BODIES) == set(OPERATIONS)
-    named = {
+    fields = {
         (name, field) for name, (request, _) in OPERATIONS.items() for field in _fields(request)
     }
-    assert named - {("submitResult", "report")} == set(FIELDS)
+    assert fields - {("submitResult", "report")} == set(FIELDS)
     for name, (request, _) in OPERATIONS.items():
         assert set(BODIES[name]) == set(_fields(request))
 
@@ -103,12 +104,12 @@ async def refused_fields(service: RunningService, operation: str, body: dict[str
 async def test_a_field_accepts_permitted_values_and_refuses_forbidden_values(
     service: RunningService, operation: str, field: str
 ) -> None:
-    inside, outside = FIELDS[operation, field]
-    for value in inside:
+    permitted, forbidden = FIELDS[operation, field]
+    for value in permitted:
         body = BODIES[operation] | {field: value}
         assert field not in await refused_fields(service, operation, body), value
         assert not list(mistakes(operation, body, is_request=True))
-    for value in outside:
+    for value in forbidden:
         body = BODIES[operation] | {field: value}
         assert field in await refused_fields(service, operation, body), value
         assert list(mistakes(operation, body, is_request=True))

@@ -29,11 +29,11 @@ async def all_pages(device: SimulatedDevice, path: str, **body: Any) -> list[dic
         response = await device.call(path, **body, **cursor)
         assert response.status_code == 200, response.text
         pages.append(response.json())
-        following = pages[-1]["nextCursor"]
-        if following is None:
+        next_cursor = pages[-1]["nextCursor"]
+        if next_cursor is None:
             return pages
-        assert len(following) <= CURSOR_MAX
-        cursor = {"cursor": following}
+        assert len(next_cursor) <= CURSOR_MAX
+        cursor = {"cursor": next_cursor}
     raise AssertionError("the listing does not end")
 
 
@@ -77,8 +77,8 @@ async def test_devices_are_listed_page_by_page(service: RunningService) -> None:
     devices = [await service.device().enrolled() for _ in range(5)]
     pages = await all_pages(devices[0], routes.LIST_DEVICES)
     assert [len(page["devices"]) for page in pages] == [2, 2, 1]
-    listed = [entry["instanceId"] for page in pages for entry in page["devices"]]
-    assert listed == [device.instance_id for device in devices]
+    instance_ids = [entry["instanceId"] for page in pages for entry in page["devices"]]
+    assert instance_ids == [device.instance_id for device in devices]
     validate(pages[0], ListDevicesReply)
 
 
@@ -134,20 +134,22 @@ async def test_revoking_twice_changes_nothing(service: RunningService) -> None:
 
 
 async def test_a_key_has_access_only_to_its_locations(service: RunningService) -> None:
-    here = await service.device(location_id="loc-0001").enrolled()
-    there = await service.device(location_id="loc-0002").enrolled()
-    report = (await there.submit()).json()["reportId"]
-    here.api_key = service.make_key(locations=["loc-0001", "loc-0003"])
-    pages = await all_pages(here, routes.LIST_DEVICES)
-    assert [entry["instanceId"] for entry in pages[0]["devices"]] == [here.instance_id]
-    instance = {"instanceId": there.instance_id}
+    permitted_device = await service.device(location_id="loc-0001").enrolled()
+    foreign_device = await service.device(location_id="loc-0002").enrolled()
+    report = (await foreign_device.submit()).json()["reportId"]
+    permitted_device.api_key = service.make_key(locations=["loc-0001", "loc-0003"])
+    pages = await all_pages(permitted_device, routes.LIST_DEVICES)
+    assert [entry["instanceId"] for entry in pages[0]["devices"]] == [permitted_device.instance_id]
+    instance = {"instanceId": foreign_device.instance_id}
     for refused in (
-        await here.call(routes.DEVICE_DETAIL, **instance),
-        await here.call(routes.CREATE_REQUEST, **instance, kind="network"),
-        await here.call(routes.REVOKE, **instance),
-        await here.call(routes.REPORT_DETAIL, reportId=report),
-        await here.challenge(locationId="loc-0002"),
-        await here.call(routes.HEARTBEAT, bindingId=there.binding_id, foreground=False),
+        await permitted_device.call(routes.DEVICE_DETAIL, **instance),
+        await permitted_device.call(routes.CREATE_REQUEST, **instance, kind="network"),
+        await permitted_device.call(routes.REVOKE, **instance),
+        await permitted_device.call(routes.REPORT_DETAIL, reportId=report),
+        await permitted_device.challenge(locationId="loc-0002"),
+        await permitted_device.call(
+            routes.HEARTBEAT, bindingId=foreign_device.binding_id, foreground=False
+        ),
     ):
         assert (refused.status_code, refused.json()["code"]) == (403, "foreign_location")
 
@@ -182,8 +184,8 @@ async def test_a_due_request_is_read_as_expired_and_stored_as_expired_by_the_swe
     device = await service.device().enrolled()
     request = await device.create_request()
     service.clock.advance(service.core.settings.request_ttl_s)
-    (listed,) = (await device.detail())["requests"]
-    assert (listed["status"], listed["finishedAt"]) == ("expired", listed["expiresAt"])
+    (record,) = (await device.detail())["requests"]
+    assert (record["status"], record["finishedAt"]) == ("expired", record["expiresAt"])
     now = service.clock()
     assert service.database.write(lambda session: sweep(session, now)) == (1, 0)
     assert service.database.write(lambda session: sweep(session, now)) == (0, 0)

@@ -22,16 +22,20 @@ from tests.fakes.schemas.contract import (
 from tests.unit.controlplane.running_service import RunningService
 
 KINDS = {"network": NETWORK_PAYLOAD, "application": APPLICATION_PAYLOAD}
-DRAWN = 300
+PAYLOADS_MAX = 300
 """Maximum number of random payloads that are generated to find every limited value."""
 BOUNDS = ("const", "enum", "maxItems", "maxLength", "minLength", "minimum", "maximum")
 Path = tuple[str | int, ...]
 Edge = tuple[Any, Any]
-"""The last permitted value, and the first value that is refused."""
+"""The last permitted value, and the first value that is refused. ``...`` means no such field."""
 
 
 def edges(schema: Schema, value: Any, path: Path = ()) -> Iterator[tuple[Path, str, Edge]]:
-    """Yield the path of each limited value of a payload, the name of the limit, and its edge."""
+    """Yield the path of each limited value of a payload, the name of the limit, and its edge.
+
+    The limits of the schema keep their names. Two others are added: ``required`` for a required
+    field, and ``closed`` for an object that permits no unknown field.
+    """
     if value is None:
         return
     shapes = [
@@ -95,9 +99,9 @@ def limits_in(schema: Schema, path: Path = ()) -> Iterator[tuple[Path, str]]:
 def edges_of(kind: str) -> dict[tuple[Path, str], tuple[Any, Edge]]:
     """Return each limit once, with a payload that contains the limited value."""
     results: dict[tuple[Path, str], tuple[Any, Edge]] = {}
-    wanted = len(set(limits_in(KINDS[kind])))
-    for seed in range(DRAWN):
-        if len(results) == wanted:
+    limit_count = len(set(limits_in(KINDS[kind])))
+    for seed in range(PAYLOADS_MAX):
+        if len(results) == limit_count:
             break
         payload = random_document(KINDS[kind], random.Random(seed))
         for path, bound, edge in edges(KINDS[kind], payload):
@@ -105,16 +109,16 @@ def edges_of(kind: str) -> dict[tuple[Path, str], tuple[Any, Edge]]:
     return results
 
 
-def changed(payload: Any, path: Path, value: Any) -> Any:
+def with_value(payload: Any, path: Path, value: Any) -> Any:
     """Return a copy of the payload with ``value`` at ``path``. ``...`` removes the field."""
     result = copy.deepcopy(payload)
-    place = result
+    parent = result
     for step in path[:-1]:
-        place = place[step]
+        parent = parent[step]
     if value is ...:
-        place.pop(path[-1], None)
+        parent.pop(path[-1], None)
     else:
-        place[path[-1]] = value
+        parent[path[-1]] = value
     return result
 
 
@@ -127,14 +131,19 @@ async def test_a_payload_is_accepted_at_each_limit_and_refused_beyond_it(
     assert set(bounds) == set(limits_in(KINDS[kind]))
     device = await service.device().enrolled()
     for (path, bound), (payload, (inside, outside)) in bounds.items():
-        taken = await device.submit(changed(payload, path, inside), kind=kind)
-        assert taken.status_code == 200, (path, bound, taken.text)
-        refused = await device.submit(changed(payload, path, outside), kind=kind)
+        accepted = await device.submit(with_value(payload, path, inside), kind=kind)
+        assert accepted.status_code == 200, (path, bound, accepted.text)
+        refused = await device.submit(with_value(payload, path, outside), kind=kind)
         assert refused.status_code == 400, (path, bound)
-        named = "report." + ".".join(map(str, path))
-        whole = named.rpartition(".")[0]  # for an anyOf, the refusal names the whole value
+        field_path = "report." + ".".join(map(str, path))
+        parent_path = field_path.rpartition(".")[
+            0
+        ]  # for an anyOf, the refusal names the whole value
         errors = refused.json()["errors"]
-        assert any(error == whole or error.startswith(named) for error in errors), (path, bound)
+        assert any(error == parent_path or error.startswith(field_path) for error in errors), (
+            path,
+            bound,
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -142,8 +151,8 @@ async def test_any_payload_that_the_document_permits_is_accepted(
     service: RunningService, kind: str
 ) -> None:
     device = await service.device().enrolled()
-    for seed in range(DRAWN, DRAWN + 20):  # seeds that edges_of() does not use
+    for seed in range(PAYLOADS_MAX, PAYLOADS_MAX + 20):  # seeds that edges_of() does not use
         payload = random_document(KINDS[kind], random.Random(seed))
-        sent = (await device.submit(payload, kind=kind)).json()
-        reply = await device.call(routes.REPORT_DETAIL, reportId=sent["reportId"])
+        submitted = (await device.submit(payload, kind=kind)).json()
+        reply = await device.call(routes.REPORT_DETAIL, reportId=submitted["reportId"])
         assert reply.json()["payload"] == payload

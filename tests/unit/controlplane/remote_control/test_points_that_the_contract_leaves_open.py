@@ -77,9 +77,9 @@ async def test_a_late_report_does_not_change_when_an_expired_request_finished(
         service.database.write(lambda session: sweep(session, service.clock()))
     service.clock.advance(60)
     await device.submit(NETWORK, requestId=request)
-    (ended,) = (await device.detail())["requests"]
-    assert (ended["status"], ended["finishedAt"]) == ("completed", expired["finishedAt"])
-    assert ended["updatedAt"] > expired["updatedAt"]
+    (completed,) = (await device.detail())["requests"]
+    assert (completed["status"], completed["finishedAt"]) == ("completed", expired["finishedAt"])
+    assert completed["updatedAt"] > expired["updatedAt"]
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,8 @@ async def report(device: SimulatedDevice, kind: str = "network", **changes: str)
     return str(answer.json()["reportId"])
 
 
-async def kept(device: SimulatedDevice) -> tuple[set[str], set[str]]:
+async def read_ids(device: SimulatedDevice) -> tuple[set[str], set[str]]:
+    """Return the ids of the stored reports and of the stored requests of a device."""
     detail = await device.detail()
     return (
         {stored_report["reportId"] for stored_report in detail["reports"]},
@@ -53,8 +54,8 @@ async def test_the_newest_report_of_each_kind_is_kept_at_any_age(service: Runnin
     newest = await report(device)
     service.clock.advance(KEEP.total_seconds() + 1)
     assert delete(service) == 1
-    assert await kept(device) == ({old[1], newest}, set())
-    assert (await kept(other))[0] == {old[2]}
+    assert await read_ids(device) == ({old[1], newest}, set())
+    assert (await read_ids(other))[0] == {old[2]}
     assert delete(service) == 0
 
 
@@ -63,24 +64,24 @@ async def test_rows_within_the_retention_period_are_kept(service: RunningService
     reports = {await report(device) for _ in range(3)}
     service.clock.advance(KEEP.total_seconds())
     assert delete(service) == 0
-    assert (await kept(device))[0] == reports
+    assert (await read_ids(device))[0] == reports
 
 
 async def test_a_request_is_kept_as_long_as_its_report(service: RunningService) -> None:
     device = await service.device().enrolled()
-    gone, stays, expired = [await device.create_request() for _ in range(3)]
-    await report(device, requestId=gone)
-    newest = await report(device, requestId=stays)
+    old_request, newest_request, expired = [await device.create_request() for _ in range(3)]
+    await report(device, requestId=old_request)
+    newest = await report(device, requestId=newest_request)
     service.clock.advance(KEEP.total_seconds() + 1)
     still_open = await device.create_request()
     await device.create_request()  # this call marks due requests as expired
     assert expired != still_open
     assert delete(service) == 3
-    reports, requests = await kept(device)
+    reports, requests = await read_ids(device)
     assert reports == {newest}
-    assert stays in requests
+    assert newest_request in requests
     assert still_open in requests
-    assert not {gone, expired} & requests
+    assert not {old_request, expired} & requests
 
 
 async def test_old_reports_are_deleted_in_small_steps(
@@ -97,7 +98,7 @@ async def test_old_reports_are_deleted_in_small_steps(
     ):
         steps.append(rows)
     assert steps == [2, 2, 1]
-    assert (await kept(device))[0] == {newest}
+    assert (await read_ids(device))[0] == {newest}
 
 
 async def test_old_reports_are_deleted_by_default(service: RunningService) -> None:

@@ -35,13 +35,13 @@ def reply(name: str, body: Any, status: int = 200, method: str = "POST") -> http
     return httpx2.Response(status, content=content, headers=headers, request=request)
 
 
-def changed(name: str, *path: str | int, to: Any) -> httpx2.Response:
+def example_with(name: str, *path: str | int, to: Any) -> httpx2.Response:
     """Return the example reply of an operation with ``to`` as the value at ``path``."""
     body = copy.deepcopy(golden.document_of(REPLIES[name]))
-    place: Any = body
+    parent: Any = body
     for step in path[:-1]:
-        place = place[step]
-    place[path[-1]] = to
+        parent = parent[step]
+    parent[path[-1]] = to
     return reply(name, body)
 
 
@@ -51,25 +51,28 @@ def test_valid_replies_fit_the_schema(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "right",
+    "valid_reply",
     [
         reply("current", None),
         reply("onCommands", {"not": "shown"}),
         reply("revoke", {"refusals": "are not shown"}, 409),
         reply("elsewhere", 1),
-        changed("reportDetail", "payload", to=None),
-        changed("heartbeat", "lastSeenAt", to="2026-11-20T12:00:00.123+04:00"),
+        example_with("reportDetail", "payload", to=None),
+        example_with("heartbeat", "lastSeenAt", to="2026-11-20T12:00:00.123+04:00"),
     ],
 )
-def test_other_permitted_replies_fit_the_schema(right: httpx2.Response) -> None:
-    schema.require_fitting(right)
+def test_other_permitted_replies_fit_the_schema(valid_reply: httpx2.Response) -> None:
+    schema.require_fitting(valid_reply)
 
 
 @pytest.mark.parametrize("name", REPLIES)
 def test_a_reply_with_a_missing_or_additional_field_does_not_fit(name: str) -> None:
     body = golden.document_of(REPLIES[name])
-    wrong = [body | {"colour": 1}, *({k: v for k, v in body.items() if k != key} for key in body)]
-    for value in (*wrong, None if name != "current" else 1):
+    invalid_bodies = [
+        body | {"colour": 1},
+        *({k: v for k, v in body.items() if k != key} for key in body),
+    ]
+    for value in (*invalid_bodies, None if name != "current" else 1):
         with pytest.raises(schema.NotFittingError):
             schema.require_fitting(reply(name, value))
 
@@ -82,50 +85,50 @@ def test_a_record_with_a_missing_or_additional_field_does_not_fit(
     for step in path:
         record = record[step]
     for key in record:
-        rest = {name: value for name, value in record.items() if name != key}
+        shortened = {name: value for name, value in record.items() if name != key}
         with pytest.raises(schema.NotFittingError):
-            schema.require_fitting(changed("deviceDetail", *path, to=rest))
+            schema.require_fitting(example_with("deviceDetail", *path, to=shortened))
     with pytest.raises(schema.NotFittingError):
-        schema.require_fitting(changed("deviceDetail", *path, "colour", to=1))
+        schema.require_fitting(example_with("deviceDetail", *path, "colour", to=1))
 
 
 DEVICE = ("device",)
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "invalid_reply",
     [
         reply("revoke", {"revoked": True}, 201),
         reply("revoke", {"revoked": True}, method="GET"),
-        changed("revoke", "revoked", to=False),
-        changed("challenge", "challengeId", to="7"),
-        changed("challenge", "nonce", to=""),
-        changed("enroll", "capabilities", to=["x"] * 33),
-        changed("enroll", "capabilities", to=["x" * 129]),
-        changed("enroll", "locationId", to="🖨" * 65),
-        changed("enroll", "appVersion", to=1),
-        changed("heartbeat", "lastSeenAt", to="2026-11-20"),
-        changed("heartbeat", "lastSeenAt", to="2026-11-20T12:00:00"),
-        changed("heartbeat", "lastSeenAt", to=None),
-        changed("acknowledge", "status", to="queued"),
-        changed("submitResult", "trackerStatus", to="new"),
-        changed("createRequest", "version", to=2),
-        changed("createRequest", "status", to="received"),
-        changed("deviceDetail", *DEVICE, "platform", to="beos"),
-        changed("deviceDetail", *DEVICE, "online", to=1),
-        changed("deviceDetail", *DEVICE, "userId", to=""),
-        changed("deviceDetail", "requests", 0, "status", to="lost"),
-        changed("deviceDetail", "requests", 0, "receivedAt", to=""),
-        changed("deviceDetail", "reports", 0, "failureReason", to="other"),
-        changed("deviceDetail", "nextCursor", to=7),
-        changed("reportDetail", "trackerAttempts", to=-1),
-        changed("reportDetail", "trackerAttempts", to=2**53),
-        changed("reportDetail", "payloadHash", to=""),
-        changed("reportDetail", "payload", to={}),
-        changed("reportDetail", "payload", "version", to=3),
-        changed("reportDetail", "payload", "networkMap", "truncated", to=None),
+        example_with("revoke", "revoked", to=False),
+        example_with("challenge", "challengeId", to="7"),
+        example_with("challenge", "nonce", to=""),
+        example_with("enroll", "capabilities", to=["x"] * 33),
+        example_with("enroll", "capabilities", to=["x" * 129]),
+        example_with("enroll", "locationId", to="🖨" * 65),
+        example_with("enroll", "appVersion", to=1),
+        example_with("heartbeat", "lastSeenAt", to="2026-11-20"),
+        example_with("heartbeat", "lastSeenAt", to="2026-11-20T12:00:00"),
+        example_with("heartbeat", "lastSeenAt", to=None),
+        example_with("acknowledge", "status", to="queued"),
+        example_with("submitResult", "trackerStatus", to="new"),
+        example_with("createRequest", "version", to=2),
+        example_with("createRequest", "status", to="received"),
+        example_with("deviceDetail", *DEVICE, "platform", to="beos"),
+        example_with("deviceDetail", *DEVICE, "online", to=1),
+        example_with("deviceDetail", *DEVICE, "userId", to=""),
+        example_with("deviceDetail", "requests", 0, "status", to="lost"),
+        example_with("deviceDetail", "requests", 0, "receivedAt", to=""),
+        example_with("deviceDetail", "reports", 0, "failureReason", to="other"),
+        example_with("deviceDetail", "nextCursor", to=7),
+        example_with("reportDetail", "trackerAttempts", to=-1),
+        example_with("reportDetail", "trackerAttempts", to=2**53),
+        example_with("reportDetail", "payloadHash", to=""),
+        example_with("reportDetail", "payload", to={}),
+        example_with("reportDetail", "payload", "version", to=3),
+        example_with("reportDetail", "payload", "networkMap", "truncated", to=None),
     ],
 )
-def test_replies_that_violate_the_schema_do_not_fit(wrong: httpx2.Response) -> None:
+def test_replies_that_violate_the_schema_do_not_fit(invalid_reply: httpx2.Response) -> None:
     with pytest.raises(schema.NotFittingError):
-        schema.require_fitting(wrong)
+        schema.require_fitting(invalid_reply)

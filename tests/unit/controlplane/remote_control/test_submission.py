@@ -30,17 +30,17 @@ async def test_a_stored_report_equals_the_submitted_one(
 ) -> None:
     device = await service.device().enrolled()
     request = await device.create_request(kind)
-    sent = await device.submit(report, kind=kind, requestId=request, outcome="partial")
-    assert sent.json() == {
-        "reportId": sent.json()["reportId"],
+    reply = await device.submit(report, kind=kind, requestId=request, outcome="partial")
+    assert reply.json() == {
+        "reportId": reply.json()["reportId"],
         "requestId": request,
         "outcome": "partial",
         "trackerStatus": "disabled",
     }
-    response = await device.call(routes.REPORT_DETAIL, reportId=sent.json()["reportId"])
+    response = await device.call(routes.REPORT_DETAIL, reportId=reply.json()["reportId"])
     detail = decode(response.content, ReportDetail)
     assert response.json()["payload"] == report
-    assert response.json()["id"] == sent.json()["reportId"]
+    assert response.json()["id"] == reply.json()["reportId"]
     assert detail.payload_hash == hashlib.sha256(canonical_json(report)).hexdigest()
     assert (str(detail.request_id), detail.tracker_attempts) == (request, 0)
     assert await device.status_of(request) == "partial"
@@ -48,16 +48,16 @@ async def test_a_stored_report_equals_the_submitted_one(
 
 async def test_a_report_may_come_without_a_request(service: RunningService) -> None:
     device = await service.device().enrolled()
-    sent = await device.submit(NETWORK)
-    assert sent.json()["requestId"] is None
+    reply = await device.submit(NETWORK)
+    assert reply.json()["requestId"] is None
     (summary,) = (await device.detail())["reports"]
-    assert (summary["reportId"], summary["requestId"]) == (sent.json()["reportId"], None)
+    assert (summary["reportId"], summary["requestId"]) == (reply.json()["reportId"], None)
 
 
 async def test_a_failed_report_has_no_content(service: RunningService) -> None:
     device = await service.device().enrolled()
-    sent = await device.submit(failureReason="execution-interrupted")
-    detail = (await device.call(routes.REPORT_DETAIL, reportId=sent.json()["reportId"])).json()
+    reply = await device.submit(failureReason="execution-interrupted")
+    detail = (await device.call(routes.REPORT_DETAIL, reportId=reply.json()["reportId"])).json()
     assert (detail["payload"], detail["failureReason"]) == (None, "execution-interrupted")
     assert detail["payloadHash"] == hashlib.sha256(b"null").hexdigest()
 
@@ -160,13 +160,13 @@ async def test_a_value_that_is_not_a_report_is_stored_but_not_returned_as_the_pa
     device = await service.device().enrolled()
     request = await device.create_request()
     body = {} if report is ... else {"report": report}
-    known = {"reportId": str(uuid.uuid4()), "requestId": request, "outcome": outcome}
-    first = await device.submit(**known, **body)
+    ids = {"reportId": str(uuid.uuid4()), "requestId": request, "outcome": outcome}
+    first = await device.submit(**ids, **body)
     assert first.status_code == 200, first.text
-    assert (await device.submit(**known, **body)).content == first.content
-    other = await device.submit(**known, report={"b": 2})
+    assert (await device.submit(**ids, **body)).content == first.content
+    other = await device.submit(**ids, report={"b": 2})
     assert (other.status_code, other.json()["code"]) == (409, "report_conflict")
-    response = await device.call(routes.REPORT_DETAIL, reportId=known["reportId"])
+    response = await device.call(routes.REPORT_DETAIL, reportId=ids["reportId"])
     detail = decode(response.content, ReportDetail)
     assert (detail.payload, detail.outcome) == (None, outcome)
     value = None if report is ... else report
@@ -205,8 +205,8 @@ async def test_a_value_that_cannot_be_stored_is_refused(
     service: RunningService, report: Any
 ) -> None:
     device = await service.device().enrolled()
-    known = {"bindingId": device.binding_id, "reportId": str(uuid.uuid4()), "kind": "network"}
-    body = json.dumps(known | {"outcome": "completed", "report": report}).replace(
+    fields = {"bindingId": device.binding_id, "reportId": str(uuid.uuid4()), "kind": "network"}
+    body = json.dumps(fields | {"outcome": "completed", "report": report}).replace(
         '"1e999"', "1e999"
     )
     refused = await service.post(routes.SUBMIT_RESULT, body)

@@ -45,13 +45,13 @@ class Retailer:
         return fitting(await self.service.http.get(path, params=parameters, headers=headers))
 
     async def create(self, body: Any, access: str | None = None, **headers: str) -> httpx2.Response:
-        given = {
+        base_headers = {
             "authorization": f"Bearer {access or self.access}",
             "content-type": "application/json",
         }
         return fitting(
             await self.service.http.post(
-                routes.GOODS, content=json.dumps(body), headers=given | headers
+                routes.GOODS, content=json.dumps(body), headers=base_headers | headers
             )
         )
 
@@ -82,9 +82,9 @@ async def exchange(service: RunningService, api_key: str, **headers: str) -> htt
     return await post(service, routes.TOKENS, {"api_key": api_key}, **headers)
 
 
-async def post(service: RunningService, path: str, body: Any, **named: str) -> httpx2.Response:
+async def post(service: RunningService, path: str, body: Any, **options: str) -> httpx2.Response:
     headers = {"content-type": "application/json"}
-    headers |= {name.replace("_", "-"): value for name, value in named.items()}
+    headers |= {name.replace("_", "-"): value for name, value in options.items()}
     return fitting(await service.http.post(path, content=json.dumps(body), headers=headers))
 
 
@@ -107,7 +107,7 @@ async def retailer(service: RunningService) -> Retailer:
 def fill(session: Session, now: datetime, organization: str = DEFAULT_ORGANIZATION) -> int:
     """Write a company to the database. Return the position of its location."""
     common = {"organization_id": organization}
-    made = {"created_at": now, "updated_at": now}
+    timestamps = {"created_at": now, "updated_at": now}
     venue = Location(
         id="venue-1", name="Harbour", zone="Asia/Dubai", currency="AED", created_at=now, **common
     )
@@ -128,18 +128,18 @@ def fill(session: Session, now: datetime, organization: str = DEFAULT_ORGANIZATI
                 status="active",
                 external_data={"id": "cat-food", "colour": "red"},
                 **common,
-                **made,
+                **timestamps,
             ),
             CatalogExternalId(
                 external_id="cat-food", kind="category", entity_id=FOOD, **common
             ),
             PointOfSale(
                 position=1, id="till-1", location=venue.position, name="Till 1", status="active",
-                **common, **made,
+                **common, **timestamps,
             ),
             Employee(
                 position=1, id="emp-1", location=venue.position, name="Ana", role="cashier",
-                status="active", **common, **made,
+                status="active", **common, **timestamps,
             ),
             LineSnapshot(position=1, content_hash="1", **snapshot(), **common),
             LineSnapshot(

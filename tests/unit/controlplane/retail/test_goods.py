@@ -42,13 +42,13 @@ def nested(depth: int) -> Any:
 
 
 def body(**changes: Any) -> dict[str, Any]:
-    given = {
+    fields = {
         "name": "Flat white",
         "uom_id": str(PIECE),
         "vat": {"fee_item_id": str(VAT)},
         "variations": [{}],
     } | changes
-    return {name: value for name, value in given.items() if value is not ...}
+    return {name: value for name, value in fields.items() if value is not ...}
 
 
 UNSTORABLE = ("\x00", "\n", "\x1b", "\x7f", "\x85", "\ud800", "\udfff")
@@ -85,28 +85,28 @@ async def test_a_good_is_created_and_returned(company: Retailer) -> None:
     )
     reply = await company.create(full)
     assert reply.status_code == 201, reply.text
-    made = reply.json()
-    assert made["uom"] == {"id": str(PIECE), "name": "Piece", "symbol": "pc", "exponent": 0}
-    assert made["vat"] == {
+    good = reply.json()
+    assert good["uom"] == {"id": str(PIECE), "name": "Piece", "symbol": "pc", "exponent": 0}
+    assert good["vat"] == {
         "fee_item_id": str(VAT),
         "fee_item_name": "VAT 5%",
         "fee_item_percentage": 5.0,
     }
-    assert made["external_data"] == full["external_data"]
-    assert (made["status"], made["business_type"]) == ("active", "regular")
-    small, large = made["variations"]
+    assert good["external_data"] == full["external_data"]
+    assert (good["status"], good["business_type"]) == ("active", "regular")
+    small, large = good["variations"]
     assert {name: small[name] for name in full["variations"][0]} == full["variations"][0]
     assert (large["name"], large["status"], large["codes"]) == ("Large", "active", [])
     assert "default_price" not in large
-    output = await company.get(routes.GOOD.format(good_id=made["id"]))
-    assert (output.status_code, output.json()) == (200, made)
+    output = await company.get(routes.GOOD.format(good_id=good["id"]))
+    assert (output.status_code, output.json()) == (200, good)
     codec.decode(output.content, wire.Good)
 
 
 @pytest.mark.parametrize("status", ["active", "inactive", "unknown"])
 async def test_a_good_is_returned_as_stored(company: Retailer, status: str) -> None:
     """No operation sets the status or image of a good, so the test writes them to the database."""
-    made = (await company.create(body())).json()
+    good = (await company.create(body())).json()
     image = "https://cdn.example.com/" + "x" * (2048 - 24)
 
     def change(session: Any) -> None:
@@ -114,14 +114,14 @@ async def test_a_good_is_returned_as_stored(company: Retailer, status: str) -> N
         session.execute(update(GoodVariation).values(image_url=image))
 
     company.service.database.write(change)
-    good = (await company.get(routes.GOOD.format(good_id=made["id"]))).json()
+    good = (await company.get(routes.GOOD.format(good_id=good["id"]))).json()
     assert (good["status"], good["variations"][0]["image_url"]) == (status, image)
 
 
 async def test_a_single_variation_can_have_no_name(company: Retailer) -> None:
-    made = (await company.create(body())).json()
-    assert [each["name"] for each in made["variations"]] == [None]
-    assert made["category_id"] is None
+    good = (await company.create(body())).json()
+    assert [each["name"] for each in good["variations"]] == [None]
+    assert good["category_id"] is None
 
 
 async def test_every_listed_fee_can_be_the_vat_of_a_good(company: Retailer) -> None:
@@ -134,23 +134,23 @@ async def test_every_listed_fee_can_be_the_vat_of_a_good(company: Retailer) -> N
 
 
 async def test_external_data_can_be_null(company: Retailer) -> None:
-    given = body(external_data=None, variations=[{"external_data": None}])
-    made = (await company.create(given)).json()
-    assert made["external_data"] is None
-    assert made["variations"][0]["external_data"] is None
+    request_body = body(external_data=None, variations=[{"external_data": None}])
+    good = (await company.create(request_body)).json()
+    assert good["external_data"] is None
+    assert good["variations"][0]["external_data"] is None
 
 
 async def test_doubtful_values_are_accepted_and_logged(
     company: Retailer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    given = body(
+    request_body = body(
         name="  ",
         vat={"fee_item_id": str(MUNICIPALITY)},
         variations=[{"codes": [{"type": "ean_13", "value": "4006381333932"}]}],
     )
     with caplog.at_level("WARNING"):
-        made = (await company.create(given)).json()
-    assert made["variations"][0]["codes"] == given["variations"][0]["codes"]
+        good = (await company.create(request_body)).json()
+    assert good["variations"][0]["codes"] == request_body["variations"][0]["codes"]
     assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
         "name is blank",
         "vat.fee_item_id is the id of a fee that is not VAT",
@@ -162,8 +162,8 @@ async def test_doubtful_values_are_accepted_and_logged(
 
 
 async def test_an_exempt_good_has_no_percentage(company: Retailer) -> None:
-    made = (await company.create(body(vat={"fee_item_id": str(EXEMPT)}))).json()
-    assert made["vat"] == {"fee_item_id": str(EXEMPT), "fee_item_name": "Exempt"}
+    good = (await company.create(body(vat={"fee_item_id": str(EXEMPT)}))).json()
+    assert good["vat"] == {"fee_item_id": str(EXEMPT), "fee_item_name": "Exempt"}
 
 
 def codes(count: int) -> list[dict[str, str]]:
@@ -216,7 +216,7 @@ async def test_values_at_the_limits_are_accepted(
 
 
 @pytest.mark.parametrize(
-    ("changes", "where"),
+    ("changes", "field"),
     [
         ({"name": ...}, "name"),
         ({"name": ""}, "name"),
@@ -271,10 +271,13 @@ async def test_values_at_the_limits_are_accepted(
         ({"variations": [{"default_price": {"currency_code": "AED"}}]},
          "variations[0].default_price.value"),
         ({"colour": "red"}, "colour"),
-        *(({"name": f"tea{wrong}"}, "name") for wrong in UNSTORABLE),
+        *(({"name": f"tea{character}"}, "name") for character in UNSTORABLE),
         ({"description": "one\x00two"}, "description"),
         ({"description": "one\ud800"}, "description"),
-        *(({"external_data": {"id": f"tea-{wrong}"}}, "external_data.id") for wrong in UNSTORABLE),
+        *(
+            ({"external_data": {"id": f"tea-{character}"}}, "external_data.id")
+            for character in UNSTORABLE
+        ),
         *(
             ({"external_data": {"id": "good-1", **extra}}, "external_data")
             for extra in REFUSED_DATA
@@ -287,11 +290,11 @@ async def test_values_at_the_limits_are_accepted(
     ],
 )  # fmt: skip
 async def test_the_refusal_of_a_value_beyond_the_limits_names_its_field(
-    company: Retailer, changes: dict[str, Any], where: str
+    company: Retailer, changes: dict[str, Any], field: str
 ) -> None:
     reply = await company.create(body(**changes))
     assert (reply.status_code, reply.json()["code"]) == (400, "validation_error")
-    assert list(reply.json()["errors"]) == [where]
+    assert list(reply.json()["errors"]) == [field]
     assert (await company.get(routes.GOODS)).json()["items"] == []
 
 
@@ -327,15 +330,15 @@ async def test_one_refusal_names_all_invalid_fields(company: Retailer) -> None:
         {"variations": [{"external_data": {"id": "taken"}}]},
     ],
 )
-@pytest.mark.parametrize("place", ["good", "variation"])
+@pytest.mark.parametrize("entity", ["good", "variation"])
 async def test_an_external_id_must_be_unique_in_a_company(
-    company: Retailer, first: dict[str, Any] | None, place: str
+    company: Retailer, first: dict[str, Any] | None, entity: str
 ) -> None:
-    wanted = {"id": "cat-food" if first is None else "taken"}
+    external_data = {"id": "cat-food" if first is None else "taken"}
     if first is not None:
         assert (await company.create(body(**first))).status_code == 201
-    second = {"external_data": wanted}
-    reply = await company.create(body(**second) if place == "good" else body(variations=[second]))
+    second = {"external_data": external_data}
+    reply = await company.create(body(**second) if entity == "good" else body(variations=[second]))
     assert reply.status_code == 409
     problem = reply.json()
     assert (problem["code"], problem["reason"]) == (
@@ -355,15 +358,15 @@ async def test_another_company_may_use_the_same_external_id(company: Retailer) -
     # The other company has no fees and units. Its good is refused for that reason (400), not
     # because of the external id (409).
     other = await access_of(service, new_key(service, organization="org-other"))
-    taken = body(external_data={"id": "shared"})
-    assert (await company.create(taken)).status_code == 201
-    assert (await company.create(taken, other)).status_code == 400
+    with_shared_id = body(external_data={"id": "shared"})
+    assert (await company.create(with_shared_id)).status_code == 201
+    assert (await company.create(with_shared_id, other)).status_code == 400
 
 
 async def test_goods_of_another_company_do_not_exist(company: Retailer) -> None:
-    made = (await company.create(body())).json()
+    good = (await company.create(body())).json()
     other = await access_of(company.service, new_key(company.service, organization="org-other"))
-    reply = await company.get(routes.GOOD.format(good_id=made["id"]), other)
+    reply = await company.get(routes.GOOD.format(good_id=good["id"]), other)
     assert (reply.status_code, reply.content) == (404, b"")
     reply = await company.get(routes.GOOD.format(good_id=uuid4()))
     assert (reply.status_code, reply.content) == (404, b"")
@@ -398,37 +401,37 @@ async def test_an_invalid_json_body_is_refused(company: Retailer) -> None:
 
 
 async def test_goods_are_listed_in_pages(company: Retailer) -> None:
-    made = [(await company.create(body(name=f"Good {number}"))).json() for number in range(41)]
-    seen: list[str] = []
+    goods = [(await company.create(body(name=f"Good {number}"))).json() for number in range(41)]
+    ids: list[str] = []
     cursor: dict[str, str] = {}
     for expected in (20, 20, 1):
         reply = await company.get(routes.GOODS, **cursor)
         page = codec.decode(reply.content, wire.GoodPage)
         assert len(page.items) == expected
-        seen += [str(each.id) for each in page.items]
+        ids += [str(each.id) for each in page.items]
         cursor = {"cursor": page.cursor or ""}
     assert cursor == {"cursor": ""}
-    assert seen == [each["id"] for each in made]
+    assert ids == [each["id"] for each in goods]
 
 
 async def test_units_and_fees_are_listed_in_pages(company: Retailer) -> None:
     def add(session: Any) -> None:
         for number in range(40):
-            known = {"id": uuid4(), "organization_id": DEFAULT_ORGANIZATION}
-            session.add(UnitOfMeasure(**known, name=f"U{number:02}", symbol="u", exponent=3))
-            session.add(FeeItem(**known, name=f"F{number:02}", kind="vat", percentage_milli=1))
+            common = {"id": uuid4(), "organization_id": DEFAULT_ORGANIZATION}
+            session.add(UnitOfMeasure(**common, name=f"U{number:02}", symbol="u", exponent=3))
+            session.add(FeeItem(**common, name=f"F{number:02}", kind="vat", percentage_milli=1))
 
     company.service.database.write(add)
     for path, name, count in ((routes.UOMS, "items", 41), (routes.FEES, "fee_items", 43)):
-        seen: list[str] = []
+        names: list[str] = []
         cursor: dict[str, str] = {}
         for _ in range(3):
             page = (await company.get(path, **cursor)).json()
-            seen += [each["name"] for each in page[name]]
+            names += [each["name"] for each in page[name]]
             cursor = {"cursor": page["cursor"]}
         assert cursor == {"cursor": None}
-        assert seen == sorted(seen)
-        assert len(set(seen)) == count
+        assert names == sorted(names)
+        assert len(set(names)) == count
 
 
 async def test_the_refusal_of_an_invalid_good_id_names_the_parameter(company: Retailer) -> None:

@@ -45,14 +45,14 @@ async def page(company: Retailer, **parameters: str) -> SalePage:
 
 async def pages(company: Retailer, **parameters: str) -> list[Sale]:
     sales: list[Sale] = []
-    given = dict(parameters)
+    query = dict(parameters)
     for _ in range(100):
-        result = await page(company, **given)
+        result = await page(company, **query)
         sales += result.items
         if result.cursor is None:
             return sales
         assert (len(result.items), len(result.cursor) <= CURSOR_MAX) == (20, True)
-        given["cursor"] = result.cursor
+        query["cursor"] = result.cursor
     raise AssertionError("the list does not end")
 
 
@@ -78,21 +78,21 @@ async def test_a_sale_has_every_documented_field(company: Retailer) -> None:
         {"discount": 100, "total": 2000},
         {"tax": None, "quantity": -3},
     )  # fmt: skip
-    listed = (await company.get(routes.SALES, status="completed")).json()
-    assert listed["cursor"] is None
-    [text] = listed["items"]
-    assert text == (await company.get(routes.SALE.format(sale_id=sale_id))).json()
+    listing = (await company.get(routes.SALES, status="completed")).json()
+    assert listing["cursor"] is None
+    [item] = listing["items"]
+    assert item == (await company.get(routes.SALE.format(sale_id=sale_id))).json()
     aed = {"currency_code": "AED"}
-    assert text["totals"] == {
+    assert item["totals"] == {
         "discount": {"value": 50, **aed},
         "taxable_amount": {"value": 2000, **aed},
         "tax": {"value": 100, **aed},
         "total": {"value": 2050, **aed},
     }
-    assert (text["point_of_sale_id"], text["initiated_by_id"]) == ("till-1", "emp-1")
-    assert text["external_data"] == {"id": "order-7", "channel": "web"}
-    assert text["initiated_at"] == "2026-11-20T12:00:00Z"
-    first, second = text["positions"]
+    assert (item["point_of_sale_id"], item["initiated_by_id"]) == ("till-1", "emp-1")
+    assert item["external_data"] == {"id": "order-7", "channel": "web"}
+    assert item["initiated_at"] == "2026-11-20T12:00:00Z"
+    first, second = item["positions"]
     assert first == {
         "id": f"{sale_id}-1",
         "name": "Flat white",
@@ -169,13 +169,13 @@ async def test_a_sale_with_the_longest_values_is_returned(company: Retailer) -> 
 async def test_only_completed_sales_of_the_company_are_listed(company: Retailer) -> None:
     unknown = add(company, a_sale(company.location, NOON, status="unknown"))
     foreign = add(company, a_sale(company.location, NOON, currency="EUR"))
-    output = add(company, a_sale(company.location, NOON))
-    assert [sale.id for sale in (await page(company)).items] == [str(output)]
+    completed = add(company, a_sale(company.location, NOON))
+    assert [sale.id for sale in (await page(company)).items] == [str(completed)]
     other = await access_of(company.service, new_key(company.service, organization="org-other"))
     for sale_id, access in (
         (unknown, None),
         (foreign, None),
-        (output, other),
+        (completed, other),
         ("no-uuid", None),
         ("%00", None),
     ):
@@ -198,11 +198,11 @@ async def test_pages_contain_each_sale_once_in_every_order(company: Retailer, so
     for number in range(3):
         company.add_sales(17, NOON - MINUTE * number, timedelta(0), number=f"N-{number}")
     company.add_sales(12, NOON - MINUTE * 9, MINUTE)
-    listed = await pages(company, sort=sort)
+    sales = await pages(company, sort=sort)
     name = sort.rpartition("_")[0]
-    keys = [getattr(sale, name) for sale in listed]
+    keys = [getattr(sale, name) for sale in sales]
     assert keys == sorted(keys, reverse=sort.endswith("desc"))
-    assert len({sale.id for sale in listed}) == len(listed) == 63
+    assert len({sale.id for sale in sales}) == len(sales) == 63
 
 
 @pytest.mark.parametrize("sort", ORDERS)
@@ -211,17 +211,17 @@ async def test_sales_added_between_two_pages_cause_no_repeated_or_skipped_sale(
 ) -> None:
     company.add_sales(61, NOON, MINUTE)
     before = {sale.id for sale in await pages(company, sort=sort)}
-    seen: list[str] = []
-    given: dict[str, str] = {"sort": sort}
+    ids: list[str] = []
+    query: dict[str, str] = {"sort": sort}
     while True:
-        page_of_sales = await page(company, **given)
-        seen += [sale.id for sale in page_of_sales.items]
-        if page_of_sales.cursor is None or len(seen) > 200:
+        page_of_sales = await page(company, **query)
+        ids += [sale.id for sale in page_of_sales.items]
+        if page_of_sales.cursor is None or len(ids) > 200:
             break
-        given["cursor"] = page_of_sales.cursor
+        query["cursor"] = page_of_sales.cursor
         company.add_sales(5, NOON - MINUTE * 90, MINUTE * 40)
-    assert len(seen) == len(set(seen))
-    assert before <= set(seen)
+    assert len(ids) == len(set(ids))
+    assert before <= set(ids)
 
 
 async def test_sales_are_newest_first_by_default(company: Retailer) -> None:
@@ -246,13 +246,13 @@ async def test_both_bounds_of_the_time_filter_are_inclusive(
     company: Retailer, first: str | None, last: str | None, count: int
 ) -> None:
     company.add_sales(10, NOON, MINUTE)
-    given = {"initiated_at_from": first, "initiated_at_to": last}
-    page_of_sales = await page(company, **{name: value for name, value in given.items() if value})
+    bounds = {"initiated_at_from": first, "initiated_at_to": last}
+    page_of_sales = await page(company, **{name: value for name, value in bounds.items() if value})
     assert len(page_of_sales.items) == count
 
 
 @pytest.mark.parametrize(
-    ("parameters", "where"),
+    ("parameters", "parameter"),
     [
         ({}, "status"),
         ({"status": "unknown"}, "status"),
@@ -270,11 +270,11 @@ async def test_both_bounds_of_the_time_filter_are_inclusive(
     ],
 )
 async def test_the_refusal_of_an_invalid_parameter_names_the_parameter(
-    company: Retailer, parameters: dict[str, str], where: str
+    company: Retailer, parameters: dict[str, str], parameter: str
 ) -> None:
     reply = await company.get(routes.SALES, **parameters)
     assert (reply.status_code, reply.json()["code"]) == (400, "validation_error")
-    assert list(reply.json()["errors"]) == [where]
+    assert list(reply.json()["errors"]) == [parameter]
 
 
 async def test_a_repeated_parameter_is_refused(company: Retailer) -> None:
@@ -290,12 +290,12 @@ async def test_a_cursor_is_valid_for_a_day_and_its_own_query(company: Retailer) 
     cursor = (await page(company)).cursor
     assert cursor is not None
     other = await access_of(company.service, new_key(company.service, organization="org-other"))
-    changed = ("B" if cursor[20] == "A" else "A").join((cursor[:20], cursor[21:]))
-    for given, access in (
+    forged_cursor = ("B" if cursor[20] == "A" else "A").join((cursor[:20], cursor[21:]))
+    for parameters, access in (
         ({"cursor": cursor, "sort": "number_asc"}, None),
         ({"cursor": cursor, "initiated_at_from": "2026-01-01T00:00:00Z"}, None),
         ({"cursor": cursor}, other),
-        ({"cursor": changed}, None),
+        ({"cursor": forged_cursor}, None),
         ({"cursor": cursor + "A"}, None),
         ({"cursor": cursor[:-8]}, None),
         ({"cursor": ""}, None),
@@ -303,7 +303,7 @@ async def test_a_cursor_is_valid_for_a_day_and_its_own_query(company: Retailer) 
         ({"cursor": "\x00"}, None),
         ({"cursor": "A" * 129}, None),
     ):
-        reply = await company.get(routes.SALES, access, status="completed", **given)
+        reply = await company.get(routes.SALES, access, status="completed", **parameters)
         assert (reply.status_code, reply.json()["code"]) == (400, "invalid_cursor")
     assert len((await page(company, cursor=cursor)).items) == 1
     company.service.clock.advance(24 * 3600)
@@ -359,5 +359,5 @@ async def test_every_retail_operation_requires_a_token(company: Retailer) -> Non
 def test_the_document_states_that_other_currencies_are_not_listed() -> None:
     document = json.loads(document_bytes(RETAIL_API))
     assert "Sales in other currencies are not listed" in document["info"]["description"]
-    of_sales = document["paths"][routes.SALES]["get"]["description"]
-    assert "Sales in other currencies are not listed" in of_sales
+    description = document["paths"][routes.SALES]["get"]["description"]
+    assert "Sales in other currencies are not listed" in description

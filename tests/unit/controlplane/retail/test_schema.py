@@ -34,7 +34,7 @@ def test_valid_replies_fit_the_schema() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "invalid_reply",
     [
         reply("/uoms", 200, {"items": [UOM | {"exponent": 4}]}),
         reply("/uoms", 200, {"items": [UOM | {"colour": 1}]}),
@@ -53,6 +53,6 @@ def test_valid_replies_fit_the_schema() -> None:
         reply("/uoms", 400, PROBLEM | {"code": "invalid_request"}),
     ],
 )
-def test_replies_that_violate_the_schema_do_not_fit(wrong: httpx2.Response) -> None:
+def test_replies_that_violate_the_schema_do_not_fit(invalid_reply: httpx2.Response) -> None:
     with pytest.raises(NotFittingError):
-        require_fitting(wrong)
+        require_fitting(invalid_reply)

@@ -59,14 +59,14 @@ async def test_the_header_of_a_401_explains_the_refusal(service: RunningService)
     api_key = new_key(service)
     access = await access_of(service, api_key)
     exchange_it = "POST /api/v1/auth/tokens"
-    described = {
+    replies = {
         "no header": await service.http.get(routes.FEES),
         "an API key": await fees(service, api_key),
         "a wrong token": await fees(service, access[:-4] + "AAAA"),
         "a wrong key": await exchange(service, "venue_live_" + "A" * 64),
         "a wrong refresh token": await refresh(service, "x"),
     }
-    sentences = {name: assert_unauthenticated(reply) for name, reply in described.items()}
+    sentences = {name: assert_unauthenticated(reply) for name, reply in replies.items()}
     assert "Authorization: Bearer <access token> is missing" in sentences["no header"]
     assert sentences["an API key"].startswith("This is an API key, not an access token.")
     assert "has expired or was revoked" in sentences["a wrong token"]
@@ -144,7 +144,7 @@ async def test_credentials_of_the_facade_and_of_retail_are_not_interchangeable(
     assert reply.status_code == 401
 
 
-def forged(service: RunningService, **changes: Any) -> str:
+def forge_token(service: RunningService, **changes: Any) -> str:
     """Return an access token with changed claims that is signed with the key of the service."""
     keys = service.database.read(signing_keys.load)
     assert keys is not None
@@ -163,9 +163,11 @@ def forged(service: RunningService, **changes: Any) -> str:
         "sid": str(family),
     }
     tokens = keys.access_tokens
-    wanted = {name: value for name, value in (claims | changes).items() if value is not None}
+    present_claims = {
+        name: value for name, value in (claims | changes).items() if value is not None
+    }
     return jwt.encode(
-        wanted, tokens.signing[tokens.current], "EdDSA", headers={"kid": tokens.current}
+        present_claims, tokens.signing[tokens.current], "EdDSA", headers={"kid": tokens.current}
     )
 
 
@@ -190,24 +192,24 @@ async def test_a_token_with_wrong_claims_is_refused(
     service: RunningService, changes: dict[str, Any]
 ) -> None:
     await access_of(service, new_key(service))
-    assert (await fees(service, forged(service))).status_code == 200
-    assert_unauthenticated(await fees(service, forged(service, **changes)))
+    assert (await fees(service, forge_token(service))).status_code == 200
+    assert_unauthenticated(await fees(service, forge_token(service, **changes)))
 
 
 async def test_a_token_with_another_signature_is_refused(service: RunningService) -> None:
     access = await access_of(service, new_key(service))
     head, claims, signature = access.split(".")
-    known = jwt.decode(access, options={"verify_signature": False})
+    decoded_claims = jwt.decode(access, options={"verify_signature": False})
     kid = jwt.get_unverified_header(access)["kid"]
     stranger = Ed25519PrivateKey.generate()
     for token in (
         f"{head}.{claims}.",
         f"{head}.{claims}.{signature[:-4]}AAAA",
-        jwt.encode(known, "", "none", headers={"kid": kid}),
-        jwt.encode(known, "a" * 32, "HS256", headers={"kid": kid}),
-        jwt.encode(known, stranger, "EdDSA", headers={"kid": kid}),
-        jwt.encode(known, stranger, "EdDSA", headers={"kid": "other"}),
-        jwt.encode(known, stranger, "EdDSA"),
+        jwt.encode(decoded_claims, "", "none", headers={"kid": kid}),
+        jwt.encode(decoded_claims, "a" * 32, "HS256", headers={"kid": kid}),
+        jwt.encode(decoded_claims, stranger, "EdDSA", headers={"kid": kid}),
+        jwt.encode(decoded_claims, stranger, "EdDSA", headers={"kid": "other"}),
+        jwt.encode(decoded_claims, stranger, "EdDSA"),
         "a.b.c",
         "ä",
         "",

@@ -41,7 +41,7 @@ def url() -> Iterator[str]:
         yield result
 
 
-def answers(database: Database) -> dict[str, Any]:
+def read_replies(database: Database) -> dict[str, Any]:
     replies = {}
     for path, operation in OPERATIONS.items():
         query = QUERY if "ulse" not in path else {"locationId": "loc-0001"}
@@ -69,24 +69,24 @@ def play(database: Database) -> list[dict[str, int]]:
     database.write(lambda session: load(session, PLAN, SINCE))
     generator = database.read(lambda s: stored_generator(s, stored_plan(s, ORGANIZATION)))
     database.write(lambda session: continue_sales(session, *generator, SINCE, NOW))
-    wrong = [database.write(rebuild)]
+    wrong_counts = [database.write(rebuild)]
     database.write(
         lambda session: set_zone(session, (ORGANIZATION, "loc-0001"), "Asia/Kathmandu", NOW)
     )
-    return [*wrong, database.write(rebuild)]
+    return [*wrong_counts, database.write(rebuild)]
 
 
 @pytest.mark.medium
 @pytest.mark.needs("postgresql")
 def test_postgresql_and_sqlite_return_the_same(url: str, tmp_path: Path) -> None:
     with (
-        closing(Database(url)) as one,
-        closing(Database(str(tmp_path / "one.db"))) as other,
-        closing(Database(str(tmp_path / "back.db"))) as back,
+        closing(Database(url)) as postgresql,
+        closing(Database(str(tmp_path / "sqlite.db"))) as sqlite,
+        closing(Database(str(tmp_path / "imported.db"))) as imported,
     ):
-        for database in (one, other):
-            assert all(set(wrong.values()) == {0} for wrong in play(database))
-        assert answers(one) == answers(other)
-        lines = one.read(lambda session: list(export(session, ORGANIZATION)))
-        back.write(lambda session: load_lines(session, lines))
-        assert answers(back) == answers(other)
+        for database in (postgresql, sqlite):
+            assert all(set(wrong_counts.values()) == {0} for wrong_counts in play(database))
+        assert read_replies(postgresql) == read_replies(sqlite)
+        lines = postgresql.read(lambda session: list(export(session, ORGANIZATION)))
+        imported.write(lambda session: load_lines(session, lines))
+        assert read_replies(imported) == read_replies(sqlite)

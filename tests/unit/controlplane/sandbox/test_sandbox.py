@@ -61,7 +61,7 @@ def count(database: Database, query: str) -> int:
 
 
 @pytest.mark.parametrize(
-    "what",
+    "condition",
     [
         "sale_lines WHERE discount > 0",
         "sales WHERE discount > 0",
@@ -95,8 +95,8 @@ def count(database: Database, query: str) -> int:
         "sales WHERE local_hour / 24 = 20751 AND location = 2",
     ],
 )
-def test_an_awkward_load_contains_every_unusual_case(loaded: Database, what: str) -> None:
-    assert count(loaded, f"SELECT COUNT(*) FROM {what}") > 0
+def test_an_awkward_load_contains_every_unusual_case(loaded: Database, condition: str) -> None:
+    assert count(loaded, f"SELECT COUNT(*) FROM {condition}") > 0
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 
 
 @pytest.mark.parametrize(
-    "what",
+    "condition",
     [
         "locations WHERE zone IS NULL OR zone <> 'Asia/Dubai' OR currency <> 'AED'",
         "sales WHERE NOT has_lines OR status <> 'completed' OR unknown_tax_lines > 0",
@@ -120,8 +120,8 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
         "refunds WHERE refunded_at IS NULL OR NOT has_components OR tax IS NULL",
     ],
 )
-def test_a_usual_load_contains_no_unknown_data(usual: Database, what: str) -> None:
-    assert count(usual, f"SELECT COUNT(*) FROM {what}") == 0
+def test_a_usual_load_contains_no_unknown_data(usual: Database, condition: str) -> None:
+    assert count(usual, f"SELECT COUNT(*) FROM {condition}") == 0
     assert count(usual, "SELECT COUNT(*) FROM refunds WHERE goods > 0") > 0
 
 
@@ -190,12 +190,12 @@ def test_a_load_with_continued_sales_equals_a_longer_load(tmp_path: Path) -> Non
         lambda session: stored_generator(session, stored_plan(session, ORGANIZATION))
     )
     assert parts.read(lambda session: last_sale_at(session, ORGANIZATION)) <= now
-    written = [0, 0]
+    added_counts = [0, 0]
     for until in (now + timedelta(hours=9), now + timedelta(hours=30), NOW):
         result = parts.write(lambda s, a=now, b=until: continue_sales(s, *generator, a, b))  # type: ignore[misc]
-        written = [one + other for one, other in zip(written, result, strict=True)]
+        added_counts = [one + other for one, other in zip(added_counts, result, strict=True)]
         now = until
-    assert min(written) > 0
+    assert min(added_counts) > 0
     assert generator[0].plan == plan
     assert sorted(map(row_without_positions, lines(parts))) == sorted(
         map(row_without_positions, lines(whole))
@@ -215,8 +215,8 @@ def row_without_positions(line: str) -> str:
 
 @pytest.mark.medium
 def test_an_import_equals_the_exported_rows(loaded: Database, database: Database) -> None:
-    before = Plan(seed=5, days=2, goods=3, until=NOW.date(), organization_id="org-0005")
-    database.write(lambda session: load(session, before, NOW))
+    other_plan = Plan(seed=5, days=2, goods=3, until=NOW.date(), organization_id="org-0005")
+    database.write(lambda session: load(session, other_plan, NOW))
     exported = lines(loaded)
     counts = database.write(lambda session: load_lines(session, exported))
     assert sum(counts.values()) == len(exported) - 1
@@ -225,8 +225,8 @@ def test_an_import_equals_the_exported_rows(loaded: Database, database: Database
     )
     assert set(database.write(rebuild).values()) == {0}
     for rollup in ROLLUPS:
-        place = "SELECT position FROM locations WHERE organization_id = 'org-0001'"
-        query = f"SELECT COUNT(*) FROM {rollup.__tablename__} WHERE location IN ({place})"
+        positions = "SELECT position FROM locations WHERE organization_id = 'org-0001'"
+        query = f"SELECT COUNT(*) FROM {rollup.__tablename__} WHERE location IN ({positions})"
         assert count(database, query) == count(loaded, query)
     with pytest.raises(OccupiedError):
         database.write(lambda session: load_lines(session, exported))
@@ -245,10 +245,10 @@ def test_clearing_an_organization_keeps_the_rows_of_other_organizations(database
     for organization in ("org-0001", "org-0002"):
         plan = Plan(seed=3, days=2, goods=4, until=NOW.date(), organization_id=organization)
         database.write(lambda session, plan=plan: load(session, plan, NOW))  # type: ignore[misc]
-    kept = database.read(lambda session: list(export(session, "org-0002")))
+    other_rows = database.read(lambda session: list(export(session, "org-0002")))
     database.write(lambda session: clear(session, "org-0001"))
     assert len(lines(database)) == 1
-    assert database.read(lambda session: list(export(session, "org-0002"))) == kept
+    assert database.read(lambda session: list(export(session, "org-0002"))) == other_rows
     assert set(database.write(rebuild).values()) == {0}
 
 
@@ -330,12 +330,12 @@ def test_command_line_errors_print_no_traceback(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     file = str(tmp_path / "service.db")
-    Database(file).close()  # creates it
+    Database(file).close()  # creates the file
     monkeypatch.setenv("VENUE_CONTROL_DATABASE", file)
     try:
         code = main(["sandbox", *words])
-    except SystemExit as ended:
-        code = int(ended.code or 0)
+    except SystemExit as exit_error:
+        code = int(exit_error.code or 0)
     assert code in {1, 2}
     assert "Traceback" not in capsys.readouterr().err
 

@@ -87,28 +87,28 @@ def test_a_second_installation_keeps_the_unit_and_the_options(
 def test_the_unit_of_the_package_is_not_changed(
     service: SystemdService, system: FakeSystem, tmp_path: Path
 ) -> None:
-    packaged = tmp_path / "usr/lib/systemd/system" / UNIT
-    packaged.parent.mkdir(parents=True)
-    packaged.touch()
+    package_unit = tmp_path / "usr/lib/systemd/system" / UNIT
+    package_unit.parent.mkdir(parents=True)
+    package_unit.touch()
     assert service.install("")
     assert not (tmp_path / "etc/systemd/system").exists()
     assert not [words for words in system.changes() if "sysusers" in words]
 
 
-@pytest.mark.parametrize("what", ["masked", "hides the package", "another's"])
+@pytest.mark.parametrize("case", ["masked", "hides the package", "another program's"])
 def test_an_inconsistent_unit_is_refused_before_anything_is_written(
-    service: SystemdService, system: FakeSystem, tmp_path: Path, what: str
+    service: SystemdService, system: FakeSystem, tmp_path: Path, case: str
 ) -> None:
     unit = tmp_path / "etc/systemd/system" / UNIT
     unit.parent.mkdir(parents=True)
-    if what == "masked":
+    if case == "masked":
         unit.symlink_to("/dev/null")
     else:
         unit.write_text("[Unit]\n")
-    if what == "hides the package":
-        packaged = tmp_path / "usr/lib/systemd/system" / UNIT
-        packaged.parent.mkdir(parents=True)
-        packaged.touch()
+    if case == "hides the package":
+        package_unit = tmp_path / "usr/lib/systemd/system" / UNIT
+        package_unit.parent.mkdir(parents=True)
+        package_unit.touch()
     with pytest.raises(CommandError) as refused:
         service.install("")
     assert refused.value.hint
@@ -144,8 +144,8 @@ def test_uninstall_removes_the_unit_and_purge_removes_the_rest(
     system.answers["getent passwd"] = output(0, "venue-control:x:1:")
     service.purge()
     assert system.changes()[-1] == "userdel venue-control"
-    left = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert left == [tmp_path / "opt/venue-control"]
+    remaining = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert remaining == [tmp_path / "opt/venue-control"]
     assert not service.state_directory.exists()
 
 
@@ -189,14 +189,14 @@ def test_words_are_quoted_for_systemd(word: str, line: str) -> None:
 
 
 def test_the_shipped_options_are_the_defaults(tmp_path: Path) -> None:
-    shipped = build_parser().parse_args(["serve", f"@{RESOURCES / 'serve.conf'}"])
-    assert vars(shipped) == vars(build_parser().parse_args(["serve"]))
-    everything = tmp_path / "serve.conf"
+    shipped_options = build_parser().parse_args(["serve", f"@{RESOURCES / 'serve.conf'}"])
+    assert vars(shipped_options) == vars(build_parser().parse_args(["serve"]))
+    all_options = tmp_path / "serve.conf"
     text = (RESOURCES / "serve.conf").read_text()
-    everything.write_text(text.replace("\n#--", "\n--"))
-    read = build_parser().parse_args(["serve", f"@{everything}"])
-    assert (read.workers, read.keep_reports) == (4, 180 * 86400)
-    assert read.database == "postgresql+psycopg:///venue?host=/var/run/postgresql"
+    all_options.write_text(text.replace("\n#--", "\n--"))
+    options = build_parser().parse_args(["serve", f"@{all_options}"])
+    assert (options.workers, options.keep_reports) == (4, 180 * 86400)
+    assert options.database == "postgresql+psycopg:///venue?host=/var/run/postgresql"
 
 
 def test_options_become_lines_and_invalid_options_are_refused(
@@ -252,10 +252,10 @@ def test_the_unit_is_sandboxed_and_systemd_finds_no_fault(tmp_path: Path) -> Non
     unit.write_text(text.replace("Documentation=", "# "))
 
     def tool(*words: str) -> str:
-        done = subprocess.run(
+        result = subprocess.run(
             ("systemd-analyze", *words), capture_output=True, text=True, check=True
         )
-        return done.stdout + done.stderr
+        return result.stdout + result.stderr
 
     report = tool("security", "--offline=yes", "--no-pager", str(unit))
     assert float(report.rpartition(f"{UNIT}: ")[2].split()[0]) <= EXPOSURE_MAX

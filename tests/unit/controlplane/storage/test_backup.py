@@ -41,40 +41,42 @@ def reports_in(file: Path) -> set[UUID]:
 
 @pytest.mark.medium
 async def test_a_backup_contains_all_reports_accepted_before_the_backup_began(path: Path) -> None:
-    answered: set[UUID] = set()
-    before: set[UUID] = set()
+    accepted: set[UUID] = set()
+    accepted_before: set[UUID] = set()
     backup = path.with_name("backup.db")
 
     def back_up() -> None:
-        before.update(answered)
+        accepted_before.update(accepted)
         assert main(["backup", str(backup), "--database", str(path)]) == 0
 
     with closing(Database(str(path))) as database:
         async with beside(database, Settings(rate_per_s=0), FakeClock()) as service:
             device = await service.device().enrolled()
-            room = asyncio.Semaphore(AT_ONCE)
-            quarter = asyncio.Event()
+            slots = asyncio.Semaphore(AT_ONCE)
+            quarter_accepted = asyncio.Event()
 
             async def submit() -> None:
-                async with room:
+                async with slots:
                     reply = await device.submit(REPORT)
                 assert reply.status_code == 200, reply.text
-                answered.add(UUID(reply.json()["reportId"]))
-                if len(answered) == SUBMISSIONS // 4:
-                    quarter.set()
+                accepted.add(UUID(reply.json()["reportId"]))
+                if len(accepted) == SUBMISSIONS // 4:
+                    quarter_accepted.set()
 
             async with asyncio.TaskGroup() as group:
                 for _ in range(SUBMISSIONS):
                     group.create_task(submit())
-                await quarter.wait()
+                await quarter_accepted.wait()
                 await asyncio.to_thread(back_up)
-                during = len(answered)
-    assert len(answered) == SUBMISSIONS
-    assert SUBMISSIONS // 4 <= len(before) < SUBMISSIONS, "the backup was not taken under load"
-    assert len(before) <= during
+                accepted_after = len(accepted)
+    assert len(accepted) == SUBMISSIONS
+    assert SUBMISSIONS // 4 <= len(accepted_before) < SUBMISSIONS, (
+        "the backup was not taken under load"
+    )
+    assert len(accepted_before) <= accepted_after
     restored = path.with_name("restored.db")
     assert main(["restore", str(backup), "--database", str(restored)]) == 0
-    assert before <= reports_in(restored) <= answered
+    assert accepted_before <= reports_in(restored) <= accepted
 
 
 def test_a_database_in_use_is_not_replaced(
@@ -84,8 +86,8 @@ def test_a_database_in_use_is_not_replaced(
     Database(str(path)).close()
     backup = path.with_name("backup.db")
     assert main(["backup", str(backup), "--database", str(path)]) == 0
-    with closing(Database(str(path))) as used:
-        used.read(lambda session: session.scalars(select(Report.id)).all())
+    with closing(Database(str(path))) as database:
+        database.read(lambda session: session.scalars(select(Report.id)).all())
         assert main(["restore", str(backup), "--database", str(path)]) == 2
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
@@ -97,9 +99,9 @@ def test_a_database_in_use_is_not_replaced(
 def test_restore_keeps_the_replaced_database(path: Path) -> None:
     Database(str(path)).close()
     with snapshot(path) as copy, copy.open("rb") as backup:
-        kept = restore(backup, path, NOW)
-    assert kept == path.with_name("service.db.before-20261120T120000Z")
-    assert reports_in(kept) == set()
+        replaced = restore(backup, path, NOW)
+    assert replaced == path.with_name("service.db.before-20261120T120000Z")
+    assert reports_in(replaced) == set()
 
 
 def test_restore_refuses_other_files_and_backups_of_newer_releases(
@@ -119,9 +121,9 @@ def test_restore_refuses_other_files_and_backups_of_newer_releases(
 
 
 def test_a_damaged_backup_is_refused(path: Path, tmp_path: Path) -> None:
-    whole = tmp_path / "whole.db"
-    Database(str(whole)).close()
-    content = bytearray(whole.read_bytes())
+    intact = tmp_path / "whole.db"
+    Database(str(intact)).close()
+    content = bytearray(intact.read_bytes())
     content[4096 * 2 : 4096 * 12] = b"\xff" * 4096 * 10
     damaged = tmp_path / "damaged.db"
     damaged.write_bytes(content)

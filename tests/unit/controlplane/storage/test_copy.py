@@ -41,11 +41,11 @@ async def source(tmp_path: Path) -> Path:
                 await device.acknowledge(request_id, "running")
                 assert (await device.submit(requestId=request_id)).status_code == 200
                 await device.create_request("application")
-            service.database.write(_fill_the_others)
+            service.database.write(_fill_empty_tables)
     return path
 
 
-def _fill_the_others(session: Session) -> None:
+def _fill_empty_tables(session: Session) -> None:
     """Write a row with a value in every column into each empty table."""
     for table in tables():
         if session.execute(select(table).limit(1)).first() is None:

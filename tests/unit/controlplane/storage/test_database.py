@@ -143,11 +143,11 @@ class TestLockedByAnotherProgram:
         other.execute("BEGIN EXCLUSIVE")
         waits: list[int] = []
 
-        def note(_connection: Any, cursor: sqlite3.Cursor, sql: str, *_: Any) -> None:
+        def record_timeout(_connection: Any, cursor: sqlite3.Cursor, sql: str, *_: Any) -> None:
             if sql == "BEGIN IMMEDIATE":
                 waits.extend(cursor.connection.execute("PRAGMA busy_timeout").fetchone())
 
-        event.listen(database._engine, "before_cursor_execute", note)
+        event.listen(database._engine, "before_cursor_execute", record_timeout)
         for _ in range(3):
             with pytest.raises(DatabaseBusyError):
                 database.write(_layout)
@@ -203,12 +203,12 @@ def test_concurrent_writers_take_turns(path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join(30)
-    counted = databases[0].read(
+    total = databases[0].read(
         lambda session: session.execute(text("SELECT n FROM counter")).scalar_one()
     )
     for database in databases:
         database.close()
-    assert counted == 30
+    assert total == 30
 
 
 def test_the_layout_can_be_compiled_for_postgresql() -> None:

@@ -53,8 +53,8 @@ def old_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         return
     with new_database() as url:
         engine = create_engine(url)
-        with engine.begin() as begun:
-            begun.exec_driver_sql((DUMPS / dump).read_text())
+        with engine.begin() as connection:
+            connection.exec_driver_sql((DUMPS / dump).read_text())
         engine.dispose()
         yield url
 
@@ -74,16 +74,16 @@ def columns(url: str) -> Columns:
     return results
 
 
-def content(url: str, of: Columns | None = None) -> dict[str, list[Any]]:
+def content(url: str, columns_by_table: Columns | None = None) -> dict[str, list[Any]]:
     """Return every row of every table, or only the given columns."""
     engine = create_engine(url)
     with engine.connect() as connection:
         rows = {
             name: sorted(
-                map(tuple, connection.execute(text(f"SELECT {', '.join(wanted)} FROM {name}"))),
+                map(tuple, connection.execute(text(f"SELECT {', '.join(names)} FROM {name}"))),
                 key=repr,
             )
-            for name, wanted in (of or columns(url)).items()
+            for name, names in (columns_by_table or columns(url)).items()
         }
     engine.dispose()
     return rows
@@ -127,12 +127,12 @@ def load(file: Path, dump: str) -> None:
 
 @pytest.mark.medium
 def test_an_old_database_keeps_its_rows_and_gets_the_newest_layout(old_database: str) -> None:
-    known = columns(old_database)
-    before = content(old_database, known)
+    old_columns = columns(old_database)
+    before = content(old_database, old_columns)
     assert len(before["reports"]) == 9
     assert len(before["requests"]) == 9
     Database(old_database).close()
-    assert content(old_database, known) == before
+    assert content(old_database, old_columns) == before
     assert differences_of(old_database) == []
     engine = create_engine(old_database)
     with engine.connect() as connection:
@@ -190,9 +190,11 @@ def test_old_reports_are_summarized_while_the_service_runs(old_database: str) ->
         reports = {report.position: report for report in session.scalars(select(Report))}
         assert all(report.headline and report.severity for report in reports.values())
         for device in session.scalars(select(Device)):
-            own = [r.position for r in reports.values() if r.instance_id == device.instance_id]
+            positions = [
+                r.position for r in reports.values() if r.instance_id == device.instance_id
+            ]
             newest = (device.network_report, device.application_report)
-            assert max(own, default=None) in {*newest, None}
+            assert max(positions, default=None) in {*newest, None}
             assert device.severity == most_severe(
                 *(reports[report_id].severity for report_id in newest if report_id)
             )
@@ -229,11 +231,13 @@ def test_a_database_with_an_older_layout_gets_the_schema_of_a_new_one(
     file, new = tmp_path / "service.db", tmp_path / "new.db"
     load(file, f"layout-{old}.sqlite.sql")
     url = f"sqlite:///{file}"
-    known = {name: value for name, value in columns(url).items() if name not in REPLACED_TABLES}
-    before = content(url, known)
+    old_columns = {
+        name: value for name, value in columns(url).items() if name not in REPLACED_TABLES
+    }
+    before = content(url, old_columns)
     Database(str(file)).close()
     Database(str(new)).close()
-    assert content(url, known) == before
+    assert content(url, old_columns) == before
     assert schema(url) == schema(f"sqlite:///{new}")
     assert differences_of(url) == []
 
@@ -300,11 +304,11 @@ def database_0014(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     engine.dispose()
     load(first, "service-0.1.0.sqlite.sql")
     Database(str(first)).close()
-    known = columns(url)
+    old_columns = columns(url)
     with closing(sqlite3.connect(file)) as target, target:
         target.execute("ATTACH ? AS first", (str(first),))
         for table in ("devices", "reports"):
-            names = ", ".join(known[table])
+            names = ", ".join(old_columns[table])
             target.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM first.{table}")
     return url
 

@@ -60,9 +60,9 @@ async def open_command_stream(
     service: RunningService, api_key: str
 ) -> AsyncIterator[AsyncIterator[bytes]]:
     with service.core.feeds.open(service.caller(api_key).key_id) as stream:
-        pieces = command_stream(service.core, stream)
-        assert await anext(pieces) == OPENING % RECONNECT_MIN_MS
-        yield pieces
+        chunks = command_stream(service.core, stream)
+        assert await anext(chunks) == OPENING % RECONNECT_MIN_MS
+        yield chunks
 
 
 @pytest.mark.needs("postgresql")
@@ -71,9 +71,9 @@ async def test_a_request_created_at_one_service_is_streamed_by_the_other_service
 ) -> None:
     async with other_process(service) as other:
         device = await service.device().enrolled()
-        async with open_command_stream(other, device.api_key) as pieces:
+        async with open_command_stream(other, device.api_key) as chunks:
             request_id = await device.create_request()
-            assert request_id in (await anext(pieces)).decode()
+            assert request_id in (await anext(chunks)).decode()
 
 
 @pytest.mark.needs("postgresql")
@@ -87,11 +87,13 @@ class TestLostNotifications:
     ) -> None:
         async with other_process(service) as other:
             device = await service.device().enrolled()
-            async with open_command_stream(other, device.api_key) as pieces:
-                ended = await other.core.write(lambda session: session.scalars(END_LISTENERS).all())
-                assert ended == [True]
+            async with open_command_stream(other, device.api_key) as chunks:
+                terminated = await other.core.write(
+                    lambda session: session.scalars(END_LISTENERS).all()
+                )
+                assert terminated == [True]
                 request_id = await device.create_request()
-                assert request_id in (await anext(pieces)).decode()
+                assert request_id in (await anext(chunks)).decode()
             # The service reconnects by itself.
             while not await other.core.read(lambda session: session.scalars(LISTENERS).all()):
                 pass

@@ -41,7 +41,7 @@ async def test_concurrent_confirmations_of_a_token_get_the_same_reply(
         for _ in range(ROUNDS):
             token = desk.token()
             replies = await asyncio.gather(
-                *(member.confirm(token, HOME, key) for member, key in zip(desks, keys, strict=True))
+                *(each.confirm(token, HOME, key) for each, key in zip(desks, keys, strict=True))
             )
             assert {reply.status_code for reply in replies} == {200}
             assert len({reply.content for reply in replies}) == 1
@@ -60,10 +60,10 @@ async def test_only_one_of_two_organizations_can_confirm_a_token(
                 Desk(other).confirm(token, OTHER, keys[OTHER]),
             )
             assert sorted(reply.status_code for reply in replies) == [200, 409]
-            (taken,) = [reply.json() for reply in replies if reply.status_code == 200]
-            owner = taken["organizationId"]
+            (confirmation,) = [reply.json() for reply in replies if reply.status_code == 200]
+            owner = confirmation["organizationId"]
             reply = await desk.ask(routes.INSPECT, keys[owner], token=token)
-            assert reply.json() == taken | {"organizations": []}
+            assert reply.json() == confirmation | {"organizations": []}
     counts = [len(await desk.linked(key)) for key in keys.values()]
     assert sum(counts) == ROUNDS
 

@@ -21,8 +21,8 @@ async def test_a_client_reads_each_state_of_a_token(service: RunningService, des
 
     def answer(request: httpx2.Request) -> httpx2.Response:
         """Call the service in the event loop of the test, from the thread of the client."""
-        called = service.http.post(request.url.path, content=request.read(), headers=headers)
-        reply = asyncio.run_coroutine_threadsafe(called, loop).result()
+        coroutine = service.http.post(request.url.path, content=request.read(), headers=headers)
+        reply = asyncio.run_coroutine_threadsafe(coroutine, loop).result()
         return httpx2.Response(reply.status_code, headers=reply.headers, content=reply.content)
 
     def call() -> None:
@@ -39,9 +39,13 @@ def check_each_state(client: OperationsClient, token: str) -> None:
     body = TokenRequest(token=token)
     home = ConfirmRequest(token=token, organization_id=HOME)
     assert client.support_contact().links == ()
-    waiting = client.support_inspect(body)
-    assert (waiting.state, waiting.channel, waiting.requested_by) == ("waiting", "chat", "Ada")
-    assert [organization.id for organization in waiting.organizations] == [HOME]
+    inspection = client.support_inspect(body)
+    assert (inspection.state, inspection.channel, inspection.requested_by) == (
+        "waiting",
+        "chat",
+        "Ada",
+    )
+    assert [organization.id for organization in inspection.organizations] == [HOME]
     link = client.support_confirm(home)
     assert client.support_confirm(home) == link
     contact = client.support_contact()

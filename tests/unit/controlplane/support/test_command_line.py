@@ -40,13 +40,13 @@ def test_a_token_is_printed_once_and_never_listed(database: str, capsys: Capture
     assert re.fullmatch(r"[A-Za-z0-9_-]{43}", token)
     assert "telegram @venue" in message.err
     assert token not in message.err
-    listed = run_command(capsys, "support", "list")
-    assert "Ada of support" in listed
-    assert "waiting" in listed
+    output = run_command(capsys, "support", "list")
+    assert "Ada of support" in output
+    assert "waiting" in output
     as_json = run_command(capsys, "support", "list", "--json")
     (link,) = json.loads(as_json)
     assert (link["channel"], link["organizationId"]) == ("telegram @venue", None)
-    assert token not in listed + as_json
+    assert token not in output + as_json
     with closing(Database(database)) as opened, opened.read(lambda session: session) as session:
         row = find_link(session, token)
         assert row is not None
@@ -81,11 +81,11 @@ def make_17(session: Session) -> None:
 def test_an_ambiguous_start_of_an_id_is_refused(database: str, capsys: Capture) -> None:
     with closing(Database(database)) as opened:
         opened.write(make_17)
-    firsts = [
-        load["id"][0] for load in json.loads(run_command(capsys, "support", "list", "--json"))
+    first_digits = [
+        link["id"][0] for link in json.loads(run_command(capsys, "support", "list", "--json"))
     ]
-    starts = {start for start in firsts if firsts.count(start) > 1}
-    output = run_command(capsys, "support", "disconnect", starts.pop(), code=2)
+    shared_digits = {start for start in first_digits if first_digits.count(start) > 1}
+    output = run_command(capsys, "support", "disconnect", shared_digits.pop(), code=2)
     assert "matches" in output
 
 
@@ -95,10 +95,10 @@ def test_channels_are_set_listed_and_removed(database: str, capsys: Capture) -> 
     run_command(capsys, *channels, "set", "phone", "+971 4 123 4567", "--hours", "Mon-Fri 9-18")
     run_command(capsys, *channels, "set", "email", "support@example.com")
     run_command(capsys, *channels, "set", "phone", "+971 4 123 4567", "--hours", "always")
-    listed = run_command(capsys, *channels, "list")
-    assert "always" in listed
-    assert "Mon-Fri" not in listed
-    assert listed.index("phone") < listed.index("email")
+    output = run_command(capsys, *channels, "list")
+    assert "always" in output
+    assert "Mon-Fri" not in output
+    assert output.index("phone") < output.index("email")
     assert "removed" in run_command(capsys, *channels, "remove", "phone", "+971 4 123 4567")
     assert "phone" not in run_command(capsys, *channels, "list")
     assert "there is no channel phone +9" in run_command(

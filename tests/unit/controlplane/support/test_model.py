@@ -22,7 +22,7 @@ from controlplane.support.links import make_link
 from controlplane.support.messages import ConfirmRequest, Link, TokenRequest
 from tests import sizes
 
-HOURS: Final = 24
+LIFETIME_HOURS: Final = 24
 CALLERS: Final = {
     "a writes": Caller(UUID(int=1), "a", can_write=True),
     "a reads": Caller(UUID(int=2), "a", can_write=False),
@@ -44,29 +44,29 @@ class Model:
 
     hours: int = 0
     organization: str | None = None
-    ended: bool = False
+    is_ended: bool = False
     replies: dict[str, Any] = field(default_factory=dict)
 
     def state(self) -> str:
-        if self.ended:
+        if self.is_ended:
             return "disconnected"
         if self.organization:
             return "confirmed"
-        return "waiting" if self.hours < HOURS else "expired"
+        return "waiting" if self.hours < LIFETIME_HOURS else "expired"
 
-    def sees(self, who: str) -> bool:
-        return self.organization in {None, who[0]}
+    def can_see(self, caller: str) -> bool:
+        return self.organization in {None, caller[0]}
 
-    def expected(self, call: str, who: str, organization: str) -> str:
+    def expected(self, call: str, caller: str, organization: str) -> str:
         """Apply a call to the model. Return the state in the reply, or the code of the refusal."""
         if call == "confirm":
-            return self._confirmed(who, organization)
-        if not self.sees(who):
+            return self._confirm(caller, organization)
+        if not self.can_see(caller):
             return "token_not_found"
-        return self.state() if call == "inspect" else self._ended(who)
+        return self.state() if call == "inspect" else self._end(caller)
 
-    def _confirmed(self, who: str, organization: str) -> str:
-        if MANAGERS.get(who) != organization:
+    def _confirm(self, caller: str, organization: str) -> str:
+        if MANAGERS.get(caller) != organization:
             return "manager_required"
         if self.state() == "waiting":
             self.organization = organization
@@ -74,12 +74,12 @@ class Model:
             return "confirmed"
         return "token_expired" if self.state() == "expired" else "token_used"
 
-    def _ended(self, who: str) -> str:
-        if who not in MANAGERS:
+    def _end(self, caller: str) -> str:
+        if caller not in MANAGERS:
             return "manager_required"
         if self.state() == "expired":
             return "token_expired"
-        self.ended = True
+        self.is_ended = True
         return "disconnected"
 
 
@@ -101,13 +101,13 @@ def test_any_sequence_of_calls_with_a_token_behaves_as_the_model(
     def play(session: Session) -> None:
         token = make_link(session, channel="chat", requested_by="Ada", now=now).token
         model = Model()
-        for call, who, organization, hours in calls:
+        for call, caller, organization, hours in calls:
             if call == "wait":
                 model.hours += hours
                 continue
             at = now + timedelta(hours=model.hours)
-            context = RequestContext(session, CALLERS[who], at, Settings())
-            expected = model.expected(call, who, organization)
+            context = RequestContext(session, CALLERS[caller], at, Settings())
+            expected = model.expected(call, caller, organization)
             reply = _reply_to(context, call, token, organization)
             if isinstance(reply, str):
                 assert reply == expected

@@ -232,12 +232,12 @@ async def test_tokens_are_neither_stored_nor_logged(
     service: RunningService, desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     token = desk.token()
-    spoilt = token[:-1] + "!"
+    invalid_token = token[:-1] + "!"
     with caplog.at_level(logging.DEBUG):
-        for sent in (token, spoilt):
+        for text in (token, invalid_token):
             for path in (routes.INSPECT, routes.DISCONNECT):
-                await desk.ask(path, token=sent)
-            await desk.confirm(sent)
+                await desk.ask(path, token=text)
+            await desk.confirm(text)
         await service.post(routes.INSPECT, f'{{"token": "{token}"')
     assert "POST /api/public/v1/support/inspect 200" in caplog.text
     assert token not in caplog.text
@@ -293,11 +293,11 @@ async def test_confirming_and_ending_a_link_is_in_the_audit_log_once(
         assert (await desk.confirm(token)).status_code == 200
     for _ in range(2):
         assert (await desk.ask(routes.DISCONNECT, token=token)).status_code == 200
-    lines = service.database.read(
+    entries = service.database.read(
         lambda session: list(session.scalars(select(AuditEntry).order_by(AuditEntry.position)))
     )
-    assert [(line.operation, line.subject_name, line.organization_id) for line in lines] == [
+    assert [(entry.operation, entry.subject_name, entry.organization_id) for entry in entries] == [
         ("support.confirm", "telegram @venue", HOME),
         ("support.disconnect", "telegram @venue", HOME),
     ]
-    assert {line.actor_name for line in lines} == {"test"}
+    assert {entry.actor_name for entry in entries} == {"test"}

@@ -50,7 +50,7 @@ def test_valid_replies_fit_the_schema(link: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "invalid_reply",
     [
         reply("confirm", WAITING | {"state": "confirmed"}),
         reply("confirm", WAITING | {"organizationId": "org-0001"}),
@@ -69,9 +69,9 @@ def test_valid_replies_fit_the_schema(link: dict[str, Any]) -> None:
         reply("contact", {"channels": [{"kind": "phone", "address": "1"}], "links": []}),
     ],
 )
-def test_replies_that_violate_the_schema_do_not_fit(wrong: httpx2.Response) -> None:
+def test_replies_that_violate_the_schema_do_not_fit(invalid_reply: httpx2.Response) -> None:
     with pytest.raises(schema.NotFittingError):
-        schema.require_fitting(wrong)
+        schema.require_fitting(invalid_reply)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_schema_and_service_accept_the_same_bodies(name: str, body: Any, fits: b
 
 
 def test_the_openapi_document_has_the_same_token_pattern() -> None:
-    described = copy.deepcopy(document()["components"]["schemas"])
+    schemas = copy.deepcopy(document()["components"]["schemas"])
     for name in ("TokenRequest", "ConfirmRequest"):
-        token = described[name]["properties"]["token"]
+        token = schemas[name]["properties"]["token"]
         assert token == {"pattern": "^[A-Za-z0-9_-]{43}$", "type": "string"}

@@ -16,7 +16,7 @@ async def browser_of(service: RunningService) -> Browser:
 
 
 @pytest.mark.parametrize(
-    ("role", "locations", "may"),
+    ("role", "locations", "is_permitted"),
     [
         ("owner", [], True),
         ("manager", [], True),
@@ -26,18 +26,18 @@ async def browser_of(service: RunningService) -> Browser:
     ],
 )
 async def test_the_role_of_a_user_determines_who_may_confirm_and_end_links(
-    service: RunningService, desk: Desk, role: Role, locations: list[str], may: bool
+    service: RunningService, desk: Desk, role: Role, locations: list[str], is_permitted: bool
 ) -> None:
     user = make_user(service, role=role, locations=locations)
     browser = await browser_of(service)
     token = desk.token()
     inspection = (await desk.ask(routes.INSPECT, browser, token=token)).json()
     assert [organization["id"] for organization in inspection["organizations"]] == (
-        [HOME] if may else []
+        [HOME] if is_permitted else []
     )
     ended = await desk.ask(routes.DISCONNECT, browser, token=desk.token())
     reply = await desk.confirm(token, HOME, browser)
-    if may:
+    if is_permitted:
         assert ended.status_code == 200
         assert reply.json()["confirmedById"] == str(user.id)
     else:
@@ -74,16 +74,16 @@ async def test_a_viewer_can_read_but_not_end_a_link(service: RunningService, des
     assert (await desk.confirm(token)).status_code == 200
     make_user(service, role="viewer")
     browser = await browser_of(service)
-    inspected = await desk.ask(routes.INSPECT, browser, token=token)
-    assert (inspected.json()["state"], inspected.json()["organizations"]) == ("confirmed", [])
+    inspection = await desk.ask(routes.INSPECT, browser, token=token)
+    assert (inspection.json()["state"], inspection.json()["organizations"]) == ("confirmed", [])
     reply = await desk.ask(routes.DISCONNECT, browser, token=token)
     assert refused(reply) == (403, "manager_required")
-    bound = service.make_key(locations=["loc-0001"])
-    assert refused(await desk.ask(routes.DISCONNECT, bound, token=token)) == (
+    limited_key = service.make_key(locations=["loc-0001"])
+    assert refused(await desk.ask(routes.DISCONNECT, limited_key, token=token)) == (
         403,
         "manager_required",
     )
-    assert await desk.linked(bound) == ["telegram @venue"]
+    assert await desk.linked(limited_key) == ["telegram @venue"]
 
 
 async def test_a_user_can_confirm_a_token_for_an_organization_other_than_that_of_the_session(
@@ -95,12 +95,12 @@ async def test_a_user_can_confirm_a_token_for_an_organization_other_than_that_of
     make_user(service, role="manager", organization_id=OTHER)
     browser = await browser_of(service)
     token = desk.token()
-    inspected = (await desk.ask(routes.INSPECT, browser, token=token)).json()
-    assert inspected["organizations"] == [{"id": OTHER, "name": None}]
+    inspection = (await desk.ask(routes.INSPECT, browser, token=token)).json()
+    assert inspection["organizations"] == [{"id": OTHER, "name": None}]
     assert refused(await desk.confirm(token, HOME, browser)) == (403, "manager_required")
     assert (await desk.confirm(token, OTHER, browser)).status_code == 200
-    at_home = desk.token("chat at home")
-    assert (await desk.confirm(at_home)).status_code == 200
+    home_token = desk.token("chat at home")
+    assert (await desk.confirm(home_token)).status_code == 200
     links = (await browser.post(routes.CONTACT)).json()["links"]
     assert {link["organizationId"] for link in links} == {HOME, OTHER}
     assert (await desk.ask(routes.DISCONNECT, browser, token=token)).status_code == 200

@@ -32,7 +32,7 @@ PATHS = tuple(operation.path for operation in OPERATIONS)
 WITH_BODY = tuple(operation.path for operation in OPERATIONS if operation.body)
 REMOTE = tuple(operation.path for operation in REMOTE_CONTROL.operations)
 FIGURES = tuple(operation.path for area in (ANALYTICS, REPORTS) for operation in area.operations)
-OF_SUPPORT = tuple(operation.path for operation in SUPPORT.operations)
+SUPPORT_PATHS = tuple(operation.path for operation in SUPPORT.operations)
 WRITING = tuple(operation.path for operation in OPERATIONS if operation.writes)
 READING = tuple(path for path in PATHS if path not in WRITING)
 
@@ -49,7 +49,7 @@ def problem_of(response: httpx2.Response) -> Problem:
 
 
 def test_all_operations_of_the_contract_are_served() -> None:
-    assert sorted(PATHS) == sorted((*REMOTE, *FIGURES, *OF_SUPPORT))
+    assert sorted(PATHS) == sorted((*REMOTE, *FIGURES, *SUPPORT_PATHS))
     names = {path.removeprefix(routes.PREFIX) for path in REMOTE}
     assert len(REMOTE) == 12
     assert set(map(str.lower, names)) == {
@@ -61,7 +61,7 @@ def test_all_operations_of_the_contract_are_served() -> None:
         "analytics/chart", "analytics/items", "analytics/reconciliation", "analytics/sales",
         "analytics/trend", "analytics/venuePulse", "analytics/venues",
     }  # fmt: skip
-    assert {path.removeprefix("/api/public/v1/support/") for path in OF_SUPPORT} == {
+    assert {path.removeprefix("/api/public/v1/support/") for path in SUPPORT_PATHS} == {
         "contact", "inspect", "confirm", "disconnect",
     }  # fmt: skip
 
@@ -73,7 +73,7 @@ def test_only_the_reading_operations_of_the_contract_need_no_write_grant() -> No
         routes.DEVICE_DETAIL,
         routes.REPORT_DETAIL,
         *FIGURES,
-        *(path for path in OF_SUPPORT if path.endswith(("/contact", "/inspect"))),
+        *(path for path in SUPPORT_PATHS if path.endswith(("/contact", "/inspect"))),
     }
 
 

@@ -57,27 +57,27 @@ async def tracker_status(device: Any, report_id: str) -> str:
 
 
 class FlakyDatabase(Database):
-    """A database whose first write fails. Each later write calls ``used_again``."""
+    """A database whose first write fails. Each later write calls ``on_later_write``."""
 
-    def __init__(self, used_again: Callable[[], object]) -> None:
-        self._used_again = used_again
+    def __init__(self, on_later_write: Callable[[], object]) -> None:
+        self._on_later_write = on_later_write
         self._uses = 0
 
     def write(self, work: Callable[..., Any]) -> Any:
         self._uses += 1
         if self._uses == 1:
             raise OSError("the disk is not available")
-        self._used_again()
+        self._on_later_write()
         return 0, 0
 
 
 async def test_a_background_loop_continues_after_an_error(caplog: pytest.LogCaptureFixture) -> None:
-    loop, again = asyncio.get_running_loop(), asyncio.Event()
-    database = FlakyDatabase(lambda: loop.call_soon_threadsafe(again.set))
+    loop, has_continued = asyncio.get_running_loop(), asyncio.Event()
+    database = FlakyDatabase(lambda: loop.call_soon_threadsafe(has_continued.set))
     core = Core(database, Settings(sweep_interval_s=0.01), FakeClock())
     try:
         async with background(core), asyncio.timeout(TIMEOUT_S):
-            await again.wait()
+            await has_continued.wait()
     finally:
         core.close()
     assert "sweep failed, next attempt in 0.01 s" in caplog.text

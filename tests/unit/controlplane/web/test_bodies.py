@@ -25,17 +25,17 @@ from tests.fixtures.payloads import small_venue
 ID = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
 
 
-def refused(body: bytes | str) -> Refusal:
+def refusal_of(body: bytes | str) -> Refusal:
     content = body.encode() if isinstance(body, str) else body
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(Refusal) as error_info:
         parse_body(AcknowledgeRequest, content)
-    return caught.value
+    return error_info.value
 
 
-def refused_report(payload: Any) -> dict[str, tuple[str, ...]]:
-    with pytest.raises(Refusal) as caught:
+def errors_of_report(payload: Any) -> dict[str, tuple[str, ...]]:
+    with pytest.raises(Refusal) as error_info:
         parse_part(NetworkPayload, payload, "report")
-    return dict(caught.value.errors or {})
+    return dict(error_info.value.errors or {})
 
 
 def outcome_of(parse: Callable[[], Any]) -> Any:
@@ -64,13 +64,13 @@ def outcome_of(parse: Callable[[], Any]) -> Any:
     ],
 )
 def test_malformed_json_is_an_invalid_request(body: bytes, word: str) -> None:
-    refusal = refused(body)
+    refusal = refusal_of(body)
     assert (refusal.status, refusal.code) == (400, "invalid_request")
     assert word in refusal.detail
 
 
 def test_a_body_with_too_many_lists_is_refused_before_parsing() -> None:
-    refusal = refused(b'{"a":[' + b",".join([b"[]"] * CONTAINERS_MAX) + b"]}")
+    refusal = refusal_of(b'{"a":[' + b",".join([b"[]"] * CONTAINERS_MAX) + b"]}")
     assert (refusal.status, refusal.code) == (400, "invalid_request")
     assert f"more than {CONTAINERS_MAX} lists and objects" in refusal.detail
 
@@ -80,20 +80,20 @@ def test_a_body_with_too_many_items_is_refused_before_parsing(
     template: str,
 ) -> None:
     items = (f'"{number}":1' if "{{{" in template else "1" for number in range(ITEMS_MAX + 2))
-    refusal = refused(template.format(",".join(items)))
+    refusal = refusal_of(template.format(",".join(items)))
     assert (refusal.status, refusal.code) == (400, "invalid_request")
     assert f"more than {ITEMS_MAX} members and elements" in refusal.detail
 
 
 def test_errors_have_the_json_names_of_the_fields() -> None:
-    refusal = refused(json.dumps({"requestId": "no", "status": "done", "extra": 1}))
+    refusal = refusal_of(json.dumps({"requestId": "no", "status": "done", "extra": 1}))
     assert refusal.code == "validation_error"
     assert set(refusal.errors or {}) == {"requestId", "bindingId", "status", "extra"}
 
 
 def test_values_of_a_wrong_type_are_not_converted() -> None:
     body = {"requestId": ID, "bindingId": ID, "status": ["received"]}
-    assert set(refused(json.dumps(body)).errors or {}) == {"status"}
+    assert set(refusal_of(json.dumps(body)).errors or {}) == {"status"}
 
 
 def test_paths_of_errors_in_a_report_contain_only_wire_names() -> None:
@@ -102,7 +102,7 @@ def test_paths_of_errors_in_a_report_contain_only_wire_names() -> None:
     payload["discovery"]["mdns"] = {"state": "failed"}
     del payload["networkMap"]["bounds"]["ports"]
     payload["networkMap"]["hosts"][1]["colour"] = "red"
-    assert set(refused_report(payload)) == {
+    assert set(errors_of_report(payload)) == {
         "report.endpoints.2.port",
         "report.discovery.mdns.reason",
         "report.networkMap.bounds.ports",
@@ -113,18 +113,18 @@ def test_paths_of_errors_in_a_report_contain_only_wire_names() -> None:
 def test_errors_beyond_the_limit_are_counted() -> None:
     payload = json.loads(encode(small_venue()))
     payload["limitations"] = [1] * 100
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(Refusal) as error_info:
         parse_part(NetworkPayload, payload, "report")
-    assert len(caught.value.errors or {}) == ERRORS_MAX
-    assert "50 more errors" in caught.value.detail
+    assert len(error_info.value.errors or {}) == ERRORS_MAX
+    assert "50 more errors" in error_info.value.detail
 
 
 def test_a_lone_surrogate_is_refused() -> None:
     payload = json.loads(encode(small_venue()))
     payload["scope"] = "\ud83d"
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(Refusal) as error_info:
         parse_part(NetworkPayload, payload, "report")
-    assert caught.value.status == 400
+    assert error_info.value.status == 400
 
 
 json_values = st.recursive(

@@ -48,9 +48,9 @@ def _spawned_body_parsers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def reader() -> Iterator[BodyReader]:
-    made = BodyReader()
-    yield made
-    made.close()
+    reader = BodyReader()
+    yield reader
+    reader.close()
 
 
 async def test_large_bodies_are_parsed_in_a_process_with_lower_priority(reader: BodyReader) -> None:
@@ -83,8 +83,8 @@ async def test_a_refusal_of_the_parsing_process_is_returned_unchanged(reader: Bo
 
 
 def test_a_refusal_keeps_its_headers() -> None:
-    before = Refusal(HTTPStatus.CONFLICT, "code", "words", headers={"Retry-After": "1"})
-    assert vars(pickle.loads(pickle.dumps(before))) == vars(before)
+    original = Refusal(HTTPStatus.CONFLICT, "code", "words", headers={"Retry-After": "1"})
+    assert vars(pickle.loads(pickle.dumps(original))) == vars(original)
 
 
 async def test_a_process_that_was_killed_is_replaced(reader: BodyReader) -> None:
@@ -122,9 +122,9 @@ if __name__ == "__main__":
 
 def test_the_body_parser_ends_with_a_killed_service() -> None:
     command = (sys.executable, "-c", PARENT)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    while is_running(int(done.stdout)):
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == -signal.SIGKILL, result.stderr
+    while is_running(int(result.stdout)):
         pass
 
 
@@ -152,18 +152,16 @@ class TestService:
     ) -> None:
         await poll_changes(service.core)  # the service uses cached keys only after a poll
         assert (await service.post(routes.LIST_DEVICES)).status_code == 200
-        released = threading.Event()
+        release = threading.Event()
         threads = service.core.settings.worker_threads
-        busy = [
-            service.core.run(lambda _transact: released.wait(TIMEOUT_S)) for _ in range(threads)
-        ]
+        busy = [service.core.run(lambda _transact: release.wait(TIMEOUT_S)) for _ in range(threads)]
         waiting = asyncio.gather(*busy)
         await asyncio.sleep(0)
         try:
             async with asyncio.timeout(TIMEOUT_S / 2):
                 refused = await service.post(routes.LIST_DEVICES, b'{"colour": "red"}')
         finally:
-            released.set()
+            release.set()
             await waiting
         assert (refused.status_code, refused.json()["code"]) == (400, "validation_error")
 

@@ -102,8 +102,8 @@ async def test_a_stream_sends_no_requests_of_devices_of_other_keys(service: Runn
     other = await service.device(service.make_key()).enrolled()
     async with open_stream(service, other.api_key) as stream:
         await device.create_request()
-        own = await other.create_request()
-        assert await stream.request_id() == own
+        own_request = await other.create_request()
+        assert await stream.request_id() == own_request
 
 
 async def test_two_streams_of_one_key_send_the_same_requests(service: RunningService) -> None:
@@ -193,8 +193,8 @@ class TestQuickPolls:
         with service.core.fairness.stream(service.caller(service.write_key)):
             refused = await service.post(routes.ON_COMMANDS, accept="text/event-stream")
             assert refused.status_code == 503
-            polled = await service.post(routes.ON_COMMANDS, accept="application/json")
-            assert polled.json() == {"commands": []}
+            reply = await service.post(routes.ON_COMMANDS, accept="application/json")
+            assert reply.json() == {"commands": []}
 
 
 @pytest.mark.parametrize(

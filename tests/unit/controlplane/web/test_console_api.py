@@ -36,8 +36,8 @@ from tests.fixtures.payloads import bare_report, hostile_network, small_venue
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
-BROKEN = json.loads(encode(small_venue()))
-WELL = json.loads(encode(bare_report()))
+BROKEN_REPORT = json.loads(encode(small_venue()))
+HEALTHY_REPORT = json.loads(encode(bare_report()))
 CALLS = ("overview", "summary", "device", "changes")
 TIMEOUT_S = 300
 
@@ -56,7 +56,7 @@ async def ask(service: RunningService, call: str, key: str | None = None, **body
     return reply.json()
 
 
-async def listed(service: RunningService, key: str | None = None, **filters: Any) -> list[str]:
+async def list_names(service: RunningService, key: str | None = None, **filters: Any) -> list[str]:
     """Return the names of the listed devices in order. The list is read in pages of two."""
     names, cursor = list[str](), dict[str, str]()
     while True:
@@ -67,7 +67,7 @@ async def listed(service: RunningService, key: str | None = None, **filters: Any
         cursor = {"cursor": page["nextCursor"]}
 
 
-async def enrolled(service: RunningService, name: str, **changes: Any) -> SimulatedDevice:
+async def enroll(service: RunningService, name: str, **changes: Any) -> SimulatedDevice:
     device = service.device(location_id=changes.pop("location", "loc-0001"))
     reply = await device.enroll(legacyInstallId=name, **changes)
     assert reply.status_code == 200, reply.text
@@ -77,26 +77,26 @@ async def enrolled(service: RunningService, name: str, **changes: Any) -> Simula
 
 async def venue(service: RunningService) -> dict[str, SimulatedDevice]:
     """Enroll a device for each state. Return the devices by their names."""
-    made = {
-        "never": await enrolled(service, "never", platform="windows"),
-        "gone": await enrolled(service, "gone", location="loc-0002"),
-        "revoked": await enrolled(service, "revoked"),
+    devices = {
+        "never": await enroll(service, "never", platform="windows"),
+        "gone": await enroll(service, "gone", location="loc-0002"),
+        "revoked": await enroll(service, "revoked"),
     }
     service.clock.advance(1)
-    await made["gone"].heartbeat()
+    await devices["gone"].heartbeat()
     service.clock.advance(service.core.settings.online_window_s + 1)
-    made["well"] = await enrolled(service, "well", appVersion="0.2.0")
-    made["broken"] = await enrolled(service, "broken", location="loc-0002")
-    assert (await made["broken"].submit(BROKEN)).status_code == 200
-    reply = await made["well"].call(routes.REVOKE, instanceId=made["revoked"].instance_id)
+    devices["well"] = await enroll(service, "well", appVersion="0.2.0")
+    devices["broken"] = await enroll(service, "broken", location="loc-0002")
+    assert (await devices["broken"].submit(BROKEN_REPORT)).status_code == 200
+    reply = await devices["well"].call(routes.REVOKE, instanceId=devices["revoked"].instance_id)
     assert reply.status_code == 200
     await mark_offline(service.core)
-    return made
+    return devices
 
 
 async def test_devices_with_problems_are_listed_first(service: RunningService) -> None:
     await venue(service)
-    assert await listed(service) == ["gone", "never", "broken", "well", "revoked"]
+    assert await list_names(service) == ["gone", "never", "broken", "well", "revoked"]
 
 
 @pytest.mark.parametrize(
@@ -130,35 +130,35 @@ async def test_filters_select_devices(
     service: RunningService, filters: Any, expected: list[str]
 ) -> None:
     await venue(service)
-    assert await listed(service, **filters) == expected
+    assert await list_names(service, **filters) == expected
 
 
 async def test_devices_are_searched_by_id_prefix(service: RunningService) -> None:
-    made = await venue(service)
-    for word in (made["well"].instance_id[:8], made["well"].instance_id.upper()):
-        assert await listed(service, search=word) == ["well"]
+    devices = await venue(service)
+    for word in (devices["well"].instance_id[:8], devices["well"].instance_id.upper()):
+        assert await list_names(service, search=word) == ["well"]
 
 
 async def test_requests_of_another_organization_are_hidden(
     service: RunningService,
 ) -> None:
-    own = await enrolled(service, "till")
+    device = await enroll(service, "till")
     other = service.device(service.make_key(organization_id="org-0002"))
-    other.instance_id = own.instance_id
+    other.instance_id = device.instance_id
     await (await other.enrolled()).create_request()
-    assert await listed(service, state="busy") == []
-    await own.create_request()
-    assert await listed(service, state="busy") == ["till"]
+    assert await list_names(service, state="busy") == []
+    await device.create_request()
+    assert await list_names(service, state="busy") == ["till"]
 
 
 async def test_each_count_of_the_summary_equals_the_number_of_filtered_devices(
     service: RunningService,
 ) -> None:
-    made = await venue(service)
-    await made["well"].create_request()
+    devices = await venue(service)
+    await devices["well"].create_request()
     result = await ask(service, "summary")
     for state, count in result["states"].items():
-        expected = await listed(service, **({} if state == "all" else {"state": state}))
+        expected = await list_names(service, **({} if state == "all" else {"state": state}))
         assert len(expected) == count, state
     assert result["states"]["busy"] == 1
     assert sum(result["states"][health] for health in HEALTHS) == result["states"]["all"] == 5
@@ -170,8 +170,8 @@ async def test_each_count_of_the_summary_equals_the_number_of_filtered_devices(
 
 
 async def test_a_row_has_its_times_reports_and_requests(service: RunningService) -> None:
-    device = await enrolled(service, "till")
-    assert (await device.submit(WELL)).status_code == 200
+    device = await enroll(service, "till")
+    assert (await device.submit(HEALTHY_REPORT)).status_code == 200
     service.clock.advance(1)
     assert (await device.submit(kind="application")).status_code == 200
     request_id = await device.create_request()
@@ -195,10 +195,10 @@ async def test_a_row_has_its_times_reports_and_requests(service: RunningService)
 async def test_a_newer_report_replaces_an_older_report_in_the_overview(
     service: RunningService,
 ) -> None:
-    device = await enrolled(service, "till")
+    device = await enroll(service, "till")
     await device.submit()
     assert (await ask(service, "summary"))["states"]["broken"] == 1
-    await device.submit(WELL)
+    await device.submit(HEALTHY_REPORT)
     (row,) = (await ask(service, "overview"))["devices"]
     assert len(row["reports"]) == 1
     assert row["severity"] == row["reports"][0]["severity"] != "bad"
@@ -208,10 +208,10 @@ async def test_a_newer_report_replaces_an_older_report_in_the_overview(
 async def test_a_returning_device_is_sorted_among_the_online_devices(
     service: RunningService,
 ) -> None:
-    made = await venue(service)
-    await made["gone"].heartbeat()
-    assert await listed(service, state="offline") == []
-    assert await listed(service, state="online") == ["broken", "gone", "well"]
+    devices = await venue(service)
+    await devices["gone"].heartbeat()
+    assert await list_names(service, state="offline") == []
+    assert await list_names(service, state="online") == ["broken", "gone", "well"]
 
 
 async def test_the_overview_lists_only_devices_at_the_locations_of_the_key(
@@ -219,13 +219,13 @@ async def test_the_overview_lists_only_devices_at_the_locations_of_the_key(
 ) -> None:
     await venue(service)
     second = service.make_key(can_write=False, locations=["loc-0002"])
-    assert await listed(service, second) == ["gone", "broken"]
-    assert await listed(service, second, location="loc-0001") == []
+    assert await list_names(service, second) == ["gone", "broken"]
+    assert await list_names(service, second, location="loc-0001") == []
     summary = await ask(service, "summary", second)
     assert summary["states"]["all"] == 2
     assert summary["canWrite"] is False
     foreign = service.make_key(organization_id="org-0002")
-    assert await listed(service, foreign) == []
+    assert await list_names(service, foreign) == []
     assert (await ask(service, "summary", foreign))["reports"] == []
 
 
@@ -278,9 +278,9 @@ def test_a_report_that_cannot_be_summarized_is_still_listed(
 
 @pytest.mark.medium
 async def test_a_device_has_a_line_for_each_report(service: RunningService) -> None:
-    device = await enrolled(service, "till")
+    device = await enroll(service, "till")
     request_id = await device.create_request()
-    await device.submit(BROKEN, requestId=request_id)
+    await device.submit(BROKEN_REPORT, requestId=request_id)
     await device.submit(json.loads(encode(hostile_network())))
     detail = await ask(service, "device", instanceId=device.instance_id)
     assert {line["reportId"] for line in detail["lines"]} == {
@@ -288,9 +288,9 @@ async def test_a_device_has_a_line_for_each_report(service: RunningService) -> N
     }
     (request,) = detail["detail"]["requests"]
     assert detail["requesters"] == {request["requestedById"]: "test"}
-    elsewhere = service.make_key(locations=["loc-0002"])
+    key_of_other_location = service.make_key(locations=["loc-0002"])
     body = json.dumps({"instanceId": device.instance_id})
-    reply = await service.post("/console/api/device", body, api_key=elsewhere)
+    reply = await service.post("/console/api/device", body, api_key=key_of_other_location)
     assert reply.status_code == 403
 
 
@@ -328,7 +328,7 @@ def _stream_without_delay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def console(service: RunningService) -> AsyncIterator[tuple[Console, SimulatedDevice]]:
-    device = await enrolled(service, "till")
+    device = await enroll(service, "till")
     positions = service.database.read(
         lambda session: session.scalars(select(Device.position)).all()
     )
@@ -337,9 +337,9 @@ async def console(service: RunningService) -> AsyncIterator[tuple[Console, Simul
     with feeds.open(caller.organization_id, caller.key_id, positions) as stream:
         events = ChangesEndpoint(service.core)._events(stream)
         async with aclosing(events):
-            made = Console(events)
-            await made.row_where(legacyInstallId="till")
-            yield made, device
+            console = Console(events)
+            await console.row_where(legacyInstallId="till")
+            yield console, device
 
 
 async def test_a_heartbeat_a_request_and_a_report_are_streamed(
@@ -353,7 +353,7 @@ async def test_a_heartbeat_a_request_and_a_report_are_streamed(
     await stream.row_where(id=request_id, status="queued")
     await device.acknowledge(request_id, "running")
     await stream.row_where(id=request_id, status="running")
-    await device.submit(BROKEN, requestId=request_id)
+    await device.submit(BROKEN_REPORT, requestId=request_id)
     row = await stream.row_where(legacyInstallId="till")
     assert row["requests"] == []
     assert row["reports"][0]["requestId"] == request_id
@@ -364,7 +364,7 @@ async def test_a_new_device_is_streamed(
     service: RunningService, console: tuple[Console, SimulatedDevice]
 ) -> None:
     stream, _ = console
-    await enrolled(service, "another")
+    await enroll(service, "another")
     assert await stream.next() == ("reload", {})
 
 
@@ -376,7 +376,7 @@ async def test_an_offline_device_is_streamed(
     await mark_offline(service.core)
     row = await stream.row_where(legacyInstallId="till")
     assert row["state"] == "never-connected"
-    assert await listed(service, state="never-connected") == ["till"]
+    assert await list_names(service, state="never-connected") == ["till"]
 
 
 async def test_changes_of_another_process_are_streamed(
@@ -436,10 +436,10 @@ async def test_one_poll_serves_all_consoles(
 ) -> None:
     # No regular poll is due during this test, so that only notifications cause polls.
     monkeypatch.setattr(console_feeds, "POLL_S", 2 * TIMEOUT_S)
-    device = await enrolled(service, "till")
-    other = await enrolled(service, "other", location="loc-0002")
-    counted = CountedPolls(service)
-    feeds = ConsoleFeeds(counted)
+    device = await enroll(service, "till")
+    other = await enroll(service, "other", location="loc-0002")
+    polls = CountedPolls(service)
+    feeds = ConsoleFeeds(polls)
     positions = service.database.read(
         lambda session: session.scalars(select(Device.position).order_by(Device.position)).all()
     )
@@ -453,18 +453,18 @@ async def test_one_poll_serves_all_consoles(
                 for caller in callers * 10
             ]
             changes = [await stream.next(TIMEOUT_S) for stream in streams]
-            assert counted.polls[0] == (2, 0, 2)
+            assert polls.polls[0] == (2, 0, 2)
             # A key of one location receives only devices of that location.
             assert {len(rows) for rows, _ in changes[0::2]} == {2}
             assert {len(rows) for rows, _ in changes[1::2]} == {1}
-            polls_before = len(counted.polls)
+            polls_before = len(polls.polls)
             service.clock.advance(5)
             await other.heartbeat()
             feeds.notify(callers[0].organization_id, positions[1:], is_reordered=False)
             for stream in streams:
                 ((row,), _) = await stream.next(TIMEOUT_S)
                 assert json.loads(row)["device"]["instanceId"] == other.instance_id
-            assert len([poll for poll in counted.polls[polls_before:] if poll[0]]) == 1
+            assert len([poll for poll in polls.polls[polls_before:] if poll[0]]) == 1
         await feeds.finished()
     assert device.instance_id
 
@@ -472,16 +472,16 @@ async def test_one_poll_serves_all_consoles(
 async def test_console_streams_continue_after_a_failure_of_the_database(
     service: RunningService,
 ) -> None:
-    await enrolled(service, "till")
-    counted = CountedPolls(service)
-    counted.is_failing = True
-    feeds = ConsoleFeeds(counted)
+    await enroll(service, "till")
+    polls = CountedPolls(service)
+    polls.is_failing = True
+    feeds = ConsoleFeeds(polls)
     caller = service.caller(service.write_key)
     async with asyncio.timeout(TIMEOUT_S):
         with feeds.open(caller.organization_id, caller.key_id, (1,)) as stream:
-            while len(counted.polls) < 2:
+            while len(polls.polls) < 2:
                 assert await stream.next(0.01) == ((), False)
-            counted.is_failing = False
+            polls.is_failing = False
             while not (await stream.next(0.01))[0]:
                 assert not stream.is_ended
         await feeds.finished()
@@ -490,36 +490,36 @@ async def test_console_streams_continue_after_a_failure_of_the_database(
 async def test_a_console_that_connects_while_the_last_console_disconnects_is_served(
     service: RunningService,
 ) -> None:
-    await enrolled(service, "till")
+    await enroll(service, "till")
     caller = service.caller(service.write_key)
-    own = caller.organization_id, caller.key_id, (1,)
+    subscription = caller.organization_id, caller.key_id, (1,)
     async with asyncio.timeout(TIMEOUT_S):
         for _ in range(3):
-            with service.core.console_feeds.open(*own) as stream:
+            with service.core.console_feeds.open(*subscription) as stream:
                 assert len((await stream.next(TIMEOUT_S))[0]) == 1
-        with service.core.console_feeds.open(*own):
+        with service.core.console_feeds.open(*subscription):
             pass
-        with service.core.console_feeds.open(*own) as stream:
+        with service.core.console_feeds.open(*subscription) as stream:
             assert len((await stream.next(TIMEOUT_S))[0]) == 1
 
 
 async def test_unchanged_devices_are_not_read_again(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    device = await enrolled(service, "till")
+    device = await enroll(service, "till")
     poller = ConsolePoller(service.core.settings)
-    read = list[list[int]]()
+    positions_read = list[list[int]]()
 
     def rows_at(session: Session, positions: list[int], *_: object) -> dict[int, Row]:
-        read.append(positions)
+        positions_read.append(positions)
         return {}
 
     monkeypatch.setattr(polling, "rows_at", rows_at)
 
     def polled_positions() -> list[list[int]]:
-        read.clear()
+        positions_read.clear()
         service.database.read(lambda session: poller.poll(session, service.clock(), (), (1,), ()))
-        return list(read)
+        return list(positions_read)
 
     assert (polled_positions(), polled_positions()) == ([[1]], [])
     await device.heartbeat()

@@ -14,7 +14,7 @@ from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 
-async def _reported(
+async def _submit_reports(
     service: RunningService, *payloads: NetworkPayload | ApplicationPayload
 ) -> tuple[SimulatedDevice, list[str]]:
     """Return a device that submitted these payloads, and the ids of its reports."""
@@ -30,7 +30,7 @@ async def _reported(
     return device, ids
 
 
-UNREACHED = small_venue().model_copy(
+UNREACHABLE = small_venue().model_copy(
     update={
         "printers": tuple(
             printer.model_copy(update={"status": "unreachable", "matched_endpoint": None})
@@ -44,8 +44,8 @@ SENTENCE = "The printer Bar receipts is not reachable; it was reachable."
 async def test_the_device_detail_lists_changes_of_the_newest_reports(
     service: RunningService,
 ) -> None:
-    device, ids = await _reported(
-        service, small_venue(), application_snapshot(), UNREACHED, application_snapshot()
+    device, ids = await _submit_reports(
+        service, small_venue(), application_snapshot(), UNREACHABLE, application_snapshot()
     )
     body = json.dumps({"instanceId": device.instance_id})
     reply = (await service.post("/console/api/device", body)).json()
@@ -60,7 +60,7 @@ async def test_the_device_detail_lists_changes_of_the_newest_reports(
 
 
 async def test_a_first_report_has_no_changes(service: RunningService) -> None:
-    device, _ = await _reported(service, small_venue(), application_snapshot())
+    device, _ = await _submit_reports(service, small_venue(), application_snapshot())
     reply = await service.post(
         "/console/api/device", json.dumps({"instanceId": device.instance_id})
     )
@@ -70,10 +70,10 @@ async def test_a_first_report_has_no_changes(service: RunningService) -> None:
 async def test_a_report_page_escapes_the_names_in_its_changes(service: RunningService) -> None:
     name = "<script>alert(1)</script>"
     hostile = tuple(
-        printer.model_copy(update={"name": name}) for printer in UNREACHED.printers or ()
+        printer.model_copy(update={"name": name}) for printer in UNREACHABLE.printers or ()
     )
-    _, ids = await _reported(
-        service, small_venue(), UNREACHED.model_copy(update={"printers": hostile})
+    _, ids = await _submit_reports(
+        service, small_venue(), UNREACHABLE.model_copy(update={"printers": hostile})
     )
     first, second = [
         (await service.post("/console/report", json.dumps({"reportId": report_id}))).text
@@ -94,19 +94,19 @@ async def test_a_key_of_one_location_reads_no_changes_since_a_report_of_another_
     await device.submit(json.loads(encode(small_venue())))
     moved = await device.enroll(locationId="loc-0002")
     device.binding_id = moved.json()["bindingId"]
-    await device.submit(json.loads(encode(UNREACHED)))
+    await device.submit(json.loads(encode(UNREACHABLE)))
     body = json.dumps({"instanceId": device.instance_id})
-    own = (await service.post("/console/api/device", body)).json()
-    assert len(own["changes"]) == 1
-    local = (await service.post("/console/api/device", body, api_key=key)).json()
-    assert local["changes"] == []
+    full_reply = (await service.post("/console/api/device", body)).json()
+    assert len(full_reply["changes"]) == 1
+    limited_reply = (await service.post("/console/api/device", body, api_key=key)).json()
+    assert limited_reply["changes"] == []
 
 
 @pytest.mark.parametrize("table", ["hosts", "endpoints", "printers"])
 async def test_a_table_of_a_report_is_served_as_csv_without_formulas(
     service: RunningService, table: str
 ) -> None:
-    _, (report,) = await _reported(service, hostile_network())
+    _, (report,) = await _submit_reports(service, hostile_network())
     body = json.dumps({"reportId": report, "table": table})
     reply = await service.post("/console/report-table", body)
     assert reply.headers["content-type"] == "text/csv; charset=utf-8"
@@ -120,7 +120,7 @@ async def test_a_table_of_a_report_is_served_as_csv_without_formulas(
 async def test_the_refusal_of_a_table_names_the_tables_of_the_report(
     service: RunningService,
 ) -> None:
-    _, (report,) = await _reported(service, application_snapshot())
+    _, (report,) = await _submit_reports(service, application_snapshot())
     body = json.dumps({"reportId": report, "table": "hosts"})
     reply = await service.post("/console/report-table", body)
     assert reply.status_code == 400

@@ -42,19 +42,19 @@ async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
 
 
 @asynccontextmanager
-async def served(limit: int = 10, **settings: Any) -> AsyncIterator[int]:
+async def serve(limit: int = 10, **settings: Any) -> AsyncIterator[int]:
     """Serve with a limit on connections that wait for the client. Yield the port."""
     config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None)
     config.load()
-    kind = bounded_protocol(Settings(awaited_max=limit, **settings))
-    make = partial(kind, config=config, server_state=ServerState(), app_state={})
-    server = await asyncio.get_running_loop().create_server(make, "127.0.0.1", 0)
+    protocol_class = bounded_protocol(Settings(awaited_max=limit, **settings))
+    factory = partial(protocol_class, config=config, server_state=ServerState(), app_state={})
+    server = await asyncio.get_running_loop().create_server(factory, "127.0.0.1", 0)
     async with server, asyncio.timeout(TIMEOUT_S):
         yield server.sockets[0].getsockname()[1]
 
 
 @asynccontextmanager
-async def connected(
+async def connect(
     port: int, address: str = "127.0.0.1"
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
@@ -70,7 +70,7 @@ async def test_a_connection_without_a_complete_head_is_closed_with_408(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(protocol, "HEAD_TIMEOUT_S", 0.05)
-    async with served(10) as port, connected(port) as (reader, writer):
+    async with serve(10) as port, connect(port) as (reader, writer):
         writer.write(REQUEST[:10])
         answer = await reader.read()
         assert answer.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
@@ -79,7 +79,7 @@ async def test_a_connection_without_a_complete_head_is_closed_with_408(
 async def test_the_next_request_of_a_connection_has_the_same_time_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with served(10) as port, connected(port) as (reader, writer):
+    async with serve(10) as port, connect(port) as (reader, writer):
         monkeypatch.setattr(protocol, "HEAD_TIMEOUT_S", 0.05)
         writer.write(REQUEST)
         assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
@@ -88,7 +88,7 @@ async def test_the_next_request_of_a_connection_has_the_same_time_limit(
 
 
 async def test_the_size_of_a_head_is_limited() -> None:
-    async with served(10) as port, connected(port) as (reader, writer):
+    async with serve(10) as port, connect(port) as (reader, writer):
         writer.write(b"GET / HTTP/1.1\r\n" + b"X: " + b"x" * protocol.HEAD_MAX_BYTES)
         answer = await reader.read()
         assert answer.startswith(b"HTTP/1.1 431 ")
@@ -101,7 +101,7 @@ def unread_body(size: int) -> bytes:
 
 async def test_the_rest_of_an_unread_body_is_discarded() -> None:
     size = protocol.HEAD_MAX_BYTES * 20
-    async with served(10) as port, connected(port) as (reader, writer):
+    async with serve(10) as port, connect(port) as (reader, writer):
         writer.write(unread_body(size))
         assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
         writer.write(b"x" * size + REQUEST)
@@ -112,7 +112,7 @@ async def test_the_size_of_the_rest_of_an_unread_body_is_limited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(protocol, "DISCARDED_MAX_BYTES", protocol.HEAD_MAX_BYTES)
-    async with served(10) as port, connected(port) as (reader, writer):
+    async with serve(10) as port, connect(port) as (reader, writer):
         writer.write(unread_body(protocol.HEAD_MAX_BYTES * 4))
         assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
         with suppress(ConnectionError):
@@ -122,8 +122,8 @@ async def test_the_size_of_the_rest_of_an_unread_body_is_limited(
 
 
 async def test_the_oldest_waiting_connection_is_closed_at_the_limit() -> None:
-    async with served(3) as port, AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(connected(port)) for _ in range(5)]
+    async with serve(3) as port, AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(connect(port)) for _ in range(5)]
         for reader, writer in clients[2:]:
             writer.write(REQUEST)
             assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
@@ -144,11 +144,11 @@ async def assert_closed(reader: asyncio.StreamReader) -> None:
 
 
 async def test_the_oldest_connection_with_an_incomplete_body_is_closed_at_the_limit() -> None:
-    async with served(3) as port, AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(connected(port)) for _ in range(3)]
+    async with serve(3) as port, AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(connect(port)) for _ in range(3)]
         for _, writer in clients:
             writer.write(post("/body", 2) + b"x")
-        more = [await stack.enter_async_context(connected(port)) for _ in range(2)]
+        more = [await stack.enter_async_context(connect(port)) for _ in range(2)]
         for reader, _ in clients[:2]:
             await assert_closed(reader)
         for reader, writer in (clients[2], *more):
@@ -157,13 +157,13 @@ async def test_the_oldest_connection_with_an_incomplete_body_is_closed_at_the_li
 
 
 async def test_the_limit_of_one_network_leaves_connections_for_other_networks() -> None:
-    async with served(10, network_awaited_max=2) as port, AsyncExitStack() as stack:
-        other = await stack.enter_async_context(connected(port, "127.0.0.2"))
+    async with serve(10, network_awaited_max=2) as port, AsyncExitStack() as stack:
+        other = await stack.enter_async_context(connect(port, "127.0.0.2"))
         other[1].write(post("/body", 2) + b"x")
-        same = [await stack.enter_async_context(connected(port)) for _ in range(4)]
-        for reader, _ in same[:2]:
+        same_network = [await stack.enter_async_context(connect(port)) for _ in range(4)]
+        for reader, _ in same_network[:2]:
             await assert_closed(reader)
-        for reader, writer in same[2:]:
+        for reader, writer in same_network[2:]:
             writer.write(REQUEST)
             assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
         other[1].write(b"x")
@@ -175,10 +175,10 @@ async def test_networks_behind_a_trusted_proxy_are_distinguished() -> None:
     proxies = frozenset({"127.0.0.1"})
     addresses = ("192.0.2.1", "2001:db8::1", "2001:db8::2", "2001:db8:0:0:1::3", "2001:db8:0:1::1")
     async with (
-        served(10, network_awaited_max=2, trusted_proxies=proxies) as port,
+        serve(10, network_awaited_max=2, trusted_proxies=proxies) as port,
         AsyncExitStack() as stack,
     ):
-        clients = [await stack.enter_async_context(connected(port)) for _ in addresses]
+        clients = [await stack.enter_async_context(connect(port)) for _ in addresses]
         for (_, writer), address in zip(clients, addresses, strict=True):
             writer.write(post("/body", 2, f"X-Forwarded-For: {address}") + b"x")
             await writer.drain()
@@ -190,19 +190,19 @@ async def test_networks_behind_a_trusted_proxy_are_distinguished() -> None:
 
 
 async def test_a_client_that_does_not_read_loses_its_connection() -> None:
-    async with served(write_timeout_s=0.05) as port, connected(port) as (_, writer):
+    async with serve(write_timeout_s=0.05) as port, connect(port) as (_, writer):
         writer.transport.pause_reading()  # type: ignore[attr-defined]
         writer.write(REQUEST.replace(b" / ", b" /large "))
         await asyncio.to_thread(wait_until_closed, [writer.get_extra_info("socket").fileno()], 1)
 
 
 async def test_connections_whose_clients_do_not_read_are_limited() -> None:
-    async with served(3) as port, AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(connected(port)) for _ in range(3)]
+    async with serve(3) as port, AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(connect(port)) for _ in range(3)]
         for reader, writer in clients:
             writer.write(REQUEST.replace(b" / ", b" /large "))
             await reader.readuntil(b"\r\n\r\n")
-        reader, writer = await stack.enter_async_context(connected(port))
+        reader, writer = await stack.enter_async_context(connect(port))
         writer.write(REQUEST)
         assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
         received = [len(await received_of(reader)) for reader, _ in clients]
@@ -221,7 +221,7 @@ async def received_of(reader: asyncio.StreamReader) -> bytes:
 
 @pytest.mark.parametrize("count", [PIPELINED_MAX + 1, 50_000])
 async def test_the_number_of_pipelined_requests_of_a_connection_is_limited(count: int) -> None:
-    async with served() as port, connected(port) as (reader, writer):
+    async with serve() as port, connect(port) as (reader, writer):
         writer.write(REQUEST * count)
         for _ in range(PIPELINED_MAX):
             assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")

@@ -70,7 +70,7 @@ class Walk:
 
 
 @contextmanager
-def walked() -> Iterator[Walk]:
+def record_walk() -> Iterator[Walk]:
     """Record the functions of this thread and of threads that start in the context."""
     walk = Walk()
     before = sys.getprofile()
@@ -86,18 +86,18 @@ def walked() -> Iterator[Walk]:
 
 
 @asynccontextmanager
-async def served(service: RunningService) -> AsyncIterator[httpx2.AsyncClient]:
+async def serve(service: RunningService) -> AsyncIterator[httpx2.AsyncClient]:
     """Serve with the protocol class of the service. Yield a client."""
     app = build_app(service.core)
     config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None)
     config.load()
-    make: Callable[[], asyncio.Protocol] = partial(
+    factory: Callable[[], asyncio.Protocol] = partial(
         bounded_protocol(service.core.settings),
         config=config,
         server_state=ServerState(),
         app_state={},
     )
-    server = await asyncio.get_running_loop().create_server(make, "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(factory, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     async with server, httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
         yield client
@@ -107,21 +107,21 @@ async def served(service: RunningService) -> AsyncIterator[httpx2.AsyncClient]:
 async def test_a_call_runs_functions_of_few_modules(
     service: RunningService, interface: str
 ) -> None:
-    method, path, body, answers = CALLS[interface]
+    method, path, body, answering_module = CALLS[interface]
     content = None if body is None else json.dumps(body)
     # The threads of the service start inside the context, so their functions are recorded.
-    with walked() as walk:
+    with record_walk() as walk:
         credential = service.write_key
         if interface == "retail API":
             credential = (await exchange(service, new_key(service))).json()["access_token"]
         await poll_changes(service.core)
         headers = {"authorization": f"Bearer {credential}", "content-type": "application/json"}
-        async with served(service) as client:
+        async with serve(service) as client:
             for _ in range(2):
                 walk.steps.clear()
                 reply = await client.request(method, path, content=content, headers=headers)
                 assert reply.status_code == 200
     print(f"{interface}: {len(walk.modules)} modules", *walk.modules, sep="\n  ")
     assert walk.modules[0] == "web/protocol.py"
-    assert {"storage/database.py", answers} <= set(walk.modules)
+    assert {"storage/database.py", answering_module} <= set(walk.modules)
     assert len(walk.modules) <= MODULES_MAX

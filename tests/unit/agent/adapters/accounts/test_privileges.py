@@ -1,5 +1,5 @@
-"""Root drops its privileges and becomes the owner of a directory. Each case runs in a forked
-process, because a process cannot become root again.
+"""Tests that root drops its privileges and becomes the owner of a directory. Each case runs in a
+forked process, because a process cannot become root again.
 """
 
 import json
@@ -28,9 +28,9 @@ def directory() -> Iterator[Path]:
     """A directory that the service's user can enter. Other users cannot enter pytest's temporary
     directories.
     """
-    with tempfile.TemporaryDirectory() as made:
-        Path(made).chmod(0o755)
-        state = Path(made) / "state"
+    with tempfile.TemporaryDirectory() as parent:
+        Path(parent).chmod(0o755)
+        state = Path(parent) / "state"
         state.mkdir(mode=0o700)
         yield state
 
@@ -83,15 +83,15 @@ def test_no_root_privilege_remains_after_step_down(
         (directory / "file").write_text("x")
         try:
             os.setuid(0)
-            way_back = True
+            can_become_root = True
         except PermissionError:
-            way_back = False
+            can_become_root = False
         return {
             "done": done,
             "ids": [os.getresuid(), os.getresgid(), os.getgroups()],
             "left": (directory / "file").stat().st_uid,
             "reads": os.access(directory.parent / "roots", os.R_OK),
-            "way back": way_back,
+            "way back": can_become_root,
             "home": os.environ["HOME"],
             "state": os.environ["STATE_DIRECTORY"],
         }

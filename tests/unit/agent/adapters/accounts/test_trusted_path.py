@@ -1,4 +1,4 @@
-"""The check whether other users could change the file at a path. Owners are simulated."""
+"""Tests of the check whether other users could change the file at a path. Owners are simulated."""
 
 import os
 from pathlib import Path
@@ -10,33 +10,33 @@ from agent.adapters.accounts.trusted_path import Weakness, weakness_below, weakn
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import StateError
 
-MINE = {0, os.geteuid()}
+TRUSTED_OWNERS = {0, os.geteuid()}
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    made = tmp_path / "a" / "place"
-    made.mkdir(parents=True, mode=0o700)
-    return made
+    directory = tmp_path / "a" / "place"
+    directory.mkdir(parents=True, mode=0o700)
+    return directory
 
 
 def test_a_directory_of_the_current_user_is_trusted(place: Path) -> None:
-    assert weakness_of(place, MINE) is None
+    assert weakness_of(place, TRUSTED_OWNERS) is None
 
 
-@pytest.mark.parametrize(("mode", "who"), [(0o770, "its group"), (0o707, "every user")])
+@pytest.mark.parametrize(("mode", "writers"), [(0o770, "its group"), (0o707, "every user")])
 def test_a_directory_that_others_can_write_is_reported_with_the_fix(
-    place: Path, mode: int, who: str
+    place: Path, mode: int, writers: str
 ) -> None:
     place.chmod(mode)
-    assert weakness_of(place, MINE) == Weakness(
-        f"{place} is writable for {who} (mode {mode:04o})", f"`chmod go-w {place}`"
+    assert weakness_of(place, TRUSTED_OWNERS) == Weakness(
+        f"{place} is writable for {writers} (mode {mode:04o})", f"`chmod go-w {place}`"
     )
 
 
 def test_a_parent_directory_that_others_can_write_is_a_weakness(place: Path) -> None:
     place.parent.chmod(0o777)
-    weakness = weakness_of(place, MINE)
+    weakness = weakness_of(place, TRUSTED_OWNERS)
     assert weakness is not None
     assert weakness.fix == f"`chmod go-w {place.parent}`"
 
@@ -45,12 +45,12 @@ def test_a_parent_directory_that_others_can_write_is_trusted_with_the_sticky_bit
     place: Path,
 ) -> None:
     place.parent.chmod(0o1777)
-    assert weakness_of(place, MINE) is None
+    assert weakness_of(place, TRUSTED_OWNERS) is None
 
 
 def test_a_sticky_directory_itself_is_not_trusted(place: Path) -> None:
     place.chmod(0o1777)
-    assert weakness_of(place, MINE) is not None
+    assert weakness_of(place, TRUSTED_OWNERS) is not None
 
 
 def test_a_foreign_owner_is_named(place: Path) -> None:
@@ -64,18 +64,18 @@ def test_the_directory_of_every_link_in_a_chain_is_checked(place: Path, tmp_path
     (tmp_path / "open").chmod(0o777)
     (tmp_path / "open" / "link").symlink_to("../a/place")
     (tmp_path / "first").symlink_to(tmp_path / "open" / "link")
-    weakness = weakness_of(tmp_path / "first", MINE)
+    weakness = weakness_of(tmp_path / "first", TRUSTED_OWNERS)
     assert weakness is not None
     assert weakness.fix == f"`chmod go-w {tmp_path / 'open'}`"
     (tmp_path / "open").chmod(0o755)
-    assert weakness_of(tmp_path / "first", MINE) is None
+    assert weakness_of(tmp_path / "first", TRUSTED_OWNERS) is None
 
 
 def test_a_cycle_of_links_raises_an_error(tmp_path: Path) -> None:
     (tmp_path / "one").symlink_to("two")
     (tmp_path / "two").symlink_to("one")
     with pytest.raises(OSError, match="too many links"):
-        weakness_of(tmp_path / "one", MINE)
+        weakness_of(tmp_path / "one", TRUSTED_OWNERS)
 
 
 def test_a_parent_directory_is_trusted_if_only_a_private_group_can_write_to_it(
@@ -83,20 +83,20 @@ def test_a_parent_directory_is_trusted_if_only_a_private_group_can_write_to_it(
 ) -> None:
     place.parent.chmod(0o775)
     monkeypatch.setattr(trusted_path, "is_private_group", lambda gid, uid: False)
-    assert weakness_of(place, MINE) is not None
+    assert weakness_of(place, TRUSTED_OWNERS) is not None
     monkeypatch.setattr(trusted_path, "is_private_group", lambda gid, uid: True)
-    assert weakness_of(place, MINE) is None
+    assert weakness_of(place, TRUSTED_OWNERS) is None
     place.chmod(0o770)
-    assert weakness_of(place, MINE) is not None
+    assert weakness_of(place, TRUSTED_OWNERS) is not None
 
 
 def test_files_below_a_directory_are_checked(place: Path) -> None:
     (place / "deep").mkdir()
     (place / "deep" / "file").write_text("")
     (place / "deep" / "file").chmod(0o644)
-    assert weakness_below(place, MINE) is None
+    assert weakness_below(place, TRUSTED_OWNERS) is None
     (place / "deep" / "file").chmod(0o666)
-    assert weakness_below(place, MINE) == Weakness(
+    assert weakness_below(place, TRUSTED_OWNERS) == Weakness(
         f"{place / 'deep' / 'file'} is writable for every user (mode 0666)",
         f"`chmod go-w {place / 'deep' / 'file'}`",
     )
@@ -104,9 +104,9 @@ def test_files_below_a_directory_are_checked(place: Path) -> None:
 
 def test_prepare_refuses_an_unsafe_state_directory_with_problem_and_fix(place: Path) -> None:
     place.chmod(0o777)
-    with pytest.raises(StateError) as caught:
+    with pytest.raises(StateError) as error_info:
         StateDirectory(place).prepare()
-    assert str(caught.value).splitlines() == [
+    assert str(error_info.value).splitlines() == [
         f"the state directory {place} is not safe: {place} is writable for every user (mode 0777)",
         f"to use it: `chmod go-w {place}`",
     ]

@@ -1,4 +1,4 @@
-"""Tests which interface is judged, and how, with tables of different machines."""
+"""Tests of which interface is reported and with which state, with tables of different machines."""
 
 from dataclasses import replace
 from typing import Any
@@ -26,7 +26,7 @@ def unplugged(link: Link) -> Link:
     return replace(link, has_carrier=False)
 
 
-def test_the_interface_of_the_default_route_is_judged() -> None:
+def test_the_interface_of_the_default_route_is_reported() -> None:
     reading = summarize(machine(ETHERNET, WIRELESS, routes=(ROUTE,)), None)
     assert reading.state == LinkState(
         interface="eth0",
@@ -47,12 +47,12 @@ def test_the_default_route_with_the_lowest_metric_is_used() -> None:
     assert reading.state.interface == "eth0"
 
 
-def test_an_unplugged_cable_is_seen_although_the_route_remains() -> None:
+def test_an_unplugged_cable_is_detected_although_the_route_remains() -> None:
     state = summarize(machine(unplugged(ETHERNET), WIRELESS, routes=(ROUTE,)), "eth0").state
     assert (state.interface, state.has_link, state.has_route) == ("eth0", False, True)
 
 
-def test_without_a_route_the_last_interface_is_judged() -> None:
+def test_without_a_route_the_last_interface_is_reported() -> None:
     state = summarize(machine(unplugged(ETHERNET), WIRELESS), "eth0").state
     assert (state.interface, state.has_link, state.has_route) == ("eth0", False, False)
 
@@ -84,7 +84,7 @@ def test_a_tunnel_with_the_default_route_counts_and_needs_no_gateway() -> None:
     assert reading.state.gateway is None
 
 
-def test_only_lasting_addresses_are_listed() -> None:
+def test_link_local_temporary_and_unusable_addresses_are_not_listed() -> None:
     addresses = (
         LinkAddress(2, "169.254.7.7", 16),
         LinkAddress(2, "fe80::2", 64),
@@ -96,7 +96,7 @@ def test_only_lasting_addresses_are_listed() -> None:
     assert state.addresses == ("2001:db8::9",)
 
 
-def test_for_a_service_with_ipv4_only_ipv6_is_no_replacement() -> None:
+def test_ipv6_does_not_replace_ipv4_if_the_service_has_only_ipv4() -> None:
     tables = machine(
         ETHERNET,
         addresses=(LinkAddress(2, "2001:db8::9", 64),),

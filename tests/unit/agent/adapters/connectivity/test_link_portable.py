@@ -1,4 +1,4 @@
-"""Tests the link of Windows and macOS machines, as psutil and netifaces describe them."""
+"""Tests of the link of Windows and macOS machines, as psutil and netifaces describe it."""
 
 import socket
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Reads queues, the kiosk and watched devices: replies of real programs, and invalid ones."""
+"""Tests of reading print queues, the kiosk page and watched devices, also from invalid replies."""
 
 import asyncio
 import contextlib
@@ -53,7 +53,7 @@ def ipp(*printers: bytes, status: int = 0) -> bytes:
 
 
 @contextlib.asynccontextmanager
-async def replying(reply: bytes, socket: Path) -> AsyncIterator[None]:
+async def serve_reply(reply: bytes, socket: Path) -> AsyncIterator[None]:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         with contextlib.suppress(ConnectionError):
@@ -88,7 +88,7 @@ def test_a_stopped_queue_has_its_reasons_and_the_time_of_the_change() -> None:
     }
 
 
-def test_a_cups_without_queues_has_none() -> None:
+def test_the_reply_of_cups_without_queues_is_an_empty_list() -> None:
     assert print_queues.parse_queues(ipp(status=0x0406)) == {}
 
 
@@ -111,14 +111,14 @@ def test_a_reply_that_ends_early_is_refused(cut: int) -> None:
     ids=["empty", "no HTTP", "401", "IPP error", "cut", "too long"],
 )
 async def test_an_invalid_reply_leaves_the_queues_unknown(reply: bytes, tmp_path: Path) -> None:
-    async with replying(reply, tmp_path / "cups.sock"):
+    async with serve_reply(reply, tmp_path / "cups.sock"):
         assert await print_queues.ask_queues(tmp_path / "cups.sock") is None
     assert await print_queues.ask_queues(tmp_path / "gone.sock") is None
 
 
 async def test_nothing_connects_to_a_cups_that_does_not_run(tmp_path: Path) -> None:
-    """systemd would start it for each connection."""
-    async with replying(http(ipp(printer("receipts", 5))), tmp_path / "cups.sock"):
+    """A connection to the socket would make systemd start CUPS."""
+    async with serve_reply(http(ipp(printer("receipts", 5))), tmp_path / "cups.sock"):
         sensors = SystemLocalSensors(config(), tuple, tmp_path)
         assert (await sensors.read()).complete == frozenset()
         (tmp_path / "certs").mkdir()
@@ -184,16 +184,16 @@ async def test_a_closed_port_is_a_missing_browser() -> None:
 
 
 async def test_a_body_is_complete_although_the_connection_stays_open(tmp_path: Path) -> None:
-    kept = asyncio.Event()
+    may_close = asyncio.Event()
 
     async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(http(b"[]") + b"more")
-        await kept.wait()
+        await may_close.wait()
         writer.close()
 
     async with await asyncio.start_unix_server(answer, tmp_path / "socket"):
         assert await exchange_local(tmp_path / "socket", HttpRequest("GET", "till", "/")) == b"[]"
-        kept.set()
+        may_close.set()
 
 
 # ------------------------------------------------------------------ watched devices
@@ -219,7 +219,7 @@ class Lan:
         )
 
         def read() -> LocalReading:
-            """Take both steps."""
+            """Do both steps: start the resolution of the addresses, and read the table later."""
             watched.step(self.now_s)
             if not watched.is_pending:
                 return watched.step(self.now_s)
@@ -262,7 +262,7 @@ def test_a_device_at_another_address_has_moved_once() -> None:
     assert read().events == (("device-moved", "card: from 10.0.0.9 to 10.0.0.5"),)
 
 
-def test_another_device_at_the_address_is_named_unless_it_answers_for_several() -> None:
+def test_another_device_at_the_address_is_named_unless_it_answers_for_several_addresses() -> None:
     lan = Lan()
     read = lan.devices(TERMINAL)
     lan.table["10.0.0.5"] = (OTHER, "reachable")
@@ -271,7 +271,7 @@ def test_another_device_at_the_address_is_named_unless_it_answers_for_several() 
     assert faults(read()) == {}
 
 
-def test_a_machine_without_a_link_knows_nothing_about_devices() -> None:
+def test_without_a_link_the_state_of_watched_devices_is_unknown() -> None:
     lan = Lan()
     watched = WatchedDevices(
         (TERMINAL,),

@@ -1,4 +1,4 @@
-"""Tests the probes of gateway, name servers and service on loopback, in virtual time."""
+"""Tests of the probes of gateway, name servers and service on loopback, in virtual time."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ LOCAL = parse_networks(("127.0.0.0/8",))
 Reply = Callable[[bytes], list[bytes]]
 
 
-def answered(code: int, address: str = "") -> Reply:
+def reply_with(code: int, address: str = "") -> Reply:
     """Return a function that replies with a code, and with an address if there is one."""
 
     def reply(query: bytes) -> list[bytes]:
@@ -43,15 +43,15 @@ def answered(code: int, address: str = "") -> Reply:
 
 
 def hostile(query: bytes) -> list[bytes]:
-    """Send messages that are no reply before the real one."""
-    (real,) = answered(0, "192.0.2.7")(query)
+    """Send invalid messages before the valid reply."""
+    (real,) = reply_with(0, "192.0.2.7")(query)
     number = bytes((query[0] ^ 1, query[1]))
     return [b"", b"\xff" * 5000, query, number + real[2:], real[: QUESTION_AT + 3], real]
 
 
 def only_known(query: bytes) -> list[bytes]:
     """Reply as a server that cannot reach other name servers and knows one name."""
-    return answered(0, "192.0.2.7")(query) if query[NAME_AT:].startswith(b"ops") else []
+    return reply_with(0, "192.0.2.7")(query) if query[NAME_AT:].startswith(b"ops") else []
 
 
 @contextlib.asynccontextmanager
@@ -72,17 +72,17 @@ async def name_server(reply: Reply) -> AsyncIterator[int]:
 @pytest.mark.parametrize(
     ("reply", "answer", "knows_others", "addresses"),
     [
-        (answered(0, "192.0.2.7"), "answer", True, ("192.0.2.7",)),
-        (answered(3), "answer", True, ()),
+        (reply_with(0, "192.0.2.7"), "answer", True, ("192.0.2.7",)),
+        (reply_with(3), "answer", True, ()),
         (hostile, "answer", True, ("192.0.2.7",)),
         (only_known, "answer", False, ("192.0.2.7",)),
-        (answered(2), "failure", False, ()),
-        (answered(5), "failure", False, ()),
+        (reply_with(2), "failure", False, ()),
+        (reply_with(5), "failure", False, ()),
         (lambda _: [], "silent", None, ()),
     ],
     ids=["address", "no such name", "hostile", "only from cache", "failure", "refused", "silent"],
 )
-def test_the_answer_of_a_name_server(
+def test_the_answer_of_a_name_server_is_classified(
     reply: Reply, answer: str, knows_others: bool | None, addresses: tuple[str, ...]
 ) -> None:
     async def run() -> None:
@@ -101,7 +101,7 @@ def test_a_lost_query_is_repeated_and_other_names_are_queried_only_in_an_interru
 
     def reply(query: bytes) -> list[bytes]:
         names.append(query[NAME_AT : NAME_AT + 3])
-        return answered(0, "192.0.2.7")(query) if len(names) > 1 else []
+        return reply_with(0, "192.0.2.7")(query) if len(names) > 1 else []
 
     async def run() -> None:
         async with name_server(reply) as port:
@@ -115,8 +115,8 @@ def test_a_lost_query_is_repeated_and_other_names_are_queried_only_in_an_interru
 
 
 async def test_a_connection_is_made_or_refused() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         assert await connect(("127.0.0.1",), port) == "connected"
         assert await connect(("::1", "127.0.0.1"), port) == "connected"
     assert await connect(("127.0.0.1",), port) == "refused"
@@ -154,9 +154,9 @@ def test_the_hosts_file_is_read() -> None:
 
 
 async def test_sensors_of_a_service_on_this_machine_contact_nothing_else() -> None:
-    """The rules for all tests check this (tests/conftest.py)."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        sensors = SystemSensors(config(f"http://127.0.0.1:{listening.getsockname()[1]}").service)
+    """tests/conftest.py fails each test that contacts an address other than loopback."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        sensors = SystemSensors(config(f"http://127.0.0.1:{listener.getsockname()[1]}").service)
         sensors.open(lambda: None)
         sample = await sensors.probe(sensors.read_link())
         assert await sensors.query_name_servers() == ()
@@ -169,19 +169,19 @@ async def test_sensors_of_a_service_on_this_machine_contact_nothing_else() -> No
 async def test_a_service_that_could_not_be_resolved_at_the_start_is_resolved_by_a_probe(
     monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
-    """The name servers know no IPv4 address of it."""
-    known: list[tuple[str, ...]] = [()]
+    """No name server returns an IPv4 address of the service."""
+    addresses: list[tuple[str, ...]] = [()]
 
     async def resolve(_: Target) -> tuple[str, ...]:
-        return known[0]
+        return addresses[0]
 
     monkeypatch.setattr("agent.adapters.connectivity.sensors.resolve", resolve)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        base_url = f"https://{host}:{listening.getsockname()[1]}"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        base_url = f"https://{host}:{listener.getsockname()[1]}"
         sensors = SystemSensors(config(base_url).service, read_servers=lambda: ())
         sensors.open(lambda: None)
         answers = []
-        for known[0] in ((), ("127.0.0.1",)):
+        for addresses[0] in ((), ("127.0.0.1",)):
             sample = await sensors.probe(LinkState())
             answers.append(sample.service)
         sensors.close()
@@ -197,10 +197,10 @@ async def test_a_reply_with_ipv4_addresses_keeps_the_ipv6_addresses(
     async def query(*_: object, **__: object) -> NameServerReplies:
         return NameServerReplies((), ("192.0.2.1", "192.0.2.2", "192.0.2.3"))
 
-    connected: list[Sequence[str]] = []
+    address_lists: list[Sequence[str]] = []
 
     async def connect(addresses: Sequence[str], _: int) -> None:
-        connected.append(addresses)
+        address_lists.append(addresses)
 
     for name, function in (("resolve", resolve), ("query_servers", query), ("connect", connect)):
         monkeypatch.setattr(f"agent.adapters.connectivity.sensors.{name}", function)
@@ -210,7 +210,7 @@ async def test_a_reply_with_ipv4_addresses_keeps_the_ipv6_addresses(
     await sensors.query_name_servers()
     await sensors.probe(LinkState())
     sensors.close()
-    assert connected == [("192.0.2.1", "192.0.2.2", "::1", "192.0.2.3")]
+    assert address_lists == [("192.0.2.1", "192.0.2.2", "::1", "192.0.2.3")]
 
 
 async def test_a_refused_connection_is_an_answer_of_the_gateway() -> None:

@@ -1,4 +1,4 @@
-"""`service install` refuses programs and directories that other users may change."""
+"""Tests that `service install` refuses programs and directories that other users may change."""
 
 import os
 import sys
@@ -39,7 +39,7 @@ from agent.adapters.service_manager.windows.trusted_paths import (
     require_safe_program as require_safe_windows_program,
 )
 
-MINE = frozenset({0, os.geteuid()})
+TRUSTED_OWNERS = frozenset({0, os.geteuid()})
 USERS, MALLORY = "S-1-5-32-545", "S-1-5-21-1-2-3-1001"
 FULL, READ = 0x1F01FF, 0x1200A9
 CLOSED = Security(ADMINISTRATORS, (Entry(0, 3, FULL, SYSTEM), Entry(0, 3, FULL, ADMINISTRATORS)))
@@ -64,22 +64,22 @@ def tree(root: Path) -> ServicePaths:
 def test_files_of_the_current_user_are_accepted(tmp_path: Path) -> None:
     paths = tree(tmp_path)
     paths.config.write_text("")
-    require_roots_configuration(paths, MINE)
-    require_roots_state(paths, MINE)
+    require_roots_configuration(paths, TRUSTED_OWNERS)
+    require_roots_state(paths, TRUSTED_OWNERS)
 
 
 def test_missing_files_are_accepted_before_the_installation(tmp_path: Path) -> None:
-    nothing = tmp_path / "none"
-    paths = ServicePaths(nothing / "config.toml", nothing / "api-key", nothing / "state", True)
-    require_roots_configuration(paths, MINE)
-    require_roots_state(paths, MINE)
+    missing = tmp_path / "none"
+    paths = ServicePaths(missing / "config.toml", missing / "api-key", missing / "state", True)
+    require_roots_configuration(paths, TRUSTED_OWNERS)
+    require_roots_state(paths, TRUSTED_OWNERS)
 
 
 def test_a_configuration_that_others_can_replace_is_refused(tmp_path: Path) -> None:
     paths = tree(tmp_path)
     paths.config.parent.chmod(0o777)
     with pytest.raises(ServiceManagerError, match=r"check its content, then `chmod go-w"):
-        require_roots_configuration(paths, MINE)
+        require_roots_configuration(paths, TRUSTED_OWNERS)
 
 
 def test_directories_of_another_user_are_refused(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_link_in_place_of_the_key_is_refused(tmp_path: Path) -> None:
     paths = tree(tmp_path)
     paths.api_key.symlink_to("/etc/passwd")
     with pytest.raises(ServiceManagerError, match=r"api-key is a symbolic link.*remove it"):
-        require_roots_configuration(paths, MINE)
+        require_roots_configuration(paths, TRUSTED_OWNERS)
 
 
 def test_an_identity_file_that_others_can_write_is_refused(tmp_path: Path) -> None:
@@ -102,23 +102,23 @@ def test_an_identity_file_that_others_can_write_is_refused(tmp_path: Path) -> No
     (paths.state / "identity.pem").write_text("")
     (paths.state / "identity.pem").chmod(0o666)
     with pytest.raises(ServiceManagerError, match=r"identity\.pem is writable for every user"):
-        require_roots_state(paths, MINE)
+        require_roots_state(paths, TRUSTED_OWNERS)
 
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A packaged program in its own directory."""
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    made = tmp_path / "opt/venue-agent/venue-agent"
-    (made.parent / "_internal").mkdir(parents=True)
-    for file in (made, made.parent / "_internal/library.so"):
+    venue_agent = tmp_path / "opt/venue-agent/venue-agent"
+    (venue_agent.parent / "_internal").mkdir(parents=True)
+    for file in (venue_agent, venue_agent.parent / "_internal/library.so"):
         file.write_text("")
         file.chmod(0o755)
-    return made
+    return venue_agent
 
 
 def test_a_program_of_the_current_user_is_accepted(program: Path) -> None:
-    require_safe_program((str(program),), MINE)
+    require_safe_program((str(program),), TRUSTED_OWNERS)
 
 
 @pytest.mark.parametrize("weak", [".", "_internal", "_internal/library.so", "venue-agent", ".."])
@@ -127,7 +127,7 @@ def test_a_program_that_others_may_change_is_refused(program: Path, weak: str) -
     with pytest.raises(
         ServiceManagerError, match=r"(?s)is writable for every user.*/opt/venue-agent"
     ):
-        require_safe_program((str(program),), MINE)
+        require_safe_program((str(program),), TRUSTED_OWNERS)
 
 
 def test_a_program_of_another_user_is_refused(program: Path) -> None:
@@ -140,10 +140,10 @@ def test_the_target_of_a_linked_program_is_checked(program: Path, tmp_path: Path
     (tmp_path / "bin").mkdir()
     link = tmp_path / "bin/venue-agent"
     link.symlink_to(program)
-    require_safe_program((str(link),), MINE)
+    require_safe_program((str(link),), TRUSTED_OWNERS)
     program.parent.chmod(0o777)
     with pytest.raises(ServiceManagerError, match="is writable for every user"):
-        require_safe_program((str(link),), MINE)
+        require_safe_program((str(link),), TRUSTED_OWNERS)
 
 
 def test_program_directories_include_the_environment_and_the_import_paths() -> None:
@@ -207,12 +207,12 @@ class FakeRights:
     """Only administrators may change a file, except for the files in ``others``."""
 
     others: dict[str, Security] = field(default_factory=dict)
-    made: list[Path] = field(default_factory=list)
+    created: list[Path] = field(default_factory=list)
     protected: list[Path] = field(default_factory=list)
 
     def make_closed(self, directory: Path) -> None:
         directory.mkdir()
-        self.made.append(directory)
+        self.created.append(directory)
 
     def protect(self, path: Path) -> None:
         self.protected.append(path)
@@ -227,7 +227,7 @@ class FakeRights:
 def test_new_directory_is_created_with_restricted_rights(tmp_path: Path) -> None:
     rights = FakeRights({tmp_path.name: PROGRAM_DATA})
     prepare_directory(rights, tmp_path / "venue-agent")
-    assert rights.made == [tmp_path / "venue-agent"]
+    assert rights.created == [tmp_path / "venue-agent"]
 
 
 def test_a_directory_of_an_earlier_installation_is_accepted(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_a_directory_of_an_earlier_installation_is_accepted(tmp_path: Path) -> N
     (home / "config.toml").write_text("")
     rights = FakeRights()
     prepare_directory(rights, home)
-    assert (rights.made, rights.protected) == ([], [home])
+    assert (rights.created, rights.protected) == ([], [home])
 
 
 @pytest.mark.parametrize(
@@ -257,9 +257,9 @@ def test_planted_files_with_unsafe_permissions_are_refused(
     for name in ("config.toml", "api-key", "identity.pem", "quarantine/wreck"):
         (home / name).write_text("")
     rights = FakeRights({planted: security})
-    with pytest.raises(ServiceManagerError) as caught:
+    with pytest.raises(ServiceManagerError) as error_info:
         prepare_directory(rights, home)
-    lines = str(caught.value).splitlines()
+    lines = str(error_info.value).splitlines()
     assert len(lines) == 2
     assert f"{planted} {message}" in lines[0]
     assert lines[1] == (
@@ -270,23 +270,23 @@ def test_planted_files_with_unsafe_permissions_are_refused(
 
 def test_a_parent_directory_that_others_may_change_is_refused(tmp_path: Path) -> None:
     rights = FakeRights({tmp_path.name: Security(SYSTEM, (Entry(0, 0, 0x1301BF, USERS),))})
-    with pytest.raises(ServiceManagerError, match="may be changed by") as caught:
+    with pytest.raises(ServiceManagerError, match="may be changed by") as error_info:
         prepare_directory(rights, tmp_path / "venue-agent")
-    assert str(caught.value).splitlines()[1] == (
+    assert str(error_info.value).splitlines()[1] == (
         rf"to install: remove the write and delete access of BUILTIN\Users to {tmp_path},"
         " and install again"
     )
-    assert rights.made == []
+    assert rights.created == []
 
 
 def test_a_parent_directory_of_another_account_is_refused(tmp_path: Path) -> None:
     rights = FakeRights({tmp_path.name: Security(MALLORY, CLOSED.entries)})
-    with pytest.raises(ServiceManagerError, match="belongs to TILL") as caught:
+    with pytest.raises(ServiceManagerError, match="belongs to TILL") as error_info:
         prepare_directory(rights, tmp_path / "venue-agent")
-    assert str(caught.value).splitlines()[1] == (
+    assert str(error_info.value).splitlines()[1] == (
         f"to install: make the Administrators group the owner of {tmp_path}, and install again"
     )
-    assert rights.made == []
+    assert rights.created == []
 
 
 @pytest.mark.parametrize("weak", ["venue-agent.exe", "library.dll", "program"])
@@ -310,11 +310,15 @@ Maker = Callable[[Path, tuple[str, ...]], ServiceManager]
 
 
 def under_systemd(root: Path, command: tuple[str, ...]) -> ServiceManager:
-    return SystemdService(command, no_program, root=root, is_root=lambda: True, owners=MINE)
+    return SystemdService(
+        command, no_program, root=root, is_root=lambda: True, owners=TRUSTED_OWNERS
+    )
 
 
 def under_launchd(root: Path, command: tuple[str, ...]) -> ServiceManager:
-    return LaunchdService(command, no_program, root, lambda: True, MINE, sleep=lambda _: None)
+    return LaunchdService(
+        command, no_program, root, lambda: True, TRUSTED_OWNERS, sleep=lambda _: None
+    )
 
 
 @pytest.mark.parametrize("make", [under_systemd, under_launchd])

@@ -1,4 +1,4 @@
-"""The service under launchd, with a fake launchctl that follows launchctl(1)."""
+"""Tests of the service under launchd, with a fake launchctl that follows launchctl(1)."""
 
 import plistlib
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ class FakeLaunchd:
     polls_until_gone: int = 0
     is_disabled: bool = False
     is_loaded: bool = False
-    leaving: int = 0
+    polls_left: int = 0
     calls: list[str] = field(default_factory=list)
 
     def run(self, *words: str) -> CompletedProcess[str]:
@@ -61,17 +61,17 @@ class FakeLaunchd:
                 return completed(5, stderr="Bootstrap failed: 5: Input/output error\n")
             self.is_loaded = True
         elif verb == "bootout":
-            self.leaving = self.polls_until_gone
-            self.is_loaded = self.leaving > 0
-            return completed(36 if self.leaving else 0, stderr="Operation now in progress\n")
+            self.polls_left = self.polls_until_gone
+            self.is_loaded = self.polls_left > 0
+            return completed(36 if self.polls_left else 0, stderr="Operation now in progress\n")
         return completed(0)
 
     def _print(self) -> CompletedProcess[str]:
         if not self.is_loaded:
             return completed(113, stderr=f'Could not find service "{LABEL}" in domain for system\n')
-        if self.leaving:
-            self.leaving -= 1
-            self.is_loaded = self.leaving > 0
+        if self.polls_left:
+            self.polls_left -= 1
+            self.is_loaded = self.polls_left > 0
         return completed(0, RUNNING)
 
 
@@ -169,7 +169,7 @@ def test_any_output_of_launchctl_gives_a_state(text: str) -> None:
 
 
 def test_a_daemon_that_exited_with_an_error_is_failed() -> None:
-    ended = RUNNING.replace("state = running", "state = not running")
-    assert parse_print(ended, is_installed=True).activity == "stopped"
-    failed = ended.replace("(never exited)", "2")
+    stopped = RUNNING.replace("state = running", "state = not running")
+    assert parse_print(stopped, is_installed=True).activity == "stopped"
+    failed = stopped.replace("(never exited)", "2")
     assert parse_print(failed, is_installed=True).detail == "last exit code 2"

@@ -1,4 +1,4 @@
-"""The service under systemd, with a fake systemctl that stores the state of one unit."""
+"""Tests of the service under systemd, with a fake systemctl that stores the state of one unit."""
 
 import subprocess
 import sys
@@ -145,14 +145,14 @@ def test_every_service_action_can_be_repeated(tmp_path: Path) -> None:
 
 
 def test_a_packaged_unit_is_used_and_never_removed(tmp_path: Path) -> None:
-    packaged = tmp_path / "usr/lib/systemd/system" / UNIT
-    packaged.parent.mkdir(parents=True)
-    packaged.touch()
+    package_unit = tmp_path / "usr/lib/systemd/system" / UNIT
+    package_unit.parent.mkdir(parents=True)
+    package_unit.touch()
     service = service_in(FakeSystemd(tmp_path))
     service.install()
     assert not (tmp_path / "etc/systemd/system" / UNIT).exists()
     service.uninstall()
-    assert packaged.exists()
+    assert package_unit.exists()
 
 
 @pytest.mark.parametrize("userdel_takes_the_group", [True, False])
@@ -185,9 +185,9 @@ def test_purge_keeps_a_user_that_the_agent_did_not_create(tmp_path: Path, line: 
 
 
 def test_purge_keeps_the_user_that_the_package_created(tmp_path: Path) -> None:
-    packaged = tmp_path / "usr/lib/systemd/system" / UNIT
-    packaged.parent.mkdir(parents=True)
-    packaged.touch()
+    package_unit = tmp_path / "usr/lib/systemd/system" / UNIT
+    package_unit.parent.mkdir(parents=True)
+    package_unit.touch()
     systemd = FakeSystemd(tmp_path, user=OUR_USER)
     assert service_in(systemd).purge() == ()
     assert systemd.user == OUR_USER
@@ -238,12 +238,12 @@ def test_a_program_in_a_home_directory_is_refused() -> None:
 def test_a_written_unit_differs_from_the_packaged_unit_only_in_the_program(
     words: list[str],
 ) -> None:
-    ours, packaged = unit_text((*PROGRAM, *words)), (RESOURCES / UNIT).read_text()
-    differing = [
-        (a, b) for a, b in zip(ours.splitlines(), packaged.splitlines(), strict=True) if a != b
+    written, packaged = unit_text((*PROGRAM, *words)), (RESOURCES / UNIT).read_text()
+    differences = [
+        (a, b) for a, b in zip(written.splitlines(), packaged.splitlines(), strict=True) if a != b
     ]
-    assert len(differing) == 1
-    assert differing[0][0].startswith("ExecStart=/opt/venue-agent/bin/python -m agent ")
+    assert len(differences) == 1
+    assert differences[0][0].startswith("ExecStart=/opt/venue-agent/bin/python -m agent ")
 
 
 @given(st.text())
@@ -271,10 +271,10 @@ def exposure_and_complaints(tmp_path: Path, tool: Callable[..., str]) -> tuple[f
 @pytest.mark.needs("systemd-analyze")
 def test_the_unit_is_sandboxed_and_systemd_finds_no_fault(tmp_path: Path) -> None:
     def tool(*words: str) -> str:
-        done = subprocess.run(
+        result = subprocess.run(
             ("systemd-analyze", *words), capture_output=True, text=True, check=True
         )
-        return done.stdout + done.stderr
+        return result.stdout + result.stderr
 
     exposure, complaints = exposure_and_complaints(tmp_path, tool)
     assert exposure <= 1.6

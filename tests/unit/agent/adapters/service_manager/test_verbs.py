@@ -1,4 +1,4 @@
-"""`venue-agent service`: its output and files, with a service manager in memory."""
+"""Tests of the output and files of `venue-agent service`, with a service manager in memory."""
 
 import contextlib
 import io
@@ -85,9 +85,9 @@ def test_the_first_installation_writes_a_configuration_and_starts(
     service = FakeService(tmp_path, names_the_key_file)
     assert install(service, options) == 0
     paths = service.paths
-    written = tomllib.loads(paths.config.read_text())["service"]
-    assert (written["base_url"], written["location_id"]) == (URL, LOCATION)
-    assert written.get("api_key_file") == (str(paths.api_key) if names_the_key_file else None)
+    settings = tomllib.loads(paths.config.read_text())["service"]
+    assert (settings["base_url"], settings["location_id"]) == (URL, LOCATION)
+    assert settings.get("api_key_file") == (str(paths.api_key) if names_the_key_file else None)
     assert paths.api_key.read_text() == "key-1\n"
     assert paths.api_key.stat().st_mode & 0o077 == 0
     assert service.protected == [paths.api_key, paths.config]
@@ -121,15 +121,15 @@ write_first_config(InstallOptions("https://ops.venue.test", "loc-0001", Path("-"
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 @pytest.mark.medium
 def test_a_terminal_prompts_for_the_key_and_does_not_show_it(tmp_path: Path) -> None:
-    terminal, its_end = os.openpty()
+    terminal, child_end = os.openpty()
     words = (sys.executable, "-c", PROMPT, str(tmp_path))
     with (
         os.fdopen(terminal, "r+b", buffering=0) as screen,
         subprocess.Popen(
-            words, stdin=its_end, stdout=its_end, stderr=its_end, start_new_session=True
+            words, stdin=child_end, stdout=child_end, stderr=child_end, start_new_session=True
         ) as process,
     ):
-        os.close(its_end)
+        os.close(child_end)
         displayed = b""
         while b"API key (not shown): " not in displayed:
             displayed += screen.read(1024)
@@ -228,10 +228,10 @@ def test_purge_keeps_other_files_beside_the_configuration(
 ) -> None:
     service = FakeService(tmp_path)
     install(service, options)
-    beside = service.paths.config.with_name("ca.pem")
-    beside.touch()
+    other_file = service.paths.config.with_name("ca.pem")
+    other_file.touch()
     assert uninstall(service, purge=True) == 0
-    assert list(beside.parent.iterdir()) == [beside]
+    assert list(other_file.parent.iterdir()) == [other_file]
 
 
 @given(st.text(min_size=1, max_size=128))

@@ -1,4 +1,4 @@
-"""The Windows service, with a fake service manager that has the real state transitions."""
+"""Tests of the Windows service, with a fake service manager that has the real state transitions."""
 
 import threading
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class FakeControl:
     has_event_source: bool = False
     protected: list[Path] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
-    starts_well: bool = True
+    can_start: bool = True
     polls_until_gone: int = 2
     owner: str = SYSTEM
     _until_change: int = 0
@@ -73,7 +73,7 @@ class FakeControl:
 
     def start(self) -> None:
         self.calls.append("start")
-        goal = Status.RUNNING if self.starts_well else Status.STOPPED
+        goal = Status.RUNNING if self.can_start else Status.STOPPED
         self.status, self._goal = Status.START_PENDING, goal
         self._until_change = self.polls_per_change
 
@@ -195,7 +195,7 @@ def test_stop_waits_until_a_starting_service_runs(tmp_path: Path) -> None:
 
 
 def test_starting_a_service_that_ends_at_once_raises_an_error(tmp_path: Path) -> None:
-    control = FakeControl(starts_well=False, exit_code=2)
+    control = FakeControl(can_start=False, exit_code=2)
     service = service_in(tmp_path, control)
     service.install()
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""A damaged database is set aside. A locked or inaccessible database is not."""
+"""Tests that a damaged database is quarantined, and a locked or inaccessible one is not."""
 
 import contextlib
 import os
@@ -64,13 +64,13 @@ def test_the_database_settings_protect_against_power_loss(database: Database) ->
     assert synchronous(database) == FULL
 
 
-@pytest.mark.parametrize(("durably", "within"), [(True, FULL), (False, NORMAL)])
+@pytest.mark.parametrize(("durably", "level"), [(True, FULL), (False, NORMAL)])
 def test_only_durable_transactions_wait_for_the_disk(
-    database: Database, durably: bool, within: int
+    database: Database, durably: bool, level: int
 ) -> None:
     with database.transaction(Failpoint.COUNTED, durably=durably) as connection:
         connection.execute("INSERT INTO counters VALUES ('seen', 1)")
-        assert synchronous(database) == within
+        assert synchronous(database) == level
 
     assert synchronous(database) == FULL
     assert database.counters() == {"seen": 1}
@@ -105,11 +105,11 @@ def test_an_empty_file_becomes_a_new_database(state: StateDirectory) -> None:
     assert count_requests(state) == (0, False)
 
 
-@pytest.mark.parametrize("kept", [0.2, 0.5, 0.9])
-def test_a_truncated_database_is_set_aside(state: StateDirectory, kept: float) -> None:
+@pytest.mark.parametrize("fraction", [0.2, 0.5, 0.9])
+def test_a_truncated_database_is_set_aside(state: StateDirectory, fraction: float) -> None:
     fill(state)
     path = state.path / NAME
-    os.truncate(path, int(path.stat().st_size * kept))
+    os.truncate(path, int(path.stat().st_size * fraction))
 
     assert count_requests(state) == (0, True)
     assert NAME in quarantined_names(state)

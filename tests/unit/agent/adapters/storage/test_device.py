@@ -1,4 +1,4 @@
-"""The device record: reading, writing, and updates when the agent starts."""
+"""Tests of the device record: reading, writing, and updates when the agent starts."""
 
 import platform
 import re
@@ -21,10 +21,10 @@ from agent.errors import StateError
 from agent.reporting import environment_here
 from tests.unit.agent.samples import BASE_URL, config, record
 
-HERE, THERE = "fingerprint-here", "fingerprint-there"
+THIS_MACHINE, OTHER_MACHINE = "fingerprint-here", "fingerprint-there"
 BOUND = DeviceRecord(
     legacy_install_id="install-1",
-    fingerprint=HERE,
+    fingerprint=THIS_MACHINE,
     binding=Binding(base_url=BASE_URL, location_id="loc-0001", record=record()),
 )
 
@@ -35,7 +35,7 @@ def file(state: StateDirectory) -> DeviceRecordFile:
 
 
 def start(
-    state: StateDirectory, fingerprint: str = HERE, **changes: str
+    state: StateDirectory, fingerprint: str = THIS_MACHINE, **changes: str
 ) -> tuple[DeviceRecord, bool, Identity]:
     identity = Identity(state)
     file = DeviceRecordFile(state)
@@ -113,7 +113,7 @@ def test_a_copied_disk_is_named_after_its_new_host(
     file.save(BOUND)
     set_host_name(monkeypatch, host)
 
-    assert re.fullmatch(name, start(state, THERE)[0].legacy_install_id)
+    assert re.fullmatch(name, start(state, OTHER_MACHINE)[0].legacy_install_id)
 
 
 def test_the_first_start_creates_a_record(state: StateDirectory) -> None:
@@ -121,7 +121,7 @@ def test_the_first_start_creates_a_record(state: StateDirectory) -> None:
     again, _, _ = start(state)
 
     assert first == again == DeviceRecordFile(state).load()
-    assert first.fingerprint == HERE
+    assert first.fingerprint == THIS_MACHINE
     assert first.binding is None
     assert not is_clone
 
@@ -137,9 +137,9 @@ def test_a_record_without_a_fingerprint_gets_a_fingerprint_and_is_not_a_clone(
 ) -> None:
     file.save(BOUND.model_copy(update={"fingerprint": None}))
 
-    record_here, is_clone, _ = start(state)
+    device, is_clone, _ = start(state)
 
-    assert record_here == BOUND
+    assert device == BOUND
     assert not is_clone
 
 
@@ -147,13 +147,13 @@ def test_a_copied_disk_is_a_new_device(state: StateDirectory, file: DeviceRecord
     file.save(BOUND)
     old = Identity(state).load_or_create()
 
-    record_here, is_clone, identity = start(state, THERE)
+    device, is_clone, identity = start(state, OTHER_MACHINE)
 
     assert is_clone
-    assert record_here.binding is None
-    assert record_here.legacy_install_id != BOUND.legacy_install_id
+    assert device.binding is None
+    assert device.legacy_install_id != BOUND.legacy_install_id
     assert identity.load_or_create().instance_id != old.instance_id
-    assert not start(state, THERE)[1]
+    assert not start(state, OTHER_MACHINE)[1]
 
 
 def test_a_copied_disk_without_a_key_is_a_new_device_too(
@@ -161,7 +161,7 @@ def test_a_copied_disk_without_a_key_is_a_new_device_too(
 ) -> None:
     file.save(BOUND)
 
-    assert start(state, THERE)[1]
+    assert start(state, OTHER_MACHINE)[1]
 
 
 def test_a_damaged_record_does_not_change_the_key(state: StateDirectory) -> None:
@@ -180,24 +180,24 @@ def test_a_changed_service_or_location_in_the_configuration_ends_the_binding(
 ) -> None:
     file.save(BOUND.model_copy(update={"is_revoked": True}))
 
-    record_here, _, _ = start(state, **change)
+    device, _, _ = start(state, **change)
 
-    assert record_here.binding is None
-    assert not record_here.is_revoked
-    assert record_here.legacy_install_id == BOUND.legacy_install_id
-    assert file.load() == record_here
+    assert device.binding is None
+    assert not device.is_revoked
+    assert device.legacy_install_id == BOUND.legacy_install_id
+    assert file.load() == device
 
 
 def test_the_configured_install_id_takes_precedence(
     state: StateDirectory, file: DeviceRecordFile
 ) -> None:
     file.save(BOUND)
-    named = config(device={"legacy_install_id": "till-3"})
+    configured = config(device={"legacy_install_id": "till-3"})
 
-    record_here, _ = device_at_start(named, file, Identity(state), HERE)
+    device, _ = device_at_start(configured, file, Identity(state), THIS_MACHINE)
 
-    assert record_here.legacy_install_id == "till-3"
-    assert record_here.binding == BOUND.binding
+    assert device.legacy_install_id == "till-3"
+    assert device.binding == BOUND.binding
 
 
 def test_a_machine_id_is_hashed(tmp_path: Path) -> None:
@@ -226,12 +226,12 @@ def test_platform_and_user_agent_have_the_form_of_the_contract() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fingerprint", "change", "leaves"),
+    ("fingerprint", "change", "call_count"),
     [
-        (HERE, {}, 0),
-        (HERE, {"location_id": "loc-2"}, 0),
-        (HERE, {"base_url": "http://127.0.0.1:10"}, 1),
-        (THERE, {}, 1),
+        (THIS_MACHINE, {}, 0),
+        (THIS_MACHINE, {"location_id": "loc-2"}, 0),
+        (THIS_MACHINE, {"base_url": "http://127.0.0.1:10"}, 1),
+        (OTHER_MACHINE, {}, 1),
     ],
 )
 def test_the_journal_is_set_aside_if_the_device_or_the_service_has_changed(
@@ -239,17 +239,17 @@ def test_the_journal_is_set_aside_if_the_device_or_the_service_has_changed(
     file: DeviceRecordFile,
     fingerprint: str,
     change: dict[str, str],
-    leaves: int,
+    call_count: int,
 ) -> None:
     file.save(BOUND)
-    left: list[int] = []
+    calls: list[int] = []
 
     device_at_start(
         config(**change),
         file,
         Identity(state),
         fingerprint,
-        leave_journal=lambda: left.append(1),
+        leave_journal=lambda: calls.append(1),
     )
 
-    assert len(left) == leaves
+    assert len(calls) == call_count

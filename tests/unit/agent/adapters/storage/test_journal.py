@@ -1,4 +1,4 @@
-"""The journal of requests. Rows that cannot be read are set aside."""
+"""Tests of the journal of requests. Rows that cannot be read are quarantined."""
 
 import sqlite3
 from contextlib import AbstractContextManager
@@ -22,7 +22,7 @@ from tests.unit.agent.samples import BINDING, NOW, command
 REQUEST = UUID(int=1)
 
 
-def spoil(database: Database, column: str, value: str) -> None:
+def damage(database: Database, column: str, value: str) -> None:
     with database.transaction(Failpoint.COUNTED) as connection:
         connection.execute(
             f"UPDATE requests SET {column} = ? WHERE request_id = ?", (value, str(REQUEST))
@@ -131,7 +131,7 @@ def test_a_row_that_cannot_be_read_is_set_aside(
 ) -> None:
     journal.add(command(1), NOW)
     journal.add(command(2), NOW)
-    spoil(database, column, value)
+    damage(database, column, value)
 
     assert [e.request_id.int for e in journal.unfinished()] == [2]
 
@@ -145,6 +145,7 @@ def test_a_row_that_cannot_be_read_is_set_aside(
 
 
 def test_only_old_tombstones_are_deleted(journal: Journal) -> None:
+    """A tombstone is the row of an ended request: a repeated delivery is not executed again."""
     for number in (1, 2, 3):
         journal.add(command(number), NOW)
     first, second = journal.get(UUID(int=1)), journal.get(UUID(int=2))

@@ -1,4 +1,4 @@
-"""After a rolled-back upgrade, this version works with the state of a newer version."""
+"""Tests that, after a rolled-back upgrade, this version works with the state of a newer version."""
 
 import json
 import uuid

@@ -1,5 +1,5 @@
-"""The size of the outbox is limited. A report and the new state of its request are stored in one
-transaction.
+"""Tests that the size of the outbox is limited, and that a report and the new state of its request
+are stored in one transaction.
 """
 
 from dataclasses import replace
@@ -21,15 +21,15 @@ from tests.unit.agent.samples import NOW, command, report
 
 REQUEST = UUID(int=1)
 DAY = timedelta(days=1)
-MUCH = 10**9
+NO_LIMIT = 10**9
 
 
 def queue(
     ledger: Ledger, number: int, size: int, at: datetime = NOW, request_id: UUID | None = None
 ) -> None:
     """Queue a report of ``size`` bytes whose request is not in the journal."""
-    made = report(number, request_id)
-    ledger.hand_over(None, replace(made, body=b"x" * size), at)
+    sealed = report(number, request_id)
+    ledger.hand_over(None, replace(sealed, body=b"x" * size), at)
 
 
 def running(journal: Journal, number: int = 1) -> Entry:
@@ -84,11 +84,11 @@ def test_no_report_within_the_bounds_is_dropped(outbox: Outbox, ledger: Ledger) 
 
 
 @pytest.mark.parametrize(
-    ("max_bytes", "leaving"),
+    ("max_bytes", "dropped"),
     [(40, []), (39, [3]), (30, [3]), (29, [3, 4]), (15, [3, 4, 1]), (9, [3, 4, 1, 2])],
 )
 def test_scheduled_reports_are_dropped_first_then_the_oldest(
-    outbox: Outbox, ledger: Ledger, max_bytes: int, leaving: list[int]
+    outbox: Outbox, ledger: Ledger, max_bytes: int, dropped: list[int]
 ) -> None:
     queue(ledger, 1, 10, NOW - 4 * timedelta(hours=1), UUID(int=1))
     queue(ledger, 2, 10, NOW - 3 * timedelta(hours=1), UUID(int=2))
@@ -97,7 +97,7 @@ def test_scheduled_reports_are_dropped_first_then_the_oldest(
 
     over = outbox.over_bounds(max_bytes, DAY, NOW)
 
-    assert numbers([item.report_id for item in over]) == leaving
+    assert numbers([item.report_id for item in over]) == dropped
 
 
 def test_a_report_that_is_too_old_is_dropped_to_free_space(outbox: Outbox, ledger: Ledger) -> None:
@@ -118,7 +118,7 @@ def test_dropped_reports_are_counted_and_returned(
     ledger.hand_over(entry, sealed, NOW - 2 * DAY)
     queue(ledger, 2, 10)
 
-    dropped = ledger.drop_over_bounds(MUCH, DAY, NOW)
+    dropped = ledger.drop_over_bounds(NO_LIMIT, DAY, NOW)
 
     assert numbers([item.report_id for item in dropped]) == [1]
     assert outbox.depth().reports == 1
@@ -129,7 +129,7 @@ def test_dropped_reports_are_counted_and_returned(
         "dropped: too old, or the outbox is full",
     )
     assert database.counters() == {"reports_dropped": 1}
-    assert ledger.drop_over_bounds(MUCH, DAY, NOW) == ()
+    assert ledger.drop_over_bounds(NO_LIMIT, DAY, NOW) == ()
 
 
 def test_a_report_and_its_request_are_handed_over_together(

@@ -1,4 +1,4 @@
-"""Tests the details of printers that the agent remembers between reports."""
+"""Tests of the details of printers that the agent remembers between reports."""
 
 import json
 from pathlib import Path
@@ -39,15 +39,15 @@ def test_printer_memory_of_another_version_is_read(state: StateDirectory) -> Non
 def test_damaged_file_is_set_aside_and_reported(state: StateDirectory, content: bytes) -> None:
     (state.path / "printers.json").write_bytes(content)
     memory, before = PrinterMemory(state), files(state.path)
-    known, reason = memory.peek()
-    assert (known, files(state.path)) == (NOTHING_LEARNED, before)
+    loaded, reason = memory.peek()
+    assert (loaded, files(state.path)) == (NOTHING_LEARNED, before)
     assert "is damaged" in (reason or "")
 
-    known, reason = memory.load()
-    assert known == NOTHING_LEARNED
-    (kept,) = state.quarantine_path.iterdir()
-    assert kept.read_bytes() == content
-    assert f"is damaged and was moved to {kept}" in (reason or "")
+    loaded, reason = memory.load()
+    assert loaded == NOTHING_LEARNED
+    (quarantined,) = state.quarantine_path.iterdir()
+    assert quarantined.read_bytes() == content
+    assert f"is damaged and was moved to {quarantined}" in (reason or "")
     assert memory.load() == (NOTHING_LEARNED, None)
 
 
@@ -55,15 +55,15 @@ def test_damaged_file_is_set_aside_and_reported(state: StateDirectory, content: 
 @given(st.binary(max_size=60) | st.builds(lambda text: b'{"printers": ' + text, st.binary()))
 def test_any_content_is_read_or_reported(state: StateDirectory, content: bytes) -> None:
     (state.path / "printers.json").write_bytes(content)
-    known, reason = PrinterMemory(state).peek()
-    assert known == NOTHING_LEARNED or reason is None
+    loaded, reason = PrinterMemory(state).peek()
+    assert loaded == NOTHING_LEARNED or reason is None
 
 
 def test_a_damaged_file_that_cannot_be_set_aside_is_reported(state: StateDirectory) -> None:
     (state.path / "printers.json").write_bytes(b"")
     state.quarantine_path.write_bytes(b"no directory")
-    known, reason = PrinterMemory(state).load()
-    assert known == NOTHING_LEARNED
+    loaded, reason = PrinterMemory(state).load()
+    assert loaded == NOTHING_LEARNED
     assert "is damaged, and cannot be quarantined" in (reason or "")
 
 
@@ -71,8 +71,8 @@ def test_symbolic_link_is_reported_and_never_followed(state: StateDirectory) -> 
     (state.path / "secret").write_text('{"printers": []}')
     (state.path / "printers.json").symlink_to(state.path / "secret")
     for read in (PrinterMemory(state).load, PrinterMemory(state).peek):
-        known, reason = read()
-        assert known == NOTHING_LEARNED
+        loaded, reason = read()
+        assert loaded == NOTHING_LEARNED
         assert "symbolic link" in (reason or "")
 
 

@@ -1,4 +1,4 @@
-"""The connectivity record in the agent's database."""
+"""Tests of the connectivity record in the agent's database."""
 
 import sqlite3
 from datetime import UTC, datetime, timedelta
@@ -29,7 +29,7 @@ def state(tmp_path: Path) -> StateDirectory:
     return state
 
 
-def written(state: StateDirectory) -> None:
+def write_record(state: StateDirectory) -> None:
     database = Database(state)
     values = [("since", str(START.timestamp())), ("boot-id", "one")]
     Record(database).write(incidents=[INCIDENT], events=[Event("slept", START)], values=values)
@@ -37,19 +37,21 @@ def written(state: StateDirectory) -> None:
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_record_is_quarantined_and_begun_anew(state: StateDirectory, damage: str) -> None:
-    written(state)
+def test_a_damaged_record_is_quarantined_and_a_new_one_begins(
+    state: StateDirectory, damage: str
+) -> None:
+    write_record(state)
     with sqlite3.connect(state.path / NAME) as connection:
         connection.execute(DAMAGE[damage])
     connection.close()
     with pytest.raises(StateError, match="cannot be read"):
         read_record(state, START, UNTIL)
     database = Database(state)
-    noted: list[str] = []
-    database.on_row_quarantined = lambda: noted.append("quarantined")
+    calls: list[str] = []
+    database.on_row_quarantined = lambda: calls.append("quarantined")
     record = Record(database)
     record.quarantine_unreadable()
-    assert noted == ["quarantined"]
+    assert calls == ["quarantined"]
     (file,) = state.quarantine_path.iterdir()
     assert "eth0 has no link" in file.read_text()
     assert record.values() == {}
@@ -59,7 +61,7 @@ def test_a_damaged_record_is_quarantined_and_begun_anew(state: StateDirectory, d
 
 
 def test_a_readable_record_is_kept(state: StateDirectory) -> None:
-    written(state)
+    write_record(state)
     database = Database(state)
     record = Record(database)
     record.quarantine_unreadable()
@@ -69,7 +71,7 @@ def test_a_readable_record_is_kept(state: StateDirectory) -> None:
 
 
 def test_events_of_a_newer_agent_are_left_out(state: StateDirectory) -> None:
-    written(state)
+    write_record(state)
     with sqlite3.connect(state.path / NAME) as connection:
         connection.execute("UPDATE events SET kind = 'moved'")
     connection.close()

@@ -1,4 +1,4 @@
-"""Files of the agent are opened only if no other user could have created or replaced them."""
+"""Tests that files are opened only if no other user could have created or replaced them."""
 
 import os
 import socket
@@ -22,9 +22,9 @@ from agent.errors import ConfigError, CredentialRefused
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    made = tmp_path / "outside"
-    made.write_text("outside")
-    return made
+    file = tmp_path / "outside"
+    file.write_text("outside")
+    return file
 
 
 @pytest.fixture

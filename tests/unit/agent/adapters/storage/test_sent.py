@@ -1,4 +1,4 @@
-"""Sent reports are kept for a limited time, so that `history` can print them again."""
+"""Tests that sent reports are kept for a limited time, so that `history` can print them again."""
 
 import sqlite3
 from datetime import timedelta
@@ -30,7 +30,7 @@ def send(ledger: Ledger, number: int, size: int, after: timedelta = timedelta(0)
     ledger.settle(item, NOW + after)
 
 
-def kept(state: StateDirectory) -> list[int]:
+def kept_numbers(state: StateDirectory) -> list[int]:
     return [
         UUID(stored_report.report_id).int - 0x4E0000 for stored_report in find_reports(state, ALL)
     ]
@@ -47,11 +47,11 @@ def test_a_sent_report_is_stored_unchanged(
     assert item is not None
     ledger.settle(item, NOW + DAY)
 
-    (again,) = find_reports(state, str(entry.request_id)[:8])
+    (sent_report,) = find_reports(state, str(entry.request_id)[:8])
 
     assert waiting.sent_at is None
-    assert again.sent_at == (NOW + DAY).isoformat()
-    assert again.body == waiting.body == sealed.body
+    assert sent_report.sent_at == (NOW + DAY).isoformat()
+    assert sent_report.body == waiting.body == sealed.body
     assert outbox.depth().reports == 0
     (row,) = find_requests(state, str(entry.request_id))
     assert row.state == State.SUBMITTED
@@ -70,17 +70,17 @@ def test_only_the_newest_sent_reports_are_kept(ledger: Ledger, state: StateDirec
     for number in range(1, sent.KEPT_MAX + 4):
         send(ledger, number, 10, timedelta(seconds=number))
 
-    assert kept(state) == list(range(sent.KEPT_MAX + 3, 3, -1))
+    assert kept_numbers(state) == list(range(sent.KEPT_MAX + 3, 3, -1))
 
 
 def test_sent_reports_are_bounded_in_bytes(ledger: Ledger, state: StateDirectory) -> None:
     half = sent.KEPT_MAX_BYTES // 2
     for number in (1, 2, 3):
         send(ledger, number, half, timedelta(seconds=number))
-    assert kept(state) == [3, 2]
+    assert kept_numbers(state) == [3, 2]
     send(ledger, 4, sent.KEPT_MAX_BYTES + 1, timedelta(seconds=4))
 
-    assert kept(state) == []
+    assert kept_numbers(state) == []
 
 
 def test_old_sent_reports_are_deleted(ledger: Ledger, state: StateDirectory) -> None:
@@ -88,9 +88,9 @@ def test_old_sent_reports_are_deleted(ledger: Ledger, state: StateDirectory) -> 
     send(ledger, 1, 10)
     send(ledger, 2, 10, DAY)
     ledger.sent.drop_old(NOW + sent.KEPT_MAX_AGE)
-    assert kept(state) == [2, 1]
+    assert kept_numbers(state) == [2, 1]
     ledger.sent.drop_old(NOW + sent.KEPT_MAX_AGE + timedelta(seconds=1))
-    assert kept(state) == [2]
+    assert kept_numbers(state) == [2]
 
 
 def test_a_report_that_cannot_be_archived_is_still_sent(

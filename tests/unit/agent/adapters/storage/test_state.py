@@ -1,4 +1,4 @@
-"""The state directory: its mode, its lock, and the quarantine for damaged files."""
+"""Tests of the state directory: its mode, its lock, and the quarantine for damaged files."""
 
 import os
 import subprocess
@@ -27,9 +27,9 @@ with StateDirectory(Path(sys.argv[1])).hold():
 
 @pytest.fixture
 def state(tmp_path: Path) -> StateDirectory:
-    made = StateDirectory(tmp_path / "deep" / "state")
-    made.prepare()
-    return made
+    state = StateDirectory(tmp_path / "deep" / "state")
+    state.prepare()
+    return state
 
 
 def test_the_directory_is_private(state: StateDirectory) -> None:
@@ -125,8 +125,8 @@ def test_a_quarantined_database_keeps_its_files_together(state: StateDirectory) 
     assert target.with_name(target.name + "-wal").read_text() == "wal"
     assert not (state.path / "agent.db").exists()
     for number in range(QUARANTINE_MAX_FILES + 5):
-        kept = state.quarantine(f"{number}.json", b"x")
-        assert kept.exists()
+        quarantined = state.quarantine(f"{number}.json", b"x")
+        assert quarantined.exists()
     assert len(list(state.quarantine_path.iterdir())) == QUARANTINE_MAX_FILES
     assert not target.exists()
     assert state.quarantine_path.stat().st_mode & 0o777 == 0o700

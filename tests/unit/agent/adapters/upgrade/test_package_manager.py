@@ -1,4 +1,4 @@
-"""What apt, dnf and winget report about the agent's package."""
+"""Tests of reading what apt, dnf and winget report about the agent's package."""
 
 from subprocess import CompletedProcess
 

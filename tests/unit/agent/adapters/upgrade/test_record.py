@@ -1,4 +1,4 @@
-"""The record of an upgrade, as the packages' script writes it."""
+"""Tests of reading the record of an upgrade, as the packages' script writes it."""
 
 from datetime import UTC, datetime
 from pathlib import Path

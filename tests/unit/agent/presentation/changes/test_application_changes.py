@@ -1,4 +1,4 @@
-"""Changes between two application reports, and differences that are not changes."""
+"""Tests of changes between two application reports, and of differences that are not changes."""
 
 import pytest
 
@@ -21,12 +21,12 @@ BROKEN = Missing("collection-failed", "it took too long")
 ABSENT = Missing("not-applicable", "there is none")
 
 
-def reported(before: ApplicationPayload, after: ApplicationPayload) -> list[tuple[str, str]]:
+def sentences(before: ApplicationPayload, after: ApplicationPayload) -> list[tuple[str, str]]:
     return [(c.severity, c.sentence) for c in changes_between(before, after).changes]
 
 
 def summary(before: Changes, after: Changes) -> list[tuple[str, str]]:
-    return reported(changed(before), changed(after))
+    return sentences(changed(before), changed(after))
 
 
 NOISE: Changes = {
@@ -45,7 +45,7 @@ def test_small_changes_of_measured_values_are_not_reported() -> None:
         key: value for key, value in NOISE.items() if key.split(" ")[-1] in names or " " in key
     }
     assert len(noise) > 8
-    assert reported(healthy("linux-till"), changed(noise)) == []
+    assert sentences(healthy("linux-till"), changed(noise)) == []
 
 
 @pytest.mark.parametrize(
@@ -172,15 +172,15 @@ def test_a_disk_that_is_full_is_reported_once() -> None:
 
 
 def test_a_decrease_of_memory_by_a_tenth_is_reported() -> None:
-    def fitted(size: float) -> Changes:
+    def memory(size: float) -> Changes:
         return {"hardware.memoryBytes": int(size)}
 
     size = 8 * GIB
-    assert summary(fitted(size), fitted(size * (1 - MEMORY_MOVED) + GIB // 1000)) == []
-    assert summary(fitted(size), fitted(size * (1 - MEMORY_MOVED))) == [
+    assert summary(memory(size), memory(size * (1 - MEMORY_MOVED) + GIB // 1000)) == []
+    assert summary(memory(size), memory(size * (1 - MEMORY_MOVED))) == [
         ("warn", "The installed memory is 7.2 GiB; it was 8 GiB.")
     ]
-    assert summary(fitted(size), fitted(2 * size)) == [
+    assert summary(memory(size), memory(2 * size)) == [
         ("muted", "The installed memory is 16 GiB; it was 8 GiB.")
     ]
 
@@ -218,12 +218,12 @@ def test_unreadable_print_queues_are_reported_as_not_checked() -> None:
 
 
 def test_a_finding_about_unreadable_facts_is_not_resolved() -> None:
-    unread: Changes = {"disk./.usedFraction": BROKEN, "disk./.freeBytes": BROKEN}
+    unreadable: Changes = {"disk./.usedFraction": BROKEN, "disk./.freeBytes": BROKEN}
     full = changed(disk(0.98, GIB))
-    (change,) = changes_between(full, changed(unread)).changes
+    (change,) = changes_between(full, changed(unreadable)).changes
     assert change.after == NOT_CHECKED
     assert change.sentence.startswith("Not checked this time: The disk / is full")
-    (change,) = changes_between(changed(unread), full).changes
+    (change,) = changes_between(changed(unreadable), full).changes
     assert change.before == NOT_CHECKED
     assert (change.severity, change.sentence[:5]) == ("bad", "New, ")
 
@@ -242,29 +242,33 @@ def test_changes_of_network_links_are_reported() -> None:
 
 
 def test_an_unplugged_usb_printer_is_reported_as_a_change() -> None:
-    whole = healthy("linux-till")
-    things = whole.snapshot.peripherals
-    printer = next(t for t in things if any(f.value == "printer" for f in t.fields))
-    snapshot = whole.snapshot.model_copy(
+    healthy_report = healthy("linux-till")
+    peripherals = healthy_report.snapshot.peripherals
+    printer = next(t for t in peripherals if any(f.value == "printer" for f in t.fields))
+    snapshot = healthy_report.snapshot.model_copy(
         update={
-            "peripherals": tuple(peripheral for peripheral in things if peripheral is not printer)
+            "peripherals": tuple(
+                peripheral for peripheral in peripherals if peripheral is not printer
+            )
         }
     )
-    less = whole.model_copy(update={"snapshot": snapshot})
-    ((severity, sentence),) = reported(whole, less)
+    without_printer = healthy_report.model_copy(update={"snapshot": snapshot})
+    ((severity, sentence),) = sentences(healthy_report, without_printer)
     assert (severity, sentence.split(" ")[-1]) == ("warn", "removed.")
-    moved = printer.model_copy(update={"id": "usb-9-9"})
-    replugged = snapshot.model_copy(update={"peripherals": (*snapshot.peripherals, moved)})
-    assert reported(whole, whole.model_copy(update={"snapshot": replugged})) == []
+    at_other_port = printer.model_copy(update={"id": "usb-9-9"})
+    replugged = snapshot.model_copy(update={"peripherals": (*snapshot.peripherals, at_other_port)})
+    assert (
+        sentences(healthy_report, healthy_report.model_copy(update={"snapshot": replugged})) == []
+    )
 
 
 def test_a_truncated_snapshot_reports_nothing_as_removed() -> None:
-    whole = changed({"printqueue.queues": ("bar",)})
+    full = changed({"printqueue.queues": ("bar",)})
     snapshot = changed({"printqueue.queues": ABSENT}).snapshot.model_copy(
         update={"truncated": True, "peripherals": ()}
     )
-    cut = whole.model_copy(update={"snapshot": snapshot})
-    changes = changes_between(whole, cut)
+    truncated = full.model_copy(update={"snapshot": snapshot})
+    changes = changes_between(full, truncated)
     assert changes.changes == ()
     assert changes.not_compared == (
         "This report was cut at its limits, so added and removed items were not compared.",

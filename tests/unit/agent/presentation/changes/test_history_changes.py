@@ -1,4 +1,4 @@
-"""Changes of the connectivity record: new incidents, and nothing else."""
+"""Tests that only new incidents are changes of the connectivity record."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -8,7 +8,7 @@ import pytest
 from agent.presentation.changes.changes import changes_between
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.history import History
-from tests.unit.agent.histories import NOW, bad_venue, good_venue, incident, moved
+from tests.unit.agent.histories import NOW, bad_venue, good_venue, incident, shifted
 from tests.unit.agent.presentation.findings.changed import with_record
 
 DAY = timedelta(days=1)
@@ -29,7 +29,7 @@ def sentences(before: ApplicationPayload, after: ApplicationPayload) -> list[tup
 
 @pytest.mark.parametrize("history", [good_venue(), bad_venue()], ids=["good", "bad"])
 def test_figures_of_the_record_are_no_changes(history: History) -> None:
-    later = moved(history, timedelta(hours=1))
+    later = shifted(history, timedelta(hours=1))
     older = replace(later, incidents=history.incidents, events=history.events)
     assert sentences(report(history), report(older)) == []
 

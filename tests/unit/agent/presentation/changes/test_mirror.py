@@ -1,5 +1,5 @@
-"""Equal reports have no changes. If two reports are compared in the reverse order, the changes are
-the same, with the values before and after exchanged.
+"""Tests that equal reports have no changes. If two reports are compared in the reverse order, the
+changes are the same, with the values before and after exchanged.
 """
 
 from typing import Any
@@ -53,7 +53,7 @@ COMPLETENESS = st.sampled_from(("complete", "limited", "partial"))
 
 @st.composite
 def networks(draw: st.DrawFn) -> NetworkPayload:
-    actual = network_map(tuple(draw(st.lists(HOSTS, max_size=6))))
+    lan_map = network_map(tuple(draw(st.lists(HOSTS, max_size=6))))
     links = draw(
         st.lists(
             st.builds(
@@ -65,18 +65,18 @@ def networks(draw: st.DrawFn) -> NetworkPayload:
             max_size=2,
         )
     )
-    sources = actual.sources
+    sources = lan_map.sources
     if draw(st.booleans()):
         sources = sources.model_copy(update={"scan": SourceFailed(reason="cut")})
     by_id = {
         printer_facts.id: printer_facts for printer_facts in draw(st.lists(PRINTERS, max_size=3))
     }
-    of_map: dict[str, Any] = {
+    map_changes: dict[str, Any] = {
         "interfaces": tuple(links), "sources": sources, "truncated": draw(st.booleans()),
     }  # fmt: skip
     return healthy_network(tuple(by_id.values())).model_copy(
         update={
-            "network_map": draw(st.sampled_from((actual.model_copy(update=of_map), None))),
+            "network_map": draw(st.sampled_from((lan_map.model_copy(update=map_changes), None))),
             "endpoints": (),
             "completeness": draw(COMPLETENESS),
             "limitations": draw(st.sampled_from(((), ("one",), ("one", "two")))),
@@ -117,8 +117,8 @@ def snapshots(draw: st.DrawFn) -> ApplicationPayload:
         {key: draw(VALUES[key] | MISSING) for key in keys}, draw(st.sampled_from(HEALTHY))
     )
     snapshot = payload.snapshot
-    kept = draw(st.integers(0, len(snapshot.peripherals)))
-    update = {"truncated": draw(st.booleans()), "peripherals": snapshot.peripherals[:kept]}
+    count = draw(st.integers(0, len(snapshot.peripherals)))
+    update = {"truncated": draw(st.booleans()), "peripherals": snapshot.peripherals[:count]}
     return payload.model_copy(
         update={
             "snapshot": snapshot.model_copy(update=update), "completeness": draw(COMPLETENESS),
@@ -126,19 +126,21 @@ def snapshots(draw: st.DrawFn) -> ApplicationPayload:
     )  # fmt: skip
 
 
-def mirrored(changes: Changes) -> set[tuple[str, str, str, str]]:
+def with_exchanged_values(changes: Changes) -> set[tuple[str, str, str, str]]:
     return {(change.code, change.thing, change.after, change.before) for change in changes.changes}
 
 
 def check(a: NetworkPayload | ApplicationPayload, b: NetworkPayload | ApplicationPayload) -> None:
-    there, back = changes_between(a, b), changes_between(b, a)
-    assert mirrored(there) == {(c.code, c.thing, c.before, c.after) for c in back.changes}
-    assert len(there.changes) == len(mirrored(there)) == len(back.changes)
-    assert len(there.not_compared) == len(back.not_compared)
-    for change in (*there.changes, *back.changes):
+    forward, backward = changes_between(a, b), changes_between(b, a)
+    assert with_exchanged_values(forward) == {
+        (c.code, c.thing, c.before, c.after) for c in backward.changes
+    }
+    assert len(forward.changes) == len(with_exchanged_values(forward)) == len(backward.changes)
+    assert len(forward.not_compared) == len(backward.not_compared)
+    for change in (*forward.changes, *backward.changes):
         assert change.before != change.after
         assert change.sentence.isprintable()
-    assert there.changes == most_severe_first(there.changes)
+    assert forward.changes == most_severe_first(forward.changes)
 
 
 @given(networks())

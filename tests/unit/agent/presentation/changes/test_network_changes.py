@@ -1,4 +1,4 @@
-"""Changes between two network reports, and differences that are not changes."""
+"""Tests of changes between two network reports, and of differences that are not changes."""
 
 from collections.abc import Callable
 
@@ -25,17 +25,17 @@ from tests.unit.agent.presentation.findings.networks import healthy_network, lin
 MOVED = {"status": "unreachable", "matched_endpoint": "192.168.1.61:9100"}
 
 
-def venue(**of_map: object) -> NetworkPayload:
+def venue(**map_changes: object) -> NetworkPayload:
     payload = healthy_network()
     assert payload.network_map
-    actual = payload.network_map.model_copy(update=of_map)
-    return payload.model_copy(update={"network_map": actual, "endpoints": ()})
+    lan_map = payload.network_map.model_copy(update=map_changes)
+    return payload.model_copy(update={"network_map": lan_map, "endpoints": ()})
 
 
 def hosts() -> tuple[MapHost, ...]:
-    actual = small_venue().network_map
-    assert actual
-    return actual.hosts
+    lan_map = small_venue().network_map
+    assert lan_map
+    return lan_map.hosts
 
 
 def hosts_without(tail: int) -> tuple[MapHost, ...]:
@@ -53,12 +53,12 @@ def sentences(before: NetworkPayload, after: NetworkPayload) -> list[str]:
     return [change.sentence for change in changes_between(before, after).changes]
 
 
-def reported(before: NetworkPayload, after: NetworkPayload) -> Changes:
+def compare(before: NetworkPayload, after: NetworkPayload) -> Changes:
     return changes_between(before, after)
 
 
 def test_a_report_has_no_changes_compared_with_itself() -> None:
-    changes = reported(small_venue(), small_venue())
+    changes = compare(small_venue(), small_venue())
     assert (changes.changes, changes.not_compared) == ((), ())
     assert (changes.verdict, changes.severity) == ("Nothing changed.", "muted")
     assert changes.since == "2026-11-20T19:04:12.120Z"
@@ -122,7 +122,7 @@ def test_reports_of_different_kinds_are_not_compared() -> None:
 def test_changes_of_a_printer_are_reported(
     before: Printer, after: Printer, sentence: str, severity: str
 ) -> None:
-    (change,) = reported(healthy_network((before,)), healthy_network((after,))).changes
+    (change,) = compare(healthy_network((before,)), healthy_network((after,))).changes
     assert (change.sentence, change.severity) == (sentence, severity)
 
 
@@ -147,14 +147,14 @@ def test_added_and_removed_printers_are_reported() -> None:
 def test_a_printer_that_a_partial_report_lacks_was_not_checked() -> None:
     both = healthy_network((printer(), printer(name="door")))
     one = healthy_network((printer(),)).model_copy(update={"completeness": "partial"})
-    (change,) = reported(both, one).changes
+    (change,) = compare(both, one).changes
     assert change.after == NOT_CHECKED
     assert change.sentence == "The printer door was not checked this time."
     none = healthy_network().model_copy(update={"printers": None})
-    assert reported(healthy_network(), none).not_compared == (
+    assert compare(healthy_network(), none).not_compared == (
         "Printers were not checked this time.",
     )
-    assert reported(none, healthy_network()).not_compared == (
+    assert compare(none, healthy_network()).not_compared == (
         "Printers were not checked in the earlier report.",
     )
 
@@ -162,10 +162,13 @@ def test_a_printer_that_a_partial_report_lacks_was_not_checked() -> None:
 def test_changes_of_reported_printer_states_are_listed() -> None:
     out_of_paper = printer(reason="Reachable on port 631; the printer reports: out of paper")
     new = "New: The printer bar needs attention: out of paper."
-    gone = "Resolved: The printer bar needs attention: out of paper."
-    normal, wanting = healthy_network((printer(),)), healthy_network((out_of_paper,))
-    assert (sentences(normal, wanting), sentences(wanting, normal)) == ([new], [gone])
-    assert [c.severity for c in reported(wanting, normal).changes] == ["good"]
+    resolved = "Resolved: The printer bar needs attention: out of paper."
+    healthy_report, faulty_report = healthy_network((printer(),)), healthy_network((out_of_paper,))
+    assert (sentences(healthy_report, faulty_report), sentences(faulty_report, healthy_report)) == (
+        [new],
+        [resolved],
+    )
+    assert [c.severity for c in compare(faulty_report, healthy_report).changes] == ["good"]
 
 
 # ---------------------------------------------------------------------------- hosts
@@ -213,7 +216,7 @@ def test_another_device_at_an_address_is_not_the_same_host() -> None:
 
 
 def test_another_router_at_the_gateway_address_is_reported() -> None:
-    (change,) = reported(
+    (change,) = compare(
         venue(), venue(hosts=hosts_with_changed(1, mac_address="00:26:ab:99:99:99"))
     ).changes
     assert change.severity == "warn"
@@ -228,18 +231,18 @@ def services(*ports: int) -> tuple[MapService, ...]:
 
 def test_a_newly_opened_port_is_reported_as_a_change() -> None:
     opened = venue(hosts=hosts_with_changed(41, services=services(22, 80, 443)))
-    (change,) = reported(venue(), opened).changes
+    (change,) = compare(venue(), opened).changes
     assert change.severity == "warn"
     assert change.sentence == "till-2 (192.168.1.41) has opened ports 80, 443."
-    (change,) = reported(opened, venue()).changes
+    (change,) = compare(opened, venue()).changes
     assert change.severity == "muted"
     assert change.sentence == "till-2 (192.168.1.41) no longer answers on ports 80, 443."
 
 
 def test_a_port_that_was_not_scanned_before_is_not_newly_open() -> None:
-    actual = venue().network_map
-    assert actual
-    fewer = actual.bounds.model_copy(update={"ports": (22,)})
+    lan_map = venue().network_map
+    assert lan_map
+    fewer = lan_map.bounds.model_copy(update={"ports": (22,)})
     opened = hosts_with_changed(41, services=services(22, 80))
     assert sentences(venue(bounds=fewer), venue(hosts=opened)) == []
 
@@ -252,32 +255,34 @@ def test_changed_latency_and_sources_of_a_host_are_not_reported() -> None:
 FAILED = SourceFailed(reason="the scan was stopped")
 
 
-def _scan_failed(actual: NetworkMap) -> dict[str, object]:
-    return {"sources": actual.sources.model_copy(update={"scan": FAILED})}
+def _scan_failed(lan_map: NetworkMap) -> dict[str, object]:
+    return {"sources": lan_map.sources.model_copy(update={"scan": FAILED})}
 
 
 @pytest.mark.parametrize(
     "cut",
     [
-        lambda actual: {"truncated": True},
-        lambda actual: {"state": "cancelled"},
+        lambda lan_map: {"truncated": True},
+        lambda lan_map: {"state": "cancelled"},
         _scan_failed,
-        lambda actual: {"interfaces": (link("eth0", "192.168.1.20"), link("eth1", "10.9.9.9"))[:1]},
+        lambda lan_map: {
+            "interfaces": (link("eth0", "192.168.1.20"), link("eth1", "10.9.9.9"))[:1]
+        },
     ],
 )
 def test_hosts_of_unchecked_networks_are_not_reported_as_missing(
     cut: Callable[[NetworkMap], dict[str, object]],
 ) -> None:
-    actual = venue().network_map
-    assert actual
-    outside = host(7, "camera.lan", 554, network="10.9.9")
+    lan_map = venue().network_map
+    assert lan_map
+    camera = host(7, "camera.lan", 554, network="10.9.9")
     links = (link("eth0", "192.168.1.20"), link("eth1", "10.9.9.9"))
-    before = venue(hosts=(*hosts(), outside), interfaces=links)
-    after = venue(**{"hosts": hosts(), "interfaces": links, **cut(actual)})
-    changes = reported(before, after)
+    before = venue(hosts=(*hosts(), camera), interfaces=links)
+    after = venue(**{"hosts": hosts(), "interfaces": links, **cut(lan_map)})
+    changes = compare(before, after)
     assert not [change for change in changes.changes if change.code == "host"]
     assert changes.not_compared == ("1 host of the earlier report was not checked this time.",)
-    back = reported(after, before)
+    back = compare(after, before)
     assert not [change for change in back.changes if change.code == "host"]
     assert back.not_compared == ("1 host was not checked in the earlier report.",)
 
@@ -289,7 +294,7 @@ def test_an_incomplete_report_reports_no_missing_hosts(completeness: str) -> Non
         "limitations": ("only half of the network was asked",),
         "failures": (Failure(step="scan", reason="cut"),) if completeness == "partial" else (),
     }
-    changes = reported(venue(), venue(hosts=hosts_without(40)).model_copy(update=cut))
+    changes = compare(venue(), venue(hosts=hosts_without(40)).model_copy(update=cut))
     assert changes.changes == ()
     assert changes.verdict == "No change in what was compared."
     assert changes.not_compared == ("1 host of the earlier report was not checked this time.",)
@@ -306,14 +311,14 @@ def test_missing_hosts_are_reported_if_both_reports_have_the_same_limitation() -
 
 
 def test_an_announced_host_is_not_missing_if_mdns_failed() -> None:
-    actual = venue().network_map
-    assert actual
+    lan_map = venue().network_map
+    assert lan_map
     speaker = host(90, "Bar speaker", 7000, mdns="_raop._tcp", sources=("mdns",))
     speaker = speaker.model_copy(update={"services": speaker.services[1:]})
-    deaf = actual.sources.model_copy(update={"mdns": FAILED})
+    without_mdns = lan_map.sources.model_copy(update={"mdns": FAILED})
     assert not [
         change
-        for change in reported(venue(hosts=(*hosts(), speaker)), venue(sources=deaf)).changes
+        for change in compare(venue(hosts=(*hosts(), speaker)), venue(sources=without_mdns)).changes
         if change.code == "host"
     ]
     assert sentences(venue(hosts=(*hosts(), speaker)), venue()) == [
@@ -328,11 +333,11 @@ def eth0(*addresses: str, gateways: tuple[str, ...] = ("192.168.1.1",)) -> Netwo
     return venue(interfaces=(link("eth0", *addresses, gateways=gateways),))
 
 
-def test_changes_of_the_gateway_and_of_the_own_address_are_reported() -> None:
+def test_changes_of_the_gateway_and_of_the_machines_address_are_reported() -> None:
     assert sentences(eth0("192.168.1.20"), eth0("192.168.1.44")) == [
         "This machine has the address 192.168.1.44 on eth0; it was 192.168.1.20."
     ]
-    changes = reported(eth0("192.168.1.20"), eth0("192.168.1.20", gateways=("192.168.1.254",)))
+    changes = compare(eth0("192.168.1.20"), eth0("192.168.1.20", gateways=("192.168.1.254",)))
     assert [(c.sentence, c.severity) for c in changes.changes] == [
         ("The gateway on eth0 is 192.168.1.254; it was 192.168.1.1.", "warn")
     ]
@@ -351,8 +356,8 @@ def test_an_unreadable_gateway_is_not_reported_as_a_change() -> None:
 
 
 def test_hosts_of_different_networks_are_not_compared() -> None:
-    away = venue(interfaces=(link("eth0", "10.0.0.20", gateways=("192.168.1.1",)),), hosts=())
-    changes = reported(venue(interfaces=(link("eth0", "192.168.1.20"),)), away)
+    elsewhere = venue(interfaces=(link("eth0", "10.0.0.20", gateways=("192.168.1.1",)),), hosts=())
+    changes = compare(venue(interfaces=(link("eth0", "192.168.1.20"),)), elsewhere)
     network = next(change for change in changes.changes if change.code == "network")
     assert network.sentence == (
         "The machine is on another network: 10.0.0.0/24; it was on 192.168.1.0/24."
@@ -362,11 +367,11 @@ def test_hosts_of_different_networks_are_not_compared() -> None:
 
 
 def test_a_source_that_works_again_is_reported_as_resolved() -> None:
-    actual = venue().network_map
-    assert actual
-    failed = venue(sources=actual.sources.model_copy(update={"mdns": FAILED}))
-    fine = venue(sources=actual.sources.model_copy(update={"mdns": SourceSucceeded()}))
-    (change,) = reported(failed, fine).changes
+    lan_map = venue().network_map
+    assert lan_map
+    failed = venue(sources=lan_map.sources.model_copy(update={"mdns": FAILED}))
+    fine = venue(sources=lan_map.sources.model_copy(update={"mdns": SourceSucceeded()}))
+    (change,) = compare(failed, fine).changes
     assert change.severity == "good"
     assert change.sentence.startswith("Resolved: Receiving announcements (mDNS) failed")
 
@@ -377,13 +382,13 @@ def watching(state: WatchedState, **known: str) -> NetworkPayload:
 
 
 def test_a_watched_device_that_moves_is_a_change_if_both_reports_checked_it() -> None:
-    there = watching("present", address="192.168.1.40")
+    present = watching("present", address="192.168.1.40")
     moved = watching("moved", address="192.168.1.61", moved_from="192.168.1.40")
     unknown = watching("unknown", address="192.168.1.40", reason="the time was up")
     sentence = "The payment terminal Bar has moved from 192.168.1.40 to 192.168.1.61."
-    assert sentences(there, moved) == [f"New: {sentence}"]
-    assert sentences(moved, there) == [f"Resolved: {sentence}"]
-    assert sentences(moved, moved) == sentences(there, unknown) == []
+    assert sentences(present, moved) == [f"New: {sentence}"]
+    assert sentences(moved, present) == [f"Resolved: {sentence}"]
+    assert sentences(moved, moved) == sentences(present, unknown) == []
     for before in (unknown, healthy_network()):
         assert sentences(before, moved) == [f"New, or not checked before: {sentence}"]
         assert sentences(moved, before) == [f"Not checked this time: {sentence}"]

@@ -1,4 +1,4 @@
-"""Hours of a record as rows of days, also on days with 23 or 25 hours."""
+"""Tests of the hours of a record as rows of days, also on days with 23 or 25 hours."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo

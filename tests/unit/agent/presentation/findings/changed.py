@@ -39,12 +39,12 @@ def changed(changes: Changes, name: str = "linux-till") -> ApplicationPayload:
 
     def with_changes(owner: str, fields: tuple[SnapshotField, ...]) -> tuple[SnapshotField, ...]:
         prefix = f"{owner} " if owner else ""
-        actual = {field.key: field for field in fields}
+        fields_by_key = {field.key: field for field in fields}
         for key in [key for key in remaining if key.startswith(prefix)]:
-            own = key.removeprefix(prefix)
+            field_key = key.removeprefix(prefix)
             if owner or not key.startswith((*(f"{other} " for other in owners), "browser.")):
-                actual[own] = field_of(own, remaining.pop(key))
-        return tuple(actual.values())
+                fields_by_key[field_key] = field_of(field_key, remaining.pop(key))
+        return tuple(fields_by_key.values())
 
     def changed_browser_field(field: BrowserField) -> BrowserField:
         if field.key not in remaining:

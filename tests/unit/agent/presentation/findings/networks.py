@@ -12,7 +12,7 @@ from tests.fixtures.payloads import small_venue
 def printer(
     status: str = "reachable", reason: str | None = None, name: str = "bar", **changes: object
 ) -> Printer:
-    made = Printer(
+    base = Printer(
         id=name,
         name=name,
         transport="network",
@@ -21,7 +21,7 @@ def printer(
         reason="Reachable on port 9100, matched by address",
         matched_endpoint="192.168.1.52:9100",
     )
-    return made.model_copy(update={"status": status, "reason": reason or made.reason, **changes})
+    return base.model_copy(update={"status": status, "reason": reason or base.reason, **changes})
 
 
 USB = printer(

@@ -19,9 +19,11 @@ DAY_S = 86400
 
 
 class Case(NamedTuple):
+    """A finding, and the changes of a healthy machine at and just short of its threshold."""
+
     code: str
-    seen: Changes
-    not_seen: Changes
+    at_threshold: Changes
+    below_threshold: Changes
     sentence: str
     machine: str = "linux-till"
 
@@ -711,13 +713,15 @@ CASES = (
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
 def test_each_rule_creates_its_finding_at_its_threshold(case: Case) -> None:
-    (finding,) = findings_of(changed(case.seen, case.machine))
+    (finding,) = findings_of(changed(case.at_threshold, case.machine))
     assert (finding.code, finding.sentences) == (case.code, (case.sentence,))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
 def test_no_rule_creates_a_finding_below_its_threshold(case: Case) -> None:
-    assert case.code not in {f.code for f in findings_of(changed(case.not_seen, case.machine))}
+    assert case.code not in {
+        f.code for f in findings_of(changed(case.below_threshold, case.machine))
+    }
 
 
 def test_every_rule_has_a_case() -> None:
@@ -791,6 +795,6 @@ VALUES = (
 @given(st.dictionaries(KEYS, VALUES, max_size=12))
 @settings(max_examples=examples(60))
 def test_rules_accept_any_value_of_any_fact(facts: dict[str, object]) -> None:
-    known = {key: value for key, value in facts.items() if not key.startswith("browser.")}
-    for finding in findings_of(changed(known)):  # type: ignore[arg-type]
+    snapshot_facts = {key: value for key, value in facts.items() if not key.startswith("browser.")}
+    for finding in findings_of(changed(snapshot_facts)):  # type: ignore[arg-type]
         assert all(finding.sentences)

@@ -1,5 +1,5 @@
-"""docs/findings.md lists each rule exactly as the code defines it, and rules read only facts that
-exist.
+"""Tests that docs/findings.md lists each rule exactly as the code defines it, and that rules read
+only facts that exist.
 """
 
 import re
@@ -43,10 +43,10 @@ def test_page_lists_each_rule(rules: tuple[AnyRule, ...]) -> None:
 def test_each_rule_reads_documented_fields() -> None:
     for rule in APPLICATION_RULES:
         for key in rule.fields.split(", "):
-            known = key in BrowserFieldKey.__args__ or re.search(
+            is_documented = key in BrowserFieldKey.__args__ or re.search(
                 rf"`{re.escape(key.replace('<role>', 'printSpooler'))}`", DOCUMENTED
             )
-            assert known, key
+            assert is_documented, key
 
 
 @pytest.mark.parametrize("rules", [APPLICATION_RULES, NETWORK_RULES])

@@ -1,4 +1,6 @@
-"""Healthy reports have no findings: application reports of three machines, and a network report."""
+"""Tests that healthy reports have no findings: application reports of three machines, and a network
+report.
+"""
 
 import pytest
 
@@ -38,10 +40,10 @@ def test_a_healthy_network_has_no_findings(payload: NetworkPayload) -> None:
 def test_an_unchecked_network_has_no_findings() -> None:
     """A report has no network findings if scanning is disabled or limited to this machine."""
     payload = healthy_network()
-    actual = payload.network_map
-    assert actual
-    own: tuple[MapHost, ...] = tuple(h for h in actual.hosts if "local" in h.sources)
-    alone = actual.model_copy(update={"hosts": own})
+    lan_map = payload.network_map
+    assert lan_map
+    own_hosts: tuple[MapHost, ...] = tuple(h for h in lan_map.hosts if "local" in h.sources)
+    alone = lan_map.model_copy(update={"hosts": own_hosts})
     device = {"scope": "device", "network_map": alone, "endpoints": (), "printers": None}
     assert findings_of(payload.model_copy(update=device)) == ()
     off = {**device, "network_map": None}

@@ -1,4 +1,6 @@
-"""The findings of the connectivity record, at the rules' thresholds and just short of them."""
+"""Tests of the findings of the connectivity record, at the rules' thresholds and just short of
+them.
+"""
 
 from datetime import timedelta
 
@@ -34,26 +36,26 @@ def test_a_good_venue_has_no_finding() -> None:
 
 
 def test_sentences_of_a_bad_venue() -> None:
-    known = findings(bad_venue())
-    assert known["provider-outages"] == (
+    sentences = findings(bad_venue())
+    assert sentences["provider-outages"] == (
         "The internet provider was down twice in 7 days, 11 min in total; the local network worked."
     )
-    assert known["power-losses"] == "This machine lost power 3 times in 7 days."
-    assert known["router-outages"] == (
+    assert sentences["power-losses"] == "This machine lost power 3 times in 7 days."
+    assert sentences["router-outages"] == (
         "The router stopped answering once in 7 days, 1 h 30 min in total."
     )
-    assert known["link-lost"] == (
+    assert sentences["link-lost"] == (
         "The link of wlan0 was lost 14 times in 24 hours, 5 min 31 s in total, mostly 18:00-20:00."
     )
 
 
 def test_a_lost_wifi_names_hours_and_signal() -> None:
-    lost = [
+    incidents = [
         Incident(
             "link-down", NOW - 3 * HOUR, NOW - HOUR, 300.0, "enp1s0 has no link", 14,
         )
     ]  # fmt: skip
-    record = History(SINCE, tuple(lost), hours=bad_venue().hours)
+    record = History(SINCE, tuple(incidents), hours=bad_venue().hours)
     assert findings(record, WIFI)["wifi-lost"] == (
         "The Wi-Fi link was lost 14 times in 24 hours, 5 min in total, mostly 18:00-20:00,"
         " at -81 dBm."

@@ -42,12 +42,12 @@ SOURCES = small_venue().network_map.sources  # type: ignore[union-attr]
 NO_SCAN = SOURCES.model_copy(update={"scan": SourceFailed(reason="no permission")})
 
 
-def with_mac(known: MapHost, mac: str) -> MapHost:
-    return known.model_copy(update={"mac_address": mac})
+def with_mac(lan_host: MapHost, mac: str) -> MapHost:
+    return lan_host.model_copy(update={"mac_address": mac})
 
 
-SWEPT = SweepResult((), (), {"02:bb:00:00:00:01": 212}, unasked=0, ended_early=False)
-(PROXY,) = scan.findings_of(SWEPT, targets=254).limitations
+SWEEP = SweepResult((), (), {"02:bb:00:00:00:01": 212}, unasked=0, ended_early=False)
+(PROXY,) = scan.findings_of(SWEEP, targets=254).limitations
 
 
 class Case(NamedTuple):
@@ -57,8 +57,8 @@ class Case(NamedTuple):
     sentence: str
 
 
-def with_device(state: WatchedState, **known: str) -> NetworkPayload:
-    line = str(WatchedLine("Bar", "payment terminal", state, **known))  # type: ignore[arg-type]
+def with_device(state: WatchedState, **details: str) -> NetworkPayload:
+    line = str(WatchedLine("Bar", "payment terminal", state, **details))  # type: ignore[arg-type]
     return healthy_network().model_copy(update={"limitations": (line,)})
 
 

@@ -1,4 +1,4 @@
-"""Applies the rules to facts that collectors read from recorded output and simulated peers."""
+"""Tests of the rules with facts that collectors read from recorded output and simulated peers."""
 
 import errno
 import socket
@@ -44,9 +44,9 @@ def test_a_stopped_queue_of_cups_with_jobs_is_a_finding() -> None:
 
 
 def test_findings_of_a_windows_till_with_a_worn_disk_and_an_empty_printer() -> None:
-    reported = script.parse_sections(fixture("windows/machine.json"))
+    sections = script.parse_sections(fixture("windows/machine.json"))
     actual = judged(
-        read_groups(machine.GROUPS, reported),
+        read_groups(machine.GROUPS, sections),
         read_groups(devices.GROUPS, script.parse_sections(fixture("windows/devices.json"))),
     )
     assert actual["drive-doubtful"] == (
@@ -69,14 +69,14 @@ def test_a_windows_clock_without_a_time_source_is_a_finding() -> None:
 
 
 def test_findings_of_drives_from_udisks_and_from_their_wear_counter(tmp_path: Path) -> None:
-    planted = {
+    files = {
         "sys/block/sda/size": "234441648\n",
         "sys/block/sda/device/model": "KINGSTON SA400S3\n",
         "sys/block/mmcblk0/size": "61071360\n",
         "sys/block/mmcblk0/device/life_time": "0x01 0x0b\n",
     }
     objects = parse_objects(fixture("linux/udisks.json"))
-    actual = judged(drives.read_drives(NOW, plant(tmp_path, planted), lambda _: objects))
+    actual = judged(drives.read_drives(NOW, plant(tmp_path, files), lambda _: objects))
     assert actual == {
         "drive-failing": (
             "The drive sda (KINGSTON SA400S3) is failing according to its self-diagnosis (SMART).",
@@ -120,11 +120,11 @@ def test_findings_of_the_pressure_that_the_kernel_measures(tmp_path: Path) -> No
 
 
 def test_findings_of_an_unsynchronised_and_of_a_wrong_clock(tmp_path: Path) -> None:
-    unsynchronised, kept = 0x0040, 0x2000
-    alone = clock.read_clock(NOW, tmp_path, lambda: (5, figures(unsynchronised, 0)))
-    assert list(judged(alone)) == ["clock-not-synchronised"]
-    off = clock.read_clock(NOW, tmp_path, lambda: (0, figures(kept, -2_500_000_000)))
-    assert judged(off) == {"clock-off": ("The clock is off by 2.5 s.",)}
+    unsynchronised, nanoseconds = 0x0040, 0x2000
+    unsynchronised_clock = clock.read_clock(NOW, tmp_path, lambda: (5, figures(unsynchronised, 0)))
+    assert list(judged(unsynchronised_clock)) == ["clock-not-synchronised"]
+    wrong_clock = clock.read_clock(NOW, tmp_path, lambda: (0, figures(nanoseconds, -2_500_000_000)))
+    assert judged(wrong_clock) == {"clock-off": ("The clock is off by 2.5 s.",)}
 
 
 def test_findings_of_a_pending_restart_and_a_watchdog_reset(tmp_path: Path) -> None:
@@ -161,25 +161,29 @@ def test_findings_of_failed_and_restarting_services() -> None:
         "cups.service": UnitState("failed", "failed"),
         "chrony.service": UnitState("failed", "failed"),
     }
-    read = services.read_services(NOW, lambda *_: dead, lambda *_: {"UnitFileState": "enabled"})
-    assert judged(read) == {
+    failed_services = services.read_services(
+        NOW, lambda *_: dead, lambda *_: {"UnitFileState": "enabled"}
+    )
+    assert judged(failed_services) == {
         "spooler-stopped": ("The print spooler (cups) is not running: nothing can be printed.",),
         "service-failed": ("The time synchronisation (chrony) has failed.",),
     }
     often = {"UnitFileState": "enabled", "NRestarts": 12}
     running = {"cups.service": UnitState("active", "running")}
-    again = services.read_services(NOW, lambda *_: running, lambda *_: often)
-    assert list(judged(again)) == ["service-restarting"]
+    restarting_service = services.read_services(NOW, lambda *_: running, lambda *_: often)
+    assert list(judged(restarting_service)) == ["service-restarting"]
 
 
 def test_a_missing_watched_program_is_a_finding() -> None:
-    none = processes.read_processes(NOW, ("pos-till",), table=lambda _: (), wait=lambda _: None)
-    assert judged(none) == {"program-missing": ("The program pos-till is not running.",)}
+    no_process = processes.read_processes(
+        NOW, ("pos-till",), table=lambda _: (), wait=lambda _: None
+    )
+    assert judged(no_process) == {"program-missing": ("The program pos-till is not running.",)}
 
 
 def test_a_weak_signal_read_from_the_kernel_is_a_finding() -> None:
-    reported = decode(fixture("linux/proc-net-wireless.txt")).replace("-56.", "-82.")
-    (signal,) = parse_signals(reported).values()
+    signal_table = decode(fixture("linux/proc-net-wireless.txt")).replace("-56.", "-82.")
+    (signal,) = parse_signals(signal_table).values()
     fields = wireless_fields(Wireless("Venue", signal))
     up = available("interface.up", "test", True)
     actual = judged(Reading(interfaces=(InterfaceFields("wlan0", (up, *fields)),)))
@@ -216,8 +220,8 @@ def test_a_resolver_that_never_answers_is_a_finding(monkeypatch: pytest.MonkeyPa
 
 
 def test_an_untrusted_certificate_is_a_finding(tls_service: int) -> None:
-    read = service_probe.read_service(Deadline.after(60), f"https://localhost:{tls_service}/")
-    (sentence,) = judged(read)["certificate-untrusted"]
+    reading = service_probe.read_service(Deadline.after(60), f"https://localhost:{tls_service}/")
+    (sentence,) = judged(reading)["certificate-untrusted"]
     assert sentence.endswith("certificate: Nosy Middlebox Ltd, Inspecting CA \u2603.")
 
 

@@ -1,4 +1,4 @@
-"""Tests how the kind of a host (printer, camera, …) is determined."""
+"""Tests of how the kind of a host (printer, camera, …) is determined."""
 
 from pathlib import Path
 
@@ -41,8 +41,8 @@ from tests.fixtures.payloads import host
 def test_names_ports_and_announcements_determine_the_kind_of_a_host(
     name: str | None, ports: tuple[int, ...], announced: str | None, kind: HostKind
 ) -> None:
-    actual = host(7, name, *ports, mdns=announced)
-    assert kind_of(actual, is_matched=False, is_gateway=False) == kind
+    lan_host = host(7, name, *ports, mdns=announced)
+    assert kind_of(lan_host, is_matched=False, is_gateway=False) == kind
 
 
 def test_gateway_own_machine_and_matched_printer_take_precedence_over_ports() -> None:
@@ -54,9 +54,9 @@ def test_gateway_own_machine_and_matched_printer_take_precedence_over_ports() ->
 
 
 def test_a_refused_port_does_not_determine_the_kind_of_a_host() -> None:
-    actual = host(7, None, 9100)
-    refused = actual.services[0].model_copy(update={"reachable": False})
-    with_refused_port = actual.model_copy(update={"services": (refused,)})
+    lan_host = host(7, None, 9100)
+    refused_service = lan_host.services[0].model_copy(update={"reachable": False})
+    with_refused_port = lan_host.model_copy(update={"services": (refused_service,)})
     assert kind_of(with_refused_port, is_matched=False, is_gateway=False) == "unknown"
 
 
@@ -82,21 +82,24 @@ def endpoint(
 
 def test_a_web_port_alone_does_not_make_a_host_a_server() -> None:
     for ports in ((80,), (443,), (80, 443), (8080,), (8043, 8443)):
-        assert judged(host(7, None, *ports)) == "unknown"
+        assert kind_with(host(7, None, *ports)) == "unknown"
 
 
 def test_a_host_with_a_shared_queue_is_a_server() -> None:
-    shares = host(7, "till", 631, mdns="_ipp._tcp")
-    shared = endpoint(631, model="Brother HL (shared queue)")
-    assert judged(shares, shared) == "server"
+    sharing_host = host(7, "till", 631, mdns="_ipp._tcp")
+    shared_queue = endpoint(631, model="Brother HL (shared queue)")
+    assert kind_with(sharing_host, shared_queue) == "server"
     matched = endpoint(631, model="Brother HL (shared queue)", ids=("q1",))
-    assert judged(shares, matched, is_matched=True) == "server"
+    assert kind_with(sharing_host, matched, is_matched=True) == "server"
     nameless = endpoint(631, model="shared queue")
-    assert judged(shares, nameless) == "server"
+    assert kind_with(sharing_host, nameless) == "server"
     # A matched raw printer port beside the shared queue makes the host a printer.
-    assert judged(shares, shared, endpoint(9100, ids=("q1",)), is_matched=True) == "printer"
-    assert judged(shares, endpoint(631, model="Brother HL")) == "printer"
-    assert judged(shares, shared, is_gateway=True) == "router"
+    assert (
+        kind_with(sharing_host, shared_queue, endpoint(9100, ids=("q1",)), is_matched=True)
+        == "printer"
+    )
+    assert kind_with(sharing_host, endpoint(631, model="Brother HL")) == "printer"
+    assert kind_with(sharing_host, shared_queue, is_gateway=True) == "router"
 
 
 @pytest.mark.parametrize(
@@ -130,8 +133,8 @@ def test_a_host_with_a_shared_queue_is_a_server() -> None:
 def test_announced_roles_and_models_determine_the_kind_of_a_host(
     announced: str, model: str | None, kind: HostKind
 ) -> None:
-    actual = host(7, "Android.local", 5000, mdns=announced)
-    assert judged(actual, endpoint(5000, model=model, by=("mdns",))) == kind
+    lan_host = host(7, "Android.local", 5000, mdns=announced)
+    assert kind_with(lan_host, endpoint(5000, model=model, by=("mdns",))) == kind
 
 
 @pytest.mark.parametrize(
@@ -160,12 +163,15 @@ def test_announced_roles_and_models_determine_the_kind_of_a_host(
     ],
 )
 def test_the_title_of_a_web_page_determines_the_kind_of_a_host(label: str, kind: HostKind) -> None:
-    assert judged(host(7, None, 80), endpoint(80, label)) == kind
+    assert kind_with(host(7, None, 80), endpoint(80, label)) == kind
 
 
 def test_an_announced_name_is_not_used_as_a_page_title() -> None:
-    actual = host(7, None, 80, mdns="_http._tcp")
-    assert judged(actual, endpoint(80, "Camera and printer shop", by=("mdns", "scan"))) == "unknown"
+    lan_host = host(7, None, 80, mdns="_http._tcp")
+    assert (
+        kind_with(lan_host, endpoint(80, "Camera and printer shop", by=("mdns", "scan")))
+        == "unknown"
+    )
 
 
 def test_every_role_that_determines_a_kind_is_reported_by_collectors() -> None:
@@ -182,7 +188,7 @@ def test_every_kind_has_a_label_an_icon_and_a_colour() -> None:
         assert styles.count(f"--{kind}: #") == 2
 
 
-def judged(
-    actual: MapHost, *endpoints: Endpoint, is_matched: bool = False, is_gateway: bool = False
+def kind_with(
+    lan_host: MapHost, *endpoints: Endpoint, is_matched: bool = False, is_gateway: bool = False
 ) -> HostKind:
-    return kind_of(actual, endpoints, is_matched=is_matched, is_gateway=is_gateway)
+    return kind_of(lan_host, endpoints, is_matched=is_matched, is_gateway=is_gateway)

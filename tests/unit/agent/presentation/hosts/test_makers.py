@@ -65,10 +65,10 @@ def test_each_block_of_the_registry_covers_its_first_and_last_address(
 def test_any_file_is_read_or_refused(rest: bytes, count: int, mac: bytes) -> None:
     for packed in (rest, HEADER.pack(MAGIC, b"2026-10-24", count % 20) + rest):
         try:
-            actual = Registry(packed)
+            makers = Registry(packed)
         except ValueError:
             continue
-        assert isinstance(actual.maker_of(mac), str)
+        assert isinstance(makers.maker_of(mac), str)
 
 
 @given(st.text(max_size=40))

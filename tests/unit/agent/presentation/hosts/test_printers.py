@@ -10,19 +10,19 @@ def test_discovered_printers_are_named() -> None:
     def printer(tail: int, model: str | None, name: str | None = None) -> tuple[MapHost, Endpoint]:
         return with_mac(host(tail, name, 9100), None), endpoint(9100, "x", model, ("scan",), tail)
 
-    def seen(*printers: tuple[MapHost, Endpoint]) -> str:
-        actual = venue(*(p[0] for p in printers), endpoints=tuple(p[1] for p in printers))
-        return printers_verdict(actual)[0]
+    def verdict_of(*printers: tuple[MapHost, Endpoint]) -> str:
+        payload = venue(*(p[0] for p in printers), endpoints=tuple(p[1] for p in printers))
+        return printers_verdict(payload)[0]
 
     kitchen, bar = printer(50, "TM-T88VI"), printer(51, None, "bar")
     none, one = (
         "No printer is configured on this machine",
         "discovered on the network: TM-T88VI at 192.168.1.50",
     )
-    assert seen() == f"{none}."
-    assert seen(kitchen) == f"{none}; 1 {one}."
-    assert seen(kitchen, bar) == f"{none}; 2 {one}, bar at .51."
-    assert seen(kitchen, bar, printer(52, None), printer(53, "X")) == (
+    assert verdict_of() == f"{none}."
+    assert verdict_of(kitchen) == f"{none}; 1 {one}."
+    assert verdict_of(kitchen, bar) == f"{none}; 2 {one}, bar at .51."
+    assert verdict_of(kitchen, bar, printer(52, None), printer(53, "X")) == (
         f"{none}; 4 {one}, bar at .51, one at .52 and 1 more."
     )
 

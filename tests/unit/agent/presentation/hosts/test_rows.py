@@ -29,17 +29,17 @@ def endpoint(
 
 
 def venue(*hosts: MapHost, endpoints: tuple[Endpoint, ...] = ()) -> NetworkPayload:
-    seen = {"network_map": network_map(hosts), "endpoints": endpoints, "printers": ()}
-    return small_venue().model_copy(update=seen)
+    changes = {"network_map": network_map(hosts), "endpoints": endpoints, "printers": ()}
+    return small_venue().model_copy(update=changes)
 
 
-def row_of(actual: MapHost, *endpoints: Endpoint) -> HostRow:
-    (row,) = host_rows(venue(actual, endpoints=endpoints))
+def row_of(lan_host: MapHost, *endpoints: Endpoint) -> HostRow:
+    (row,) = host_rows(venue(lan_host, endpoints=endpoints))
     return row
 
 
-def with_mac(actual: MapHost, mac: str | None) -> MapHost:
-    return actual.model_copy(update={"mac_address": mac})
+def with_mac(lan_host: MapHost, mac: str | None) -> MapHost:
+    return lan_host.model_copy(update={"mac_address": mac})
 
 
 def test_a_host_lists_its_matched_or_configured_printers() -> None:
@@ -64,8 +64,8 @@ def test_a_watched_device_has_the_name_and_kind_of_the_configuration() -> None:
 
 
 def test_a_host_is_named_by_its_friendly_name() -> None:
-    actual = host(7, "fuchsia-1a2b.local", 8009, mdns="_googlecast._tcp.local.")
-    row = row_of(actual, endpoint(8009, "Menu board", "Chromecast (screen)"))
+    lan_host = host(7, "fuchsia-1a2b.local", 8009, mdns="_googlecast._tcp.local.")
+    row = row_of(lan_host, endpoint(8009, "Menu board", "Chromecast (screen)"))
     assert (row.name, row.hostname) == ("Menu board", "fuchsia-1a2b")
     assert row.what == ("screen or kiosk", "Chromecast", "Seiko Epson")
     assert row.where == ("192.168.1.7", "fuchsia-1a2b", "00:26:ab:00:00:07")
@@ -96,14 +96,15 @@ def test_a_computer_is_not_named_after_its_shared_queue() -> None:
 
 
 def test_a_role_is_reported_once() -> None:
-    actual = host(7, "x", 5000)
-    assert row_of(actual, endpoint(5000, "Mini", "Google Home Mini (speaker)")).what[:2] == (
+    lan_host = host(7, "x", 5000)
+    assert row_of(lan_host, endpoint(5000, "Mini", "Google Home Mini (speaker)")).what[:2] == (
         "speaker", "Google Home Mini",
     )  # fmt: skip
     assert (
-        row_of(actual, endpoint(5000, "Plug", "Eve Energy (outlet)")).model == "Eve Energy (outlet)"
+        row_of(lan_host, endpoint(5000, "Plug", "Eve Energy (outlet)")).model
+        == "Eve Energy (outlet)"
     )
-    assert row_of(actual, endpoint(5000, "Plug", "thermostat")).model == "thermostat"
+    assert row_of(lan_host, endpoint(5000, "Plug", "thermostat")).model == "thermostat"
 
 
 def test_a_page_title_with_a_model_is_the_model_of_the_host() -> None:
@@ -115,8 +116,8 @@ def test_a_page_title_with_a_model_is_the_model_of_the_host() -> None:
     assert row_of(host(7, None, 9100), raw).model == "", (
         "the usual name of a port must not count as a name"
     )
-    own = host(7, None, 631, sources=("local",))
-    assert row_of(own, endpoint(631, "CUPS/2.4 IPP/2.1", by=("scan",))).model == ""
+    this_machine = host(7, None, 631, sources=("local",))
+    assert row_of(this_machine, endpoint(631, "CUPS/2.4 IPP/2.1", by=("scan",))).model == ""
 
 
 def test_a_maker_that_the_model_names_is_not_repeated() -> None:
@@ -140,8 +141,8 @@ def test_a_name_or_a_registered_mac_makes_a_host_recognisable() -> None:
     assert not is_recognisable_host("BRN3C2AF4112233", None)
     assert is_recognisable_host("AXIS M1065-L - 3C2AF4112233", None)
     assert not is_recognisable_host(None, None)
-    own = row_of(with_mac(host(7, None, sources=("local",)), "52:54:00:00:00:01"))
-    assert (own.what, own.is_recognisable) == (("this machine",), True)
+    this_machine = row_of(with_mac(host(7, None, sources=("local",)), "52:54:00:00:00:01"))
+    assert (this_machine.what, this_machine.is_recognisable) == (("this machine",), True)
 
 
 @pytest.mark.parametrize(
@@ -157,14 +158,20 @@ def test_this_machine_has_the_name_in_its_install_id(install_id: str, name: str)
 
 def test_recognisable_hosts_are_listed_first() -> None:
     unknown = (with_mac(host(n, None), None) for n in range(100, 140))
-    made, named = host(60, None), host(50, "till")
-    hosts = [*unknown, made, named, host(51, None, 9100), host(52, "x", sources=("local",))]
-    first, rest = by_interest(host_rows(venue(*hosts)))
+    with_maker, with_name = host(60, None), host(50, "till")
+    hosts = [
+        *unknown,
+        with_maker,
+        with_name,
+        host(51, None, 9100),
+        host(52, "x", sources=("local",)),
+    ]
+    first, folded = by_interest(host_rows(venue(*hosts)))
     tails = [row.address.rpartition(".")[2] for row in first]
     assert tails[:5] == ["52", "51", "50", "60", "100"]
-    assert (len(first), len(rest)) == (FIRST_MIN, len(hosts) - FIRST_MIN)
-    first, rest = by_interest(host_rows(venue(*(host(n, f"name-{n}") for n in range(200)))))
-    assert (len(first), len(rest)) == (FIRST_MAX, 200 - FIRST_MAX)
+    assert (len(first), len(folded)) == (FIRST_MIN, len(hosts) - FIRST_MIN)
+    first, folded = by_interest(host_rows(venue(*(host(n, f"name-{n}") for n in range(200)))))
+    assert (len(first), len(folded)) == (FIRST_MAX, 200 - FIRST_MAX)
     assert by_interest(host_rows(venue(host(9, None))))[1] == (), (
         "a short list of hosts must not be folded"
     )

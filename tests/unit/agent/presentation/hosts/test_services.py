@@ -53,8 +53,8 @@ def test_an_informative_port_label_is_displayed_beside_the_port() -> None:
     assert describe_services((opened(80, "HTTP"), opened(631, "IPP printing")), same) == (
         "prints by IPP “Office” (631)", "web page (80)",
     )  # fmt: skip
-    odd = (opened(4711, "port 4711"), announced("_till-sync._tcp", 4712))
-    assert describe_services(odd, (endpoint(4711, "Till"), endpoint(4712, "till-sync"))) == (
+    unknown = (opened(4711, "port 4711"), announced("_till-sync._tcp", 4712))
+    assert describe_services(unknown, (endpoint(4711, "Till"), endpoint(4712, "till-sync"))) == (
         "port 4711 “Till”", "till-sync (4712)",
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The connectivity record on a page and a terminal."""
+"""Tests of the connectivity record on a page and a terminal."""
 
 import io
 import re
@@ -14,7 +14,15 @@ from agent.wire.payloads.history import PATH_CAUSES, History
 from tests.fixtures.healthy import healthy
 from tests.fixtures.payloads import HOSTILE_STRINGS
 from tests.paths import ROOT
-from tests.unit.agent.histories import NOW, SINCE, bad_venue, good_venue, hours, incident, last
+from tests.unit.agent.histories import (
+    NOW,
+    SINCE,
+    bad_venue,
+    good_venue,
+    hours,
+    incident,
+    unfinished,
+)
 from tests.unit.agent.presentation.findings.changed import Changes, changed, with_record
 
 CSS = (ROOT / "agent/presentation/page/templates/report.css").read_text()
@@ -60,7 +68,7 @@ def test_a_good_venue_has_no_legend_entry_and_no_signal() -> None:
     assert [chart.title for chart in view.charts] == ["Round-trip time of heartbeats"]
 
 
-def test_the_lines_of_the_record_are_no_rows() -> None:
+def test_the_lines_of_the_record_are_not_listed_as_facts() -> None:
     payload = with_record(bad_venue())
     for output in (report_page(payload), text_of(payload)):
         assert "60 heartbeats, 38/240 ms" not in output
@@ -86,17 +94,21 @@ def test_each_cause_of_an_interruption_has_a_colour() -> None:
 
 def test_an_incident_that_lasts_is_bad_and_a_young_record_names_its_begin() -> None:
     begin = NOW - timedelta(hours=5)
-    lasting = last(incident("provider-down", NOW - timedelta(minutes=40), 60))
-    view = connection_view(with_record(History(begin, (lasting,), hours=hours(days=1))))
+    open_incident = unfinished(incident("provider-down", NOW - timedelta(minutes=40), 60))
+    view = connection_view(with_record(History(begin, (open_incident,), hours=hours(days=1))))
     assert view is not None
     assert view.summary == "1 interruption since 22 Nov 16:30, 40 min in total."
     assert (view.entries[0].severity, view.entries[0].duration) == ("bad", "40 min…")
 
 
 def test_a_missing_hour_interrupts_the_line_and_a_peak_is_cut() -> None:
-    known = [hour for hour in hours() if hour.at.hour != 3]
-    slow = known[5].__class__(at=known[5].at, heartbeats=60, round_trip_p95_ms=20_000.0)
-    view = connection_view(with_record(History(SINCE, hours=(*known[:5], slow, *known[6:]))))
+    recorded_hours = [hour for hour in hours() if hour.at.hour != 3]
+    slow_hour = recorded_hours[5].__class__(
+        at=recorded_hours[5].at, heartbeats=60, round_trip_p95_ms=20_000.0
+    )
+    view = connection_view(
+        with_record(History(SINCE, hours=(*recorded_hours[:5], slow_hour, *recorded_hours[6:])))
+    )
     assert view is not None
     (chart,) = view.charts
     assert chart.path.count("M") == 8

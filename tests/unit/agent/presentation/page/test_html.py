@@ -1,5 +1,5 @@
-"""The page is parsed as a browser parses it: text of a payload must not become an element or an
-attribute.
+"""Tests of a report's page, parsed as a browser parses it: text of a payload must not become an
+element or an attribute.
 """
 
 import base64

@@ -19,7 +19,7 @@ from tests.fixtures.payloads import (
 )
 
 
-def drawn(payload: NetworkPayload) -> Diagram:
+def diagram_of(payload: NetworkPayload) -> Diagram:
     diagram = network_diagram(payload)
     assert diagram is not None
     return diagram
@@ -34,7 +34,7 @@ def by_label(diagram: Diagram) -> dict[str, Node]:
 
 
 def test_the_gateway_is_the_centre_and_every_host_is_drawn_once() -> None:
-    diagram = drawn(small_venue())
+    diagram = diagram_of(small_venue())
     assert diagram.centre.host.kind == "router"
     assert diagram.centre.place.x == diagram.centre.place.y == 0
     assert len(diagram.boxes) == 11
@@ -43,7 +43,7 @@ def test_the_gateway_is_the_centre_and_every_host_is_drawn_once() -> None:
 
 
 def test_printers_are_marked_and_labelled_with_their_names() -> None:
-    nodes = by_label(drawn(small_venue()))
+    nodes = by_label(diagram_of(small_venue()))
     assert nodes["Bar receipts"].marker == "good"
     assert nodes["Kitchen printer"].marker == "bad"
     assert nodes["till-1"].marker == ""
@@ -51,24 +51,24 @@ def test_printers_are_marked_and_labelled_with_their_names() -> None:
 
 
 def test_the_latency_of_a_host_is_displayed() -> None:
-    assert by_label(drawn(small_venue()))["Kitchen printer"].host.latency == "21 ms"
+    assert by_label(diagram_of(small_venue()))["Kitchen printer"].host.latency == "21 ms"
 
 
 def test_a_printer_without_a_host_is_listed_as_missing() -> None:
-    assert drawn(small_venue()).missing_printers == ("Office laser",)
+    assert diagram_of(small_venue()).missing_printers == ("Office laser",)
 
 
 def test_printers_are_nearest_to_the_centre() -> None:
-    assert [node.marker for node in drawn(small_venue()).boxes[:2]] == ["good", "bad"]
+    assert [node.marker for node in diagram_of(small_venue()).boxes[:2]] == ["good", "bad"]
 
 
 def test_without_a_gateway_this_machine_is_the_centre() -> None:
-    diagram = drawn(with_hosts(host(2, "a"), host(20, "till", sources=("local",))))
+    diagram = diagram_of(with_hosts(host(2, "a"), host(20, "till", sources=("local",))))
     assert diagram.centre.host.kind == "machine"
 
 
 def test_without_gateway_and_machine_the_first_host_is_the_centre() -> None:
-    diagram = drawn(with_hosts(host(2, "first"), host(3, "second")))
+    diagram = diagram_of(with_hosts(host(2, "first"), host(3, "second")))
     assert diagram.centre.label == ("first",)
 
 
@@ -78,13 +78,13 @@ def test_a_report_without_hosts_has_no_diagram(payload: NetworkPayload) -> None:
 
 
 def test_up_to_sixty_hosts_have_labels() -> None:
-    diagram = drawn(large_venue(LABELLED_MAX + 1))
+    diagram = diagram_of(large_venue(LABELLED_MAX + 1))
     assert len(diagram.boxes) == LABELLED_MAX
     assert diagram.dots == ()
 
 
 def test_in_a_large_network_only_important_hosts_have_labels() -> None:
-    diagram = drawn(large_venue(250))
+    diagram = diagram_of(large_venue(250))
     assert len(diagram.boxes) == IMPORTANT_MAX
     assert len(diagram.boxes) + len(diagram.dots) + 1 == 250
     assert all(node.label == () and node.tooltip for node in diagram.dots)
@@ -95,10 +95,10 @@ def test_hosts_that_are_not_drawn_are_counted() -> None:
         host(number % 250, f"h{number}", network=f"10.0.{number // 250}")
         for number in range(DOTS_MAX + 500)
     )
-    diagram = drawn(with_hosts(*hosts))
+    diagram = diagram_of(with_hosts(*hosts))
     assert len(diagram.dots) == DOTS_MAX
     assert len(diagram.boxes) + len(diagram.dots) + 1 + diagram.not_drawn == len(hosts)
 
 
 def test_the_legend_counts_every_host() -> None:
-    assert sum(entry.count for entry in drawn(large_venue(250)).legend) == 250
+    assert sum(entry.count for entry in diagram_of(large_venue(250)).legend) == 250

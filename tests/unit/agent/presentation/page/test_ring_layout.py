@@ -32,9 +32,9 @@ def test_no_two_boxes_overlap(boxes: int, dots: int) -> None:
 
 def _assert_boxes_are_apart(layout: Layout, boxes: int) -> None:
     assert len(layout.boxes) == boxes
-    placed = (CENTRE, *layout.boxes)
-    for index, a in enumerate(placed):
-        for b in placed[:index]:
+    points = (CENTRE, *layout.boxes)
+    for index, a in enumerate(points):
+        for b in points[:index]:
             is_apart = abs(a.x - b.x) >= BOX_WIDTH - SLACK or abs(a.y - b.y) >= BOX_HEIGHT - SLACK
             assert is_apart, (a, b)
 

@@ -11,9 +11,9 @@ TEXTS = st.text(st.sampled_from("aW厨 .i1"), min_size=1, max_size=60)
 def test_a_shortened_text_fits_and_contains_an_ellipsis(
     text: str, width: float, keep_end: int
 ) -> None:
-    fitted = fit(text, width, 10, keep_end=keep_end)
-    assert estimated_width(fitted, 10) <= width + 0.01 or fitted == "…"
-    assert fitted == text or "…" in fitted
+    shortened = fit(text, width, 10, keep_end=keep_end)
+    assert estimated_width(shortened, 10) <= width + 0.01 or shortened == "…"
+    assert shortened == text or "…" in shortened
 
 
 @given(TEXTS, st.floats(60, 200))

@@ -1,4 +1,4 @@
-"""The cause of an interruption: the first failing part of the path."""
+"""Tests that the cause of an interruption is the first failing part of the path to the service."""
 
 from dataclasses import replace
 

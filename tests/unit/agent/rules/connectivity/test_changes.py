@@ -1,4 +1,4 @@
-"""Events between two states of a machine, at a start, and the figures of an hour."""
+"""Tests of events between two states of a machine and at a start, and of the figures of an hour."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -43,8 +43,8 @@ def test_changes_of_the_link_are_events(after: LinkState, kinds: list[str]) -> N
 
 
 def test_a_disk_becomes_full_once() -> None:
-    room, full = MachineState(0, DISK_FLOOR_BYTES), MachineState(0, DISK_FLOOR_BYTES - 1)
-    assert [event.kind for event in machine_events(room, full, AT)] == ["disk-full"]
+    not_full, full = MachineState(0, DISK_FLOOR_BYTES), MachineState(0, DISK_FLOOR_BYTES - 1)
+    assert [event.kind for event in machine_events(not_full, full, AT)] == ["disk-full"]
     assert list(machine_events(full, full, AT)) == []
 
 

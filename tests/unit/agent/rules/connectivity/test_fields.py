@@ -1,4 +1,4 @@
-"""The snapshot's fields of the connectivity record."""
+"""Tests of the snapshot's fields that contain the connectivity record."""
 
 import re
 from dataclasses import replace
@@ -14,7 +14,7 @@ from agent.wire.payloads.history_lines import parse_event, parse_hour, parse_inc
 from collectors.contract import FieldValue
 from tests.fixtures.payloads import application_snapshot
 from tests.paths import ROOT
-from tests.unit.agent.histories import NOW, SINCE, bad_venue, good_venue, incident, last
+from tests.unit.agent.histories import NOW, SINCE, bad_venue, good_venue, incident, unfinished
 
 PRAGUE = ZoneInfo("Europe/Prague")
 HOUR = timedelta(hours=1)
@@ -31,25 +31,34 @@ def texts(history: History, key: str) -> tuple[str, ...]:
 
 
 def test_figures_of_a_bad_venue() -> None:
-    known = values(bad_venue())
-    assert known["history.since"] == "2026-11-02T08:15:00+00:00"
-    assert (known["history.incidents24h"], known["history.downtimeSeconds24h"]) == (14, 331)
-    assert (known["history.incidents7d"], known["history.downtimeSeconds7d"]) == (18, 6486)
-    assert known["history.causes7d"] == (
+    fields_by_key = values(bad_venue())
+    assert fields_by_key["history.since"] == "2026-11-02T08:15:00+00:00"
+    assert (fields_by_key["history.incidents24h"], fields_by_key["history.downtimeSeconds24h"]) == (
+        14,
+        331,
+    )
+    assert (fields_by_key["history.incidents7d"], fields_by_key["history.downtimeSeconds7d"]) == (
+        18,
+        6486,
+    )
+    assert fields_by_key["history.causes7d"] == (
         "gateway-silent 5400 s x1", "provider-down 660 s x2", "link-down 426 s x15",
     )  # fmt: skip
-    assert known["history.worstHours"] == (
+    assert fields_by_key["history.worstHours"] == (
         "18:00: 9 incidents", "19:00: 4 incidents", "20:00: 2 incidents",
     )  # fmt: skip
-    assert known["history.roundTripP95Ms24h"] == 64.0
-    assert known["history.signalMinDbm24h"] == -81
+    assert fields_by_key["history.roundTripP95Ms24h"] == 64.0
+    assert fields_by_key["history.signalMinDbm24h"] == -81
 
 
 def test_a_good_venue_has_no_incidents_and_no_signal() -> None:
-    known = values(good_venue())
-    assert (known["history.incidents7d"], known["history.downtimeSeconds7d"]) == (0, 0)
-    assert known["history.causes7d"] == known["history.recent"] == ()
-    assert known["history.signalMinDbm24h"] is None
+    fields_by_key = values(good_venue())
+    assert (fields_by_key["history.incidents7d"], fields_by_key["history.downtimeSeconds7d"]) == (
+        0,
+        0,
+    )
+    assert fields_by_key["history.causes7d"] == fields_by_key["history.recent"] == ()
+    assert fields_by_key["history.signalMinDbm24h"] is None
     assert len(texts(good_venue(), "history.hours")) == 169
 
 
@@ -72,18 +81,23 @@ def test_a_long_text_is_cut_and_still_parsed() -> None:
 
 
 def test_lines_contain_no_secrets() -> None:
-    refused = incident("service-refuses", NOW, 5, "HTTP 401: Bearer abcdef0123456789abcdef is bad")
-    (line,) = texts(History(SINCE, (refused,)), "history.recent")
+    rejected_incident = incident(
+        "service-refuses", NOW, 5, "HTTP 401: Bearer abcdef0123456789abcdef is bad"
+    )
+    (line,) = texts(History(SINCE, (rejected_incident,)), "history.recent")
     assert "abcdef" not in line
     assert parse_incident(line) is not None
 
 
 def test_an_open_incident_lasts_until_now_and_an_old_one_counts_from_the_period_on() -> None:
     old = incident("provider-down", NOW - 25 * HOUR, 7200)
-    open_ = last(incident("gateway-silent", NOW - HOUR, 60))
-    known = values(History(SINCE, (old, open_)))
-    assert (known["history.incidents24h"], known["history.downtimeSeconds24h"]) == (2, 7200)
-    assert known["history.downtimeSeconds7d"] == 10800
+    open_incident = unfinished(incident("gateway-silent", NOW - HOUR, 60))
+    fields_by_key = values(History(SINCE, (old, open_incident)))
+    assert (fields_by_key["history.incidents24h"], fields_by_key["history.downtimeSeconds24h"]) == (
+        2,
+        7200,
+    )
+    assert fields_by_key["history.downtimeSeconds7d"] == 10800
 
 
 def test_downtime_of_an_hour_is_by_cause_and_in_local_time() -> None:
@@ -128,7 +142,7 @@ def test_hours_are_the_first_part_that_a_smaller_report_drops() -> None:
     ]
     snapshot = payload.snapshot.model_copy(update={"fields": (*payload.snapshot.fields, *fields)})
     smaller = shrink(payload.model_copy(update={"snapshot": snapshot}), 1)
-    kept = {field.key for field in smaller.snapshot.fields}
-    assert "history.recent" in kept
-    assert "history.hours" not in kept
+    keys = {field.key for field in smaller.snapshot.fields}
+    assert "history.recent" in keys
+    assert "history.hours" not in keys
     assert "dropped history.hours, " in smaller.limitations[0]

@@ -1,4 +1,6 @@
-"""Incidents of print queues, the kiosk and watched devices, and events at most once an hour."""
+"""Tests of incidents of print queues, the kiosk and watched devices, and of events that are
+reported at most once an hour.
+"""
 
 from datetime import UTC, datetime, timedelta
 
@@ -77,8 +79,8 @@ def test_an_unknown_state_ends_nothing_and_a_removed_queue_ends_its_incident() -
 
 
 def test_lasting_faults_continue_after_a_reload() -> None:
-    before = Incident("queue-stopped", AT, None, 0.0, "receipts: stopped")
-    faults = LocalFaults((), (before,))
+    lasting_incident = Incident("queue-stopped", AT, None, 0.0, "receipts: stopped")
+    faults = LocalFaults((), (lasting_incident,))
     faults.observe(AT + FIVE, queues(receipts="stopped"))
     faults.shift(FIVE)
     assert summary(faults.end_all(AT + 3 * FIVE)) == [("receipts: stopped", 1, 3)]

@@ -1,4 +1,4 @@
-"""What failed calls tell about the connection."""
+"""Tests of the causes of interruptions that are concluded from failed calls."""
 
 from datetime import UTC, datetime, timedelta
 

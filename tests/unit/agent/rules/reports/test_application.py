@@ -23,12 +23,12 @@ KEYS = BrowserFieldKey.__args__  # type: ignore[attr-defined]
 @settings(max_examples=examples(40))
 @given(hostile.application_facts, st.lists(hostile.fields, max_size=2))
 def test_any_facts_become_a_payload(
-    collected: facts.ApplicationFacts, of_the_agent: list[facts.Field]
+    collected: facts.ApplicationFacts, agent_fields: list[facts.Field]
 ) -> None:
-    payload = application_report(collected, of_the_agent, CONTEXT)
+    payload = application_report(collected, agent_fields, CONTEXT)
 
     assert decode(encode(payload), ApplicationPayload) == payload
-    assert len(payload.snapshot.fields) == len(collected.fields) + len(of_the_agent)
+    assert len(payload.snapshot.fields) == len(collected.fields) + len(agent_fields)
     assert payload.completeness == completeness(collected)
     assert "\u202e" not in encode(payload).decode()
 
@@ -59,7 +59,7 @@ def test_payload_contains_the_facts_unchanged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "written"),
+    ("value", "expected"),
     [
         ("x" * 1025, "x" * 1023 + "…"),
         (True, True),
@@ -71,19 +71,21 @@ def test_payload_contains_the_facts_unchanged() -> None:
         ((), ()),
     ],
 )
-def test_a_value_is_written_within_the_contract(value: Any, written: Any) -> None:
+def test_a_value_is_written_within_the_contract(value: Any, expected: Any) -> None:
     facts_with_field = replace(CLEAN, fields=(facts.Field("k", "s", "available", value),))
 
     field = application_report(facts_with_field, (), CONTEXT).snapshot.fields[0]
 
-    assert field.value == written
-    assert type(field.value) is type(written)
+    assert field.value == expected
+    assert type(field.value) is type(expected)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
 def test_non_finite_number_is_reported_as_missing(value: float) -> None:
-    odd = facts.Field("browser.pixelRatio", "s", "available", value)
-    collected = replace(CLEAN, duration_ms=value, fields=(odd,), browser_fields=(odd,))
+    not_finite = facts.Field("browser.pixelRatio", "s", "available", value)
+    collected = replace(
+        CLEAN, duration_ms=value, fields=(not_finite,), browser_fields=(not_finite,)
+    )
 
     payload = application_report(collected, (), CONTEXT)
 
@@ -119,18 +121,18 @@ def test_browser_fields_are_cut_to_the_limits_of_the_contract() -> None:
 
 
 @pytest.mark.parametrize(
-    ("browser_fields", "kept"),
+    ("browser_fields", "count"),
     [
         ((replace(ONLINE, key="browser.soul"), ONLINE), 1),
         (tuple(replace(ONLINE, key=key) for key in (*KEYS, "browser.online")), 34),
     ],
 )
 def test_browser_fields_beyond_the_contract_are_reported(
-    browser_fields: tuple[facts.Field, ...], kept: int
+    browser_fields: tuple[facts.Field, ...], count: int
 ) -> None:
     payload = application_report(replace(CLEAN, browser_fields=browser_fields), (), CONTEXT)
 
-    assert len(payload.browser_fields) == kept
+    assert len(payload.browser_fields) == count
     assert payload.limitations == ("1 browser fields are omitted",)
     assert payload.snapshot.limitations == payload.limitations
     assert payload.snapshot.truncated
@@ -138,7 +140,7 @@ def test_browser_fields_beyond_the_contract_are_reported(
 
 
 @pytest.mark.parametrize(
-    ("collected", "judged"),
+    ("collected", "expected"),
     [
         (CLEAN, "complete"),
         (replace(CLEAN, cancelled=True), "partial"),
@@ -150,6 +152,6 @@ def test_browser_fields_beyond_the_contract_are_reported(
     ],
 )
 def test_facts_determine_the_completeness_of_an_application_report(
-    collected: facts.ApplicationFacts, judged: str
+    collected: facts.ApplicationFacts, expected: str
 ) -> None:
-    assert application_report(collected, (), CONTEXT).completeness == judged
+    assert application_report(collected, (), CONTEXT).completeness == expected

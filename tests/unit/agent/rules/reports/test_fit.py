@@ -67,12 +67,12 @@ def test_an_empty_id_is_replaced_with_its_default() -> None:
 
 @given(st.lists(st.integers(), max_size=20), st.integers(1, 10))
 def test_cut_list_ends_with_the_number_of_missing_items(items: list[int], maximum: int) -> None:
-    taken = take(map(str, items), maximum, lambda n: f"{n} more")
+    result = take(map(str, items), maximum, lambda n: f"{n} more")
 
-    assert len(taken) <= maximum
+    assert len(result) <= maximum
     if len(items) <= maximum:
-        assert taken == tuple(map(str, items))
+        assert result == tuple(map(str, items))
     else:
         missing = len(items) - (maximum - 1)
-        assert taken == (*map(str, items[: maximum - 1]), f"{missing} more")
+        assert result == (*map(str, items[: maximum - 1]), f"{missing} more")
         assert take(map(str, items), maximum) == tuple(map(str, items[:maximum]))

@@ -1,4 +1,4 @@
-"""Any collected facts become a payload that is valid according to the contract."""
+"""Tests that any collected facts become a payload that is valid according to the contract."""
 
 from dataclasses import replace
 
@@ -24,16 +24,16 @@ CONTEXT = ReportContext(
     identity=identity_of(organization_id="org-0001", location_id=None, install_id="install-1"),
     environment=environment_here(LocalConfig()),
 )
-WELL = facts.SourceState("succeeded")
+SUCCEEDED = facts.SourceState("succeeded")
 CLEAN = facts.NetworkFacts(
     scope="local-network",
     os_platform="linux",
     os_version="12",
     started_at="2026-11-20T19:04:12+00:00",
     printers=(),
-    interfaces_source=WELL,
-    mdns_source=WELL,
-    scan_source=WELL,
+    interfaces_source=SUCCEEDED,
+    mdns_source=SUCCEEDED,
+    scan_source=SUCCEEDED,
 )
 
 
@@ -49,8 +49,8 @@ def printer(number: int) -> facts.Printer:
 def test_any_facts_become_a_payload(collected: facts.NetworkFacts) -> None:
     payload = network_report(collected, JOB, CONTEXT)
 
-    again = decode(encode(payload), NetworkPayload)
-    assert again == payload
+    decoded = decode(encode(payload), NetworkPayload)
+    assert decoded == payload
     assert len(payload.endpoints) + payload.endpoints_omitted == len(collected.endpoints)
     assert payload.completeness == completeness(collected)
     strings = encode(payload).decode()
@@ -173,7 +173,7 @@ UNABLE = facts.SourceState("unsupported", "not here")
 
 
 @pytest.mark.parametrize(
-    ("collected", "judged"),
+    ("collected", "expected"),
     [
         (CLEAN, "complete"),
         (replace(CLEAN, mdns_source=BROKE), "partial"),
@@ -189,12 +189,12 @@ UNABLE = facts.SourceState("unsupported", "not here")
     ],
 )
 def test_facts_determine_the_completeness_of_a_network_report(
-    collected: facts.NetworkFacts, judged: str
+    collected: facts.NetworkFacts, expected: str
 ) -> None:
-    assert completeness(collected) == judged
+    assert completeness(collected) == expected
     payload = network_report(collected, JOB, CONTEXT)
-    assert payload.completeness == judged
-    assert outcome_of(payload.completeness) == ("partial" if judged == "partial" else "completed")
+    assert payload.completeness == expected
+    assert outcome_of(payload.completeness) == ("partial" if expected == "partial" else "completed")
     assert payload.network_map is not None
     assert payload.network_map.state == ("cancelled" if collected.cancelled else "completed")
 
@@ -285,5 +285,5 @@ def test_unconfined_collector_is_reported_and_changes_nothing_else() -> None:
     )
     assert payload.completeness == "complete"
     for state in ("confined", "not-offered"):
-        held = replace(CLEAN, confinement=facts.Confinement(state, "a reason"))
-        assert network_report(held, JOB, CONTEXT).limitations == ()
+        confined = replace(CLEAN, confinement=facts.Confinement(state, "a reason"))
+        assert network_report(confined, JOB, CONTEXT).limitations == ()

@@ -1,4 +1,4 @@
-"""A report that is small enough for the service is sealed whole. A larger report is sealed in a
+"""Tests that a report small enough for the service is sealed whole, and a larger report in a
 smaller tier, which leaves out content.
 """
 
@@ -42,7 +42,7 @@ IDS = ("bindingId", "reportId", "requestId", "kind")
 
 def report(payload: ReportPayload | None, **changes: Any) -> SubmitResultRequest:
     kind = "application" if payload is not None and payload.version == 1 else "network"
-    made = SubmitResultRequest(
+    request = SubmitResultRequest(
         report_id=REPORT_ID,
         binding_id=BINDING_ID,
         kind=kind,
@@ -50,7 +50,7 @@ def report(payload: ReportPayload | None, **changes: Any) -> SubmitResultRequest
         report=payload,
         request_id=REQUEST_ID,
     )
-    return made.model_copy(update=changes)
+    return request.model_copy(update=changes)
 
 
 def large_network() -> ReportPayload:
@@ -157,11 +157,11 @@ def test_smallest_limit_still_sends_the_facts_of_a_machine(name: str) -> None:
 
     assert len(sealed.body) <= SMALLEST_LIMIT
     assert sealed.outcome == "completed"
-    kept = message(sealed)["report"]
-    assert len(kept["snapshot"]["fields"]) == 48
-    assert {field["status"] for field in kept["browserFields"]} <= {"available"}
-    assert "other fields" in kept["limitations"][0]
-    assert "browser fields" in kept["limitations"][0]
+    payload = message(sealed)["report"]
+    assert len(payload["snapshot"]["fields"]) == 48
+    assert {field["status"] for field in payload["browserFields"]} <= {"available"}
+    assert "other fields" in payload["limitations"][0]
+    assert "browser fields" in payload["limitations"][0]
 
 
 def test_smallest_limit_still_sends_a_large_network(large: ReportPayload) -> None:
@@ -169,9 +169,9 @@ def test_smallest_limit_still_sends_a_large_network(large: ReportPayload) -> Non
 
     assert sealed.outcome == "completed"
     if large.version == 2:
-        kept = message(sealed)["report"]
-        assert kept["endpointsOmitted"] + len(kept["endpoints"]) == 300
-        assert f"{40 - len(kept['printers'])} printers" in kept["limitations"][0]
+        payload = message(sealed)["report"]
+        assert payload["endpointsOmitted"] + len(payload["endpoints"]) == 300
+        assert f"{40 - len(payload['printers'])} printers" in payload["limitations"][0]
 
 
 def test_each_tier_of_a_network_report_counts_what_it_drops() -> None:
@@ -189,8 +189,8 @@ def test_each_tier_of_a_network_report_counts_what_it_drops() -> None:
         assert all(host.services == () for host in cut.network_map.hosts)
         line = cut.limitations[0]
         assert f"{256 - endpoints} endpoints, {1000 - hosts} hosts" in line
-        gone = 2 * 128 + 1 - len(cut.failures) - len(cut.limitations)
-        assert f", {gone} failures and limitations" in line
+        omitted = 2 * 128 + 1 - len(cut.failures) - len(cut.limitations)
+        assert f", {omitted} failures and limitations" in line
         assert len(cut.failures) <= 128
         assert len(cut.limitations) <= 128
 

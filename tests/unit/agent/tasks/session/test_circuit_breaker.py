@@ -1,5 +1,5 @@
-"""The circuit breaker limits how often the agent calls a failing service, for all operations
-together.
+"""Tests that the circuit breaker limits how often the agent calls a failing service, for all
+operations together.
 """
 
 import asyncio
@@ -82,17 +82,17 @@ async def test_waits_grow_until_the_service_answers(home: Harness) -> None:
 
 
 async def test_condition_is_set_while_calls_fail(home: Harness) -> None:
-    seen: list[set[str]] = []
+    codes_at_calls: list[set[str]] = []
 
     class Watched(Service):
         async def ask(self) -> str:
-            seen.append(home.codes())
+            codes_at_calls.append(home.codes())
             return await super().ask()
 
     other = ServiceUnavailable("timeout", "silence")
     await home.breaker.call("heartbeat", Watched(home, DOWN, other, BUSY, NO_KEY).ask)
 
-    assert seen == [
+    assert codes_at_calls == [
         set(), {"connection-refused"}, {"timeout"}, {"throttled"}, {"credential-refused"},
     ]  # fmt: skip
     assert home.codes() == set()
@@ -250,8 +250,8 @@ async def test_no_state_of_the_service_causes_more_than_30_calls_a_minute(
 
     calls_under_way = callers - 1  # the calls that began before the first failure
     for minute in range(10):
-        within = [at for at in service.called_at if minute * 60 <= at < minute * 60 + 60]
-        assert len(within) <= 31 + (calls_under_way if minute == 0 else 0)
+        calls = [at for at in service.called_at if minute * 60 <= at < minute * 60 + 60]
+        assert len(calls) <= 31 + (calls_under_way if minute == 0 else 0)
     assert len([at for at in service.called_at if at <= 180]) <= 91 + calls_under_way
 
 
@@ -308,14 +308,14 @@ async def test_one_failing_operation_does_not_delay_others_and_sets_no_condition
     home: Harness,
 ) -> None:
     """While one operation fails, the other operations succeed and need not wait."""
-    failing, fine = Service(home, *[DOWN] * 5), Service(home)
-    others = asyncio.create_task(_call_repeatedly(home, fine))
+    failing, working = Service(home, *[DOWN] * 5), Service(home)
+    others = asyncio.create_task(_call_repeatedly(home, working))
 
     assert await home.breaker.call("heartbeat", failing.ask) == "answer"
 
     others.cancel()
     assert sum(failing.waits()) >= 0.5 + 1 + 2
-    assert len(fine.called_at) > 5
+    assert len(working.called_at) > 5
     assert home.codes() == set()
 
 
@@ -376,14 +376,14 @@ REFUSALS = [
 async def test_a_refused_operation_does_not_delay_other_operations(
     home: Harness, error: ServiceError
 ) -> None:
-    failing, fine = Service(home, *[error] * 99), Service(home)
+    failing, working = Service(home, *[error] * 99), Service(home)
     calling = asyncio.create_task(home.breaker.call("submitResult", failing.ask))
     await until(lambda: len(failing.called_at) == 1)
     await settle(5)
     began = home.clock.elapsed_s
 
     for _ in range(20):
-        await home.breaker.call("heartbeat", fine.ask)
+        await home.breaker.call("heartbeat", working.ask)
 
     assert home.clock.elapsed_s == began, "calls of other operations must not be delayed"
     assert home.breaker.is_up
@@ -398,15 +398,18 @@ async def test_a_timeout_delays_other_operations_once(home: Harness) -> None:
     """After a time-out, the whole service might be down, so all operations wait. One successful
     call of a different operation shows that the service is up.
     """
-    failing, fine = Service(home, *[ServiceUnavailable("timeout", "silence")] * 99), Service(home)
+    failing, working = (
+        Service(home, *[ServiceUnavailable("timeout", "silence")] * 99),
+        Service(home),
+    )
     calling = asyncio.create_task(home.breaker.call("onCommands", failing.ask))
-    others = asyncio.create_task(_call_repeatedly(home, fine))
+    others = asyncio.create_task(_call_repeatedly(home, working))
 
     await until(lambda: len(failing.called_at) >= 8)
 
     for task in (calling, others):
         task.cancel()
-    assert max(fine.waits()) <= 1.2
+    assert max(working.waits()) <= 1.2
     bounds = [1, 2, 4, 8, 16]
     assert all(w >= b / 4 for w, b in zip(failing.waits()[1:], bounds, strict=False))
 

@@ -1,4 +1,4 @@
-"""The session calls the service's operations with the binding of this device."""
+"""Tests that the session calls the service's operations with the binding of this device."""
 
 import asyncio
 
@@ -22,9 +22,9 @@ async def test_heartbeat_uses_the_binding_at_the_time_of_sending(home: Harness) 
     home.binding_state.adopt(record(binding_id=OTHER_BINDING), "loc-0001")
     await sending
 
-    sent = [request.binding_id for request in home.client.named("heartbeat")]
-    assert sent[:3] == [BINDING] * 3
-    assert sent[-1] == OTHER_BINDING
+    binding_ids = [request.binding_id for request in home.client.named("heartbeat")]
+    assert binding_ids[:3] == [BINDING] * 3
+    assert binding_ids[-1] == OTHER_BINDING
     assert home.heartbeat.last_at is not None
 
 
@@ -41,9 +41,9 @@ async def test_tasks_that_wait_for_a_recheck_continue_after_the_recheck(home: Ha
     await settle()
     assert not any(task.done() for task in waiting)
 
-    again = asyncio.create_task(home.session.wait_for_recheck())
+    late_wait = asyncio.create_task(home.session.wait_for_recheck())
 
     await asyncio.gather(*waiting)
-    assert not again.done()
+    assert not late_wait.done()
     home.session.request_recheck()
-    await again
+    await late_wait

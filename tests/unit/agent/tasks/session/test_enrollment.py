@@ -1,4 +1,4 @@
-"""Enrollment, and checking the binding again."""
+"""Tests of enrollment, and of checking the binding again."""
 
 from pathlib import Path
 from uuid import UUID
@@ -29,7 +29,7 @@ def operations(home: Harness) -> list[str]:
     return [name for name, _ in home.client.calls]
 
 
-async def restarted(home: Harness) -> None:
+async def simulate_restart(home: Harness) -> None:
     """Simulate a restart: the binding is stored, but not yet confirmed by the service."""
     home.binding_state._is_bound.clear()
 
@@ -157,7 +157,7 @@ async def test_an_enrollment_reply_for_another_device_is_rejected(stranger: Harn
 
 
 async def test_a_stored_binding_is_confirmed_without_an_enrollment(home: Harness) -> None:
-    await restarted(home)
+    await simulate_restart(home)
     async with running(home.enrollment.run):
         await home.binding_state.wait_until_bound()
         await settle()
@@ -166,18 +166,18 @@ async def test_a_stored_binding_is_confirmed_without_an_enrollment(home: Harness
     assert home.binding_state.binding_id == BINDING
 
 
-async def upgraded(home: Harness) -> None:
+async def simulate_upgrade(home: Harness) -> None:
     """Simulate an upgrade: the stored enrollment contains the agent's previous version."""
     older = record().model_copy(update={"app_version": "0.0.9"})
     home.binding_state.adopt(older, "loc-0001")
-    await restarted(home)
+    await simulate_restart(home)
 
 
 async def test_upgraded_agent_enrolls_with_its_version(home: Harness) -> None:
     """Only an enrollment sends the agent's version. The service displays it, for example during a
     rollout.
     """
-    await upgraded(home)
+    await simulate_upgrade(home)
     async with running(home.enrollment.run):
         await home.binding_state.wait_until_bound()
         await settle()
@@ -189,7 +189,7 @@ async def test_upgraded_agent_enrolls_with_its_version(home: Harness) -> None:
 
 async def test_refused_upgrade_enrollment_keeps_the_binding(home: Harness) -> None:
     home.client.always["challenge"] = NO
-    await upgraded(home)
+    await simulate_upgrade(home)
     async with running(home.enrollment.run):
         await home.binding_state.wait_until_bound()
         await settle()
@@ -199,9 +199,9 @@ async def test_refused_upgrade_enrollment_keeps_the_binding(home: Harness) -> No
 
 
 async def test_version_is_not_sent_again_to_a_service_that_ignores_it(home: Harness) -> None:
-    await upgraded(home)
+    await simulate_upgrade(home)
     home.binding_state.adopt(record().model_copy(update={"app_version": None}), "loc-0001")
-    await restarted(home)
+    await simulate_restart(home)
     async with running(home.enrollment.run):
         await home.binding_state.wait_until_bound()
         await settle()
@@ -210,7 +210,7 @@ async def test_version_is_not_sent_again_to_a_service_that_ignores_it(home: Harn
 
 
 async def test_a_new_binding_of_this_device_is_adopted(home: Harness) -> None:
-    await restarted(home)
+    await simulate_restart(home)
     assert home.client.record is not None
     home.client.record = home.client.record.model_copy(update={"binding_id": OTHER_BINDING})
 
@@ -227,10 +227,10 @@ async def test_a_new_binding_of_this_device_is_adopted(home: Harness) -> None:
 async def test_a_binding_that_cannot_be_stored_is_not_used(
     stranger: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_record: DeviceRecord) -> None:
+    def fail_to_save(_record: DeviceRecord) -> None:
         raise StateError("no space left on device")
 
-    monkeypatch.setattr(stranger.record_file, "save", full)
+    monkeypatch.setattr(stranger.record_file, "save", fail_to_save)
     with pytest.raises(StateError):
         stranger.binding_state.adopt(record(), "loc-0001")
 
@@ -241,7 +241,7 @@ async def test_a_binding_that_cannot_be_stored_is_not_used(
 async def test_the_heartbeat_decides_about_the_binding_if_devices_share_a_key(
     home: Harness,
 ) -> None:
-    await restarted(home)
+    await simulate_restart(home)
     home.client.record = record(instance_id=UUID(int=99))
 
     async with running(home.enrollment.run):
@@ -279,7 +279,7 @@ async def test_name_longer_than_the_report_limit_sets_a_condition(
 
 
 async def test_an_unknown_binding_is_treated_as_revoked(home: Harness) -> None:
-    await restarted(home)
+    await simulate_restart(home)
     home.client.always["current"] = None
     home.clock.limit_s = 3600
 
@@ -300,7 +300,7 @@ async def test_an_unknown_binding_is_treated_as_revoked(home: Harness) -> None:
 async def test_a_refused_current_call_at_start_keeps_the_binding(
     home: Harness, error: ServiceError
 ) -> None:
-    await restarted(home)
+    await simulate_restart(home)
     home.client.always["current"] = error
 
     async with running(home.enrollment.run):

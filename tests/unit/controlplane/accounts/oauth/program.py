@@ -52,9 +52,9 @@ class Visitor:
     async def post(
         self, path: str, fields: dict[str, str], origin: str | None = ISSUER, **headers: str
     ) -> httpx2.Response:
-        sent = {"content-type": FORM} | ({} if origin is None else {"origin": origin})
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return await self._call("POST", path, urlencode(fields), sent | named)
+        site_headers = {"content-type": FORM} | ({} if origin is None else {"origin": origin})
+        extra_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        return await self._call("POST", path, urlencode(fields), site_headers | extra_headers)
 
     async def sign_in(self, query: str, email: str, password: str = PASSWORD) -> httpx2.Response:
         fields = {"email": email, "password": password, "query": query}
@@ -64,12 +64,12 @@ class Visitor:
         return reply
 
     async def decide(
-        self, query: str, decision: str = "allow", organization: str = "org-0001", **other: str
+        self, query: str, decision: str = "allow", organization: str = "org-0001", **extra: str
     ) -> httpx2.Response:
         page = await self.get(f"{BASE}/authorize?{query}")
         assert page.status_code == 200, page.text
         fields = hidden(page) | {"decision": decision, "organization": organization}
-        return await self.post(f"{BASE}/authorize", fields | other)
+        return await self.post(f"{BASE}/authorize", fields | extra)
 
     async def _call(
         self, method: str, path: str, content: str | None, headers: dict[str, str]
@@ -83,6 +83,7 @@ class Visitor:
 
 
 def hidden(page: httpx2.Response) -> dict[str, str]:
+    """Return the hidden fields of the page's form by name."""
     return {name: html.unescape(value) for name, value in _HIDDEN.findall(page.text)}
 
 

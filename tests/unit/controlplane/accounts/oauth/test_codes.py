@@ -42,9 +42,9 @@ async def test_concurrent_exchanges_of_one_code_leave_no_valid_token(
 ) -> None:
     code = await code_of(flow)
     replies = await asyncio.gather(*(flow.program.exchange(code) for _ in range(4)))
-    given = [each.json()["access_token"] for each in replies if each.status_code == 200]
-    assert len(given) == 1
-    assert await caller_of_token(service, given[0]) is None
+    access_tokens = [each.json()["access_token"] for each in replies if each.status_code == 200]
+    assert len(access_tokens) == 1
+    assert await caller_of_token(service, access_tokens[0]) is None
 
 
 async def test_a_code_of_another_client_is_refused(

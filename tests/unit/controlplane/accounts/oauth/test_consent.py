@@ -24,7 +24,7 @@ async def test_consent_requires_a_signed_in_user(service: RunningService) -> Non
 
 
 async def test_a_decision_without_the_proof_of_the_consent_page_is_refused(flow: OAuthFlow) -> None:
-    """A form is refused without the proof that the consent page contains."""
+    """The proof is a hidden field of the consent page, so other sites cannot send it."""
     program, visitor = flow
     for invalid_proof in ("", "0" * 64, "ü"):
         fields = {"query": program.query(), "proof": invalid_proof, "decision": "allow"}
@@ -42,11 +42,11 @@ async def test_a_consent_form_is_valid_only_for_its_session_and_request(
     await other.register()
     eve = Visitor(service)
     await eve.sign_in(other.query(), "eve@example.com")
-    hers = hidden(await eve.get(f"{BASE}/authorize?{other.query()}"))
-    ours = hidden(await visitor.get(f"{BASE}/authorize?{program.query()}"))
-    for fields in (hers, ours | {"query": hers["query"]}):
-        decided = fields | {"decision": "allow", "organization": "org-0001"}
-        assert (await visitor.post(f"{BASE}/authorize", decided)).status_code == 403
+    her_fields = hidden(await eve.get(f"{BASE}/authorize?{other.query()}"))
+    own_fields = hidden(await visitor.get(f"{BASE}/authorize?{program.query()}"))
+    for fields in (her_fields, own_fields | {"query": her_fields["query"]}):
+        decision = fields | {"decision": "allow", "organization": "org-0001"}
+        assert (await visitor.post(f"{BASE}/authorize", decision)).status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ async def test_another_site_can_neither_consent_nor_sign_in(
 ) -> None:
     program, visitor = flow
     fields = hidden(await visitor.get(f"{BASE}/authorize?{program.query()}"))
-    decided = fields | {"decision": "allow", "organization": "org-0001"}
-    reply = await visitor.post(f"{BASE}/authorize", decided, origin, **headers)
+    decision = fields | {"decision": "allow", "organization": "org-0001"}
+    reply = await visitor.post(f"{BASE}/authorize", decision, origin, **headers)
     assert reply.status_code == 403
     assert "location" not in reply.headers
     credentials = {"email": "ada@example.com", "password": "correct horse battery"}

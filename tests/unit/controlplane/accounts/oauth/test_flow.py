@@ -148,10 +148,10 @@ async def test_the_database_contains_no_oauth_secrets(
     make_user(service)
     program, visitor, tokens = await complete_flow(service)
     code = parameters_of(await visitor.decide(program.query()))["code"]
-    kept = repr(database.read(_everything))
-    assert program.client_id in kept
+    stored_rows = repr(database.read(_oauth_rows))
+    assert program.client_id in stored_rows
     for secret in (code, tokens["access_token"], tokens["refresh_token"]):
-        assert secret not in kept
+        assert secret not in stored_rows
 
 
 async def test_registration_returns_the_metadata_that_was_accepted(service: RunningService) -> None:
@@ -200,15 +200,15 @@ async def test_a_user_lists_and_revokes_grants(service: RunningService) -> None:
     assert await caller_of_token(service, tokens["access_token"]) is None
     assert (await program.refresh(tokens["refresh_token"])).status_code == 400
     assert (await _profile(visitor, "grants")).json()["grants"] == []
-    entries = [line for line in service.database.read(_audited) if line[0] == "ada@example.com"]
-    assert [each[1:] for each in entries] == [
+    rows = service.database.read(_audit_entries)
+    assert [row[1:] for row in rows if row[0] == "ada@example.com"] == [
         ("session", "session.sign_in", "", "127.0.0.1"),
         ("session", "grant.create", "Agent", "127.0.0.1"),
         ("session", "grant.end", "Agent", "127.0.0.1"),
     ]
 
 
-def _audited(session: Session) -> list[Any]:
+def _audit_entries(session: Session) -> list[Any]:
     line = AuditEntry
     columns = (
         line.actor_name, line.credential_kind, line.operation, line.subject_name, line.address,
@@ -231,12 +231,12 @@ async def test_oauth_requires_https_except_on_loopback(
 ) -> None:
     plain = Settings(refusal_delay_s=0)
     async with running_service(database, plain) as service:
-        here = await service.http.get(SERVER_METADATA, headers={"host": "127.0.0.1:8080"})
-        assert here.json()["issuer"] == "http://127.0.0.1:8080"
+        loopback_reply = await service.http.get(SERVER_METADATA, headers={"host": "127.0.0.1:8080"})
+        assert loopback_reply.json()["issuer"] == "http://127.0.0.1:8080"
         for host in ("service", "192.0.2.1:8080", "127.0.0.1.example", "127.0.0.1:8080@evil"):
-            away = await service.http.get(SERVER_METADATA, headers={"host": host})
-            assert away.status_code == 400
-            assert "https" in away.json()["error_description"]
+            refused = await service.http.get(SERVER_METADATA, headers={"host": host})
+            assert refused.status_code == 400
+            assert "https" in refused.json()["error_description"]
 
 
 async def _profile(visitor: Visitor, operation: str, **body: Any) -> Any:
@@ -249,6 +249,6 @@ async def _profile(visitor: Visitor, operation: str, **body: Any) -> Any:
     return await visitor._http.post(path, content=json.dumps(body), headers=headers)
 
 
-def _everything(session: Any) -> list[Any]:
+def _oauth_rows(session: Any) -> list[Any]:
     tables = [each for each in Base.metadata.sorted_tables if each.name.startswith("oauth_")]
     return [tuple(row) for table in tables for row in session.execute(select(table))]

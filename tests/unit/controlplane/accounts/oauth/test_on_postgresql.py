@@ -32,17 +32,17 @@ def database() -> Iterator[Database]:
 
 def client_at(service: RunningService, program: Program) -> Program:
     """Return a client that calls ``service`` with the client id of ``program``."""
-    same = Program(service)
-    same.client_id = program.client_id
-    return same
+    result = Program(service)
+    result.client_id = program.client_id
+    return result
 
 
 def count_grants_and_tokens(service: RunningService) -> tuple[int, int]:
     """Return the number of grants and of tokens in the database."""
 
     def work(session: object) -> tuple[int, int]:
-        count = [select(func.count()).select_from(each) for each in (OAuthGrant, OAuthToken)]
-        grants, tokens = (session.scalar(each) for each in count)  # type: ignore[attr-defined]
+        queries = [select(func.count()).select_from(each) for each in (OAuthGrant, OAuthToken)]
+        grants, tokens = (session.scalar(each) for each in queries)  # type: ignore[attr-defined]
         return grants, tokens
 
     return service.database.read(work)
@@ -55,10 +55,10 @@ async def test_many_exchanges_of_one_code_leave_no_grant(
     async with beside(service.database, service.core.settings, service.clock) as other:
         programs = [flow.program, client_at(other, flow.program)] * AT_ONCE
         replies = await asyncio.gather(*(each.exchange(code) for each in programs))
-        given = [each.json() for each in replies if each.status_code == 200]
-        assert len(given) == 1
+        tokens = [each.json() for each in replies if each.status_code == 200]
+        assert len(tokens) == 1
         assert {each.status_code for each in replies} == {200, 400}
-        assert await caller_of_token(other, given[0]["access_token"]) is None
+        assert await caller_of_token(other, tokens[0]["access_token"]) is None
     assert count_grants_and_tokens(service) == (0, 0)
 
 
@@ -69,9 +69,9 @@ async def test_many_refreshes_with_one_token_leave_no_grant(
     async with beside(service.database, service.core.settings, service.clock) as other:
         programs = [flow.program, client_at(other, flow.program)] * AT_ONCE
         replies = await asyncio.gather(*(each.refresh(token) for each in programs))
-        given = [each.json() for each in replies if each.status_code == 200]
-        assert len(given) == 1
-        assert await caller_of_token(other, given[0]["access_token"]) is None
+        tokens = [each.json() for each in replies if each.status_code == 200]
+        assert len(tokens) == 1
+        assert await caller_of_token(other, tokens[0]["access_token"]) is None
     assert count_grants_and_tokens(service) == (0, 0)
 
 
@@ -85,9 +85,9 @@ async def test_a_code_exchanged_while_the_membership_ends_leaves_no_token(
     for _ in range(AT_ONCE):
         await visitor.sign_in(program.query(), "ada@example.com")
         codes = [await code_of(flow) for _ in range(AT_ONCE)]
-        ended = asyncio.to_thread(remove, service, UserAccount(user.id, user.email), "org-0001")
+        removal = asyncio.to_thread(remove, service, UserAccount(user.id, user.email), "org-0001")
         replies, _ = await asyncio.gather(
-            asyncio.gather(*(program.exchange(code) for code in codes)), ended
+            asyncio.gather(*(program.exchange(code) for code in codes)), removal
         )
         assert {each.status_code for each in replies} <= {200, 400}
         assert count_grants_and_tokens(service) == (0, 0)

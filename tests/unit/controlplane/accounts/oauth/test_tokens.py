@@ -62,7 +62,7 @@ async def test_the_end_of_a_grant_ends_all_its_access_tokens(
     elif end == "revocation":
         assert (await program.revoke(second["refresh_token"])).status_code == 200
     elif end == "password":
-        service.database.write(_new_password)
+        service.database.write(_set_new_password)
     elif end == "membership":
         remove(service, user, "org-0001")
     elif end == "profile":
@@ -122,9 +122,9 @@ async def test_concurrent_refreshes_with_one_token_end_the_grant(
     program = flow.program
     token = (await program.exchange(await code_of(flow))).json()["refresh_token"]
     replies = await asyncio.gather(*(program.refresh(token) for _ in range(4)))
-    given = [each.json()["access_token"] for each in replies if each.status_code == 200]
-    assert len(given) == 1
-    assert await caller_of_token(service, given[0]) is None
+    access_tokens = [each.json()["access_token"] for each in replies if each.status_code == 200]
+    assert len(access_tokens) == 1
+    assert await caller_of_token(service, access_tokens[0]) is None
 
 
 async def test_tokens_of_another_client_are_refused(
@@ -153,7 +153,7 @@ async def test_a_token_is_accepted_only_by_the_agent_protocol(
             assert (await service.http.get(path, headers=headers)).status_code == 401, path
 
 
-async def test_a_session_token_and_a_code_are_no_access_tokens(
+async def test_a_session_token_and_a_code_are_not_accepted_as_access_tokens(
     service: RunningService, flow: OAuthFlow
 ) -> None:
     assert await caller_of_token(service, flow.visitor.token) is None
@@ -195,12 +195,12 @@ async def test_a_new_password_revokes_all_tokens_of_the_user(service: RunningSer
     make_user(service)
     program, _, tokens = await complete_flow(service)
 
-    service.database.write(_new_password)
+    service.database.write(_set_new_password)
     assert await caller_of_token(service, tokens["access_token"]) is None
     assert (await program.refresh(tokens["refresh_token"])).status_code == 400
 
 
-def _new_password(session: Any) -> None:
+def _set_new_password(session: Any) -> None:
     user = users.find_user(session, "ada@example.com")
     assert user is not None
     users.set_password(session, user, "another")

@@ -1,1 +1,1 @@
-"""Tests of the sign-in with an identity provider, which runs in a process of its own."""
+"""Tests of the sign-in with an identity provider. The provider is a separate process."""

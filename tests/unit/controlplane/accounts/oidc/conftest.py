@@ -1,4 +1,4 @@
-"""The provider, and a service that trusts it for one domain."""
+"""Fixtures: an identity provider, and a service that trusts this provider for one domain."""
 
 from collections.abc import AsyncIterator, Iterator
 

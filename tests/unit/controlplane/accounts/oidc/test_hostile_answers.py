@@ -1,4 +1,4 @@
-"""Each invalid answer of a provider is refused, and opens no session."""
+"""Tests that the service refuses each invalid answer of a provider, and opens no session."""
 
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -19,7 +19,7 @@ from tests.unit.controlplane.running_service import RunningService, running_serv
 YEAR_S = 365 * 86_400
 
 
-def counts(service: RunningService) -> tuple[int, ...]:
+def count_users_and_sessions(service: RunningService) -> tuple[int, ...]:
     """Return the numbers of users and sessions."""
 
     def work(session: Any) -> tuple[int, ...]:
@@ -29,8 +29,8 @@ def counts(service: RunningService) -> tuple[int, ...]:
     return service.database.read(work)
 
 
-def changed(address: str, **changes: str | None) -> str:
-    """Return an address with other parameters. None removes one."""
+def change_parameters(address: str, **changes: str | None) -> str:
+    """Return the address with changed query parameters. The value None removes a parameter."""
     parts = urlsplit(address)
     parameters = {**dict(parse_qsl(parts.query)), **changes}
     kept = {name: value for name, value in parameters.items() if value is not None}
@@ -98,7 +98,7 @@ async def test_an_invalid_answer_is_refused(
     assert reply.headers["content-type"].startswith("text/html")
     assert any(each in reply.text for each in problem.split("|")), reply.text
     assert visitor.cookies == {}
-    assert counts(service) == (0, 0)
+    assert count_users_and_sessions(service) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ async def test_an_unusable_provider_is_reported_as_unavailable(
     process.control(replies=replies)
     reply = await visitor.sign_in_with_provider()
     assert (reply.status_code, reply.headers["retry-after"]) == (503, "30")
-    assert counts(service) == (0, 0)
+    assert count_users_and_sessions(service) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -143,17 +143,17 @@ async def test_unsafe_metadata_is_refused(
     assert (await Visitor(service).get("/api/auth/oidc/contoso")).status_code == 503
 
 
-async def test_an_answer_counts_once(service: RunningService) -> None:
+async def test_an_answer_of_the_provider_can_be_used_once(service: RunningService) -> None:
     visitor = Visitor(service)
     answer = await visitor.consent(await visitor.begin())
     cookies = dict(visitor.cookies)
     assert (await visitor.finish(answer)).status_code == 303
     again = await visitor.finish(answer)
     assert (again.status_code, "start again" in again.text) == (403, True)
-    # The provider refuses the code as well, if a browser keeps the cookie.
+    # A browser that keeps the cookie gains nothing: the provider accepts each code only once.
     visitor.cookies = cookies
     assert (await visitor.finish(answer)).status_code == 403
-    assert counts(service) == (1, 1)
+    assert count_users_and_sessions(service) == (1, 1)
 
 
 async def test_an_answer_of_another_browser_is_refused(service: RunningService) -> None:
@@ -163,16 +163,16 @@ async def test_an_answer_of_another_browser_is_refused(service: RunningService) 
     assert (await user.finish(answer)).status_code == 403
     await user.begin()
     assert (await user.finish(answer)).status_code == 403
-    assert counts(service) == (0, 0)
+    assert count_users_and_sessions(service) == (0, 0)
 
 
 async def test_a_stolen_code_is_refused(service: RunningService) -> None:
     """The code verifier of another browser does not fit the code (PKCE)."""
     user, thief = Visitor(service), Visitor(service)
     code = dict(parse_qsl(urlsplit(await user.consent(await user.begin())).query))["code"]
-    answer = changed(await thief.consent(await thief.begin()), code=code)
+    answer = change_parameters(await thief.consent(await thief.begin()), code=code)
     assert (await thief.finish(answer)).status_code == 403
-    assert counts(service) == (0, 0)
+    assert count_users_and_sessions(service) == (0, 0)
 
 
 async def test_a_repeated_parameter_is_refused(service: RunningService) -> None:
@@ -184,13 +184,15 @@ async def test_a_repeated_parameter_is_refused(service: RunningService) -> None:
 async def test_an_answer_of_one_provider_is_refused_at_the_path_of_another(
     database: Database, settings: Settings, process: ProviderProcess
 ) -> None:
-    """A mix-up: a hostile provider makes the service send it a code of the honest one."""
+    """In a mix-up attack, a hostile provider tries to get a code that the honest provider issued.
+    It redirects the browser to the honest provider. The service must not send it that code.
+    """
     with provider_process() as evil:
         both = (provider_at(process.issuer), provider_at(evil.issuer, "evil"))
         async with running_service(database, settings, identity_providers=both) as service:
             process.reset(service.clock())
             evil.reset(service.clock())
-            # The hostile provider sends the browser on to the honest one.
+            # The hostile provider redirects the browser to the honest provider.
             visitor = Visitor(service, "evil")
             request = await visitor.begin()
             forwarded = request.replace(evil.issuer, process.issuer)
@@ -200,7 +202,7 @@ async def test_an_answer_of_one_provider_is_refused_at_the_path_of_another(
             honest = answer.replace("/evil/", "/contoso/")
             assert (await visitor.finish(honest)).status_code == 403
             assert "/token" not in evil.control()
-            assert counts(service) == (0, 0)
+            assert count_users_and_sessions(service) == (0, 0)
 
 
 async def test_new_keys_of_the_provider_are_fetched(
@@ -208,7 +210,7 @@ async def test_new_keys_of_the_provider_are_fetched(
 ) -> None:
     assert (await Visitor(service).sign_in_with_provider()).status_code == 303
     process.control(rotate=True)
-    # Unknown keys are looked up at most once in 30 s.
+    # For an unknown key, the service fetches the provider's keys at most once in 30 s.
     assert (await Visitor(service).sign_in_with_provider()).status_code == 403
     service.clock.advance(31)
     assert (await Visitor(service).sign_in_with_provider()).status_code == 303

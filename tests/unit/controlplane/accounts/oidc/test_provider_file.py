@@ -1,4 +1,4 @@
-"""Tests of the file of identity providers, and of the commands for sign-in."""
+"""Tests of the file that configures identity providers, and of the commands for sign-in."""
 
 from pathlib import Path
 from typing import Any

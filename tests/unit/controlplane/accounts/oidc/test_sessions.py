@@ -1,4 +1,4 @@
-"""Sessions of a provider end within five minutes after it no longer confirms the user."""
+"""Tests that a session ends within five minutes after its provider stops confirming the user."""
 
 from typing import Any
 
@@ -29,13 +29,14 @@ async def run_checks(service: RunningService, seconds: float) -> None:
         await check_sessions(service.core)
 
 
-async def signed_in(service: RunningService) -> Visitor:
+async def sign_in(service: RunningService) -> Visitor:
     visitor = Visitor(service)
     assert (await visitor.sign_in_with_provider()).status_code == 303
     return visitor
 
 
 def operations(service: RunningService) -> list[str]:
+    """Return the operations in the audit log, oldest first."""
     query = select(AuditEntry.operation).order_by(AuditEntry.position)
     return service.database.read(lambda session: list(session.scalars(query)))
 
@@ -50,7 +51,7 @@ async def test_a_session_continues_while_the_provider_confirms_the_user(
     service: RunningService, process: ProviderProcess, has_refresh_token: bool
 ) -> None:
     process.control(issues_refresh_tokens=has_refresh_token)
-    visitor = await signed_in(service)
+    visitor = await sign_in(service)
     await run_checks(service, 900)
     assert (await visitor.post(OVERVIEW)).status_code == 200
     calls = process.control()
@@ -63,7 +64,7 @@ async def test_a_removed_group_ends_sessions_and_keys(
     service: RunningService, process: ProviderProcess, has_refresh_token: bool
 ) -> None:
     process.control(issues_refresh_tokens=has_refresh_token)
-    visitor = await signed_in(service)
+    visitor = await sign_in(service)
     key = (await visitor.post(CREATE_KEY, NEW_KEY)).json()["secret"]
     process.control(claims={**ADA, "groups": []})
     await run_checks(service, LIMIT_S)
@@ -79,7 +80,7 @@ async def test_a_removed_group_ends_sessions_and_keys(
 async def test_a_changed_group_changes_the_role(
     service: RunningService, process: ProviderProcess
 ) -> None:
-    visitor = await signed_in(service)
+    visitor = await sign_in(service)
     assert (await visitor.post(CREATE_KEY, NEW_KEY)).status_code == 200
     process.control(claims={**ADA, "groups": ["venue-viewers"]})
     await run_checks(service, LIMIT_S)
@@ -90,7 +91,7 @@ async def test_a_changed_group_changes_the_role(
 async def test_a_disabled_user_is_signed_out(
     service: RunningService, process: ProviderProcess
 ) -> None:
-    visitor = await signed_in(service)
+    visitor = await sign_in(service)
     process.control(is_disabled=True)
     await run_checks(service, LIMIT_S)
     assert (await visitor.post(OVERVIEW)).status_code == 401
@@ -103,7 +104,7 @@ async def test_a_disabled_user_is_signed_out(
 async def test_a_session_is_suspended_while_the_provider_does_not_answer(
     service: RunningService, process: ProviderProcess
 ) -> None:
-    visitor = await signed_in(service)
+    visitor = await sign_in(service)
     process.control(replies={"/token": [503, ""]})
     await run_checks(service, 200)
     assert (await visitor.post(OVERVIEW)).status_code == 200
@@ -117,7 +118,7 @@ async def test_a_session_is_suspended_while_the_provider_does_not_answer(
 async def test_an_open_stream_ends_with_the_suspension(
     service: RunningService, process: ProviderProcess
 ) -> None:
-    await signed_in(service)
+    await sign_in(service)
     process.control(replies={"/token": [503, ""]})
     version = select(User.permissions_version)
     before = service.database.read(lambda session: session.scalars(version).one())
@@ -128,13 +129,13 @@ async def test_an_open_stream_ends_with_the_suspension(
 async def test_without_the_background_task_no_session_is_valid_for_longer(
     service: RunningService,
 ) -> None:
-    visitor = await signed_in(service)
+    visitor = await sign_in(service)
     service.clock.advance(LIMIT_S)
     assert (await visitor.post(OVERVIEW)).status_code == 401
 
 
 async def test_a_session_of_a_removed_provider_ends(service: RunningService) -> None:
-    visitor = await signed_in(service)
+    visitor = await sign_in(service)
     service.core.identity_providers.clear()
     await run_checks(service, LIMIT_S)
     assert (await visitor.post(OVERVIEW)).status_code == 401
@@ -145,7 +146,7 @@ async def test_an_answer_about_another_user_ends_the_session(
     service: RunningService, process: ProviderProcess
 ) -> None:
     process.control(issues_refresh_tokens=False)
-    visitor = await signed_in(service)
+    visitor = await sign_in(service)
     process.control(replies={"/userinfo": [200, '{"sub": "eve", "groups": ["venue-owners"]}']})
     await run_checks(service, LIMIT_S)
     assert (await visitor.post(OVERVIEW)).status_code == 401
@@ -161,7 +162,7 @@ async def test_the_password_of_an_account_gives_no_access_to_the_providers_membe
     make_user(service, EMAIL, organization_id="org-b")
     squatter = Browser(service)
     await squatter.sign_in(EMAIL)
-    visitor = await signed_in(service)
+    visitor = await sign_in(service)
     organizations = (await visitor.post("/console/api/profile")).json()["organizations"]
     assert [each["id"] for each in organizations] == ["org-0001"]
     choose = "/console/api/profile/choose-organization"
@@ -188,7 +189,7 @@ async def test_a_password_session_ends_when_the_provider_manages_its_membership(
     browser = Browser(service)
     await browser.sign_in(EMAIL)
     assert (await browser.post(OVERVIEW)).status_code == 200
-    await signed_in(service)
+    await sign_in(service)
     assert (await browser.post(OVERVIEW)).status_code == 401
     refused = await browser.sign_in(EMAIL)
     assert (refused.status_code, refused.json()["code"]) == (403, "password_not_accepted")
@@ -197,7 +198,7 @@ async def test_a_password_session_ends_when_the_provider_manages_its_membership(
 async def test_a_reassigned_address_does_not_get_the_account_of_its_former_user(
     service: RunningService, process: ProviderProcess
 ) -> None:
-    await signed_in(service)
+    await sign_in(service)
     process.control(claims={**ADA, "sub": "ada-2"})
     reply = await Visitor(service).sign_in_with_provider()
     assert (reply.status_code, "different user" in reply.text) == (403, True)
@@ -206,9 +207,9 @@ async def test_a_reassigned_address_does_not_get_the_account_of_its_former_user(
 async def test_a_changed_address_keeps_the_account(
     service: RunningService, process: ProviderProcess
 ) -> None:
-    await signed_in(service)
+    await sign_in(service)
     process.control(claims={**ADA, "email": "ada.new@contoso.example"})
-    await signed_in(service)
+    await sign_in(service)
     query = select(User.email)
     assert service.database.read(lambda session: session.scalars(query).all()) == [EMAIL]
 
@@ -216,7 +217,7 @@ async def test_a_changed_address_keeps_the_account(
 async def test_owners_cannot_change_a_role_that_the_provider_decides(
     service: RunningService,
 ) -> None:
-    visitor = await signed_in(service)
+    visitor = await sign_in(service)
     user_id = (await visitor.post("/console/api/profile")).json()["user"]["id"]
     body = {"userId": user_id, "role": "viewer", "locations": []}
     reply = await visitor.post("/console/api/members/change", body)
@@ -238,7 +239,7 @@ async def test_an_owner_switches_passwords_off(service: RunningService) -> None:
     make_user(service, "bob@example.com", role="viewer")
     bob = Browser(service)
     await bob.sign_in("bob@example.com")
-    visitor = await signed_in(service)
+    visitor = await sign_in(service)
     reply = await visitor.post(f"{POLICY}/change", policy(False, False))
     assert reply.json() == policy(False, False)
     assert (await bob.post(OVERVIEW)).status_code == 401
@@ -247,9 +248,10 @@ async def test_an_owner_switches_passwords_off(service: RunningService) -> None:
     assert (await visitor.post(OVERVIEW)).status_code == 200
 
 
-async def test_the_policy_also_applies_to_a_session_that_a_race_left(
+async def test_the_policy_also_applies_to_a_session_that_began_before_it(
     service: RunningService,
 ) -> None:
+    """The row is written directly: as in a race, no code ends the sessions that exist."""
     make_user(service)
     browser = Browser(service)
     await browser.sign_in()
@@ -276,11 +278,11 @@ async def test_an_owner_cannot_lock_themselves_out(service: RunningService) -> N
     assert (await browser.post(POLICY)).json() == policy(True, False)
 
 
-async def test_the_operator_can_give_a_membership_back_to_passwords(
+async def test_the_operator_can_permit_passwords_again_for_a_membership_of_a_provider(
     service: RunningService,
 ) -> None:
     user = make_user(service, EMAIL)
-    await signed_in(service)
+    await sign_in(service)
     service.database.write(
         lambda session: users.set_membership(
             session, user.id, "org-0001", role="owner", locations=(), now=service.clock()

@@ -1,4 +1,4 @@
-"""A browser that signs in with the provider. It has a cookie jar of its own."""
+"""A browser that signs in with the identity provider, with a separate cookie jar."""
 
 from http.cookies import SimpleCookie
 
@@ -11,9 +11,9 @@ LOOPBACK = "http://127.0.0.1:8470"
 
 
 class Visitor(Browser):
-    """Follows the redirects of a sign-in. Tests can do its steps one by one.
+    """Follows the redirects of a sign-in. Tests can also call each step separately.
 
-    OpenID Connect needs TLS or an address of loopback, so it calls the service at one.
+    OpenID Connect requires TLS or a loopback address, so this browser uses a loopback address.
     """
 
     def __init__(self, service: RunningService, provider: str = "contoso") -> None:

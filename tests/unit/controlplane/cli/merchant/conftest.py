@@ -42,10 +42,10 @@ class SandboxMerchant:
 @pytest.fixture(scope="package")
 def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxMerchant]:
     database: Path = tmp_path_factory.mktemp("shop") / "service.db"
-    made = run("sandbox", "load", *PLAN, "--database", str(database))
-    assert made.returncode == 0, made.stderr
+    result = run("sandbox", "load", *PLAN, "--database", str(database))
+    assert result.returncode == 0, result.stderr
     keys = {}
-    for line in made.stdout.splitlines():
+    for line in result.stdout.splitlines():
         name, _, key = line.removeprefix("export ").partition("=")
         keys[name] = key
     with service_process(database, "--rate", "0") as service:

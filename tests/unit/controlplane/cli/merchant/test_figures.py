@@ -196,28 +196,28 @@ def test_the_service_refuses_an_unknown_location(
 
 def test_every_operation_has_a_typed_call(client: OperationsClient) -> None:
     request, narrowed = validate(QUERY, FiguresQuery), validate(QUERY, NarrowedQuery)
-    here = LocationQuery(location_id="loc-0001")
-    whole = client.dashboard(request)
-    figures = whole.financial.current.currencies[0]
+    query = LocationQuery(location_id="loc-0001")
+    dashboard = client.dashboard(request)
+    figures = dashboard.financial.current.currencies[0]
     assert figures.figures.sale_count > 0
     assert client.financial_summary(request).current.currencies[0].figures == figures.figures
-    assert client.chart(request).currencies == whole.buckets
+    assert client.chart(request).currencies == dashboard.buckets
     assert client.sales(narrowed).currencies[0].figures == figures.figures
-    assert client.items(narrowed).currencies == whole.financial_items
+    assert client.items(narrowed).currencies == dashboard.financial_items
     assert client.reconciliation(narrowed).currencies[0].methods == figures.methods
-    assert client.trend(narrowed).currencies == whole.financial_trading
+    assert client.trend(narrowed).currencies == dashboard.financial_trading
     assert client.venues(narrowed).currencies[0].locations == figures.locations
-    (pulse,) = client.venue_financial_pulse(here).venues
-    assert client.venue_pulse(here).venues[0].activity == pulse.activity
+    (pulse,) = client.venue_financial_pulse(query).venues
+    assert client.venue_pulse(query).venues[0].activity == pulse.activity
 
 
 def test_notes_describe_incomplete_sales_and_refunds() -> None:
-    nothing = Coverage(
+    complete = Coverage(
         **dict.fromkeys(Coverage.model_fields, 0)
         | dict.fromkeys(("sales_complete", "refunds_complete", "vat_complete"), True)
     )
-    assert notes_of(nothing, "AED") == []
-    some = nothing.model_copy(
+    assert notes_of(complete, "AED") == []
+    incomplete = complete.model_copy(
         update={
             "missing_sale_snapshot_count": 2,
             "missing_sale_snapshot_cents": 1050,
@@ -230,7 +230,7 @@ def test_notes_describe_incomplete_sales_and_refunds() -> None:
             "refund_unknown_tax_count": 1,
         }
     )
-    assert notes_of(some, "AED") == [
+    assert notes_of(incomplete, "AED") == [
         "2 sales of 10.50 AED without lines: included, but not in sums by article.",
         "1 unresolved order of 0.07 AED: not included.",
         "3 sale lines with an unknown tax.",

@@ -42,10 +42,10 @@ def records(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, A
 def test_all_sales_are_printed_as_json_and_csv(
     sandbox: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    every = records(capsys, "sales")
-    assert len(every) == sandbox.query_number(COMPLETED)
+    sales = records(capsys, "sales")
+    assert len(sales) == sandbox.query_number(COMPLETED)
     rows = list(csv.DictReader(io.StringIO(run_command(capsys, "sales", "--csv"))))
-    assert [row["id"] for row in rows] == [sale["id"] for sale in every]
+    assert [row["id"] for row in rows] == [sale["id"] for sale in sales]
     cents = sum(round(100 * float(row["total"])) for row in rows)
     assert cents == sandbox.query_number(COMPLETED.replace("COUNT(*)", "SUM(total)"))
 
@@ -61,18 +61,18 @@ def test_the_csv_of_sales_equals_the_download_of_the_console(
         headers={"Authorization": f"Bearer {sandbox.keys['VENUE_CONTROL_API_KEY']}"},
         timeout=60,
     )  # fmt: skip
-    saved = {
+    console_rows = {
         row["id"]: comparable(row)
         for row in csv.DictReader(io.StringIO(reply.content.decode("utf-8-sig"), newline=""))
         if row["currency"] == "AED"
     }
-    printed = csv.DictReader(io.StringIO(run_command(capsys, "sales", "--csv")))
-    assert {row["id"]: comparable(row) for row in printed} == saved
-    row = next(iter(saved.values()))
+    command_rows = csv.DictReader(io.StringIO(run_command(capsys, "sales", "--csv")))
+    assert {row["id"]: comparable(row) for row in command_rows} == console_rows
+    row = next(iter(console_rows.values()))
     assert row["location"]
     assert row["pointOfSale"].startswith("Till ")
     assert row["total"][-3] == "."
-    assert any(row["employee"].isalpha() for row in saved.values())
+    assert any(row["employee"].isalpha() for row in console_rows.values())
 
 
 def comparable(row: dict[str, str]) -> dict[str, Any]:
@@ -95,12 +95,12 @@ def test_figures_count_the_listed_sales_and_the_sales_in_other_currencies(
     }
     counts = {currency: part["saleCount"] for currency, part in figures.items()}
     assert len(counts) > 1
-    listed = records(capsys, "sales")
-    assert len(listed) == counts.pop("AED")
-    total = sum(sale["totals"]["total"]["value"] for sale in listed)
+    sales = records(capsys, "sales")
+    assert len(sales) == counts.pop("AED")
+    total = sum(sale["totals"]["total"]["value"] for sale in sales)
     assert total == figures["AED"]["saleCents"]
-    every = COMPLETED.replace(" AND currency = 'AED'", "")
-    assert len(listed) + sum(counts.values()) == sandbox.query_number(every)
+    completed = COMPLETED.replace(" AND currency = 'AED'", "")
+    assert len(sales) + sum(counts.values()) == sandbox.query_number(completed)
     assert sum(counts.values()) > 0
 
 
@@ -135,7 +135,7 @@ def test_sales_of_a_period_are_listed_in_the_given_order(
         datetime.fromisoformat(record["initiated_at"]) for record in records(capsys, "sales", *days)
     ]
     assert times == sorted(times)
-    assert {milliseconds.astimezone().day for milliseconds in times} == {10, 11}
+    assert {each.astimezone().day for each in times} == {10, 11}
     assert records(capsys, "sales", "--since", "2027-01-01") == []
     assert (
         run_command(capsys, "sales", "--since", "2027-01-01")
@@ -147,12 +147,12 @@ def test_sales_of_a_period_are_listed_in_the_given_order(
 def test_each_list_of_the_catalog_is_printed_as_table_and_csv(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    every = records(capsys, "catalog", name)
-    assert every
+    all_records = records(capsys, "catalog", name)
+    assert all_records
     lines = run_command(capsys, "catalog", name).splitlines()[1:]
-    assert [line.split()[0] for line in lines] == [sale["id"] for sale in every]
+    assert [line.split()[0] for line in lines] == [record["id"] for record in all_records]
     rows = list(csv.DictReader(io.StringIO(run_command(capsys, "catalog", name, "--csv"))))
-    assert {row["id"] for row in rows} == {sale["id"] for sale in every}
+    assert {row["id"] for row in rows} == {record["id"] for record in all_records}
 
 
 def test_a_good_is_selected_by_its_id_or_the_start_of_its_id(

@@ -37,18 +37,22 @@ def test_the_readme_starts_a_sandbox_service_with_two_commands() -> None:
     lines = [shlex.split(line, comments=True) for line in block("sh").splitlines()]
     commands = [words for words in lines if words[0] != "."]
     assert [words[0] for words in commands] == ["venue-control"] * 2
-    loads, serves = (
+    load_options, serve_options = (
         build_parser().parse_args(" ".join(words[1:]).partition(" > ")[0].split())
         for words in commands
     )
-    assert (loads.verb, loads.days, serves.verb) == ("sandbox:load", 365, "serve:run")
-    assert f"http://{serves.host}:{serves.port}" == DEFAULT_URL
+    assert (load_options.verb, load_options.days, serve_options.verb) == (
+        "sandbox:load",
+        365,
+        "serve:run",
+    )
+    assert f"http://{serve_options.host}:{serve_options.port}" == DEFAULT_URL
 
 
 def test_the_documented_five_lines_print_a_sale(sandbox: SandboxMerchant) -> None:
     lines = block("python")
     assert len(lines.splitlines()) == LINES
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", lines],
         capture_output=True,
         text=True,
@@ -57,7 +61,7 @@ def test_the_documented_five_lines_print_a_sale(sandbox: SandboxMerchant) -> Non
         cwd=ROOT,
         env=os.environ | sandbox.environment,
     )
-    assert done.returncode == 0, done.stderr
-    number, *_, total, currency = done.stdout.split()
+    assert result.returncode == 0, result.stderr
+    number, *_, total, currency = result.stdout.split()
     assert sandbox.query_number(f"SELECT total FROM sales WHERE number = '{number}'") == int(total)
     assert currency == "AED"

@@ -145,10 +145,12 @@ class Fleet:
             app_version=device.version,
             capabilities=("network", "application"),
         )
-        sent = challenge(context, body)
+        issued = challenge(context, body)
         session.flush()
-        signature = device.key.sign(sent.nonce.encode()).hex()
-        reply = enroll(context, EnrollRequest(challenge_id=sent.challenge_id, signature=signature))
+        signature = device.key.sign(issued.nonce.encode()).hex()
+        reply = enroll(
+            context, EnrollRequest(challenge_id=issued.challenge_id, signature=signature)
+        )
         device.binding_id = reply.binding_id
 
     def revoke(self, session: Session, device: FleetDevice) -> None:
@@ -167,13 +169,13 @@ class Fleet:
         submit_result(self.context(session), parsed)
         session.flush()
 
-    def live(self, session: Session, days: int) -> None:
-        """Let the fleet live for some days. At the end of each day, old reports are noted."""
+    def simulate(self, session: Session, days: int) -> None:
+        """Simulate some days. At the end of each day, the service removes old findings."""
         for _ in range(days):
             end = self.now + timedelta(days=1)
             self.now += timedelta(hours=10)
             for device in self.devices:
-                self._live_a_day(session, device)
+                self._simulate_day(session, device)
             self.now = end - timedelta(seconds=1)
             while note_old_reports(session, self.now):
                 pass
@@ -181,7 +183,7 @@ class Fleet:
             session.flush()
             session.expunge_all()
 
-    def _live_a_day(self, session: Session, device: FleetDevice) -> None:
+    def _simulate_day(self, session: Session, device: FleetDevice) -> None:
         chance = self.random.random
         if device.binding_id is None:
             if chance() < 0.3:
@@ -193,7 +195,7 @@ class Fleet:
             self._report_all(session, device)
 
     def _change(self, session: Session, device: FleetDevice) -> None:
-        """Change the location, the version and the faults of a device, or silence it."""
+        """Change a device at random: its location, version or faults, or whether it reports."""
         chance = self.random.random
         if chance() < 0.02:
             device.location = self.random.choice(self.locations)

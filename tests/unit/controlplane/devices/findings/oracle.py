@@ -1,4 +1,4 @@
-"""Judges the stored reports again, and counts the findings of the fleet without the stored sums.
+"""Evaluates the stored reports again, and counts the findings of the fleet without stored sums.
 
 It reads only the devices, their bindings and their reports. A report without content is ignored.
 """
@@ -23,7 +23,7 @@ WEEK = timedelta(days=7)
 
 
 @dataclass(frozen=True)
-class Judged:
+class ReportContent:
     """A report with content: its kind, when it arrived, and the codes of its findings."""
 
     kind: Kind
@@ -38,20 +38,20 @@ def codes_of(kind: Kind, payload: str) -> frozenset[str]:
 
 
 class Oracle:
-    """``reports`` are those of each binding, the oldest first."""
+    """Findings computed from the reports. ``reports`` has those of each binding, oldest first."""
 
     def __init__(self, session: Session) -> None:
         self.devices = session.scalars(select(Device)).all()
         self.bindings = session.scalars(select(Binding)).all()
-        self.reports: dict[Any, list[Judged]] = {each.id: [] for each in self.bindings}
+        self.reports: dict[Any, list[ReportContent]] = {each.id: [] for each in self.bindings}
         for report in session.scalars(select(Report).order_by(Report.position)):
             if report.payload != "null":
-                judged = Judged(
+                content = ReportContent(
                     report.kind, report.created_at, codes_of(report.kind, report.payload)
                 )
-                self.reports[report.binding_id].append(judged)
+                self.reports[report.binding_id].append(content)
 
-    def newest(self, binding_id: Any, at: datetime) -> list[Judged]:
+    def newest(self, binding_id: Any, at: datetime) -> list[ReportContent]:
         """Return the newest report of each kind up to a time, if it is at most seven days old."""
         newest = {each.kind: each for each in self.reports[binding_id] if each.at <= at}
         return [each for each in newest.values() if at - each.at <= WEEK]
@@ -60,17 +60,20 @@ class Oracle:
         return {code for each in self.newest(binding_id, at) for code in each.codes}
 
     def begin(self, binding_id: Any, kind: Kind, code: str) -> datetime:
-        """Return when the first report of the unbroken row with a finding arrived."""
-        row = [each for each in self.reports[binding_id] if each.kind == kind]
-        begin = row[-1].at
-        for each in reversed(row):
+        """Return when a finding began that the newest report of this kind has.
+
+        It began with the first of the consecutive reports that have the finding.
+        """
+        reports = [each for each in self.reports[binding_id] if each.kind == kind]
+        begin = reports[-1].at
+        for each in reversed(reports):
             if code not in each.codes:
                 break
             begin = each.at
         return begin
 
     def count(self, at: datetime, location: str | None = None) -> Counter[str]:
-        """Return the number of devices with each finding at a time, as it was then."""
+        """Return how many devices had each finding at this time."""
         counts = Counter[str]()
         for binding in self.bindings:
             is_bound = binding.created_at <= at and (
@@ -81,4 +84,5 @@ class Oracle:
         return counts
 
     def bound(self) -> list[Device]:
+        """Return the devices that are not revoked."""
         return [each for each in self.devices if each.revoked_at is None]

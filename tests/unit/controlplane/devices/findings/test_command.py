@@ -1,4 +1,4 @@
-"""Tests of `venue-control findings`. The records are those of the service's lists."""
+"""Tests of `venue-control findings`, which prints the lists of findings of the service."""
 
 import csv
 import io
@@ -50,22 +50,24 @@ LIST = FindingDevicesReply(
 
 @pytest.fixture(autouse=True)
 def requests(monkeypatch: pytest.MonkeyPatch) -> list[FindingsRequest]:
-    """Return the requests. The service replies with one finding of two devices."""
-    sent: list[FindingsRequest] = []
+    """Replace the calls of the service: record each request, and reply with one finding of two
+    devices.
+    """
+    recorded: list[FindingsRequest] = []
 
     def findings(_client: object, body: FindingsRequest) -> FindingsReply:
-        sent.append(body)
+        recorded.append(body)
         return COUNTS
 
     def devices(_client: object, body: FindingDevicesRequest) -> FindingDevicesReply:
-        sent.append(body)
+        recorded.append(body)
         return LIST
 
     monkeypatch.setattr(fleet, "findings", findings)
     monkeypatch.setattr(fleet, "finding_devices", devices)
     monkeypatch.setenv("VENUE_CONTROL_API_KEY", "key")
     monkeypatch.delenv("COLUMNS", raising=False)
-    return sent
+    return recorded
 
 
 def run_command(capsys: pytest.CaptureFixture[str], *words: str) -> str:

@@ -1,4 +1,4 @@
-"""Tests of stored findings: when they begin, end, count, and are judged again."""
+"""Tests of stored findings: when they begin and end, how they are counted and evaluated again."""
 
 from functools import partial
 from typing import Any
@@ -26,7 +26,9 @@ NO_FAULTS = frozenset[str]()
 
 
 async def counts(service: RunningService, **filters: Any) -> dict[str, tuple[int, int, int]]:
-    """Return the number of devices with each finding, of unknown devices and of new findings."""
+    """Return three numbers for each rule: the devices with its finding, the devices of which this
+    is unknown, and the devices for which the finding is new.
+    """
     reply = await ask(service, "findings", **filters)
     return {
         each["rule"]: (each["deviceCount"], each["unknownCount"], each["newCount"])
@@ -40,10 +42,10 @@ async def entries(service: RunningService, **filters: Any) -> list[Any]:
 
 def test_rules_with_the_same_code_are_about_the_same_problem() -> None:
     by_code = {rule.code: rule for rule in APPLICATION_RULES}
-    same = {rule.code for rule in NETWORK_RULES} & by_code.keys()
-    assert same == set(OF_BOTH_KINDS)
+    shared_codes = {rule.code for rule in NETWORK_RULES} & by_code.keys()
+    assert shared_codes == set(OF_BOTH_KINDS)
     for rule in NETWORK_RULES:
-        if rule.code in same:
+        if rule.code in shared_codes:
             other = by_code[rule.code]
             assert (rule.severity, rule.sentence, rule.fix) == (
                 other.severity,
@@ -78,12 +80,12 @@ async def test_devices_of_a_location_with_the_same_finding_are_one_entry(
 ) -> None:
     for name, location in (("bar", "loc-0001"), ("office", "loc-0001"), ("till", "loc-0002")):
         await (await enroll(service, name, location)).submit(VENUE)
-    listed = await entries(service, rule="printer-moved")
-    assert [(each["locationId"], each["deviceCount"]) for each in listed] == [
+    entry_list = await entries(service, rule="printer-moved")
+    assert [(each["locationId"], each["deviceCount"]) for each in entry_list] == [
         ("loc-0001", 2),
         ("loc-0002", 1),
     ]
-    assert [each["name"] for each in listed[0]["devices"]] == ["bar", "office"]
+    assert [each["name"] for each in entry_list[0]["devices"]] == ["bar", "office"]
 
 
 async def test_the_same_problem_in_both_reports_counts_once(service: RunningService) -> None:
@@ -96,7 +98,7 @@ async def test_the_same_problem_in_both_reports_counts_once(service: RunningServ
         assert (entry["deviceCount"], len(entry["devices"])) == (1, 1)
 
 
-async def test_a_finding_begins_with_the_first_report_of_an_unbroken_row(
+async def test_a_finding_begins_with_the_first_of_consecutive_reports_that_have_it(
     service: RunningService,
 ) -> None:
     bar = await enroll(service, "bar")
@@ -130,20 +132,20 @@ async def test_findings_of_old_reports_and_of_revoked_devices_are_not_counted(
     assert (await counts(service))["printer-moved"] == (1, 0, 0)
 
 
-async def test_a_new_release_judges_the_newest_reports_again(service: RunningService) -> None:
+async def test_a_new_release_evaluates_the_newest_reports_again(service: RunningService) -> None:
     bar = await enroll(service, "bar")
     await bar.submit(VENUE)
     before = await entries(service, rule="printer-moved")
     service.clock.advance(60)
 
-    def age(session: Session) -> None:
+    def make_outdated(session: Session) -> None:
         session.execute(update(JudgedReport).values(rules_version=RULES_VERSION - 1))
         moved = DeviceFinding.rule == "printer-moved"
         session.execute(update(DeviceFinding).where(moved).values(sentence="Old words."))
         other = DeviceFinding.rule == "printer-unreachable"
         session.execute(update(DeviceFinding).where(other).values(rule="removed-rule"))
 
-    service.database.write(age)
+    service.database.write(make_outdated)
     step = partial(judge_again, now=service.clock())
     assert service.database.write(step) == 1
     assert service.database.write(step) == 0
@@ -178,11 +180,11 @@ async def test_pages_of_entries_are_complete(service: RunningService, is_new: bo
     for number in range(5):
         await (await enroll(service, f"till-{number}", f"loc-{number:04}")).submit(VENUE)
     filters: dict[str, Any] = {} if is_new is None else {"isNew": is_new}
-    listed, cursor = list[Any](), dict[str, str]()
+    keys, cursor = list[Any](), dict[str, str]()
     while True:
         page = await ask(service, "findings/devices", size=3, **filters, **cursor)
-        listed += [(each["rule"], each["locationId"]) for each in page["entries"]]
+        keys += [(each["rule"], each["locationId"]) for each in page["entries"]]
         if page["nextCursor"] is None:
             break
         cursor = {"cursor": page["nextCursor"]}
-    assert len(listed) == len(set(listed)) == 10
+    assert len(keys) == len(set(keys)) == 10

@@ -1,4 +1,4 @@
-"""Tests that all lists of findings equal an independent judgement of all newest reports."""
+"""Tests that all lists of findings equal an independent evaluation of all newest reports."""
 
 import uuid
 from collections import Counter
@@ -50,15 +50,15 @@ FILTERS: list[tuple[dict[str, Any], Match]] = [
 
 
 @pytest.mark.medium
-async def test_lists_equal_the_judgement_of_all_newest_reports(service: RunningService) -> None:
+async def test_lists_equal_the_evaluation_of_all_newest_reports(service: RunningService) -> None:
     fleet = Fleet(29, DEVICES, LOCATIONS)
 
-    def live(session: Session) -> None:
+    def simulate(session: Session) -> None:
         for device in fleet.devices:
             fleet.enroll(session, device)
-        fleet.live(session, DAYS)
+        fleet.simulate(session, DAYS)
 
-    service.database.write(live)
+    service.database.write(simulate)
     service.database.read(check)
 
 
@@ -86,7 +86,7 @@ def context_of(session: Session, now: datetime, locations: tuple[str, ...] = ())
 
 
 def check_rows(session: Session, oracle: Oracle) -> None:
-    """Check each stored row: its begin, its newest report, and its place."""
+    """Check each stored row: its beginning, its newest report and its location."""
     bindings = {each.position: each for each in oracle.bound()}
     rows = session.scalars(select(DeviceFinding)).all()
     stored = {(row.device, row.kind, row.rule) for row in rows}
@@ -99,9 +99,11 @@ def check_rows(session: Session, oracle: Oracle) -> None:
     assert len(rows) == len(stored) > DEVICES
     for row in rows:
         device = bindings[row.device]
-        own = [each for each in oracle.reports[device.binding_id] if each.kind == row.kind]
+        reports_of_kind = [
+            each for each in oracle.reports[device.binding_id] if each.kind == row.kind
+        ]
         assert row.location_id == device.location_id
-        assert row.last_seen == own[-1].at
+        assert row.last_seen == reports_of_kind[-1].at
         assert row.since == oracle.begin(device.binding_id, row.kind, row.rule)
 
 
@@ -172,13 +174,13 @@ def check_entries(
         for device in devices
         for code in oracle.findings(device.binding_id, context.now)
     }
-    listed = [
+    devices_of_entries = [
         (entry.rule, entry.location_id, each.instance_id)
         for entry in entries
         for each in entry.devices
     ]
-    assert len(listed) == len(set(listed))
-    assert set(listed) == expected
+    assert len(devices_of_entries) == len(set(devices_of_entries))
+    assert set(devices_of_entries) == expected
     assert all(entry.device_count == len(entry.devices) for entry in entries)
     assert len({(entry.rule, entry.location_id) for entry in entries}) == len(entries)
 
@@ -202,5 +204,7 @@ def check_trend(context: RequestContext, oracle: Oracle) -> None:
         trends = {each.rule: each.trend or () for each in reply.findings}
         for ago in range(30):
             counts = oracle.count(context.now - timedelta(days=ago), location)
-            listed = {rule: trend[-1 - ago] for rule, trend in trends.items() if trend[-1 - ago]}
-            assert listed == counts, (location, ago)
+            trend_values = {
+                rule: trend[-1 - ago] for rule, trend in trends.items() if trend[-1 - ago]
+            }
+            assert trend_values == counts, (location, ago)

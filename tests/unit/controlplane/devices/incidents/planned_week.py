@@ -1,4 +1,4 @@
-"""A planned week of faults at several locations, and what the service should list of it.
+"""A planned week of faults at several locations, and the incidents that the service should list.
 
 The expected list is computed from the plan alone, without code of the service.
 """
@@ -38,9 +38,10 @@ class PlannedReport:
 
 @dataclass(slots=True)
 class PlannedDevice:
-    """A device. ``fast_s`` is how much its clock is ahead, a negative number if it is behind.
+    """A device. Its clock is ``fast_s`` seconds ahead; a negative number means behind.
 
-    It was at each location of ``stays`` from the second on that begins the stay.
+    ``stays`` has the locations of the device in order of time. Each starts with the second at
+    which the device was enrolled at this location.
     """
 
     name: str
@@ -51,7 +52,8 @@ class PlannedDevice:
     reports: list[PlannedReport] = field(default_factory=list)
 
     def location_at(self, at_s: int) -> str | None:
-        return next((where for since_s, where in reversed(self.stays) if since_s <= at_s), None)
+        stays = reversed(self.stays)
+        return next((location for since_s, location in stays if since_s <= at_s), None)
 
     def record_at(self, report: PlannedReport) -> History:
         """Return the record that the device reports, by its own clock."""
@@ -95,7 +97,7 @@ def plan_week(locations: int, seed: int) -> list[PlannedDevice]:
             _add_fault(chance, chance.sample(here, chance.choice((1, 1, 2, 3, 5, 6, 6))))
         devices += here
     for device in devices:
-        device.faults = list(_apart(device))
+        device.faults = list(_without_overlaps(device))
         device.reports = list(_reports(chance, device))
     return devices
 
@@ -112,17 +114,17 @@ def expected_entries(devices: list[PlannedDevice]) -> list[Expected]:
     for device in devices:
         for fault in device.faults:
             location = device.location_at(fault.began_s)
-            knowing = [each for each in device.reports if each.finished_s >= fault.began_s]
-            if location is not None and knowing:
-                newest = max(knowing, key=lambda each: each.finished_s)
+            later_reports = [each for each in device.reports if each.finished_s >= fault.began_s]
+            if location is not None and later_reports:
+                newest = max(later_reports, key=lambda each: each.finished_s)
                 by_location.setdefault(location, []).append((device, fault, newest))
     entries = []
     for location, reported in by_location.items():
-        waiting = list(reported)
-        while waiting:
-            first_s = min(fault.began_s for _, fault, _ in waiting)
-            group = [each for each in waiting if each[1].began_s - first_s <= 60]
-            waiting = [each for each in waiting if each not in group]
+        remaining = list(reported)
+        while remaining:
+            first_s = min(fault.began_s for _, fault, _ in remaining)
+            group = [each for each in remaining if each[1].began_s - first_s <= 60]
+            remaining = [each for each in remaining if each not in group]
             entries.append((first_s, _entry(location, group, first_s, devices)))
     return [entry for _, entry in sorted(entries, key=lambda pair: (-pair[0], pair[1].location))]
 
@@ -161,8 +163,9 @@ def _entry(
 def _covers(device: PlannedDevice, report: PlannedReport, at_s: int) -> bool:
     """Return whether a report certainly covers a time.
 
-    A clock that is ahead is noticed. Whether a clock is behind or its report was late is not known,
-    so a report of such a device covers the part of its record that is the same in both cases.
+    The service detects a clock that is ahead. It cannot distinguish a clock that is behind from a
+    report that arrived late. Therefore, the end of the record counts only as far as it is covered
+    in both cases.
     """
     end_s = report.finished_s - max(0, -device.fast_s)
     return device.stays[0][0] <= at_s <= end_s
@@ -183,13 +186,16 @@ def _add_fault(chance: random.Random, devices: list[PlannedDevice]) -> None:
     cause, began_s = chance.choice(PATH_CAUSES), chance.randrange(WEEK_S)
     spread_s, length_s = chance.choice((0, 20, 59, 60, 61, 90)), chance.randint(5, 4 * HOUR_S)
     for device in devices:
-        own = cause if chance.random() < 0.8 else chance.choice(PATH_CAUSES)
+        device_cause = cause if chance.random() < 0.8 else chance.choice(PATH_CAUSES)
         first_s = began_s + chance.choice((0, spread_s, chance.randint(0, spread_s)))
-        device.faults.append(Fault(own, first_s, first_s + length_s))
+        device.faults.append(Fault(device_cause, first_s, first_s + length_s))
 
 
-def _apart(device: PlannedDevice) -> Iterator[Fault]:
-    """Yield faults with pauses: the agent records one interruption at a time."""
+def _without_overlaps(device: PlannedDevice) -> Iterator[Fault]:
+    """Yield the faults that begin at least ten minutes after the end of the previous one.
+
+    The agent records one interruption at a time.
+    """
     free_s = 0
     for fault in sorted(device.faults, key=lambda each: each.began_s):
         began_s = max(fault.began_s, free_s)
@@ -201,7 +207,7 @@ def _apart(device: PlannedDevice) -> Iterator[Fault]:
 def _reports(chance: random.Random, device: PlannedDevice) -> Iterator[PlannedReport]:
     """Yield the reports of a device. Some arrive hours late, after newer ones; some are repeated.
 
-    Some devices report nothing of the last days.
+    Some devices send no reports in the last two days.
     """
     first_s = device.stays[0][0]
     last_s = chance.choice((WEEK_S,) * 5 + (5 * 24 * HOUR_S,))

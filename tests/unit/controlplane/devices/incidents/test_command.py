@@ -1,4 +1,4 @@
-"""Tests of `venue-control incidents`. The records are those of the service's list."""
+"""Tests of `venue-control incidents`, which prints the list of incidents of the service."""
 
 import csv
 import io
@@ -43,17 +43,17 @@ SINGLE = IncidentRecord(
 
 @pytest.fixture(autouse=True)
 def requests(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str | None, int]]:
-    """Return the filters of the requests. The service replies with two incidents."""
-    sent: list[tuple[str | None, int]] = []
+    """Replace the call of the service: record the filters, and reply with two incidents."""
+    recorded: list[tuple[str | None, int]] = []
 
     def incidents(_client: object, location: str | None, days: int) -> list[IncidentRecord]:
-        sent.append((location, days))
+        recorded.append((location, days))
         return [] if location == "none" else [SHARED, SINGLE]
 
     monkeypatch.setattr(fleet, "incidents", incidents)
     monkeypatch.setenv("VENUE_CONTROL_API_KEY", "key")
     monkeypatch.delenv("COLUMNS", raising=False)
-    return sent
+    return recorded
 
 
 def run_command(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -62,8 +62,8 @@ def run_command(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def test_a_shared_incident_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    heads, shared, single = run_command(capsys).splitlines()
-    assert heads.split() == ["began", "lasted", "devices", "interruption"]
+    headings, shared, single = run_command(capsys).splitlines()
+    assert headings.split() == ["began", "lasted", "devices", "interruption"]
     assert (
         f"2 of 3 devices at Harbour lost the gateway at {TIME}: the router, not the tills."
         in shared
@@ -102,5 +102,5 @@ def test_the_list_fits_its_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    printed = run_command(capsys)
-    assert [line for line in printed.splitlines() if len(line) > columns] == []
+    output = run_command(capsys)
+    assert [line for line in output.splitlines() if len(line) > columns] == []

@@ -41,11 +41,11 @@ def test_incidents_of_one_device_are_not_shared() -> None:
 
 def test_the_cause_is_the_one_that_most_devices_name() -> None:
     assert cause_of(group("link-down", "provider-down", "provider-down")) == "provider-down"
-    # Of several, the nearest to the devices.
+    # If causes have the same number of devices, the cause nearest to the devices is used.
     assert cause_of(group("provider-down", "gateway-silent")) == "gateway-silent"
 
 
-def test_observers_took_part_or_have_a_report_of_this_time() -> None:
+def test_observers_have_the_incident_or_a_report_about_its_time() -> None:
     periods = (
         Period("loc", 2, 0, 100),
         Period("loc", 3, 101, 200),

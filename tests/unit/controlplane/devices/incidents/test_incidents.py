@@ -28,7 +28,7 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 def incident(
     began_at: datetime, seconds: int | None = 95, cause: Cause = "gateway-silent", count: int = 1
 ) -> Incident:
-    """Create an incident, which lasts if ``seconds`` is None."""
+    """Create an incident. If ``seconds`` is None, it has not ended."""
     ended_at = None if seconds is None else began_at + timedelta(seconds=seconds)
     return Incident(cause, began_at, ended_at, seconds or 0, f"evidence of {cause}", count)
 
@@ -51,7 +51,9 @@ async def submit(
     assert reply.status_code == 200, reply.text
 
 
-async def listed(service: RunningService, key: str | None = None, **filters: Any) -> list[Any]:
+async def list_incidents(
+    service: RunningService, key: str | None = None, **filters: Any
+) -> list[Any]:
     return list((await ask(service, "incidents", key, **filters))["incidents"])
 
 
@@ -77,32 +79,34 @@ async def test_devices_that_lost_the_gateway_together_are_one_entry(
         lambda session: name_location(session, ("org-0001", "loc-0001"), "Harbour", now)
     )
     for number, till in enumerate(tills):
-        lost = [incident(now - HOUR + number * timedelta(seconds=9))] if number else []
-        await submit(till, lost, now)
-    (entry,) = await listed(service)
+        record = [incident(now - HOUR + number * timedelta(seconds=9))] if number else []
+        await submit(till, record, now)
+    (entry,) = await list_incidents(service)
     assert (entry["deviceCount"], entry["observerCount"]) == (5, 6)
     assert (entry["locationName"], entry["cause"]) == ("Harbour", "gateway-silent")
     assert (entry["loss"], entry["suspect"]) == ("lost the gateway", "the router, not the tills")
     assert at(entry["beganAt"]) == now - HOUR + timedelta(seconds=9)
     assert at(entry["endedAt"]) == now - HOUR + timedelta(seconds=45 + 95)
     assert [each["name"] for each in entry["incidents"]] == [f"till-{n}" for n in range(1, 6)]
-    assert await listed(service, shared=True) == [entry]
-    assert await listed(service, location="loc-0002") == []
+    assert await list_incidents(service, shared=True) == [entry]
+    assert await list_incidents(service, location="loc-0002") == []
     for till, shared in ((tills[0], []), (tills[1], [entry])):
         page = await ask(service, "device", instanceId=till.instance_id)
         assert page["incidents"] == shared
 
 
-async def test_reports_extend_what_they_repeat_in_any_order(service: RunningService) -> None:
+async def test_an_incident_that_reports_repeat_is_extended_in_any_order_of_the_reports(
+    service: RunningService,
+) -> None:
     (till,) = await enroll_before(service, ["till"])
     now = service.clock()
-    lasting, ended = incident(now - HOUR, None), incident(now - HOUR, 240)
-    await submit(till, [lasting], now - HOUR, is_clock_right=True)
-    (entry,) = await listed(service)
+    unfinished, finished = incident(now - HOUR, None), incident(now - HOUR, 240)
+    await submit(till, [unfinished], now - HOUR, is_clock_right=True)
+    (entry,) = await list_incidents(service)
     assert entry["endedAt"] is None
-    for record in ([ended], [lasting], [ended]):
+    for record in ([finished], [unfinished], [finished]):
         await submit(till, record, now, is_clock_right=True)
-        (entry,) = await listed(service)
+        (entry,) = await list_incidents(service)
         assert at(entry["endedAt"]) == now - HOUR + timedelta(seconds=240)
         assert entry["incidents"][0]["downtimeSeconds"] == 240
 
@@ -116,17 +120,19 @@ async def test_joined_incidents_replace_those_that_began_within_them(
     joined = incident(now - HOUR, 20 * 60, count=4)
     for record in (parts, [joined], parts):
         await submit(till, record, now)
-    (entry,) = await listed(service)
+    (entry,) = await list_incidents(service)
     assert entry["incidents"][0]["count"] == 4
 
 
-async def test_the_cause_of_a_lasting_incident_can_change(service: RunningService) -> None:
+async def test_the_cause_of_an_incident_that_has_not_ended_can_change(
+    service: RunningService,
+) -> None:
     (till,) = await enroll_before(service, ["till"])
     now = service.clock()
-    lasting = incident(now - HOUR, None, "provider-down")
-    for record in ([lasting], [incident(now - HOUR)], [lasting]):
+    unfinished = incident(now - HOUR, None, "provider-down")
+    for record in ([unfinished], [incident(now - HOUR)], [unfinished]):
         await submit(till, record, now)
-    assert [each["cause"] for each in await listed(service)] == ["gateway-silent"]
+    assert [each["cause"] for each in await list_incidents(service)] == ["gateway-silent"]
 
 
 async def test_times_of_a_wrong_clock_are_corrected_and_the_correction_is_listed(
@@ -134,9 +140,9 @@ async def test_times_of_a_wrong_clock_are_corrected_and_the_correction_is_listed
 ) -> None:
     fast, slow, right = await enroll_before(service, ["fast", "slow", "right"])
     now = service.clock()
-    for device, off in ((fast, 3 * HOUR), (slow, -2 * HOUR), (right, -MINUTE)):
-        await submit(device, [incident(now - HOUR + off)], now + off)
-    (entry,) = await listed(service)
+    for device, offset in ((fast, 3 * HOUR), (slow, -2 * HOUR), (right, -MINUTE)):
+        await submit(device, [incident(now - HOUR + offset)], now + offset)
+    (entry,) = await list_incidents(service)
     corrections = {
         each["name"]: (at(each["beganAt"]), each["clockCorrectionSeconds"])
         for each in entry["incidents"]
@@ -151,18 +157,19 @@ async def test_times_of_a_wrong_clock_are_corrected_and_the_correction_is_listed
 async def test_a_late_report_is_not_mistaken_for_a_wrong_clock(service: RunningService) -> None:
     known, unknown = await enroll_before(service, ["known", "unknown"])
     now = service.clock()
-    lost = incident(now - HOUR)
-    await submit(known, [lost], now - HOUR / 2, is_clock_right=True)
-    await submit(unknown, [lost], now - HOUR / 2)
+    lost_gateway = incident(now - HOUR)
+    await submit(known, [lost_gateway], now - HOUR / 2, is_clock_right=True)
+    await submit(unknown, [lost_gateway], now - HOUR / 2)
     corrections = {
         entry["incidents"][0]["name"]: entry["incidents"][0]["clockCorrectionSeconds"]
-        for entry in await listed(service)
+        for entry in await list_incidents(service)
     }
     assert corrections == {"known": 0, "unknown": 1800}
-    # The next report is not late. It shows that the clock is right. A later one does not change it.
+    # The first of these reports is not late, which shows that the clock is right. The second is
+    # late, and does not change this.
     for late in (timedelta(), HOUR / 2):
-        await submit(unknown, [lost], now - late)
-        (entry,) = await listed(service)
+        await submit(unknown, [lost_gateway], now - late)
+        (entry,) = await list_incidents(service)
         assert entry["deviceCount"] == 2
 
 
@@ -174,11 +181,13 @@ async def test_an_incident_belongs_to_the_location_of_its_time(service: RunningS
     now = service.clock()
     record = [incident(moved_at - 11 * HOUR), incident(moved_at - HOUR), incident(moved_at + HOUR)]
     await submit(till, record, now)
-    entries = [(each["locationId"], at(each["beganAt"])) for each in await listed(service)]
-    # The device was not bound eleven hours before.
+    entries = [(each["locationId"], at(each["beganAt"])) for each in await list_incidents(service)]
+    # Eleven hours before the move, the device was not enrolled.
     assert entries == [("loc-0002", moved_at + HOUR), ("loc-0001", moved_at - HOUR)]
     restricted = service.make_key(can_write=False, locations=["loc-0002"])
-    assert [each["locationId"] for each in await listed(service, restricted)] == ["loc-0002"]
+    assert [each["locationId"] for each in await list_incidents(service, restricted)] == [
+        "loc-0002"
+    ]
 
 
 async def test_a_page_never_divides_a_shared_incident(service: RunningService) -> None:
@@ -189,7 +198,7 @@ async def test_a_page_never_divides_a_shared_incident(service: RunningService) -
     record = [incident(began_at, 1, "link-down") for began_at in begins]
     await submit(one, record[::2], now)
     await submit(other, record[1::2], now)
-    whole = await listed(service, size=500)
+    whole = await list_incidents(service, size=500)
     assert [each["deviceCount"] for each in whole] == [2] * 14
     for size in (1, 3, 5):
         pages: list[Any] = []
@@ -217,7 +226,7 @@ async def test_lines_of_a_foreign_report_are_untrusted(service: RunningService) 
         f"{soon_after}/9999-12-31T23:59:59Z no-address 5 s: ends in the future",
     ]
     await submit(till, (), now, lines=lines)
-    (entry,) = await listed(service, days=30)
+    (entry,) = await list_incidents(service, days=30)
     evidence, other = (each["evidence"] for each in entry["incidents"])
     assert evidence.startswith("a\N{REPLACEMENT CHARACTER}b")
     assert len(evidence) == 300
@@ -240,13 +249,13 @@ async def test_incidents_are_bounded_and_deleted_after_thirty_days(
     service.clock.advance(31 * 86_400)
     later = service.clock()
     service.database.write(lambda session: delete_old_monitoring(session, later))
-    left = service.database.read(lambda session: [session.scalar(each) for each in counts])
-    assert left == [0, 0]
+    row_counts = service.database.read(lambda session: [session.scalar(each) for each in counts])
+    assert row_counts == [0, 0]
 
 
 async def test_the_list_reads_only_indexes(service: RunningService) -> None:
     if service.database.postgresql is not None:
-        return  # a planner of an empty table does not use its indexes
+        return  # PostgreSQL does not use the indexes of an almost empty table
     tills = await enroll_before(service, ["one", "other"])
     for till in tills:
         await submit(till, [incident(service.clock() - HOUR)], service.clock())

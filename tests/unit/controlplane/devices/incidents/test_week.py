@@ -43,27 +43,29 @@ def check(session: Session, plan: list[PlannedDevice]) -> None:
     caller = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
     context = RequestContext(session, caller, SUNDAY, Settings(), b"k" * 32)
     expected = expected_entries(plan)
-    is_shared = [each for each in expected if len({name for name, *_ in each.members}) > 1]
-    assert len(is_shared) >= 2 * LOCATIONS
-    assert in_order(listed(context)) == in_order(expected)
-    assert in_order(listed(context, shared=True)) == in_order(is_shared)
+    shared_entries = [each for each in expected if len({name for name, *_ in each.members}) > 1]
+    assert len(shared_entries) >= 2 * LOCATIONS
+    assert in_order(list_entries(context)) == in_order(expected)
+    assert in_order(list_entries(context, shared=True)) == in_order(shared_entries)
     location = expected[0].location
     of_location = [each for each in expected if each.location == location]
-    assert in_order(listed(context, location=location)) == in_order(of_location)
+    assert in_order(list_entries(context, location=location)) == in_order(of_location)
     for device in session.scalars(select(Device)).all()[:: len(plan) // 10]:
         shared = [as_expected(each) for each in shared_incidents_of(context, device)]
         name = device.legacy_install_id
-        took_part = [each for each in is_shared if name in [member[0] for member in each.members]]
-        assert in_order(shared) == in_order(took_part[:8])
+        entries_of_device = [
+            each for each in shared_entries if name in [member[0] for member in each.members]
+        ]
+        assert in_order(shared) == in_order(entries_of_device[:8])
 
 
-def listed(context: RequestContext, **filters: object) -> list[Expected]:
-    """Return the entries of all pages. Checks that they are ordered, newest first."""
+def list_entries(context: RequestContext, **filters: object) -> list[Expected]:
+    """Return the entries of all pages, and check that the newest are first."""
     entries: list[IncidentRecord] = []
     cursor = None
     while True:
-        wanted = {"days": 30, "size": 7, "cursor": cursor, **filters}
-        page = incidents(context, IncidentsRequest.model_validate(wanted))
+        body = {"days": 30, "size": 7, "cursor": cursor, **filters}
+        page = incidents(context, IncidentsRequest.model_validate(body))
         entries += page.incidents
         cursor = page.next_cursor
         if cursor is None:
@@ -85,13 +87,13 @@ def as_expected(record: IncidentRecord) -> Expected:
 
 
 def in_order(entries: list[Expected]) -> list[Expected]:
-    """Return the entries in an order that does not depend on rows of the same second."""
+    """Sort the entries. The service may return incidents of the same second in any order."""
     return sorted(entries, key=lambda each: (each.location, each.members))
 
 
 def store(session: Session, plan: list[PlannedDevice]) -> None:
     """Store all reports in the order of their arrival."""
-    devices = {each.name: enrolled(session, each) for each in plan}
+    devices = {each.name: add_device(session, each) for each in plan}
     session.flush()
     for planned, report in arrivals(plan):
         payload = with_record(
@@ -107,7 +109,7 @@ def store(session: Session, plan: list[PlannedDevice]) -> None:
         session.flush()
 
 
-def enrolled(session: Session, planned: PlannedDevice) -> Device:
+def add_device(session: Session, planned: PlannedDevice) -> Device:
     instance_id, binding_id = uuid.uuid4(), uuid.uuid4()
     for index, (began_s, location_id) in enumerate(planned.stays):
         is_last = index == len(planned.stays) - 1

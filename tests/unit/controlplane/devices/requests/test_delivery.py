@@ -62,8 +62,8 @@ async def test_running_can_be_the_first_acknowledgement(service: RunningService)
     device = await service.device().enrolled()
     request = await device.create_request()
     await device.acknowledge(request, "running")
-    (listed,) = (await device.detail())["requests"]
-    assert listed["receivedAt"] == listed["startedAt"] is not None
+    (record,) = (await device.detail())["requests"]
+    assert record["receivedAt"] == record["startedAt"] is not None
 
 
 @pytest.mark.parametrize("status", ["received", "running"])

@@ -10,7 +10,7 @@ from controlplane.operation.fairness import QUEUE_AGAIN_S, FairQueue
 
 
 class Calls:
-    """Calls that wait for a turn. A call runs until it is ended."""
+    """Calls that wait for a turn. A call runs until the test ends it."""
 
     def __init__(self, queue: FairQueue) -> None:
         self.started: list[str] = []
@@ -29,13 +29,13 @@ class Calls:
         for name in names:
             self._ends[name].set()
             await self._tasks[name]
-            await settled()
+            await run_ready_tasks()
 
     async def cancel(self, name: str) -> None:
         self._tasks[name].cancel()
         with pytest.raises(asyncio.CancelledError):
             await self._tasks[name]
-        await settled()
+        await run_ready_tasks()
 
     async def _run(self, name: str) -> None:
         async with self._queue.turn(name[0]):
@@ -43,14 +43,17 @@ class Calls:
             await self._ends[name].wait()
 
 
-async def settled() -> None:
+async def run_ready_tasks() -> None:
     """Let the event loop run the tasks that are ready."""
     for _ in range(5):
         await asyncio.sleep(0)
 
 
-async def all_in_turn(calls: Calls, first: Iterable[str]) -> list[str]:
-    """End the calls in the order in which they start, until no call is left. Return this order."""
+async def end_all(calls: Calls, first: Iterable[str]) -> list[str]:
+    """End the calls in the order in which they started, until no call runs. Return this order.
+
+    ``first`` are the calls that have started already.
+    """
     await calls.end(*first)
     at = len(list(first))
     while at < len(calls.started):
@@ -63,7 +66,7 @@ async def test_organizations_take_turns() -> None:
     calls = Calls(FairQueue(1, 10))
     await calls.add("a1", "a2", "a3", "a4", "b1", "b2", "c1")
     assert calls.started == ["a1"]
-    order = await all_in_turn(calls, ["a1"])
+    order = await end_all(calls, ["a1"])
     assert order == ["a1", "a2", "b1", "c1", "a3", "b2", "a4"]
 
 
@@ -90,7 +93,7 @@ async def test_a_full_queue_of_an_organization_refuses_only_calls_of_that_organi
     await calls.add("b1")
     await calls.end("a1", "a2")
     await calls.add("a5")
-    assert await all_in_turn(calls, ["a1", "a2"]) == ["a1", "a2", "b1", "a3", "a5"]
+    assert await end_all(calls, ["a1", "a2"]) == ["a1", "a2", "b1", "a3", "a5"]
 
 
 async def test_a_call_that_is_cancelled_in_the_queue_takes_no_turn() -> None:
@@ -99,7 +102,7 @@ async def test_a_call_that_is_cancelled_in_the_queue_takes_no_turn() -> None:
     await calls.cancel("a2")
     await calls.cancel("b1")
     await calls.add("a4")
-    assert await all_in_turn(calls, ["a1"]) == ["a1", "a3", "a4"]
+    assert await end_all(calls, ["a1"]) == ["a1", "a3", "a4"]
 
 
 async def test_a_call_that_is_cancelled_when_it_starts_returns_its_turn() -> None:

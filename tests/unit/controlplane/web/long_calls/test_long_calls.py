@@ -48,7 +48,7 @@ class TestWaiting:
         return SETTINGS
 
     @pytest.fixture
-    def released(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    def release(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
         """Let each dashboard run until the event is set. Then the dashboard is refused."""
         event = threading.Event()
 
@@ -74,7 +74,7 @@ class TestWaiting:
         event.set()
 
     async def test_heartbeats_of_other_organizations_do_not_wait_for_figures(
-        self, service: RunningService, released: threading.Event
+        self, service: RunningService, release: threading.Event
     ) -> None:
         other = service.make_key(organization_id="org-0002")
         device = await service.device(other).enrolled()
@@ -88,7 +88,7 @@ class TestWaiting:
             for _ in range(3):
                 assert (await device.heartbeat()).status_code == 200
                 assert (await service.http.get("/readyz")).status_code == 200
-        released.set()
+        release.set()
         replies = await asyncio.gather(*attack)
         statuses = Counter(reply.status_code for reply in replies)
         # One dashboard ran. Others waited in the queue of the organization, which was then full.
@@ -125,7 +125,7 @@ class TestWaiting:
         assert {reply.status_code for reply in replies} == {200}
 
     async def test_figures_of_other_organizations_do_not_wait_for_a_full_queue(
-        self, service: RunningService, released: threading.Event
+        self, service: RunningService, release: threading.Event
     ) -> None:
         viewer = service.make_key(can_write=False)
         attack = [
@@ -138,14 +138,14 @@ class TestWaiting:
             body = json.dumps({"locationId": "loc-0001"})
             reply = await service.post(figures.VENUE_FINANCIAL_PULSE, body, api_key=other)
         assert reply.status_code == 404
-        released.set()
+        release.set()
         await asyncio.gather(*attack)
 
 
 class TestCharging:
     """The fake clock of the threads measures half a second of processor time for each call."""
 
-    TOOK_S = 0.5
+    CALL_S = 0.5
 
     @pytest.fixture
     async def service(self, database: Database) -> AsyncIterator[RunningService]:
@@ -156,7 +156,7 @@ class TestCharging:
             organization_call_share=0.1,
             organization_call_burst_s=3,
         )
-        readings: Iterator[float] = iter(index * self.TOOK_S for index in range(100_000))
+        readings: Iterator[float] = iter(index * self.CALL_S for index in range(100_000))
         lock = threading.Lock()
 
         def thread_time() -> float:
@@ -187,9 +187,11 @@ class TestCharging:
         replies = [(await service.post(path, body, api_key=keys[0])).status_code for _ in range(20)]
         assert 429 in replies
         # The bucket of the first key was empty before the bucket of its organization.
-        other = [await service.post(path, body, api_key=api_key) for api_key in keys[1:] * 4]
-        assert {reply.status_code for reply in other[-len(keys) :]} == {429}
-        assert int(other[-1].headers["retry-after"]) >= 1
+        other_replies = [
+            await service.post(path, body, api_key=api_key) for api_key in keys[1:] * 4
+        ]
+        assert {reply.status_code for reply in other_replies[-len(keys) :]} == {429}
+        assert int(other_replies[-1].headers["retry-after"]) >= 1
         stranger = service.make_key(organization_id=f"org-{uuid.uuid4()}")
         assert (await service.post(path, body, api_key=stranger)).status_code != 429
 
@@ -210,10 +212,10 @@ class TestCharging:
 @pytest.fixture(scope="module")
 def shared(database: Database) -> Iterator[LongCalls]:
     """A running process, shared by all tests that do not kill the process."""
-    made = LongCalls.in_processes(url_of(database), ONE_PROCESS)
-    asyncio.run(made.run(call(functions.process)))
-    yield made
-    made.close()
+    long_calls = LongCalls.in_processes(url_of(database), ONE_PROCESS)
+    asyncio.run(long_calls.run(call(functions.process)))
+    yield long_calls
+    long_calls.close()
 
 
 @pytest.mark.medium
@@ -221,9 +223,9 @@ def shared(database: Database) -> Iterator[LongCalls]:
 class TestProcesses:
     @pytest.fixture
     def long_calls(self, database: Database) -> Iterator[LongCalls]:
-        made = LongCalls.in_processes(url_of(database), ONE_PROCESS)
-        yield made
-        made.close()
+        long_calls = LongCalls.in_processes(url_of(database), ONE_PROCESS)
+        yield long_calls
+        long_calls.close()
 
     async def test_calls_run_in_a_process_with_lower_priority(self, shared: LongCalls) -> None:
         pid, niceness, result = (await shared.run(call(functions.process))).result
@@ -284,14 +286,14 @@ class TestProcesses:
         finally:
             database.close()
         assert [reply.status_code for reply in replies[0]] == [200, 200, 200, 200, 404]
-        for here, there in zip(*replies, strict=True):
-            assert without_trace(there.json()) == without_trace(here.json())
+        for in_thread, in_process in zip(*replies, strict=True):
+            assert without_trace(in_process.json()) == without_trace(in_thread.json())
 
     def test_the_process_of_long_calls_ends_with_a_killed_service(self, tmp_path: Path) -> None:
         command = (sys.executable, "-c", PARENT, str(tmp_path / "service.db"))
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == -signal.SIGKILL, done.stderr
-        while is_running(int(done.stdout)):
+        result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert result.returncode == -signal.SIGKILL, result.stderr
+        while is_running(int(result.stdout)):
             pass
 
 

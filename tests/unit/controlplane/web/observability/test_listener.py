@@ -32,13 +32,13 @@ def metrics_url(process: Process) -> str:
     return line.split()[-1]
 
 
-def scraped(url: str) -> Samples:
+def scrape(url: str) -> Samples:
     response = httpx2.get(url, timeout=TIMEOUT_S)
     assert response.status_code == 200
     return samples_of(response.text)
 
 
-def current(process: Process, times: int) -> None:
+def call_current(process: Process, times: int) -> None:
     """Call the operation ``current``. Each call uses a new connection and can reach any worker."""
     headers = {"Authorization": f"Bearer {process.api_key}"}
     limits = httpx2.Limits(max_keepalive_connections=0)
@@ -49,7 +49,7 @@ def current(process: Process, times: int) -> None:
             assert http.post(routes.CURRENT, json={}).status_code == 200
 
 
-def answered(metrics: Samples) -> float:
+def count_of_current(metrics: Samples) -> float:
     return value(metrics, "requests_total", operation="remoteControl.current", status="2xx")
 
 
@@ -57,9 +57,9 @@ def test_one_process_serves_metrics_on_a_separate_port(tmp_path: Path) -> None:
     process = start(str(tmp_path / "service.db"), "--metrics", "127.0.0.1:0")
     try:
         url = metrics_url(process)
-        current(process, 3)
-        result = scraped(url)
-        assert answered(result) == 3
+        call_current(process, 3)
+        result = scrape(url)
+        assert count_of_current(result) == 3
         assert result["process_open_fds", ()] > 0
         assert httpx2.get(process.url + "/metrics").status_code == 404
     finally:
@@ -70,19 +70,19 @@ def test_one_process_serves_metrics_on_a_separate_port(tmp_path: Path) -> None:
     "address", ["", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", ":9470", "h:70000"]
 )
 def test_an_invalid_address_is_reported(address: str) -> None:
-    done = run("serve", "--port", "0", "--metrics", address)
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
+    result = run("serve", "--port", "0", "--metrics", address)
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
 
 
 def test_an_address_in_use_is_reported(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
         database = str(tmp_path / "service.db")
-        done = run("serve", "--port", "0", "--database", database, "--metrics", address)
-    assert done.returncode == 2
-    assert done.stderr.startswith("venue-control: cannot listen on 127.0.0.1 port")
-    assert "for metrics" in done.stderr
+        result = run("serve", "--port", "0", "--database", database, "--metrics", address)
+    assert result.returncode == 2
+    assert result.stderr.startswith("venue-control: cannot listen on 127.0.0.1 port")
+    assert "for metrics" in result.stderr
 
 
 @pytest.fixture
@@ -96,12 +96,12 @@ def shared(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 @pytest.mark.needs("postgresql")
 def test_metrics_are_summed_over_workers(shared: Process, tmp_path: Path) -> None:
     url = metrics_url(shared)
-    current(shared, 40)
+    call_current(shared, 40)
     # Every worker returns the sums over all workers.
-    assert {answered(scraped(url)) for _ in range(10)} == {40}
+    assert {count_of_current(scrape(url)) for _ in range(10)} == {40}
     family = {shared.fork.pid, *workers_of(shared)}
     resident = sum(resident_bytes(pid) for pid in family)
-    assert scraped(url)["process_resident_memory_bytes", ()] >= resident * 0.9
+    assert scrape(url)["process_resident_memory_bytes", ()] >= resident * 0.9
     (directory,) = tmp_path.glob("venue-control-metrics-*")
     assert stop(shared) == 0
     assert not directory.exists()
@@ -118,7 +118,7 @@ def test_metrics_keep_the_counters_of_a_dead_worker_but_not_its_open_streams(
     shared: Process, tmp_path: Path
 ) -> None:
     url = metrics_url(shared)
-    current(shared, 20)
+    call_current(shared, 20)
     headers = {"Authorization": f"Bearer {shared.api_key}", "Accept": "text/event-stream"}
     with (
         httpx2.Client(base_url=shared.url, timeout=TIMEOUT_S, headers=headers) as http,
@@ -126,19 +126,19 @@ def test_metrics_keep_the_counters_of_a_dead_worker_but_not_its_open_streams(
     ):
         for _ in range(4):
             streams.enter_context(http.stream("POST", routes.ON_COMMANDS, json={}))
-        assert value(scraped(url), "streams_open", kind="commands") == 4
+        assert value(scrape(url), "streams_open", kind="commands") == 4
         before = workers_of(shared)
         for pid in before:
             os.kill(pid, signal.SIGKILL)
         until(lambda: len(set(workers_of(shared)) - set(before)) == 2, TIMEOUT_S)
-        assert answered(scraped(url)) == 20
+        assert count_of_current(scrape(url)) == 20
         # The worker that replaces a dead worker removes the streams of the dead worker from the
         # metrics.
         until(
-            lambda: value(scraped(url), "streams_open", kind="commands") == 0,
+            lambda: value(scrape(url), "streams_open", kind="commands") == 0,
             TIMEOUT_S,
         )
-    current(shared, 5)
-    assert answered(scraped(url)) == 25
+    call_current(shared, 5)
+    assert count_of_current(scrape(url)) == 25
     (directory,) = tmp_path.glob("venue-control-metrics-*")
     assert len(list(directory.glob("counter_*.db"))) == 2

@@ -19,16 +19,16 @@ def _restore_log_levels() -> Iterator[None]:
         logging.getLogger(name).setLevel(level)
 
 
-Captured = pytest.CaptureFixture[str]
+Capture = pytest.CaptureFixture[str]
 
 
-def lines(written: Captured) -> list[dict[str, object]]:
-    read = [json.loads(line) for line in written.readouterr().err.splitlines()]
-    return [line for line in read if line["logger"].startswith("controlplane")]
+def lines(captured: Capture) -> list[dict[str, object]]:
+    records = [json.loads(line) for line in captured.readouterr().err.splitlines()]
+    return [line for line in records if line["logger"].startswith("controlplane")]
 
 
 async def test_refusals_are_logged_and_successes_are_not(
-    service: RunningService, capsys: Captured
+    service: RunningService, capsys: Capture
 ) -> None:
     set_up_logging("info", "json")
     assert (await service.post(routes.CURRENT)).status_code == 200
@@ -54,7 +54,7 @@ async def test_refusals_are_logged_and_successes_are_not(
 
 
 async def test_a_successful_call_is_logged_at_level_debug(
-    service: RunningService, capsys: Captured
+    service: RunningService, capsys: Capture
 ) -> None:
     set_up_logging("debug", "json")
     await service.post(routes.CURRENT)
@@ -64,7 +64,7 @@ async def test_a_successful_call_is_logged_at_level_debug(
 
 
 async def test_an_unexpected_error_is_logged_with_trace_id_and_traceback(
-    service: RunningService, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    service: RunningService, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_up_logging("error", "json")
 
@@ -82,7 +82,7 @@ async def test_an_unexpected_error_is_logged_with_trace_id_and_traceback(
 
 @pytest.mark.parametrize("form", ["json", "text"])
 async def test_no_log_line_contains_a_key_a_header_or_a_body(
-    service: RunningService, capsys: Captured, form: str
+    service: RunningService, capsys: Capture, form: str
 ) -> None:
     set_up_logging("debug", form)  # type: ignore[arg-type]
     device = await service.device().enrolled()
@@ -99,7 +99,7 @@ async def test_no_log_line_contains_a_key_a_header_or_a_body(
 
 @pytest.mark.parametrize("form", ["json", "text"])
 async def test_untrusted_text_adds_no_control_characters_and_no_log_lines(
-    service: RunningService, capsys: Captured, form: str
+    service: RunningService, capsys: Capture, form: str
 ) -> None:
     set_up_logging("info", form)  # type: ignore[arg-type]
     await service.http.post("/a%0Ab%1B%5B2J%E2%80%AE")
@@ -108,7 +108,7 @@ async def test_untrusted_text_adds_no_control_characters_and_no_log_lines(
     assert "/a?b?[2J?" in line
 
 
-def test_the_text_format_writes_plain_log_lines(capsys: Captured) -> None:
+def test_the_text_format_writes_plain_log_lines(capsys: Capture) -> None:
     set_up_logging("info", "text")
     logging.getLogger("controlplane.test").info("hello")
     assert capsys.readouterr().err.endswith(" INFO controlplane.test hello\n")

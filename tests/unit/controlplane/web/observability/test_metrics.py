@@ -30,7 +30,7 @@ Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
 @asynccontextmanager
-async def scraped(core: Core) -> AsyncIterator[httpx2.AsyncClient]:
+async def metrics_client(core: Core) -> AsyncIterator[httpx2.AsyncClient]:
     """Yield a client of the listener for metrics."""
     app = with_metrics(build_app(core), core, PORT)
     transport = httpx2.ASGITransport(app=app)
@@ -39,7 +39,7 @@ async def scraped(core: Core) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 async def samples(core: Core) -> Samples:
-    async with scraped(core) as http:
+    async with metrics_client(core) as http:
         return samples_of((await http.get("/metrics")).text)
 
 
@@ -103,7 +103,7 @@ async def test_unknown_paths_and_methods_share_one_series(service: RunningServic
 async def test_labels_contain_no_ids_of_customers(service: RunningService) -> None:
     device = await service.device().enrolled()
     await device.create_request()
-    async with scraped(service.core) as http:
+    async with metrics_client(service.core) as http:
         text = (await http.get("/metrics")).text
     for secret in (
         device.instance_id,
@@ -119,8 +119,8 @@ async def test_labels_contain_no_ids_of_customers(service: RunningService) -> No
 async def test_open_streams_are_counted_while_they_are_open(service: RunningService) -> None:
     device = await service.device().enrolled()
     await device.create_request()
-    count = service.core.metrics
-    with count.stream("commands"), count.stream("commands"), count.stream("console"):
+    metrics = service.core.metrics
+    with metrics.stream("commands"), metrics.stream("commands"), metrics.stream("console"):
         metric_values = await samples(service.core)
         assert value(metric_values, "streams_open", kind="commands") == 2
         assert value(metric_values, "streams_open", kind="console") == 1
@@ -164,7 +164,7 @@ async def test_metrics_are_served_as_text_and_openmetrics(
     service: RunningService, accept: str, media_type: str, parse: Callable[..., object]
 ) -> None:
     await service.device().enrolled()
-    async with scraped(service.core) as http:
+    async with metrics_client(service.core) as http:
         response = await http.get("/metrics", headers={"accept": accept})
     assert response.headers["content-type"].startswith(media_type)
     families = {family.name: family for family in parse(response.text)}  # type: ignore[attr-defined]
@@ -175,7 +175,7 @@ async def test_metrics_are_served_as_text_and_openmetrics(
 
 async def test_only_the_listener_for_metrics_serves_metrics(service: RunningService) -> None:
     assert (await service.http.get("/metrics")).status_code == 404
-    async with scraped(service.core) as http:
+    async with metrics_client(service.core) as http:
         for path in ("/", "/healthz", "/openapi.json", routes.CURRENT):
             assert (await http.get(path)).status_code == 404
         assert (await http.post("/metrics")).status_code == 405
@@ -203,7 +203,7 @@ async def test_device_metrics_are_cached(
 ) -> None:
     now_s = [1000.0]
     monkeypatch.setattr("controlplane.web.observability.listener.time.monotonic", lambda: now_s[0])
-    async with scraped(service.core) as http:
+    async with metrics_client(service.core) as http:
 
         async def online() -> float:
             return value(samples_of((await http.get("/metrics")).text), "devices", state="online")
@@ -217,14 +217,16 @@ async def test_device_metrics_are_cached(
 
 async def test_the_documentation_lists_every_metric(service: RunningService) -> None:
     handbook = (ROOT / "docs/metrics.md").read_text()
-    async with scraped(service.core) as http:
+    async with metrics_client(service.core) as http:
         text = (await http.get("/metrics")).text
     exposed = {
         family.name + ("_total" if family.type == "counter" else "")
         for family in text_string_to_metric_families(text)
         if family.name.startswith("venue_control")
     }
-    listed = set(re.findall(r"^\| `(venue_control_[a-z_]+)`", handbook, re.MULTILINE))
-    assert listed == exposed
-    used = {name.removesuffix("_bucket") for name in re.findall(r"venue_control_[a-z_]+", handbook)}
-    assert used <= exposed
+    documented = set(re.findall(r"^\| `(venue_control_[a-z_]+)`", handbook, re.MULTILINE))
+    assert documented == exposed
+    mentioned = {
+        name.removesuffix("_bucket") for name in re.findall(r"venue_control_[a-z_]+", handbook)
+    }
+    assert mentioned <= exposed

@@ -47,12 +47,12 @@ async def client(
         yield http
 
 
-async def tracked(device: SimulatedDevice, report_id: str) -> tuple[str, int]:
+async def tracker_state(device: SimulatedDevice, report_id: str) -> tuple[str, int]:
     detail = (await device.call(routes.REPORT_DETAIL, reportId=report_id)).json()
     return detail["trackerStatus"], detail["trackerAttempts"]
 
 
-async def submitted(service: RunningService) -> tuple[SimulatedDevice, str]:
+async def submit_report(service: RunningService) -> tuple[SimulatedDevice, str]:
     device = await service.device().enrolled()
     reply = (await device.submit()).json()
     assert reply["trackerStatus"] == "pending"
@@ -60,13 +60,13 @@ async def submitted(service: RunningService) -> tuple[SimulatedDevice, str]:
 
 
 async def test_a_report_is_sent_once(service: RunningService) -> None:
-    device, report_id = await submitted(service)
+    device, report_id = await submit_report(service)
     webhook = Webhook(204)
     async with client(webhook) as http:
         assert await send_due(service.core, http, Tracker(service.core.settings)) == 1
         service.clock.advance(86400)
         assert await send_due(service.core, http, Tracker(service.core.settings)) == 0
-    assert await tracked(device, report_id) == ("sent", 1)
+    assert await tracker_state(device, report_id) == ("sent", 1)
     (request,) = webhook.received
     event = json.loads(request.content)
     assert (str(request.url), event["reportId"]) == (URL, report_id)
@@ -79,34 +79,34 @@ async def test_a_report_is_sent_once(service: RunningService) -> None:
 async def test_a_failed_attempt_is_repeated_later_with_the_same_event(
     service: RunningService,
 ) -> None:
-    device, report_id = await submitted(service)
+    device, report_id = await submit_report(service)
     webhook = Webhook(500, httpx2.ConnectError("refused"), 200)
     async with client(webhook) as http:
         await send_due(service.core, http, Tracker(service.core.settings))
         assert await send_due(service.core, http, Tracker(service.core.settings)) == 0
-        assert await tracked(device, report_id) == ("pending", 1)
+        assert await tracker_state(device, report_id) == ("pending", 1)
         service.clock.advance(backoff_s(1))
         await send_due(service.core, http, Tracker(service.core.settings))
-        assert await tracked(device, report_id) == ("pending", 2)
+        assert await tracker_state(device, report_id) == ("pending", 2)
         service.clock.advance(backoff_s(2))
         await send_due(service.core, http, Tracker(service.core.settings))
-    assert await tracked(device, report_id) == ("sent", 3)
+    assert await tracker_state(device, report_id) == ("sent", 3)
     assert len({request.headers["idempotency-key"] for request in webhook.received}) == 1
 
 
 async def test_the_number_of_attempts_is_limited(service: RunningService) -> None:
-    device, report_id = await submitted(service)
+    device, report_id = await submit_report(service)
     webhook = Webhook(503)
     async with client(webhook) as http:
         for _ in range(6):
             await send_due(service.core, http, Tracker(service.core.settings))
             service.clock.advance(3600)
-    assert await tracked(device, report_id) == ("failed", 3)
+    assert await tracker_state(device, report_id) == ("failed", 3)
     assert len(webhook.received) == 3
 
 
 async def test_an_attempt_that_ends_with_a_crash_is_counted(service: RunningService) -> None:
-    device, report_id = await submitted(service)
+    device, report_id = await submit_report(service)
 
     async def crash(request: httpx2.Request) -> httpx2.Response:
         raise RuntimeError("the process dies here")
@@ -116,16 +116,16 @@ async def test_an_attempt_that_ends_with_a_crash_is_counted(service: RunningServ
             with pytest.raises(ExceptionGroup):
                 await send_due(service.core, http, Tracker(service.core.settings))
             service.clock.advance(3600)
-    assert await tracked(device, report_id) == ("pending", 3)
+    assert await tracker_state(device, report_id) == ("pending", 3)
     async with client(Webhook(200)) as http:
         assert await send_due(service.core, http, Tracker(service.core.settings)) == 0
-    assert await tracked(device, report_id) == ("failed", 3)
+    assert await tracker_state(device, report_id) == ("failed", 3)
 
 
 async def test_a_webhook_that_does_not_answer_in_time_delays_no_other_message(
     service: RunningService,
 ) -> None:
-    device, report_id = await submitted(service)
+    device, report_id = await submit_report(service)
     service.core.settings = replace(service.core.settings, tracker_timeout_s=0.01)
 
     async def drip(request: httpx2.Request) -> httpx2.Response:
@@ -134,7 +134,7 @@ async def test_a_webhook_that_does_not_answer_in_time_delays_no_other_message(
 
     async with client(drip) as http:  # type: ignore[arg-type]
         assert await send_due(service.core, http, Tracker(service.core.settings)) == 1
-    assert await tracked(device, report_id) == ("pending", 1)
+    assert await tracker_state(device, report_id) == ("pending", 1)
 
 
 async def test_reports_are_sent_in_bounded_batches(service: RunningService) -> None:

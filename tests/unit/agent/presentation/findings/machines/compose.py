@@ -76,9 +76,11 @@ PAGE = {"crashed": False, "drawing": True, "painted": True, "localNetworkPermiss
 
 @dataclass(frozen=True)
 class Link:
-    """An interface. ``gateway`` is that of its default route; "direct" for one without a gateway.
+    """An interface. ``gateway`` is the gateway of its default route: "" means no default route,
+    "direct" a route without a gateway.
 
-    ``kind`` is its type on Linux: ARPHRD_* and DEVTYPE, or "wifi" or "ethernet" with a device.
+    ``kind`` is its type on Linux: "wifi" or "ethernet" for an interface with hardware, otherwise
+    the number of ARPHRD_* and the DEVTYPE.
     """
 
     name: str
@@ -98,7 +100,9 @@ class Link:
 
 @dataclass(frozen=True)
 class Disk:
-    """A mounted file system; ``options`` are those of its superblock. ``df`` replaces its reply."""
+    """A mounted file system. ``options`` are those of its superblock. ``df`` replaces the line that
+    the program df prints about it.
+    """
 
     path: str
     kind: str = "ext4"
@@ -176,12 +180,12 @@ def findings(machine: Machine, root: Path, patch: pytest.MonkeyPatch) -> tuple[F
     fake_connections(machine, patch)
     patch.setattr(runner, "in_background", at_once)
     context = ReportContext(REPORT_ID, FINISHED_AT, identity(), environment())
-    taken = collector.snapshot(sources_of(machine, root), 3600, RecordingRun())
-    taken = replace(taken, started_at=STARTED_AT)
+    snapshot = collector.snapshot(sources_of(machine, root), 3600, RecordingRun())
+    snapshot = replace(snapshot, started_at=STARTED_AT)
     job = NetworkJob(devices=machine.devices)
     network = facts_of(collected(machine), job, cancelled=machine.is_cancelled, final=True)
     return (
-        *findings_of(application_report(taken, machine.agent, context)),
+        *findings_of(application_report(snapshot, machine.agent, context)),
         *findings_of(network_report(network, job, context)),
     )
 
@@ -203,9 +207,9 @@ def sources_of(machine: Machine, root: Path) -> list[Source[[]]]:
         3600, tuple(machine.watched), url, "https://ops.example", devices=machine.devices
     )
     is_linux = machine.platform == "linux"
-    of_platform = registry.sources_for(machine.platform, job)
-    sources = registry.linux_sources(job, root) if is_linux else of_platform
-    own = {
+    platform_sources = registry.sources_for(machine.platform, job)
+    sources = registry.linux_sources(job, root) if is_linux else platform_sources
+    replacements = {
         "processes": processes.read_processes.bind(
             job.watch_processes,
             lambda pid, _: processes.Restarts(pid),
@@ -218,8 +222,8 @@ def sources_of(machine: Machine, root: Path) -> list[Source[[]]]:
         "print queues": print_queues.read_print_queues.bind(lambda *given: cups(machine, *given)),
     }
     if is_linux:
-        own["clock"] = clock.read_clock.bind(root, clock.adjtimex)  # see fake_libraries
-    return [replace(own.get(source.name, source), deadline_s=3600) for source in sources]
+        replacements["clock"] = clock.read_clock.bind(root, clock.adjtimex)  # see fake_libraries
+    return [replace(replacements.get(source.name, source), deadline_s=3600) for source in sources]
 
 
 def macs_of(machine: Machine) -> dict[str, str | None]:

@@ -1,4 +1,4 @@
-"""Healthy and broken machines: one base per platform, and what differs for each machine."""
+"""Healthy and broken machines: one base for each platform, and the differences of each machine."""
 
 import json
 import socket
@@ -309,6 +309,8 @@ HEALTHY: tuple[Machine, ...] = (
 
 
 class Broken(NamedTuple):
+    """A broken machine, and the codes of the findings that it must have."""
+
     codes: str
     machine: Machine
 

@@ -1,4 +1,4 @@
-"""Healthy machines have no problem and no warning, and broken ones name their fault."""
+"""Tests that a healthy machine has no problem and no warning, and a broken one names its fault."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def test_a_broken_machine_names_its_fault_and_nothing_else(
 
 
 def test_every_fault_is_in_the_table_and_there_are_forty_machines_of_each_kind() -> None:
-    named = {code for case in BROKEN for code in case.codes.split()}
+    codes = {code for case in BROKEN for code in case.codes.split()}
     rules = (*APPLICATION_RULES, *NETWORK_RULES)
-    assert {rule.code for rule in rules if rule.severity != "muted"} - named == {"printer-moved"}
+    assert {rule.code for rule in rules if rule.severity != "muted"} - codes == {"printer-moved"}
     assert min(len(HEALTHY), len(BROKEN)) >= 40
