@@ -14,8 +14,13 @@ from collectors.network.matching.machine import find_machine_symptoms
 from collectors.network.matching.match import match
 from collectors.network.matching.recognise import known_macs
 from collectors.network.matching.symptoms import NOTHING_WRONG
-from collectors.network.mdns.announced import Announced, LinkLayer, announced, wanted_by
-from collectors.network.network_map import assemble_endpoints, assemble_hosts, worth_keeping
+from collectors.network.mdns.announced import (
+    LinkLayer,
+    ServiceSelection,
+    choose_services,
+    identifiers_of,
+)
+from collectors.network.network_map import assemble_endpoints, assemble_hosts, select_hosts
 from collectors.network.observations import (
     Enrichment,
     KnownPrinter,
@@ -30,7 +35,7 @@ NOT_DONE = "stopped before it had finished"
 NO_DEFAULT_ROUTE: Final = "this machine has no default route"
 
 
-def announced_in(collected: CollectedFacts) -> Announced:
+def announced_in(collected: CollectedFacts) -> ServiceSelection:
     """Return the announced services to list, given the MACs that are known so far."""
     macs = {
         **collected.macs,
@@ -43,10 +48,10 @@ def announced_in(collected: CollectedFacts) -> Announced:
     )
     unanswered = frozenset(target.address for target in collected.scan.unanswered)
     link = LinkLayer(macs, unanswered, networks)
-    return announced(collected.mdns.services, link, wanted_by(collected.known or ()))
+    return choose_services(collected.mdns.services, link, identifiers_of(collected.known or ()))
 
 
-def observed_in(collected: CollectedFacts, announced: Announced) -> Observations:
+def observed_in(collected: CollectedFacts, announced: ServiceSelection) -> Observations:
     """Return all observations so far, joined."""
     is_whole = collected.scan.state.state == "succeeded"
     return correlate(
@@ -108,9 +113,11 @@ def destinations_in(collected: CollectedFacts) -> tuple[KnownPrinter, ...]:
 def answers_in(collected: CollectedFacts) -> Enrichment:
     """Return the answers so far. Names of hosts that announced a name themselves are left out."""
     services = announced_in(collected).services
-    named = {a for s in services if not s.is_hearsay for a in s.addresses}
-    named |= collected.local.own_addresses
-    hostnames = tuple(name for name in collected.enrichment.hostnames if name.address not in named)
+    announced_addresses = {a for s in services if not s.is_hearsay for a in s.addresses}
+    announced_addresses |= collected.local.own_addresses
+    hostnames = tuple(
+        name for name in collected.enrichment.hostnames if name.address not in announced_addresses
+    )
     return replace(collected.enrichment, hostnames=hostnames)
 
 
@@ -134,7 +141,7 @@ def facts_of(
         matches = match(known, others, machine, printers_only=job.printers_only)
     devices = _devices(collected, job, others) if is_whole else DeviceMatches()
     hosts = assemble_hosts(observed)
-    kept = worth_keeping(hosts, observed, matches, job.max_hosts)
+    kept = select_hosts(hosts, observed, matches, job.max_hosts)
     return NetworkFacts(
         scope=_scope(collected, job),
         os_platform=collected.os_platform,
@@ -163,13 +170,13 @@ def _devices(collected: CollectedFacts, job: NetworkJob, observed: Observations)
     if job.printers_only:
         return DeviceMatches()
     expected = expectations(job.devices, job.learned)
-    later = collected.device_answers
-    if later is None:
+    device_answers = collected.device_answers
+    if device_answers is None:
         reason = NO_NETWORK if not job.device_only else ONLY_DEVICE
         answers = Answers({}, is_whole=False, reason=reason)
     else:
         answers = answers_of(
-            collected.scan, collected.local, collected.selection, collected.macs, later
+            collected.scan, collected.local, collected.selection, collected.macs, device_answers
         )
     return match_devices(expected, observed, answers)
 
@@ -216,7 +223,7 @@ def _is_truncated(collected: CollectedFacts) -> bool:
 
 
 def _limitations(
-    collected: CollectedFacts, announced: Announced, hosts: tuple[Host, ...], job: NetworkJob
+    collected: CollectedFacts, announced: ServiceSelection, hosts: tuple[Host, ...], job: NetworkJob
 ) -> tuple[str, ...]:
     texts = [
         *collected.limitations,

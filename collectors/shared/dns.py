@@ -51,8 +51,8 @@ def parse_reply(data: bytes, identifier: int, question: bytes) -> Reply | None:
     """Return what a reply to ``question`` says; None if the message is no reply to it."""
     if len(data) < HEADER.size:
         return None
-    replied, flags, questions, answers, _, _ = HEADER.unpack_from(data)
-    if replied != identifier or not flags & RESPONSE:
+    reply_id, flags, questions, answers, _, _ = HEADER.unpack_from(data)
+    if reply_id != identifier or not flags & RESPONSE:
         return None
     # A server that refuses a query may leave out the question.
     if questions and data[HEADER.size : HEADER.size + len(question)].lower() != question.lower():

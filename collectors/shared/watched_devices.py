@@ -11,7 +11,7 @@ from typing import Final, Literal
 from collectors.contract import DeviceState, LearnedPrinter, WatchedDevice
 from collectors.shared.addresses import normal_mac, numeric_order
 
-UNTOUCHED_KIND: Final = "payment-terminal"
+TERMINAL_KIND: Final = "payment-terminal"
 _ID_PREFIX: Final = "device:"
 NOT_TRIED: Final = (
     "its address was not checked: it is excluded, or not in a network of this machine"
@@ -87,7 +87,7 @@ def expectations(
 
 
 @dataclass(frozen=True, slots=True)
-class Untouched:
+class PaymentTerminals:
     """The addresses and MACs of payment terminals, which get no connection and no payload."""
 
     addresses: frozenset[str] = frozenset()
@@ -98,14 +98,15 @@ class Untouched:
         return host[0] in self.addresses or host[1] in self.macs
 
 
-NOTHING_UNTOUCHED: Final = Untouched()
+NO_TERMINALS: Final = PaymentTerminals()
 
 
-def untouched(expected: Iterable[Expectation]) -> Untouched:
+def terminals_of(expected: Iterable[Expectation]) -> PaymentTerminals:
+    """Return the addresses and MACs of the payment terminals among the devices."""
     terminals = [
-        expectation for expectation in expected if expectation.device.kind == UNTOUCHED_KIND
+        expectation for expectation in expected if expectation.device.kind == TERMINAL_KIND
     ]
-    return Untouched(
+    return PaymentTerminals(
         frozenset(terminal.device.address for terminal in terminals if terminal.device.address),
         frozenset(terminal.mac_address for terminal in terminals if terminal.mac_address),
     )

@@ -163,7 +163,7 @@ class Cases:
         """Return the name of another printer that certainly is ``device``, and the evidence.
 
         A printer that is set up with another address of the device does not count, because it has
-        not come to the address of ``case``.
+        not moved to the address of ``case``.
         """
         for other in self.others(case):
             is_elsewhere = other.device is device and other.address != case.address
@@ -289,8 +289,8 @@ class Cases:
 def located_addresses(known: Sequence[KnownPrinter], observed: Observations) -> set[str]:
     """Return the addresses of all devices that may be one of the printers."""
     index = DeviceIndex(group_devices(observed))
-    alike = (device for printer in known for device in find_candidates(printer, index))
-    return {a for device in alike for a in device.addresses} | Cases(
+    candidates = (device for printer in known for device in find_candidates(printer, index))
+    return {a for device in candidates for a in device.addresses} | Cases(
         known, observed, index
     ).addresses
 

@@ -95,10 +95,10 @@ class Directory:
         """Return a destination. Link-local IPv6 addresses are left out if there are others."""
         distinct = tuple(dict.fromkeys(keys))
         usable = tuple(key for key in distinct if not _is_link_local(key[0]))
-        keys = usable or ((self._contacted(address), port) for address, port in distinct)
+        keys = usable or ((self._address_to_contact(address), port) for address, port in distinct)
         return Destination(tuple(dict.fromkeys(keys)), is_one_of)
 
-    def _contacted(self, address: str) -> str:
+    def _address_to_contact(self, address: str) -> str:
         """Return the address to contact instead of a link-local IPv6 address.
 
         The scan does not contact link-local IPv6 addresses, so it is another address of the same

@@ -72,8 +72,14 @@ def _isolated(
     The whole network must have been scanned, and a printer must be set up with an address in it.
     """
     scanned_networks = parse_networks(observed.scanned_networks)
-    there = [a for a, h in observed.hosts.items() if h.scanned and h.scanned.is_confirmed]
-    answering = {a for a in map(ipaddress.ip_address, there) if str(a) not in local.own_addresses}
+    confirmed_addresses = [
+        a for a, h in observed.hosts.items() if h.scanned and h.scanned.is_confirmed
+    ]
+    answering = {
+        a
+        for a in map(ipaddress.ip_address, confirmed_addresses)
+        if str(a) not in local.own_addresses
+    }
     printer_addresses = {
         ipaddress.ip_address(a.partition("%")[0]) for p in known for a in p.addresses
     }

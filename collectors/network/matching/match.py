@@ -237,7 +237,10 @@ class _Judge:
         return replace(verdict, learned_at=device.address if other.by == "MAC" and key else "")
 
     def _with_obstacle(self, symptoms: Symptoms, evidence: str | None = None) -> Symptoms:
-        """If this machine cannot print to the address, add the reason and the text ``seen``."""
+        """If this machine cannot print to the address, add the reason.
+
+        The observation is then replaced by ``evidence``.
+        """
         obstacle = self.cases.reach.obstacle(symptoms.address)
         if not obstacle:
             return symptoms

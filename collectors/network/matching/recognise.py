@@ -137,7 +137,7 @@ def find_candidates(printer: KnownPrinter, index: DeviceIndex) -> Iterable[Devic
 
 
 def _macs(printer: KnownPrinter) -> tuple[str, ...]:
-    """Return the MACs of a printer's setup and the learned one."""
+    """Return the MACs of a printer: those in its setup, and the learned MAC."""
     learned_mac = printer.learned.mac_address if printer.learned else None
     return tuple(filter(None, (printer.mac_address, learned_mac, mac_in_address(printer.host))))
 
@@ -163,14 +163,14 @@ def _has_mac(own: tuple[str, ...], macs: tuple[str, ...]) -> bool:
 
 
 def _values(printer: KnownPrinter, by: By) -> tuple[str, ...]:
-    """Return the printer's values of one kind: of its setup, and the learned one."""
+    """Return the printer's values of one kind, from its setup and from its learned identity."""
     learned = printer.learned
-    pairs = {
+    values = {
         "UUID": (printer.uuid, learned.uuid if learned else None),
         "serial number": (printer.serial, learned.serial if learned else None),
         "host name": (printer.host, learned.hostname if learned else None),
     }[by]
-    return tuple(dict.fromkeys(pair for pair in pairs if pair))
+    return tuple(dict.fromkeys(value for value in values if value))
 
 
 def _with_claim(printer: KnownPrinter, by: By, index: DeviceIndex) -> tuple[Device, ...]:
@@ -242,16 +242,16 @@ def _unlike_setup(
     answers = (seen,) if seen is not None and seen.uuids else printing
     models = [model for observation in printing for model in observation.models]
     is_server = (printer.queue or "").startswith(_QUEUES_OF_A_SERVER)
-    than = "than the printer that was set up"
+    reference = "than the printer that was set up"
     if _is_foreign(printer.uuid, (u for answer in answers for u in answer.uuids)):
-        return f"it gives another UUID {than}"
+        return f"it gives another UUID {reference}"
     label = (printer.host or "").lower().partition(".")[0]
     is_named = label in {name.lower().partition(".")[0] for name in device.hostnames}
     own = (*_macs(printer), *(() if is_named else _named_macs(printer)))
     if own and macs and not _has_mac(own, macs):
-        return f"it has another MAC {than}"
+        return f"it has another MAC {reference}"
     if _is_foreign(printer.serial, (s for observation in printing for s in observation.serials)):
-        return f"it gives another serial number {than}"
+        return f"it gives another serial number {reference}"
     if models and not is_server and all(is_other_model(printer.make_model, m) for m in models):
         return f"it is of the model {models[0]}, not {printer.make_model}"
     return None

@@ -167,14 +167,14 @@ def _may_be_state_of(observation: PortObservation, printer: KnownPrinter) -> boo
 
 def open_instead(device: Device, port: int) -> str:
     """Return a list of the device's other print ports that accept connections."""
-    opened = {
+    open_ports = {
         observation.port for observation in device.observations if observation.contact == "open"
     }
     return listed(
         [
             str(other_port)
             for other_port in PRINT_PORTS
-            if other_port in opened and other_port != port
+            if other_port in open_ports and other_port != port
         ]
     )
 
@@ -207,8 +207,12 @@ class Hints:
         return where and f"a device of its name was seen at {where}: {_MAYBE}"
 
     def _of_its_model(self, printer: KnownPrinter) -> str | None:
-        same = self._free_addresses(self._index.of_model(printer.make_model))
-        return f"the same model was seen at {listed(same)}" if 0 < len(same) <= HINTS_MAX else None
+        addresses = self._free_addresses(self._index.of_model(printer.make_model))
+        return (
+            f"the same model was seen at {listed(addresses)}"
+            if 0 < len(addresses) <= HINTS_MAX
+            else None
+        )
 
     def _only_other(self) -> str | None:
         """Find a printer that no queue uses, if there is exactly one."""

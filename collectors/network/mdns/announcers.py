@@ -80,8 +80,8 @@ class LinkRecords:
     def put(self, source: str, packet: bytes) -> None:
         """Queue a packet, unless its announcer has sent more than its share of this round."""
         announcer = self.announcer(source)
-        is_wanted = source in self.quota.wanted().addresses
-        if self._reading.take(announcer, len(packet) + _PACKET_BYTES) or is_wanted:
+        is_printer = source in self.quota.identifiers().addresses
+        if self._reading.take(announcer, len(packet) + _PACKET_BYTES) or is_printer:
             dropped = self._queue.put(announcer, source, packet)
         else:
             dropped = source
@@ -144,9 +144,9 @@ class LinkRecords:
         """
 
         def is_weak(source: str) -> bool:
-            return source not in wanted and self._macs.get(source, NO_HOST) == NO_HOST
+            return source not in printer_addresses and self._macs.get(source, NO_HOST) == NO_HOST
 
-        wanted = self.quota.wanted().addresses
+        printer_addresses = self.quota.identifiers().addresses
         weakest = next(filter(is_weak, reversed(self._books)), None)
         if weakest is None or (is_weak(newcomer) and not is_verified):
             return False

@@ -28,8 +28,8 @@ from collectors.network.observations import (
     KnownPrinters,
     MdnsFindings,
     MdnsService,
+    PrinterIdentifiers,
     SnmpTarget,
-    Wanted,
 )
 from collectors.network.scan.printer_targets import printer_targets
 from collectors.network.scan.scan import ScanFindings, ScannedHost
@@ -38,7 +38,7 @@ from collectors.network.sources import Sources
 from collectors.shared.addresses import parse_networks
 from collectors.shared.host.local_network import LocalInterface, LocalNetwork
 from collectors.shared.linux.rtnetlink import LinkNeighbour
-from collectors.shared.watched_devices import Untouched
+from collectors.shared.watched_devices import PaymentTerminals
 
 JOB = NetworkJob(ports=(80, 631, 9100), max_hosts=1024, max_services=100, max_duration_s=30.0)
 LAN = LocalNetwork(
@@ -114,11 +114,11 @@ class World:
         run: Run,
         discoveries: Discoveries,
         tries: int,
-        untouched: Untouched,
+        terminals: PaymentTerminals,
     ) -> ScanFindings:
         self.scanned.append(tuple(targets))
-        wanted = {target.address for target in targets}
-        hosts = tuple(host for host in self.hosts if host.address in wanted)
+        addresses = {target.address for target in targets}
+        hosts = tuple(host for host in self.hosts if host.address in addresses)
         for host in hosts:
             for port in host.open_ports:
                 discoveries.add_port(host.address, port, 0.0)
@@ -130,7 +130,7 @@ class World:
         job: NetworkJob,
         deadline_s: float,
         run: Run,
-        wanted: Callable[[], Wanted],
+        identifiers: Callable[[], PrinterIdentifiers],
     ) -> MdnsFindings:
         self.browsed.append(tuple(interface.name for interface in interfaces))
         service = MdnsService("Kitchen", "_ipp._tcp", "kitchen.local", ("10.0.0.9",), 631)
@@ -466,10 +466,10 @@ def test_a_public_ipv6_address_is_contacted_only_in_an_own_network() -> None:
     known = KnownPrinter("q", "Bar", "network", "config", addresses=("2001:db8::5",), port=9100)
 
     def targets(*networks: str) -> tuple[tuple[str, ...], int]:
-        wanted, limitations = printer_targets(
+        targets, limitations = printer_targets(
             (known,), tried=(), own=(), exclude=(), networks=parse_networks(networks)
         )
-        return tuple(target.address for target in wanted), len(limitations)
+        return tuple(target.address for target in targets), len(limitations)
 
     assert targets("2001:db8::/64") == (("2001:db8::5",), 0)
     assert targets("2001:db8:1::/64") == ((), 1)

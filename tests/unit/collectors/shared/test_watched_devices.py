@@ -12,7 +12,7 @@ from collectors.shared.watched_devices import (
     expectations,
     learned_identity,
     state_of,
-    untouched,
+    terminals_of,
 )
 from tests.unit.collectors.watched_venues import LanDevice, SimulatedKernel
 
@@ -79,7 +79,7 @@ def test_a_changed_configuration_makes_a_learned_mac_invalid() -> None:
 
 def test_only_payment_terminals_are_left_alone() -> None:
     scale = Expectation(WatchedDevice("Deli", "scale", AWAY, OTHER))
-    known = untouched((LEARNED, scale))
+    known = terminals_of((LEARNED, scale))
     assert (HOME, None) in known
     assert (AWAY, MAC) in known
     assert (AWAY, OTHER) not in known

@@ -13,7 +13,7 @@ from typing import Literal
 
 from collectors.contract import Interface, InterfaceAddress, LearnedPrinter
 from collectors.network.correlate import correlate
-from collectors.network.mdns.announced import LinkLayer, announced, wanted_by
+from collectors.network.mdns.announced import LinkLayer, choose_services, identifiers_of
 from collectors.network.observations import Evidence, KnownPrinter, MdnsService, Observations
 from collectors.network.printers.cups import queue_printer
 from collectors.network.printers.names import resolve_hosts, with_literal_addresses
@@ -447,7 +447,9 @@ class Venue:
         wanted = {(a, p.port) for p in known for a in p.addresses if p.port}
         scanned = list(self._scanned(wanted))
         macs = {host.address: host.mac_address for host in scanned if host.mac_address}
-        chosen = announced(list(self._services()), LinkLayer(macs, (), NETWORKS), wanted_by(known))
+        chosen = choose_services(
+            list(self._services()), LinkLayer(macs, (), NETWORKS), identifiers_of(known)
+        )
         there = {host.address for host in scanned}
         silent: dict[tuple[str, int], tuple[PortState, ...]] = {
             (address, port): ("no-answer",)

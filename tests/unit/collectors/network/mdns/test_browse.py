@@ -18,7 +18,7 @@ from collectors.network.mdns.records import Quota
 from collectors.network.mdns.session import RESOLVE_PER_TURN, QuerySchedule, Watch, due_questions
 from collectors.network.mdns.sockets import LinkSockets, open_link
 from collectors.network.mdns.wire import PointerRecord, question_packets, type_question
-from collectors.network.observations import MdnsFindings, Wanted
+from collectors.network.observations import MdnsFindings, PrinterIdentifiers
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 from tests.unit.collectors.network.mdns.mdns_answers import (
     PTR,
@@ -330,7 +330,7 @@ def test_silent_link_is_queried_host_by_host_only_if_a_printer_has_an_mdns_name(
             NetworkJob(max_services=10),
             time.monotonic() + 60,
             FakeRun(),
-            wanted=lambda: Wanted(has_mdns_name=has_mdns_name),
+            identifiers=lambda: PrinterIdentifiers(has_mdns_name=has_mdns_name),
             open_link=to_responder(responder),
             read_neighbours=neighbours,
             schedule=QUICK,
