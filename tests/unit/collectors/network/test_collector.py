@@ -153,7 +153,7 @@ class World:
             tuple(Evidence(p.address, p.port, make_model="Brother HL") for p in queries)
         )
 
-    def sources(self, **changed: object) -> Sources:
+    def sources(self, **replacements: object) -> Sources:
         sources = Sources()
         functions: dict[str, object] = {
             "read_local_network": lambda: self.local,
@@ -167,16 +167,16 @@ class World:
             "resolve_hosts": lambda known, deadline_s: tuple(known),
             "enrich": self.enrich,
         }
-        for name, function in (functions | changed).items():
+        for name, function in (functions | replacements).items():
             assert hasattr(sources, name)
             setattr(sources, name, function)
         return sources
 
 
 def collect(
-    world: World, job: NetworkJob = JOB, run: RecordedRun | None = None, **changed: object
+    world: World, job: NetworkJob = JOB, run: RecordedRun | None = None, **replacements: object
 ) -> NetworkFacts:
-    return collect_network(job, run or RecordedRun(), world.sources(**changed))
+    return collect_network(job, run or RecordedRun(), world.sources(**replacements))
 
 
 def test_a_printer_is_recognised_by_the_mac_learned_in_an_earlier_run() -> None:
@@ -221,46 +221,48 @@ RAW = KnownPrinter(
 )
 
 
-def retries(world: World, *later: str, job: NetworkJob = JOB) -> tuple[str, list[str]]:
-    """Collect with a print port that does not answer at first. ``later`` are the results of the
-    later attempts. Return the reason of the printer, and the ports that were tried again.
+def retries(world: World, *outcomes: str, job: NetworkJob = JOB) -> tuple[str, list[str]]:
+    """Collect with a print port that does not answer at first. ``outcomes`` are the results of
+    the later attempts. Return the reason of the printer, and the ports that were tried again.
     """
-    made: list[str] = []
+    retried: list[str] = []
 
     def scan(targets: Sequence[Target], *ports: Sequence[int], **known: Any) -> ScanFindings:
         if known["tries"] > 1:
             return world.scan(targets, *ports, **known)
-        outcome = later[len(made)]
-        made.extend(f"{target.address}:{target.ports}" for target in targets)
+        outcome = outcomes[len(retried)]
+        retried.extend(f"{target.address}:{target.ports}" for target in targets)
         result = replace(PRINTER, open_ports=(), refused_ports=())
         ports = {"open": "open_ports", "refused": "refused_ports", "no-answer": "silent_ports"}
         return ScanFindings((replace(result, **{ports[outcome]: (9100,)}),))  # type: ignore[arg-type]
 
     facts = collect(world, job, scan=scan, retry_delays_s=(0.0, 0.01, 0.02))
     assert facts.printers is not None
-    return facts.printers[0].reason or "", made
+    return facts.printers[0].reason or "", retried
 
 
 def test_print_port_that_does_not_answer_is_retried() -> None:
     world = World(hosts=(replace(PRINTER, open_ports=(80,), refused_ports=(9100,)),), known=(RAW,))
-    held, made = retries(world, "refused", "no-answer", "refused")
-    assert made == ["10.0.0.9:(9100,)"] * 3
-    assert "in all 4 attempts" in held
-    assert "another till or program may use it" in held
-    freed, made = retries(world, "no-answer", "open")
-    assert len(made) == 2
-    assert freed.startswith("Reachable on port 9100")
-    assert "it accepted no connection at first" in freed
+    reason_if_closed, retried = retries(world, "refused", "no-answer", "refused")
+    assert retried == ["10.0.0.9:(9100,)"] * 3
+    assert "in all 4 attempts" in reason_if_closed
+    assert "another till or program may use it" in reason_if_closed
+    reason_if_opened, retried = retries(world, "no-answer", "open")
+    assert len(retried) == 2
+    assert reason_if_opened.startswith("Reachable on port 9100")
+    assert "it accepted no connection at first" in reason_if_opened
 
 
 def test_open_ports_and_ports_of_silent_hosts_are_not_retried() -> None:
-    well = World(hosts=(replace(PRINTER, open_ports=(9100,), refused_ports=(80,)),), known=(RAW,))
-    gone = World(hosts=(), known=(RAW,))
+    working = World(
+        hosts=(replace(PRINTER, open_ports=(9100,), refused_ports=(80,)),), known=(RAW,)
+    )
+    without_hosts = World(hosts=(), known=(RAW,))
     silent = replace(PRINTER, open_ports=(), refused_ports=(), silent_ports=(80, 9100))
-    for world in (well, gone, World(hosts=(silent,), known=(RAW,))):
+    for world in (working, without_hosts, World(hosts=(silent,), known=(RAW,))):
         assert retries(world)[1] == []
-    here = World(known=(RAW,))
-    assert retries(here, job=replace(JOB, device_only=True))[1] == []
+    world = World(known=(RAW,))
+    assert retries(world, job=replace(JOB, device_only=True))[1] == []
 
 
 def test_printers_are_queried_by_snmp_if_a_community_is_configured() -> None:
@@ -365,8 +367,9 @@ def test_a_machine_without_a_network_gets_a_limited_report_without_failures() ->
     assert facts.hosts == facts.endpoints == facts.interfaces == facts.failures == ()
     assert facts.printers == ()
     assert "no network interface is up" in facts.limitations
-    why = facts.unavailable
-    assert why.interfaces == why.mac_address == why.gateway == "no network interface is up"
+    unavailable = facts.unavailable
+    assert unavailable.interfaces == "no network interface is up"
+    assert unavailable.mac_address == unavailable.gateway == "no network interface is up"
     assert facts.mdns_source.state == facts.scan_source.state == "unsupported"
     assert world.browsed == []
     assert world.scanned == []
@@ -475,7 +478,7 @@ def test_a_public_ipv6_address_is_contacted_only_in_an_own_network() -> None:
     assert targets("2001:db8:1::/64") == ((), 1)
 
 
-def test_configured_printers_are_scanned_before_the_rest() -> None:
+def test_configured_printers_are_scanned_before_other_addresses() -> None:
     entry = ConfiguredPrinter("k", "Kitchen", address="10.0.0.200:9100")
     world = World()
     facts = collect(world, replace(JOB, printers=(entry,), max_hosts=3))

@@ -55,7 +55,7 @@ LEARNED, ONLY_MAC = expectation(HOME, None, MAC), expectation(None, MAC, MAC)
         (ONLY_MAC, {HOME: OTHER}, "absent", HOME),
     ],
 )
-def test_the_state_of_a_device(
+def test_the_state_of_a_device_follows_from_the_macs_that_answer(
     expected: Expectation, macs: Mapping[str, str | None], state: str, address: str
 ) -> None:
     answers = Answers(macs, {HOME} - macs.keys())

@@ -87,7 +87,7 @@ def test_a_full_list_is_shared_between_announcers() -> None:
     assert {f"Printer {n}" for n in range(4)} <= set(names)
 
 
-def test_wanted_services_are_cut_last() -> None:
+def test_services_of_printers_are_cut_last() -> None:
     records = link(
         limit=10, identifiers=PrinterIdentifiers(frozenset({"kitchen"}), frozenset({"10.0.9.9"}))
     )
@@ -103,7 +103,7 @@ def test_wanted_services_are_cut_last() -> None:
     assert not any(name == "Unknown" for name, *_ in services)
 
 
-def test_an_announcer_of_a_wanted_name_gets_no_more_than_its_share() -> None:
+def test_an_announcer_of_a_printers_name_gets_no_more_than_its_share() -> None:
     records = link(limit=200, identifiers=PrinterIdentifiers(frozenset({"kitchen"})))
     records.add(HONEST, [r for n in range(150) for r in a_service(f"Queue {n}", HONEST)])
     lies = [PointerRecord(f"_t{n}._tcp.local", f"kitchen._t{n}._tcp.local") for n in range(500)]
@@ -113,7 +113,7 @@ def test_an_announcer_of_a_wanted_name_gets_no_more_than_its_share() -> None:
     assert kept.count(HONEST) >= 99
 
 
-def test_many_announcers_of_a_wanted_name_overload_the_link() -> None:
+def test_many_announcers_of_a_printers_name_overload_the_link() -> None:
     """The link must count as overloaded. Only then is each host queried directly for the name."""
     records = link(limit=100, identifiers=PrinterIdentifiers(frozenset({"kitchen"})))
     names = [f"_t{n}._tcp.local" for n in range(60)]
