@@ -154,7 +154,7 @@ async def test_agent_receives_commands_by_its_stream_after_a_restart(
 
 
 async def test_command_is_not_buffered(front: Front) -> None:
-    """A proxy that buffers would delay the command until the next data, which comes after 15 s."""
+    """A proxy that buffers would delay the command until the next data, which comes after 20 s."""
     async with front.client() as http, front.client() as operator:
         device = await SimulatedDevice(http, front.service.api_key).enrolled()
         async with stream_of_commands(front, http) as lines:
