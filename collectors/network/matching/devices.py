@@ -219,12 +219,12 @@ def _names(observed: Observations) -> defaultdict[str, set[str]]:
     names: defaultdict[str, set[str]] = defaultdict(set)
     hearsay: list[tuple[str, MdnsService]] = []
     for address, host in observed.hosts.items():
-        own = {service.hostname for service in host.services if not service.is_hearsay}
-        hearsay += ((address, service) for service in host.services if not own)
+        own_names = {service.hostname for service in host.services if not service.is_hearsay}
+        hearsay += ((address, service) for service in host.services if not own_names)
         if host.hostname not in {service.hostname for service in host.services}:
-            own |= {host.hostname or ""}
-        names[address] |= {name.lower() for name in own if name}
-    announcers = {address: frozenset(own) for address, own in names.items()}
+            own_names |= {host.hostname or ""}
+        names[address] |= {name.lower() for name in own_names if name}
+    announcers = {address: frozenset(own_names) for address, own_names in names.items()}
     for address, service in hearsay:
         names[address] |= {service.hostname.lower()} & announcers.get(
             service.announcer, frozenset()
@@ -266,8 +266,8 @@ def _owners(
             for mark in marks:
                 by_mark[mark].add(first.get(address, address))
             continue
-        own = mac_in_address(address)
-        for mark in (*((own,) if own else ()), *marks):
+        mac = mac_in_address(address)
+        for mark in (*((mac,) if mac else ()), *marks):
             owners_of_mark = by_mark.get(mark, set())
             candidates = owners_of_mark if len(owners_of_mark) == 1 else owners_of_mark & alive
             if len(candidates) == 1:

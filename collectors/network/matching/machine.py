@@ -40,12 +40,12 @@ def find_machine_symptoms(
 
 def _link_local(local: LocalNetwork) -> tuple[str, ...]:
     """Return the machine's IPv4 interfaces if all of its IPv4 addresses are self-assigned."""
-    own = [
+    addresses = [
         (interface, address) for interface in local.in_use for address, _ in _networks(interface)
     ]
-    if any(address not in _LINK_LOCAL for _, address in own):
+    if any(address not in _LINK_LOCAL for _, address in addresses):
         return ()
-    return tuple(dict.fromkeys(interface.interface.name for interface, _ in own))
+    return tuple(dict.fromkeys(interface.interface.name for interface, _ in addresses))
 
 
 def _shared(local: LocalNetwork) -> tuple[tuple[str, ...], str]:
