@@ -282,7 +282,7 @@ class Unavailable:
 class NetworkFacts:
     """The facts of a network report. ``printers`` is None until the sources of printers are read.
 
-    ``limitations`` describe what was not tried or was cut, and how much of it. ``truncated``: a
+    ``limitations`` describe what was not tried and what was cut, with the numbers. ``truncated``: a
     bound of the job was reached. ``cancelled``: the run was cancelled before it was complete.
 
     ``learned`` are the identities of the printers and watched devices that answered. ``strangers``

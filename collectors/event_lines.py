@@ -33,13 +33,13 @@ _LINES_KEPT: Final = 16
 
 def line_of(event: Event, most_bytes: int = EVENT_MAX_BYTES) -> bytes:
     """Return the event as JSON with a newline, at most ``most_bytes`` long."""
-    line = _encoded(event)
+    line = _encode(event)
     if len(line) <= most_bytes:
         return line
     if isinstance(event, Crash):
-        return _encoded(Crash(event.error[:TEXT_MAX]))
+        return _encode(Crash(event.error[:TEXT_MAX]))
     if isinstance(event, Checkpoint | Result):
-        return _encoded(replace(event, facts=_cut(event.facts, most_bytes - _LIMITATIONS_BYTES)))
+        return _encode(replace(event, facts=_cut(event.facts, most_bytes - _LIMITATIONS_BYTES)))
     return line  # a Progress event has one word and two numbers, so it is never too long
 
 
@@ -63,9 +63,9 @@ def _cut_network(facts: NetworkFacts, most_bytes: int) -> NetworkFacts:
         hosts=tuple(replace(host, services=()) for host in facts.hosts),
         endpoints=tuple(endpoint for endpoint in facts.endpoints if endpoint.matched_printer_ids),
     )
-    if len(_encoded(Result(bare))) > most_bytes // 2:
+    if len(_encode(Result(bare))) > most_bytes // 2:
         facts, bare = _with_few_lines(facts), _with_few_lines(bare)
-    room = most_bytes - len(_encoded(Result(bare)))
+    room = most_bytes - len(_encode(Result(bare)))
     if room < 0:
         return _without_lists(facts)
     kept_ids: set[int] = set()
@@ -101,11 +101,11 @@ def _in_turns(facts: NetworkFacts) -> list[Service | Endpoint]:
 
 def _with_few_lines(facts: NetworkFacts) -> NetworkFacts:
     """Leave out most failures and limitations."""
-    left_out = max(0, len(facts.failures) - _LINES_KEPT)
-    left_out += max(0, len(facts.limitations) - _LINES_KEPT)
-    if not left_out:
+    cut_count = max(0, len(facts.failures) - _LINES_KEPT)
+    cut_count += max(0, len(facts.limitations) - _LINES_KEPT)
+    if not cut_count:
         return facts
-    text = f"{left_out:,} more failures and limitations are left out: there are too many"
+    text = f"{cut_count:,} more failures and limitations are left out: there are too many"
     return replace(
         facts,
         failures=facts.failures[:_LINES_KEPT],
@@ -164,8 +164,8 @@ def _cut_application(facts: ApplicationFacts, most_bytes: int) -> ApplicationFac
 
     If only short fields remain, interfaces and peripherals are left out.
     """
-    left_out: list[str] = []
-    while len(_encoded(Result(facts))) > most_bytes:
+    removed_keys: list[str] = []
+    while len(_encode(Result(facts))) > most_bytes:
         fields = [*facts.fields, *facts.browser_fields]
         fields += (field for group in facts.interfaces for field in group.fields)
         fields += (field for group in facts.peripherals for field in group.fields)
@@ -173,9 +173,9 @@ def _cut_application(facts: ApplicationFacts, most_bytes: int) -> ApplicationFac
         if longest is None or _length(longest) < TEXT_MAX:
             facts = _without_groups(facts)
             break
-        left_out.append(longest.key)
+        removed_keys.append(longest.key)
         facts = _without_value(facts, longest)
-    lines = [f"{key} was left out: it is too long" for key in left_out[:_LINES_KEPT]]
+    lines = [f"{key} was left out: it is too long" for key in removed_keys[:_LINES_KEPT]]
     return replace(facts, limitations=(*facts.limitations, *lines), truncated=True)
 
 
@@ -187,15 +187,15 @@ def _without_value(facts: ApplicationFacts, field: Field) -> ApplicationFacts:
     reason = f"its value of {_length(field):,} bytes is too long"
     empty = replace(field, status="collection-failed", value=None, reason=reason)
 
-    def others(fields: Sequence[Field]) -> tuple[Field, ...]:
+    def with_empty(fields: Sequence[Field]) -> tuple[Field, ...]:
         return tuple(empty if other is field else other for other in fields)
 
     return replace(
         facts,
-        fields=others(facts.fields),
-        browser_fields=others(facts.browser_fields),
-        interfaces=tuple(replace(g, fields=others(g.fields)) for g in facts.interfaces),
-        peripherals=tuple(replace(g, fields=others(g.fields)) for g in facts.peripherals),
+        fields=with_empty(facts.fields),
+        browser_fields=with_empty(facts.browser_fields),
+        interfaces=tuple(replace(g, fields=with_empty(g.fields)) for g in facts.interfaces),
+        peripherals=tuple(replace(g, fields=with_empty(g.fields)) for g in facts.peripherals),
     )
 
 
@@ -214,7 +214,7 @@ def _without_groups(facts: ApplicationFacts) -> ApplicationFacts:
     )
 
 
-def _encoded(event: Event) -> bytes:
+def _encode(event: Event) -> bytes:
     return _json(asdict(event)).encode() + b"\n"
 
 

@@ -121,14 +121,14 @@ def instructions(architecture: Architecture, pid: int) -> Sequence[Instruction]:
     ]  # fmt: skip
     if architecture.foreign_from is not None:
         body += [(_AT_LEAST, 0, 1, architecture.foreign_from), _REFUSE]
-    body += _where(architecture.prlimit64, only_own_limits)
-    body += _where(architecture.clone, no_user_namespace)
-    body += _where(architecture.unshare, no_user_namespace)
+    body += _for_call(architecture.prlimit64, only_own_limits)
+    body += _for_call(architecture.clone, no_user_namespace)
+    body += _for_call(architecture.unshare, no_user_namespace)
     # The flags of clone3(2) are in memory, which a filter cannot read. C libraries use clone(2) if
     # the kernel does not know clone3.
-    body += _where(_CLONE3, [_UNKNOWN])
+    body += _for_call(_CLONE3, [_UNKNOWN])
     for number in architecture.refused.values():
-        body += _where(number, [_REFUSE])
+        body += _for_call(number, [_REFUSE])
     return [*body, _ALLOW]
 
 
@@ -137,6 +137,6 @@ def assemble(program: Sequence[Instruction]) -> bytes:
     return b"".join(_INSTRUCTION.pack(*instruction) for instruction in program)
 
 
-def _where(number: int, block: list[Instruction]) -> list[Instruction]:
+def _for_call(number: int, block: list[Instruction]) -> list[Instruction]:
     """Return instructions that run ``block`` for one system call. The block ends with a return."""
     return [(_EQUAL, 0, len(block), number), *block]

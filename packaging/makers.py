@@ -64,15 +64,15 @@ def display_name(name: str) -> str:
 
 def without_parents(blocks: Iterable[Block]) -> dict[str, str]:
     """Return the maker of each block, except blocks that contain a smaller block of the list."""
-    named = {
+    makers = {
         digits: display_name(name)
         for digits, name in blocks
         if name.strip() not in NOT_MAKERS and digits != UNSET
     }
-    if wrong := [digits for digits in named if not _HEX.fullmatch(digits)]:
-        raise ValueError(f"not blocks of the registry: {', '.join(wrong[:5])}")
-    parents = {digits[:length] for digits in named for length in (6, 7) if len(digits) > length}
-    return {digits: name for digits, name in named.items() if digits not in parents}
+    if invalid := [digits for digits in makers if not _HEX.fullmatch(digits)]:
+        raise ValueError(f"not blocks of the registry: {', '.join(invalid[:5])}")
+    parents = {digits[:length] for digits in makers for length in (6, 7) if len(digits) > length}
+    return {digits: name for digits, name in makers.items() if digits not in parents}
 
 
 def pack(date: datetime.date, makers: Mapping[str, str]) -> bytes:

@@ -80,8 +80,8 @@ def _commands(
 
 def _option(action: argparse.Action) -> Option:
     choices = tuple(str(choice) for choice in action.choices or ())
-    named = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
-    value = "" if action.nargs == 0 else "|".join(choices) or named
+    name = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+    value = "" if action.nargs == 0 else "|".join(choices) or name
     text = (action.help or "").replace("%(default)s", str(action.default))
     return Option(tuple(action.option_strings), value, text, choices)
 
@@ -223,8 +223,8 @@ def _closing_sections(manual: Manual) -> Iterator[str]:
 
 def bash_completion(program: str = "venue-agent") -> str:
     """Return a completion script for bash."""
-    known = tuple(MANUALS[program].commands())
-    verbs = " ".join(dict.fromkeys(command.words[0] for command in known))
+    all_commands = tuple(MANUALS[program].commands())
+    verbs = " ".join(dict.fromkeys(command.words[0] for command in all_commands))
     function = f"_{program.replace('-', '_')}"
     lines = [
         f"# bash completion of {program}",
@@ -236,14 +236,14 @@ def bash_completion(program: str = "venue-agent") -> str:
         "    esac",
         '    case "${COMP_WORDS[*]:1:COMP_CWORD-1}" in',
     ]
-    for command in sorted(known, key=lambda each: len(each.words), reverse=True):
+    for command in sorted(all_commands, key=lambda each: len(each.words), reverse=True):
         flags = [flag for option in command.options for flag in option.flags]
         choices = [c for option in command.options if not option.flags for c in option.choices]
         lines.append(
             f'        "{" ".join(command.words)}"*) words="{" ".join(choices + flags)}" ;;'
         )
     groups: dict[str, list[str]] = {}
-    for command in known:
+    for command in all_commands:
         if len(command.words) > 1:
             groups.setdefault(command.words[0], []).append(command.words[1])
     for verb, actions in groups.items():

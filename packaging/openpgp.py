@@ -27,8 +27,8 @@ def find_key(name: str) -> Key:
     """Return the secret key with this fingerprint or e-mail address. Raises SystemExit if there is
     none, or more than one.
     """
-    listed = _gpg("--with-colons", "--list-secret-keys", name)
-    fingerprints = primary_fingerprints(listed)
+    key_list = _gpg("--with-colons", "--list-secret-keys", name)
+    fingerprints = primary_fingerprints(key_list)
     if len(fingerprints) != 1:
         raise SystemExit(
             f"KEY={name}: {len(fingerprints)} secret keys in the GnuPG home match."
@@ -40,10 +40,10 @@ def find_key(name: str) -> Key:
     return Key(fingerprints[0], armored)
 
 
-def primary_fingerprints(listed: str) -> list[str]:
+def primary_fingerprints(key_list: str) -> list[str]:
     """Return the fingerprints of the primary keys in the output of ``gpg --with-colons``."""
     fingerprints, is_primary = [], False
-    for fields in (line.split(":") for line in listed.splitlines()):
+    for fields in (line.split(":") for line in key_list.splitlines()):
         if fields[0] == "fpr" and is_primary:
             fingerprints.append(fields[9])
         is_primary = fields[0] == "sec"

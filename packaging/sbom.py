@@ -120,7 +120,7 @@ def _add_evidence(
     owners = {
         str(file.locate()): _ref(package) for package in packages for file in package.files or ()
     }
-    ours = {path.name for path in ROOT.iterdir()}
+    own_names = {path.name for path in ROOT.iterdir()}
     for component in components:
         names = sorted(
             name
@@ -128,7 +128,7 @@ def _add_evidence(
             if component["bom-ref"] == owners.get(str(source))
             or (
                 str(source) not in owners
-                and component["type"] == ("application" if name in ours else "platform")
+                and component["type"] == ("application" if name in own_names else "platform")
             )
         )
         if names:

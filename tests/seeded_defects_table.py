@@ -222,7 +222,7 @@ DEFECTS: Final = (
     Defect(
         "mDNS", "a replaced record keeps the memory that was counted for it",
         "collectors/network/mdns/records.py",
-        "self._pay(-_cost(key, table.pop(key)))", "table.pop(key)",
+        "self._reserve(-_cost(key, table.pop(key)))", "table.pop(key)",
         "tests/unit/collectors/network/mdns/test_records.py",
     ),
     # ------------------------------------------------------------------ doctor, configuration

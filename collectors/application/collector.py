@@ -30,14 +30,14 @@ def application_collector(job: ApplicationJob) -> Callable[[Run], ApplicationFac
 def snapshot(sources: Sequence[Source[[]]], max_duration_s: float, run: Run) -> ApplicationFacts:
     """Read ``sources``, report the progress, and assemble the facts."""
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    started = time.monotonic()
+    started_s = time.monotonic()
 
     def facts(outcomes: Outcomes, *, cancelled: bool = False) -> ApplicationFacts:
         """Assemble the facts in the order of the sources. Every declared key is present."""
         readings = [(source, _reading(source, outcomes.get(source.name))) for source in sources]
         return ApplicationFacts(
             started_at=started_at,
-            duration_ms=round((time.monotonic() - started) * 1000, 1),
+            duration_ms=round((time.monotonic() - started_s) * 1000, 1),
             fields=tuple(f for source, r in readings if not source.in_browser for f in r.fields),
             interfaces=tuple(entry for _, reading in readings for entry in reading.interfaces),
             peripherals=tuple(entry for _, reading in readings for entry in reading.peripherals),

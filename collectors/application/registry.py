@@ -52,14 +52,16 @@ def sources_for(
     """
     linux = linux_sources(job, ask_drive=ask_drive)
     other_sources = {"darwin": macos_sources(job), "win32": windows_sources(job)}
-    own = other_sources.get(platform, linux)
-    own_keys = {key for source in own for key in source.keys}
+    own_sources = other_sources.get(platform, linux)
+    own_keys = {key for source in own_sources for key in source.keys}
     all_sources = (source for sources in (linux, *other_sources.values()) for source in sources)
-    foreign = dict.fromkeys(
+    foreign_keys = dict.fromkeys(
         key for source in all_sources for key in source.keys if key not in own_keys
     )
     reason = "this operating system does not provide it"
-    return (*own, unsupported_source("other systems", tuple(foreign), reason)) if foreign else own
+    if not foreign_keys:
+        return own_sources
+    return (*own_sources, unsupported_source("other systems", tuple(foreign_keys), reason))
 
 
 def sources_before_confinement(platform: str, job: ApplicationJob) -> Sources:

@@ -37,22 +37,24 @@ def read_all(
     ``report`` is called with all outcomes so far whenever a source has ended. If ``cancelled``
     returns True, this function returns early, without the outcomes of the remaining sources.
     """
-    waiting: dict[Future[Reading], tuple[str, Deadline]] = {}
+    futures: dict[Future[Reading], tuple[str, Deadline]] = {}
     for source in sources:
-        own = deadline.sooner(source.deadline_s)
-        future = in_background(partial(source, own), f"source-{source.name}")
-        waiting[future] = source.name, own
+        source_deadline = deadline.sooner(source.deadline_s)
+        future = in_background(partial(source, source_deadline), f"source-{source.name}")
+        futures[future] = source.name, source_deadline
     outcomes: Outcomes = {}
-    while waiting and not cancelled():
-        nearest_s = min(own.remaining_s() for _, own in waiting.values())
+    while futures and not cancelled():
+        nearest_s = min(source_deadline.remaining_s() for _, source_deadline in futures.values())
         timeout_s = min(POLL_S, nearest_s + GRACE_S)
-        done_futures, _ = wait(waiting, timeout=timeout_s, return_when=FIRST_COMPLETED)
+        done_futures, _ = wait(futures, timeout=timeout_s, return_when=FIRST_COMPLETED)
         now = time.monotonic()
         ended_futures = [
-            f for f, (_, own) in waiting.items() if f in done_futures or own.at + GRACE_S <= now
+            f
+            for f, (_, source_deadline) in futures.items()
+            if f in done_futures or source_deadline.at + GRACE_S <= now
         ]
         for future in ended_futures:
-            outcomes[waiting.pop(future)[0]] = _outcome(future)
+            outcomes[futures.pop(future)[0]] = _outcome(future)
         if ended_futures:
             report(dict(outcomes))
     return outcomes

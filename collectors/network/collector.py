@@ -39,7 +39,7 @@ from collectors.contract import (
 from collectors.network.collected_facts import NO_NETWORK, ONLY_DEVICE, CollectedFacts
 from collectors.network.discoveries import Discoveries
 from collectors.network.observations import (
-    NOTHING_WANTED,
+    NO_IDENTIFIERS,
     DeviceAnswers,
     Enrichment,
     Evidence,
@@ -61,12 +61,12 @@ from collectors.network.scan.targets import (
     select_own_addresses,
     select_targets,
 )
-from collectors.network.scan.untouched import guarded
+from collectors.network.scan.untouched import spare_terminals
 from collectors.network.sources import Sources
 from collectors.shared.addresses import ipv4_host, network_of
 from collectors.shared.background import in_background
 from collectors.shared.host.local_network import LocalNetwork
-from collectors.shared.watched_devices import expectations, untouched
+from collectors.shared.watched_devices import expectations, terminals_of
 
 MDNS_MAX_S = 10.0
 NAMES_MAX_S = 11.0
@@ -104,9 +104,9 @@ class _Collection:
         self._deadline_s = started_s + job.max_duration_s - _RESERVE_S
         self._discovery_ends_s = started_s + job.max_duration_s * _DISCOVERY_SHARE
         self._grace_ends_s: float | None = None
-        self._wanted = NOTHING_WANTED  # until the printers are read
+        self._identifiers = NO_IDENTIFIERS  # until the printers are read
         self._expected = expectations(job.devices, job.learned)
-        self._untouched = untouched(self._expected)
+        self._terminals = terminals_of(self._expected)
         self._collected = CollectedFacts(
             started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
             os_platform=sys.platform,
@@ -126,11 +126,11 @@ class _Collection:
 
     def _read_machine(self) -> None:
         self._run.progress("interfaces", 0, 1)
-        collected, read = self._collected, self._sources
-        collected.os_version = self._guarded("os-version", read.read_os_version, lambda _: None)
+        collected, sources = self._collected, self._sources
+        collected.os_version = self._guarded("os-version", sources.read_os_version, lambda _: None)
         collected.interfaces_state = SourceState("succeeded")
         collected.local = self._guarded(
-            "interfaces", read.read_local_network, self._without_interfaces
+            "interfaces", sources.read_local_network, self._without_interfaces
         )
         if not collected.local.in_use:
             collected.limitations.append(NO_NETWORK)
@@ -200,7 +200,7 @@ class _Collection:
     def _wait_for_questions(self, discoveries: Discoveries, queries: "Future[Enrichment]") -> None:
         """Wait until an open IPP port can be queried over the connection of the scan.
 
-        A second connection would need a pause of a second.
+        Otherwise the query needs a second connection, after a pause of a second.
         """
         ends_s = time.monotonic() + _QUESTIONS_START_S
         while not (discoveries.asks_ipp_at_once or queries.done() or self._is_over()):
@@ -305,9 +305,9 @@ class _Collection:
         job, facts = self._job, self._collected
         if not self._expected or job.printers_only or not self._may_leave_machine:
             return None
-        from collectors.network.watched_devices import unconfirmed
+        from collectors.network.watched_devices import unconfirmed_addresses
 
-        addresses = unconfirmed(self._expected, facts.scan, facts.local, job.exclude)
+        addresses = unconfirmed_addresses(self._expected, facts.scan, facts.local, job.exclude)
         if not addresses:
             return DeviceAnswers()
         return self._sources.check_addresses(addresses, self._discovery_ends_s, self._run)
@@ -326,7 +326,7 @@ class _Collection:
             table = self._sources.read_neighbour_table()
             findings = with_neighbour_table(findings, targets, table)
         for host in findings.hosts:  # including hosts that only the neighbour table has
-            if (host.address, host.mac_address) not in self._untouched:
+            if (host.address, host.mac_address) not in self._terminals:
                 discoveries.add_host(host.address)
         return findings
 
@@ -339,15 +339,15 @@ class _Collection:
     ) -> ScanFindings:
         local = self._collected.local
         return self._sources.scan(
-            guarded(
-                targets, self._untouched, local.in_use, local.own_addresses, self._collected.macs
+            spare_terminals(
+                targets, self._terminals, local.in_use, local.own_addresses, self._collected.macs
             ),
             ports,
             deadline_s=self._discovery_ends_s,
             run=self._run,
             discoveries=discoveries,
             tries=tries,
-            untouched=self._untouched,
+            terminals=self._terminals,
         )
 
     def _browse(self) -> MdnsFindings:
@@ -356,12 +356,12 @@ class _Collection:
             return MdnsFindings(state=SourceState("unsupported", reason))
         ends_s = min(self._discovery_ends_s, time.monotonic() + MDNS_MAX_S)
         return self._sources.browse(
-            self._interfaces, self._job, ends_s, self._run, lambda: self._wanted
+            self._interfaces, self._job, ends_s, self._run, lambda: self._identifiers
         )
 
     def _read_printers(self) -> KnownPrinters:
         from collectors.network.matching.learned import with_learned
-        from collectors.network.mdns.announced import wanted_by
+        from collectors.network.mdns.announced import identifiers_of
 
         known_printers = self._sources.read_known_printers(self._job.printers, self._deadline_s)
         known_printers = replace(
@@ -369,22 +369,22 @@ class _Collection:
         )
         if self._job.printer:
             known_printers = self._choose(known_printers)
-        self._wanted = wanted_by(known_printers.printers)
+        self._identifiers = identifiers_of(known_printers.printers)
         if not self._may_leave_machine:
             return known_printers
         names_end_s = min(self._discovery_ends_s, time.monotonic() + NAMES_MAX_S)
         printers = self._sources.resolve_hosts(known_printers.printers, names_end_s)
-        self._wanted = wanted_by(printers)
+        self._identifiers = identifiers_of(printers)
         return replace(known_printers, printers=printers)
 
     def _choose(self, known_printers: KnownPrinters) -> KnownPrinters:
         """Return only the printer that the job names. Without such a printer, add a failure."""
-        from collectors.network.printers.naming import named, unknown_name
+        from collectors.network.printers.naming import describe_unknown, find_named
 
-        chosen_printers = named(known_printers.printers, self._job.printer)
+        chosen_printers = find_named(known_printers.printers, self._job.printer)
         if chosen_printers:
             return replace(known_printers, printers=chosen_printers)
-        reason = unknown_name(known_printers.printers, self._job.printer)
+        reason = describe_unknown(known_printers.printers, self._job.printer)
         failures = (*known_printers.failures, Failure(PRINTER_STEP, reason))
         return replace(known_printers, printers=(), failures=failures)
 

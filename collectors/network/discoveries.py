@@ -80,11 +80,11 @@ class Discoveries:
                 open_port.close()
                 return
             self._seen.add((address, port))
-            waits = port == IPP_PORT and self._queues is None
-            if waits or not self._is_asking:
+            must_wait = port == IPP_PORT and self._queues is None
+            if must_wait or not self._is_asking:
                 open_port.close()
                 open_port = replace(open_port, connection=None)
-            (self._waiting if waits else self._ports).append(open_port)
+            (self._waiting if must_wait else self._ports).append(open_port)
 
     def set_queues(self, queues: Mapping[tuple[str, int], Queues]) -> None:
         """Set the queues of the IPP ports. The waiting IPP ports become available with them."""
@@ -129,5 +129,5 @@ class Discoveries:
     def take_waiting(self) -> tuple[OpenPort, ...]:
         """Return the ports whose queues are still unknown."""
         with self._lock:
-            new_results, self._waiting = self._waiting, []
-        return tuple(new_results)
+            ports, self._waiting = self._waiting, []
+        return tuple(ports)

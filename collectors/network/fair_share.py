@@ -39,7 +39,7 @@ class Pool:
         self._left += amount
 
     def hand_over(self, holder: str, new_holder: str, amount: int | None = None) -> None:
-        """Move ``amount`` (None: all) to ``other``, because both holders are one device."""
+        """Move ``amount`` (None: all) to ``new_holder``, because both holders are one device."""
         moved_amount = self._held[holder] if amount is None else amount
         self._held[holder] -= moved_amount
         self._held[new_holder] += moved_amount
@@ -80,19 +80,19 @@ class FairQueue:
         if self._count <= self._packets_max and self._total_bytes <= self._bytes_max:
             return None
         most = max(self._packets, key=lambda queued_owner: self._bytes[queued_owner])
-        return self._removed(most, self._packets[most].pop())[0]
+        return self._remove(most, self._packets[most].pop())[0]
 
     def take(self) -> tuple[str, bytes] | None:
         """Return the next packet and its source; None if there is none."""
         if not self._packets:
             return None
         owner, packets = next(iter(self._packets.items()))
-        packet = self._removed(owner, packets.popleft())
+        packet = self._remove(owner, packets.popleft())
         if packets:
             self._packets[owner] = self._packets.pop(owner)  # the owner moves to the end
         return packet
 
-    def _removed(self, owner: str, packet: tuple[str, bytes]) -> tuple[str, bytes]:
+    def _remove(self, owner: str, packet: tuple[str, bytes]) -> tuple[str, bytes]:
         self._count -= 1
         self._total_bytes -= len(packet[1])
         self._bytes[owner] -= len(packet[1])

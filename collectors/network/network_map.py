@@ -44,7 +44,7 @@ def assemble_hosts(observed: Observations) -> tuple[Host, ...]:
 def assemble_endpoints(
     observed: Observations, matches: PrinterMatches = _NO_MATCHES
 ) -> tuple[Endpoint, ...]:
-    """Return one endpoint per address and port, in the order of `by_worth`."""
+    """Return one endpoint per address and port, in the order of `by_importance`."""
     endpoints: list[Endpoint] = []
     announced_printers: set[tuple[str, int]] = set()
     for host in observed.hosts.values():
@@ -54,10 +54,10 @@ def assemble_endpoints(
                 announced_printers.add(key)
             known, ids = observed.ports.get(key), matches.printer_ids.get(key, ())
             endpoints.append(_endpoint(host, port, services, known, ids))
-    return by_worth(endpoints, announced_printers, observed.announcers)
+    return by_importance(endpoints, announced_printers, observed.announcers)
 
 
-def worth_keeping(
+def select_hosts(
     hosts: Sequence[Host], observed: Observations, matches: PrinterMatches, most: int
 ) -> tuple[Host, ...]:
     """Return at most ``most`` hosts, in the given order.
@@ -81,12 +81,12 @@ def worth_keeping(
     return tuple(host for host in hosts if host.address in kept)
 
 
-def by_worth(
+def by_importance(
     endpoints: Iterable[Endpoint],
     announced_printers: Iterable[tuple[str, int]] = (),
     announcers: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Endpoint, ...]:
-    """Order endpoints by importance: matched printers, other printers, announced ports, the rest.
+    """Order endpoints by importance: matched printers, other printers, announced ports, open ports.
 
     A list that is too long is cut at its end. So if a device has more than ``ENDPOINTS_AT_ONCE``
     endpoints, the rest of them comes after the endpoints of other devices. ``announcers`` maps an
@@ -202,7 +202,7 @@ def _label(
 ) -> str | None:
     """Return a name of the endpoint, if possible one that does not consist of a MAC or UUID."""
     own = [friendly_name(service) for service in services if service.instance]
-    whole = [friendly_name(s) for s in host.services if s.type in _NAMED_BY_PEOPLE] if own else []
+    whole = [friendly_name(s) for s in host.services if s.type in _NAMED_BY_USERS] if own else []
     names = [*own, *whole, *(known.labels if known else ())]
     return next(
         (name for name in names if name and not is_technical(name)), next(iter(names), None)
@@ -222,6 +222,7 @@ def _model(
     return f"{model} ({role})"
 
 
-_NAMED_BY_PEOPLE = frozenset(
+_NAMED_BY_USERS = frozenset(
     {"_airplay._tcp", "_raop._tcp", "_googlecast._tcp", "_companion-link._tcp", "_hap._tcp"}
 )
+"""Types of services whose instance name is the name that a user gave the device."""

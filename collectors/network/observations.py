@@ -56,7 +56,7 @@ class MdnsFindings:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PrinterIdentifiers:
     """The values that identify this machine's printers in announcements.
 
     ``names`` are instance names in lower case and in the form of queue names. ``addresses`` are the
@@ -70,7 +70,7 @@ class Wanted:
     has_mdns_name: bool = False
 
 
-NOTHING_WANTED = Wanted()
+NO_IDENTIFIERS = PrinterIdentifiers()
 
 # ---------------------------------------------------------------------------- queries
 

@@ -14,8 +14,13 @@ from collectors.network.matching.machine import find_machine_symptoms
 from collectors.network.matching.match import match
 from collectors.network.matching.recognise import known_macs
 from collectors.network.matching.symptoms import NOTHING_WRONG
-from collectors.network.mdns.announced import Announced, LinkLayer, announced, wanted_by
-from collectors.network.network_map import assemble_endpoints, assemble_hosts, worth_keeping
+from collectors.network.mdns.announced import (
+    LinkLayer,
+    ServiceSelection,
+    choose_services,
+    identifiers_of,
+)
+from collectors.network.network_map import assemble_endpoints, assemble_hosts, select_hosts
 from collectors.network.observations import (
     Enrichment,
     KnownPrinter,
@@ -30,7 +35,7 @@ NOT_DONE = "stopped before it had finished"
 NO_DEFAULT_ROUTE: Final = "this machine has no default route"
 
 
-def announced_in(collected: CollectedFacts) -> Announced:
+def services_in(collected: CollectedFacts) -> ServiceSelection:
     """Return the announced services to list, given the MACs that are known so far."""
     macs = {
         **collected.macs,
@@ -43,10 +48,10 @@ def announced_in(collected: CollectedFacts) -> Announced:
     )
     unanswered = frozenset(target.address for target in collected.scan.unanswered)
     link = LinkLayer(macs, unanswered, networks)
-    return announced(collected.mdns.services, link, wanted_by(collected.known or ()))
+    return choose_services(collected.mdns.services, link, identifiers_of(collected.known or ()))
 
 
-def observed_in(collected: CollectedFacts, announced: Announced) -> Observations:
+def observations_in(collected: CollectedFacts, announced: ServiceSelection) -> Observations:
     """Return all observations so far, joined."""
     is_whole = collected.scan.state.state == "succeeded"
     return correlate(
@@ -70,7 +75,7 @@ def printer_addresses_in(collected: CollectedFacts) -> set[str]:
     learned address is added.
     """
     known = [printer for printer in collected.known or () if printer.transport == "network"]
-    observed = observed_in(collected, announced_in(collected))
+    observed = observations_in(collected, services_in(collected))
     addresses = located_addresses(known, observed.without(collected.local.own_addresses))
     for printer in known:
         learned = printer.learned
@@ -92,7 +97,7 @@ def queues_in(collected: CollectedFacts) -> dict[tuple[str, int], Queues]:
     for known in collected.known or ():
         for address in known.addresses if known.queue else ():
             own.setdefault((address, known.port or 0), {})[known.queue or ""] = None
-    ports = observed_in(collected, announced_in(collected)).ports
+    ports = observations_in(collected, services_in(collected)).ports
     return {
         key: Queues(ports[key].queues if key in ports else (), tuple(own.get(key, ())))
         for key in (*ports, *own)
@@ -101,16 +106,18 @@ def queues_in(collected: CollectedFacts) -> dict[tuple[str, int], Queues]:
 
 def destinations_in(collected: CollectedFacts) -> tuple[KnownPrinter, ...]:
     """Return this machine's printers, each with the addresses to which its name leads."""
-    observed = observed_in(collected, announced_in(collected))
+    observed = observations_in(collected, services_in(collected))
     return with_destinations(collected.known or (), observed)
 
 
 def answers_in(collected: CollectedFacts) -> Enrichment:
     """Return the answers so far. Names of hosts that announced a name themselves are left out."""
-    services = announced_in(collected).services
-    named = {a for s in services if not s.is_hearsay for a in s.addresses}
-    named |= collected.local.own_addresses
-    hostnames = tuple(name for name in collected.enrichment.hostnames if name.address not in named)
+    services = services_in(collected).services
+    announced_addresses = {a for s in services if not s.is_hearsay for a in s.addresses}
+    announced_addresses |= collected.local.own_addresses
+    hostnames = tuple(
+        name for name in collected.enrichment.hostnames if name.address not in announced_addresses
+    )
     return replace(collected.enrichment, hostnames=hostnames)
 
 
@@ -118,10 +125,10 @@ def facts_of(
     collected: CollectedFacts, job: NetworkJob, *, cancelled: bool, final: bool
 ) -> NetworkFacts:
     """Return all facts so far. With ``final``, a source that still runs is reported as failed."""
-    announced = announced_in(collected)
-    observed = observed_in(collected, announced)
-    others = observed.without(collected.local.own_addresses)
+    announced = services_in(collected)
+    observed = observations_in(collected, announced)
     # This machine's own queues are not printers of the network.
+    others = observed.without(collected.local.own_addresses)
     known = collected.known or ()
     is_whole = final and not cancelled
     machine = (
@@ -134,7 +141,7 @@ def facts_of(
         matches = match(known, others, machine, printers_only=job.printers_only)
     devices = _devices(collected, job, others) if is_whole else DeviceMatches()
     hosts = assemble_hosts(observed)
-    kept = worth_keeping(hosts, observed, matches, job.max_hosts)
+    kept = select_hosts(hosts, observed, matches, job.max_hosts)
     return NetworkFacts(
         scope=_scope(collected, job),
         os_platform=collected.os_platform,
@@ -163,13 +170,13 @@ def _devices(collected: CollectedFacts, job: NetworkJob, observed: Observations)
     if job.printers_only:
         return DeviceMatches()
     expected = expectations(job.devices, job.learned)
-    later = collected.device_answers
-    if later is None:
+    device_answers = collected.device_answers
+    if device_answers is None:
         reason = NO_NETWORK if not job.device_only else ONLY_DEVICE
         answers = Answers({}, is_whole=False, reason=reason)
     else:
         answers = answers_of(
-            collected.scan, collected.local, collected.selection, collected.macs, later
+            collected.scan, collected.local, collected.selection, collected.macs, device_answers
         )
     return match_devices(expected, observed, answers)
 
@@ -185,8 +192,8 @@ def _state(state: SourceState, final: bool) -> SourceState:
 
 def _unavailable(collected: CollectedFacts) -> Unavailable:
     """Return the reason for each missing value of this machine."""
-    given, in_use = collected.local.unavailable, collected.local.in_use
-    mac_address, gateway, interfaces = given.mac_address, given.gateway, given.interfaces
+    reasons, in_use = collected.local.unavailable, collected.local.in_use
+    mac_address, gateway, interfaces = reasons.mac_address, reasons.gateway, reasons.interfaces
     if collected.interfaces_state.state == "failed":
         interfaces = collected.interfaces_state.reason
     elif not in_use and interfaces is None:
@@ -197,11 +204,11 @@ def _unavailable(collected: CollectedFacts) -> Unavailable:
         names = ", ".join(interface.interface.name for interface in in_use)
         mac_address = f"the system reports no MAC address of {names}"
     if in_use and gateway is None and not collected.local.gateways:
-        direct = next((interface for interface in in_use if interface.metric is not None), None)
+        default = next((interface for interface in in_use if interface.metric is not None), None)
         gateway = (
             NO_DEFAULT_ROUTE
-            if direct is None
-            else f"the default route through {direct.interface.name} needs no gateway"
+            if default is None
+            else f"the default route through {default.interface.name} needs no gateway"
         )
     return Unavailable(
         mac_address=mac_address,
@@ -216,7 +223,7 @@ def _is_truncated(collected: CollectedFacts) -> bool:
 
 
 def _limitations(
-    collected: CollectedFacts, announced: Announced, hosts: tuple[Host, ...], job: NetworkJob
+    collected: CollectedFacts, announced: ServiceSelection, hosts: tuple[Host, ...], job: NetworkJob
 ) -> tuple[str, ...]:
     texts = [
         *collected.limitations,

@@ -15,8 +15,8 @@ from collectors.network.observations import (
     KnownPrinter,
     KnownPrinters,
     MdnsFindings,
+    PrinterIdentifiers,
     SnmpTarget,
-    Wanted,
 )
 from collectors.network.scan.scan import scan
 from collectors.shared.host.interfaces import read_local_network
@@ -46,11 +46,11 @@ class Sources:
         job: NetworkJob,
         deadline_s: float,
         run: Run,
-        wanted: Callable[[], Wanted],
+        identifiers: Callable[[], PrinterIdentifiers],
     ) -> MdnsFindings:
         from collectors.network.mdns.browse import browse
 
-        return browse(interfaces, job, deadline_s, run, wanted=wanted)
+        return browse(interfaces, job, deadline_s, run, identifiers=identifiers)
 
     def read_known_printers(
         self, configured: Sequence[ConfiguredPrinter], deadline_s: float
@@ -70,9 +70,9 @@ class Sources:
         self, addresses: Collection[str], deadline_s: float, run: Run
     ) -> DeviceAnswers:
         """Return which of the addresses answered ARP requests, and which did not."""
-        from collectors.shared.arp.resolver import answering
+        from collectors.shared.arp.resolver import resolve_addresses
 
-        resolver = answering(addresses, deadline_s, run)
+        resolver = resolve_addresses(addresses, deadline_s, run)
         return DeviceAnswers(resolver.answers, frozenset(resolver.silent))
 
     def enrich(

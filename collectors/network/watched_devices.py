@@ -27,26 +27,26 @@ class DeviceMatches:
     strangers: tuple[LearnedPrinter, ...] = ()
 
 
-def unconfirmed(
+def unconfirmed_addresses(
     expected: Sequence[Expectation], scan: ScanFindings, local: LocalNetwork, exclude: Sequence[str]
 ) -> frozenset[str]:
-    """Return the addresses at which devices may be, and about which the scan left a doubt.
+    """Return the addresses at which devices may be and which the scan did not confirm.
 
-    These are addresses that the scan did not try, addresses that did not answer it, which are tried
-    once more, and older entries of the neighbour table. If the MAC of a device did not answer,
-    these are all such entries, because they may have changed.
+    These are the known addresses of the devices, and the older entries of the neighbour table that
+    have the MAC of a device. If the scan did not confirm the MAC of every device, all older entries
+    are included, because a device may have taken one of their addresses.
     """
     excluded = parse_networks(exclude)
     links = [network_of(a) for i in local.in_use for a in i.interface.addresses]
-    known = {expectation.address for expectation in expected if expectation.address}
+    addresses = {expectation.address for expectation in expected if expectation.address}
     macs = {expectation.mac_address for expectation in expected if expectation.mac_address}
     missing = macs - {host.mac_address for host in scan.hosts if host.is_confirmed}
-    known |= {h.address for h in scan.hosts if missing or h.mac_address in macs}
-    done = {host.address for host in scan.hosts if host.is_confirmed}
-    done |= local.own_addresses
+    addresses |= {h.address for h in scan.hosts if missing or h.mac_address in macs}
+    confirmed = {host.address for host in scan.hosts if host.is_confirmed}
+    confirmed |= local.own_addresses
     return frozenset(
         address
-        for address in known - done
+        for address in addresses - confirmed
         if any(ipaddress.ip_address(address) in link for link in links)
         and not any(ipaddress.ip_address(address) in network for network in excluded)
     )
@@ -57,18 +57,18 @@ def answers_of(
     local: LocalNetwork,
     selection: TargetSelection,
     macs: Mapping[str, str],
-    later: DeviceAnswers,
+    later_answers: DeviceAnswers,
 ) -> Answers:
     """Join the answers to the scan and those after it. ``macs`` is the neighbour table."""
     own = {a: i.interface.mac_address for i in local.interfaces for a in i.addresses}
     hosts = {h.address: h.mac_address for h in scan.hosts if h.is_confirmed}
     routed = {t.address for t in selection.targets if t.way == "routed"}
     is_whole = scan.state.state == "succeeded"
-    silent = {t.address for t in scan.unanswered} | set(later.silent)
+    silent = {t.address for t in scan.unanswered} | set(later_answers.silent)
     silent |= (routed - hosts.keys()) if is_whole else set()
     return Answers(
-        {**own, **hosts, **later.macs},
-        silent - later.macs.keys(),
+        {**own, **hosts, **later_answers.macs},
+        silent - later_answers.macs.keys(),
         macs,
         scan.proxies,
         is_whole=is_whole and bool(selection.networks),
@@ -114,7 +114,8 @@ def _subject(expected: Expectation) -> KnownPrinter:
 
 
 def _recognised(subject: KnownPrinter, index: DeviceIndex, answers: Answers) -> Iterator[str]:
-    """Yield the addresses at which a device has two identities of ``subject``, or both its names.
+    """Yield the addresses at which a device has two identities of ``subject``, or its host name and
+    its DNS-SD name.
 
     A device with another MAC than the configured one is never recognised.
     """

@@ -65,10 +65,10 @@ def ask_cups(
 
 def cups_servers(environ: Mapping[str, str], platform: str) -> tuple[CupsServer, ...]:
     """Return the servers to try: CUPS_SERVER if it names this machine, else the usual addresses."""
-    named = environ.get("CUPS_SERVER", "").partition("/version=")[0]
-    if named.startswith("/"):
-        return (CupsServer(path=named),)
-    host, port = split_host_port(named)
+    setting = environ.get("CUPS_SERVER", "").partition("/version=")[0]
+    if setting.startswith("/"):
+        return (CupsServer(path=setting),)
+    host, port = split_host_port(setting)
     if host and is_loopback(host):
         return (CupsServer(host=host, port=port or _PORT),)
     return (CupsServer(path=_SOCKETS.get(platform, _DEFAULT_SOCKET)), CupsServer())
@@ -90,9 +90,9 @@ def _ask(server: CupsServer, question: bytes, deadline_s: float) -> ipp.Response
 
 def _post(server: CupsServer, question: bytes, deadline_s: float) -> bytes:
     request = post_request("localhost", "/", ipp.CONTENT_TYPE, question)
-    left_s = partial(_left_s, deadline_s)
-    with _connect(server, left_s()) as connection:
-        reply = exchange_blocking(connection, request, ipp.RESPONSE_MAX_BYTES, left_s)
+    remaining_s = partial(_remaining_s, deadline_s)
+    with _connect(server, remaining_s()) as connection:
+        reply = exchange_blocking(connection, request, ipp.RESPONSE_MAX_BYTES, remaining_s)
     if reply.status != HTTPStatus.OK:
         raise CupsError(f"it answered with HTTP status {reply.status}")
     if len(reply.body) > ipp.RESPONSE_MAX_BYTES:
@@ -113,9 +113,9 @@ def _connect(server: CupsServer, timeout_s: float) -> socket.socket:
     return connection
 
 
-def _left_s(deadline_s: float) -> float:
+def _remaining_s(deadline_s: float) -> float:
     """Return the seconds until the deadline. Raises TimeoutError if it has passed."""
-    left_s = deadline_s - time.monotonic()
-    if left_s <= 0:
+    remaining_s = deadline_s - time.monotonic()
+    if remaining_s <= 0:
         raise TimeoutError
-    return left_s
+    return remaining_s

@@ -33,7 +33,10 @@ class Reply(NamedTuple):
 
 
 def write_name(labels: Sequence[str]) -> bytes | None:
-    """Encode the labels of a name, without the root label. Returns None if it is too long."""
+    """Encode a name, given as its labels without the root label.
+
+    Returns None if the name or a label is too long or empty.
+    """
     encoded = [label.encode("utf-8", "replace") for label in labels]
     if not encoded or any(not 0 < len(label) <= _LABEL_MAX_BYTES for label in encoded):
         return None
@@ -48,11 +51,14 @@ def write_question(labels: Sequence[str], record_type: RecordType) -> bytes | No
 
 
 def parse_reply(data: bytes, identifier: int, question: bytes) -> Reply | None:
-    """Return what a reply to ``question`` says; None if the message is no reply to it."""
+    """Return the response code and the number of answers of a reply to ``question``.
+
+    Returns None if the message is no reply to it.
+    """
     if len(data) < HEADER.size:
         return None
-    replied, flags, questions, answers, _, _ = HEADER.unpack_from(data)
-    if replied != identifier or not flags & RESPONSE:
+    reply_id, flags, questions, answers, _, _ = HEADER.unpack_from(data)
+    if reply_id != identifier or not flags & RESPONSE:
         return None
     # A server that refuses a query may leave out the question.
     if questions and data[HEADER.size : HEADER.size + len(question)].lower() != question.lower():

@@ -11,7 +11,7 @@ from typing import Final, Literal
 from collectors.contract import DeviceState, LearnedPrinter, WatchedDevice
 from collectors.shared.addresses import normal_mac, numeric_order
 
-UNTOUCHED_KIND: Final = "payment-terminal"
+TERMINAL_KIND: Final = "payment-terminal"
 _ID_PREFIX: Final = "device:"
 NOT_TRIED: Final = (
     "its address was not checked: it is excluded, or not in a network of this machine"
@@ -82,12 +82,12 @@ def expectations(
 ) -> tuple[Expectation, ...]:
     """Add to each device what was learned about it, unless its configuration has changed since."""
     by_id = {(printer.id, printer.setup): printer for printer in learned}
-    bare = (Expectation(device) for device in devices)
-    return tuple(Expectation(e.device, by_id.get((e.id, e.setup))) for e in bare)
+    unlearned = (Expectation(device) for device in devices)
+    return tuple(Expectation(e.device, by_id.get((e.id, e.setup))) for e in unlearned)
 
 
 @dataclass(frozen=True, slots=True)
-class Untouched:
+class PaymentTerminals:
     """The addresses and MACs of payment terminals, which get no connection and no payload."""
 
     addresses: frozenset[str] = frozenset()
@@ -98,14 +98,15 @@ class Untouched:
         return host[0] in self.addresses or host[1] in self.macs
 
 
-NOTHING_UNTOUCHED: Final = Untouched()
+NO_TERMINALS: Final = PaymentTerminals()
 
 
-def untouched(expected: Iterable[Expectation]) -> Untouched:
+def terminals_of(expected: Iterable[Expectation]) -> PaymentTerminals:
+    """Return the addresses and MACs of the payment terminals among the devices."""
     terminals = [
-        expectation for expectation in expected if expectation.device.kind == UNTOUCHED_KIND
+        expectation for expectation in expected if expectation.device.kind == TERMINAL_KIND
     ]
-    return Untouched(
+    return PaymentTerminals(
         frozenset(terminal.device.address for terminal in terminals if terminal.device.address),
         frozenset(terminal.mac_address for terminal in terminals if terminal.mac_address),
     )
@@ -120,19 +121,20 @@ def state_of(
     MAC.
     """
     device, address, mac = expected.device, expected.address, expected.mac_address
-    at = tuple(dict.fromkeys((*answers.having(mac), *sorted(recognised, key=numeric_order))))
-    if len(at) > 1 and expected.is_mac_learned and not recognised and address not in at:
-        at = ()  # the learned MAC is the one of a repeater, behind which there are several devices
-    other = answers.macs.get(address or "")
-    is_answered = address in answers.macs and (mac is None or other is None)
-    if address in at or is_answered or (at and address is None):
-        return DeviceState(device, "present", address or at[0])
-    if at:
-        return DeviceState(device, "moved", at[0], moved_from=address, other_mac=other)
-    return _not_found(expected, other, answers)
+    addresses = tuple(dict.fromkeys((*answers.having(mac), *sorted(recognised, key=numeric_order))))
+    is_ambiguous = len(addresses) > 1 and address not in addresses
+    if is_ambiguous and expected.is_mac_learned and not recognised:
+        addresses = ()  # the learned MAC is the one of a repeater, with several devices behind it
+    other_mac = answers.macs.get(address or "")
+    is_answered = address in answers.macs and (mac is None or other_mac is None)
+    if address in addresses or is_answered or (addresses and address is None):
+        return DeviceState(device, "present", address or addresses[0])
+    if addresses:
+        return DeviceState(device, "moved", addresses[0], moved_from=address, other_mac=other_mac)
+    return _not_found(expected, other_mac, answers)
 
 
-def _not_found(expected: Expectation, other: str | None, answers: Answers) -> DeviceState:
+def _not_found(expected: Expectation, other_mac: str | None, answers: Answers) -> DeviceState:
     """Return the state of a device that was not recognised anywhere.
 
     ``other`` is the MAC that answers at its address. A device without a configured address may have
@@ -141,23 +143,25 @@ def _not_found(expected: Expectation, other: str | None, answers: Answers) -> De
     device, address = expected.device, expected.address
     if device.address is None and answers.is_whole:
         return DeviceState(device, "absent", address)
-    if device.address is None or (other is None and address not in answers.silent):
+    if device.address is None or (other_mac is None and address not in answers.silent):
         return DeviceState(device, "unknown", address, reason=answers.reason)
-    if other is None:
+    if other_mac is None:
         return DeviceState(device, "absent", address)
-    doubt = _doubt_about(other, expected, answers)
+    doubt = _doubt_about(other_mac, expected, answers)
     state: Literal["unknown", "replaced"] = "unknown" if doubt else "replaced"
-    return DeviceState(device, state, address, other_mac=other, reason=doubt)
+    return DeviceState(device, state, address, other_mac=other_mac, reason=doubt)
 
 
-def _doubt_about(other: str, expected: Expectation, answers: Answers) -> str | None:
+def _doubt_about(other_mac: str, expected: Expectation, answers: Answers) -> str | None:
     """Return why the MAC at a device's address may be the one of the device; None if it is not."""
-    older = {a for a, mac in answers.table.items() if mac == other and a not in answers.silent}
-    at = {*answers.having(other), *(older - answers.macs.keys())}
-    if len(at) > 1 or other in answers.proxies:
-        return _SHARED.format(mac=other)
-    if expected.is_mac_learned and is_random(expected.mac_address, other):
-        return _RANDOM.format(mac=other)
+    older_addresses = {
+        a for a, mac in answers.table.items() if mac == other_mac and a not in answers.silent
+    }
+    addresses = {*answers.having(other_mac), *(older_addresses - answers.macs.keys())}
+    if len(addresses) > 1 or other_mac in answers.proxies:
+        return _SHARED.format(mac=other_mac)
+    if expected.is_mac_learned and is_random(expected.mac_address, other_mac):
+        return _RANDOM.format(mac=other_mac)
     return None
 
 
@@ -181,13 +185,15 @@ def learned_identity(
     if state.address is None or not (is_there or is_stranger):
         return None, None
     mac = answers.macs.get(state.address)
-    others = {a for a, known in (*answers.table.items(), *answers.macs.items()) if known == mac}
+    addresses = {
+        a for a, other_mac in (*answers.table.items(), *answers.macs.items()) if other_mac == mac
+    }
     identity = LearnedPrinter(
         id=expected.id,
         setup=expected.setup,
         seen_at=datetime.now(UTC).isoformat(timespec="seconds"),
         address=state.address,
-        mac_address=mac if others == {state.address} else None,
+        mac_address=mac if addresses == {state.address} else None,
     )
     if is_there:
         return identity, None

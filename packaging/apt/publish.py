@@ -51,8 +51,9 @@ def architectures(pool: Path) -> list[str]:
 
 
 def write_index(folder: Path, packages: str) -> dict[str, bytes]:
-    """Write the list of packages in the forms that clients read, also below their hashes. Return
-    the contents by name.
+    """Write the list of packages, plain and compressed, each under its name and under its hash.
+
+    Returns the contents by name.
     """
     content = packages.encode()
     forms = {"Packages": content, "Packages.xz": lzma.compress(content, preset=9)}
@@ -113,13 +114,13 @@ def publish(
     suite = output / "dists" / SUITE
     indices = {}
     for name in names:
-        place = f"{COMPONENT}/binary-{name}"
-        listed = subprocess.run(
+        path = f"{COMPONENT}/binary-{name}"
+        package_list = subprocess.run(
             ("apt-ftparchive", "--arch", name, "packages", "pool"),
             cwd=output, capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
-        written = write_index(suite / place, listed)
-        indices.update({f"{place}/{form}": content for form, content in written.items()})
+        contents = write_index(suite / path, package_list)
+        indices.update({f"{path}/{form}": content for form, content in contents.items()})
     text = release(indices, names, next_date(suite / "Release"), valid_days)
     _replace(output / "venue-agent.sources", sources(url, names, key).encode())
     _replace(suite / "Release", text.encode())

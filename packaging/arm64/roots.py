@@ -36,7 +36,7 @@ BINFMT = Path("/proc/sys/fs/binfmt_misc")
 RULE = Path("/usr/lib/binfmt.d/qemu-aarch64.conf")
 
 
-def emulate() -> None:
+def register_qemu() -> None:
     """Register qemu-user for arm64 programs with the kernel. Raises SystemExit if it is missing."""
     if not RULE.exists():
         raise SystemExit("qemu-user is missing: apt-get install qemu-user-static")
@@ -47,7 +47,7 @@ def emulate() -> None:
 
 
 @contextlib.contextmanager
-def created(name: str, recipe: str) -> Iterator[Path | None]:
+def new_directory(name: str, recipe: str) -> Iterator[Path | None]:
     """Yield a new directory to fill, or None if one was already created from the same recipe."""
     directory, marker = CACHE / name, CACHE / f"{name}.recipe"
     if marker.exists() and marker.read_text() == recipe and directory.exists():
@@ -63,17 +63,17 @@ def created(name: str, recipe: str) -> Iterator[Path | None]:
 
 def prepare(name: str) -> Path:
     """Return the root of this name. Create it if it does not exist."""
-    emulate()
+    register_qemu()
     CACHE.mkdir(parents=True, exist_ok=True)
     bare = f"{RELEASE} {' '.join(BARE)}"
-    with created("bare", bare) as directory:
+    with new_directory("bare", bare) as directory:
         if directory is not None:
             _debootstrap(directory, BARE)
     if name == "builder":
-        with created("wheels", _digest()) as directory:
+        with new_directory("wheels", _digest()) as directory:
             if directory is not None:
                 _download(directory)
-        with created("builder", f"{bare} {' '.join(BUILDER)} {_digest()}") as directory:
+        with new_directory("builder", f"{bare} {' '.join(BUILDER)} {_digest()}") as directory:
             if directory is not None:
                 _debootstrap(directory, (*BARE, *BUILDER))
                 _install_libraries(directory)
@@ -144,13 +144,18 @@ def main() -> int:
     options = parser.parse_args()
     if os.geteuid() != 0:
         raise SystemExit("an arm64 root needs root: run it with sudo")
-    given = (
+    nspawn_options = (
         f"--{name}={value}"
         for name, values in (("bind", options.bind), ("bind-ro", options.bind_ro),
                              ("setenv", options.setenv))
         for value in values
     )  # fmt: skip
-    words = (*nspawn(prepare(options.root)), *given, f"--chdir={options.chdir}", *options.command)
+    words = (
+        *nspawn(prepare(options.root)),
+        *nspawn_options,
+        f"--chdir={options.chdir}",
+        *options.command,
+    )
     return subprocess.run(words, check=False).returncode
 
 

@@ -159,7 +159,7 @@ def newest_glibc(tree: Path) -> str:
     return ".".join(str(part) for part in max(versions))
 
 
-def settle_modes(tree: Path) -> None:
+def set_modes(tree: Path) -> None:
     """Set mode 755 for directories and programs, and 644 for other files.
 
     The modes of the package must not depend on the umask of the build.
@@ -182,7 +182,7 @@ def build(
         lay_out(tree, onedir, manual, program)
         if program.name == "venue-agent":
             add_upgrades(tree)
-        settle_modes(tree)
+        set_modes(tree)
         control = CONTROL.format(
             name=program.name,
             depends=DEPENDS,

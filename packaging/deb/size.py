@@ -77,7 +77,7 @@ def _modules(program: Path) -> Iterator[tuple[str, bytes]]:
     reader = CArchiveReader(str(program))
     modules = reader.open_embedded_archive("PYZ.pyz")
     for name in modules.toc:
-        yield _of_module(name.partition(".")[0]), modules.extract(name, raw=True) or b""
+        yield _row_of_module(name.partition(".")[0]), modules.extract(name, raw=True) or b""
 
 
 def component_of(path: str) -> str:
@@ -90,15 +90,15 @@ def component_of(path: str) -> str:
     first = name.partition("/")[0]
     if first.startswith(("python3.", "base_library")):
         return STANDARD
-    return _of_module(first.partition("-")[0].partition(".")[0])
+    return _row_of_module(first.partition("-")[0].partition(".")[0])
 
 
-def _of_module(first: str) -> str:
+def _row_of_module(first: str) -> str:
     if first in sys.stdlib_module_names or first.startswith("_sysconfigdata"):
         return STANDARD
-    for known in (first, first.rstrip("0123456789_.")):
-        if known in _ROW_OF:
-            return _ROW_OF[known]
+    for name in (first, first.rstrip("0123456789_.")):
+        if name in _ROW_OF:
+            return _ROW_OF[name]
     return _ROW_OF.get("libpython", OTHERS) if first.startswith("libpython") else OTHERS
 
 

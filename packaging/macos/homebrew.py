@@ -58,18 +58,18 @@ end
 
 
 def required_packages() -> set[str]:
-    """Return the names of all packages that the agent needs on a Mac, without its own."""
+    """Return the names of all packages that the agent needs on a Mac."""
     names: set[str] = set()
-    waiting = ["venue-agent"]
-    while waiting:
-        for line in requires(waiting.pop()) or ():
+    queue = ["venue-agent"]
+    while queue:
+        for line in requires(queue.pop()) or ():
             requirement = Requirement(line)
             name = canonicalize_name(requirement.name)
             is_needed = requirement.marker is None or requirement.marker.evaluate(MAC)
             if is_needed and name not in names:
                 names.add(name)
                 # netifaces-plus, which Linux does not need, has no requirements of its own.
-                waiting += [name] if _is_installed(name) else []
+                queue += [name] if _is_installed(name) else []
     return names
 
 
@@ -87,10 +87,10 @@ def pinned(text: str, names: set[str]) -> str:
     Raises ValueError if one of them is missing.
     """
     entries = re.findall(r"^([\w.,\[\]-]+==(?:.*\\\n)+.*\n?)", text, re.MULTILINE)
-    chosen = {re.split(r"[\[=]", entry)[0]: entry for entry in entries}
-    if missing := names - set(chosen):
+    entry_by_name = {re.split(r"[\[=]", entry)[0]: entry for entry in entries}
+    if missing := names - set(entry_by_name):
         raise ValueError(f"{REQUIREMENTS} has no {', '.join(sorted(missing))}")
-    return "".join(chosen[name] for name in sorted(names))
+    return "".join(entry_by_name[name] for name in sorted(names))
 
 
 def formula(version: str, wheel: Path, url: str) -> str:

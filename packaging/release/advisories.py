@@ -26,7 +26,7 @@ def read_advisories(folder: Path) -> dict[str, list[Advisory]]:
         if path.suffix in {".json", ".yaml"}:
             advisory = _read(path)
             names = {
-                normal(each["package"]["name"])
+                normalize(each["package"]["name"])
                 for each in advisory.get("affected", ())
                 if each["package"]["ecosystem"] == "PyPI"
             }
@@ -50,7 +50,7 @@ def affecting(advisories: list[Advisory], name: str, version: str) -> list[Advis
         advisory
         for advisory in advisories
         if any(
-            normal(each["package"]["name"]) == name and _affects(each, version)
+            normalize(each["package"]["name"]) == name and _affects(each, version)
             for each in advisory["affected"]
         )
     ]
@@ -77,19 +77,19 @@ def _is_inside(events: list[dict[str, str]], version: Version) -> bool:
     return is_inside
 
 
-def normal(name: str) -> str:
+def normalize(name: str) -> str:
     """Return the normalized name of a Python package (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @contextlib.contextmanager
-def served(by_package: dict[str, list[Advisory]]) -> Iterator[str]:
+def serve(by_package: dict[str, list[Advisory]]) -> Iterator[str]:
     """Serve the advisories, and yield the address for queries."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             query = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            name = normal(query["package"]["name"])
+            name = normalize(query["package"]["name"])
             advisories = affecting(by_package.get(name, []), name, query["version"])
             body = json.dumps({"vulns": advisories} if advisories else {}).encode()
             self.send_response(200)

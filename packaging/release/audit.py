@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from release import ROOT, ReleaseError
-from release.advisories import normal, read_advisories, served
+from release.advisories import normalize, read_advisories, serve
 
 VEX: Final = ROOT / "security/openvex.json"
 OSV: Final = "https://api.osv.dev/v1/query"
@@ -85,7 +85,7 @@ def findings_of(report: dict[str, Any], name: str) -> list[Finding]:
             raise ReleaseError(f"{name}: {each['name']} was not audited: {each['skip_reason']}")
     return [
         Finding(
-            package=normal(each["name"]),
+            package=normalize(each["name"]),
             version=each["version"],
             names=(vulnerability["id"], *vulnerability.get("aliases", ())),
             fixed_in=tuple(vulnerability["fix_versions"]),
@@ -97,7 +97,7 @@ def findings_of(report: dict[str, Any], name: str) -> list[Finding]:
 
 
 def merge(findings: Iterable[Finding]) -> list[Finding]:
-    """Return each finding once, with all lists that have its package."""
+    """Return each finding once, with all lists of requirements that have its package."""
     merged: dict[tuple[str, str, str], Finding] = {}
     for each in findings:
         key = (each.package, each.version, each.names[0])
@@ -151,7 +151,7 @@ def main() -> int:
                 by_package = read_advisories(options.advisories)
                 if not by_package:
                     raise ReleaseError(f"{options.advisories} contains no advisories.")
-                address = stack.enter_context(served(by_package))
+                address = stack.enter_context(serve(by_package))
             findings = merge(finding for path in lists for finding in audit(path, address))
     except ReleaseError as error:
         sys.stderr.write(f"{error}\n")

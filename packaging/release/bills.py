@@ -62,8 +62,8 @@ def differences_from_bill(package: Path) -> list[str]:
         if bill["metadata"]["component"]["hashes"] != _hashes(digest(package)):
             lines.append(f"{name}: is about a different {package.name}")
         if package.name == CONTAINER:
-            listed = [each for each in components if each["type"] == "container"]
-            if listed != _images(package.read_text()):
+            listed_images = [each for each in components if each["type"] == "container"]
+            if listed_images != _images(package.read_text()):
                 lines.append(f"{name}: lists different images")
         elif can_be_read(package.name):
             lines += _differences(name, bill, contents(package))
@@ -73,48 +73,51 @@ def differences_from_bill(package: Path) -> list[str]:
 
 
 def _differences(name: str, bill: Bill, files: Contents) -> list[str]:
-    actual = digests(files)
+    actual_digests = digests(files)
     components = bill["components"]
-    listed = {
+    listed_digests = {
         each["name"]: each["hashes"][0]["content"] for each in components if each["type"] == "file"
     }
-    lines = [f"{name}: lists {path}, which the package lacks" for path in listed.keys() - actual]
-    lines += [f"{name}: does not list {path}" for path in actual.keys() - listed]
+    lines = [
+        f"{name}: lists {path}, which the package lacks"
+        for path in listed_digests.keys() - actual_digests
+    ]
+    lines += [f"{name}: does not list {path}" for path in actual_digests.keys() - listed_digests]
     lines += [
         f"{name}: lists a different {path}"
-        for path in listed.keys() & actual
-        if listed[path] != actual[path]
+        for path in listed_digests.keys() & actual_digests
+        if listed_digests[path] != actual_digests[path]
     ]
-    inside = set(actual.values())
+    digests_in_package = set(actual_digests.values())
     libraries = [each for each in components if each["type"] != "file"]
     lines += [
         f"{name}: lists {each['name']}, which the package lacks or has with different content"
         for each in libraries
-        if "hashes" in each and each["hashes"][0]["content"] not in inside
+        if "hashes" in each and each["hashes"][0]["content"] not in digests_in_package
     ]
     lines += _module_differences(name, [bill["metadata"]["component"], *libraries], files)
-    declared = {each["bom-ref"] for each in _requirements(files)}
-    if not declared <= {each["bom-ref"] for each in libraries}:
+    required_refs = {each["bom-ref"] for each in _requirements(files)}
+    if not required_refs <= {each["bom-ref"] for each in libraries}:
         lines.append(f"{name}: does not list every library that the package requires")
     return sorted(lines)
 
 
 def _module_differences(name: str, components: list[Bill], files: Contents) -> list[str]:
     """Compare the modules in the program with the components that list them as evidence."""
-    listed = {
+    listed_modules = {
         occurrence["location"]
         for component in components
         for occurrence in component.get("evidence", {}).get("occurrences", ())
     }
     programs = [f"usr/lib/{each}/{each}" for each in ("venue-agent", "venue-control")]
-    present = {
+    modules = {
         module for path in programs if path in files for module in top_level_modules(files[path])
     }
     return [
-        *(f"{name}: no component has the module {module}" for module in present - listed),
+        *(f"{name}: no component has the module {module}" for module in modules - listed_modules),
         *(
             f"{name}: lists the module {module}, which the package lacks"
-            for module in listed - present
+            for module in listed_modules - modules
         ),
     ]
 

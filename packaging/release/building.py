@@ -20,33 +20,33 @@ PROGRAMS = ("venue-agent", "venue-control")
 
 
 def build_release(
-    source: Source, root: Root, target: Path, targets: list[str], more: list[str]
+    source: Source, root: Root, target: Path, targets: list[str], machine_targets: list[str]
 ) -> None:
     """Build everything of a release except its signature, in the new directory ``target``.
 
     Args:
         targets: the make targets that are built in the clean root.
-        more: the make targets that are built on this machine.
+        machine_targets: the make targets that are built on this machine.
 
     Raises:
         ReleaseError: A target failed.
     """
     with tempfile.TemporaryDirectory(prefix="build-", dir=target.parent) as name:
-        place = Path(name)
-        tree, wheels = place / "source", place / "wheels"
+        directory = Path(name)
+        tree, wheels = directory / "source", directory / "wheels"
         source.export(tree)
         download_wheels(source, root.facts["python"], wheels)
         build(root, tree, wheels, source.epoch, targets)
         rebuildable = {path.name for path in collect(tree / "dist", target, source)}
         bundled = bundled_packages(root, tree)
-        if more:
-            build_here(source, more, place / "machine")
-            collect(place / "machine/dist", target, source)
+        if machine_targets:
+            build_here(source, machine_targets, directory / "machine")
+            collect(directory / "machine/dist", target, source)
         (target / NOTES).write_text(source.notes)
         rebuildable |= {each + BILL_SUFFIX for each in rebuildable} | {NOTES}
         document = statement(
             source, target, root, wheels, bundled=bundled, rebuildable=rebuildable,
-            parameters={"targets": targets, "machineTargets": more},
+            parameters={"targets": targets, "machineTargets": machine_targets},
         )  # fmt: skip
         (target / PROVENANCE).write_text(json.dumps(document, indent=1) + "\n")
     write_sums(target)

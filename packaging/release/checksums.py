@@ -88,10 +88,10 @@ def differences_from_signature(directory: Path, signers: Path) -> list[str]:
 
 def public_key_is_listed(key: Path, signers: Path) -> bool:
     """Return whether the public key of ``key`` may sign releases, according to ``signers``."""
-    listed = signers.read_text() if signers.is_file() else ""
+    text = signers.read_text() if signers.is_file() else ""
     return any(
         " ".join(public_key(key).split()[:2]) in line
-        for line in listed.splitlines()
+        for line in text.splitlines()
         if line.startswith(PRINCIPAL)
     )
 

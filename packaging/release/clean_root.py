@@ -55,26 +55,26 @@ def prepare_root(cache: Path, mirror: str) -> Root:
     """
     if os.geteuid() != 0:
         raise ReleaseError("A clean root needs the rights of root. Run the command with sudo.")
-    directory, facts = cache / "root", cache / "root.json"
-    if facts.exists() and directory.exists():
-        known = json.loads(facts.read_text())
-        if known["mirror"] == mirror and known["wanted"] == list(PACKAGES):
-            return Root(directory, known)
-    facts.unlink(missing_ok=True)
+    directory, facts_file = cache / "root", cache / "root.json"
+    if facts_file.exists() and directory.exists():
+        facts = json.loads(facts_file.read_text())
+        if facts["mirror"] == mirror and facts["wanted"] == list(PACKAGES):
+            return Root(directory, facts)
+    facts_file.unlink(missing_ok=True)
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     _bootstrap(directory, mirror)
-    known = {
+    facts = {
         "mirror": mirror,
         "created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "wanted": list(PACKAGES),
         "python": _run("chroot", directory, "python3", "-c", _PRINT_VERSION).strip(),
-        "packages": _installed(directory),
+        "packages": _installed_packages(directory),
     }
     shutil.rmtree(directory / "var/cache/apt/archives")
     shutil.rmtree(directory / "var/lib/apt/lists")
-    facts.write_text(json.dumps(known, indent=1) + "\n")
-    return Root(directory, known)
+    facts_file.write_text(json.dumps(facts, indent=1) + "\n")
+    return Root(directory, facts)
 
 
 _PRINT_VERSION: Final = "import platform; print(platform.python_version())"
@@ -101,10 +101,10 @@ def _bootstrap(directory: Path, mirror: str) -> None:
     _run(*apt, "--yes", "dist-upgrade")
 
 
-def _installed(directory: Path) -> list[dict[str, str]]:
-    listed = _run("chroot", directory, "dpkg-query", "--show", "--showformat", _QUERY)
+def _installed_packages(directory: Path) -> list[dict[str, str]]:
+    output = _run("chroot", directory, "dpkg-query", "--show", "--showformat", _QUERY)
     packages = []
-    for line in sorted(listed.splitlines()):
+    for line in sorted(output.splitlines()):
         name, version, architecture = line.split()
         file = f"{name}_{version.replace(':', '%3a')}_{architecture}.deb"
         content = (directory / "var/cache/apt/archives" / file).read_bytes()
@@ -122,11 +122,11 @@ def _installed(directory: Path) -> list[dict[str, str]]:
 def owners(root: Root, paths: set[str]) -> set[str]:
     """Return the names of the Debian packages in the root that contain one of the paths."""
     # Debian links /lib to /usr/lib, and some packages list their files in /lib.
-    wanted = paths | {path.removeprefix("/usr") for path in paths}
+    candidates = paths | {path.removeprefix("/usr") for path in paths}
     return {
         file.name.partition(".list")[0].partition(":")[0]
         for file in (root.directory / "var/lib/dpkg/info").glob("*.list")
-        if not wanted.isdisjoint(file.read_text().splitlines())
+        if not candidates.isdisjoint(file.read_text().splitlines())
     }
 
 

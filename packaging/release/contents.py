@@ -65,8 +65,8 @@ def _deb(data: bytes) -> Contents:
         if name.startswith(("control.tar", "data.tar")):
             prefix = "DEBIAN/" if name.startswith("control") else ""
             compression = {"xz": "xz", "gz": "gz"}.get(name.rpartition(".")[2], "")
-            inside = _tar(member, compression)
-            files |= {prefix + path: content for path, content in inside.items()}
+            files_inside = _tar(member, compression)
+            files |= {prefix + path: content for path, content in files_inside.items()}
     return files
 
 
@@ -74,13 +74,13 @@ def _ar(data: bytes) -> dict[str, bytes]:
     """Return the members of an ar(5) archive."""
     if not data.startswith(_AR_MAGIC):
         raise ValueError("not an ar archive")
-    members, place = {}, len(_AR_MAGIC)
-    while place + _AR_HEADER <= len(data):
-        header = data[place : place + _AR_HEADER]
+    members, offset = {}, len(_AR_MAGIC)
+    while offset + _AR_HEADER <= len(data):
+        header = data[offset : offset + _AR_HEADER]
         size = int(header[48:58])
-        place += _AR_HEADER
-        members[header[:16].decode().strip().rstrip("/")] = data[place : place + size]
-        place += size + size % 2
+        offset += _AR_HEADER
+        members[header[:16].decode().strip().rstrip("/")] = data[offset : offset + size]
+        offset += size + size % 2
     return members
 
 
@@ -89,28 +89,28 @@ def _rpm_payload(data: bytes) -> bytes:
 
     Source: https://rpm-software-management.github.io/rpm/manual/format_v4.html
     """
-    place = _RPM_LEAD
+    offset = _RPM_LEAD
     for boundary in (8, 1):  # only the first header, of the signatures, is padded
-        magic, entries, size = _RPM_HEADER.unpack_from(data, place)
+        magic, entries, size = _RPM_HEADER.unpack_from(data, offset)
         if magic != _RPM_MAGIC:
             raise ValueError("not an RPM package")
-        place += _RPM_HEADER.size + 16 * entries + size
-        place += -place % boundary
-    return data[place:]
+        offset += _RPM_HEADER.size + 16 * entries + size
+        offset += -offset % boundary
+    return data[offset:]
 
 
 def _cpio(data: bytes) -> Contents:
     """Return the regular files in a cpio(5) archive of the format "newc"."""
     files: Contents = {}
     by_inode: dict[int, list[str]] = {}  # hard links: only the last one has the content
-    place = 0
+    offset = 0
     while True:
-        header = data[place : place + _CPIO_HEADER]
+        header = data[offset : offset + _CPIO_HEADER]
         if len(header) < _CPIO_HEADER or not header.startswith(_CPIO_MAGIC):
             raise ValueError("not a cpio archive")
         numbers = [int(text, 16) for text in re.findall(rb".{8}", header[6:])]
         inode, mode, links, size, name_size = (numbers[at] for at in (0, 1, 4, 6, 11))
-        start = place + _CPIO_HEADER
+        start = offset + _CPIO_HEADER
         name = data[start : start + name_size - 1].decode().removeprefix("./")
         if name == "TRAILER!!!":
             return files
@@ -121,7 +121,7 @@ def _cpio(data: bytes) -> Contents:
                 names = by_inode.setdefault(inode, [])
                 names.append(name)
                 files.update(dict.fromkeys(names, files[name]))
-        place = start + size + -size % 4
+        offset = start + size + -size % 4
 
 
 def _tar(data: bytes, compression: str) -> Contents:
@@ -129,6 +129,6 @@ def _tar(data: bytes, compression: str) -> Contents:
     with tarfile.open(fileobj=io.BytesIO(data), mode=f"r:{compression}") as archive:  # type: ignore[call-overload]
         for member in archive:
             if member.isfile():
-                inside = archive.extractfile(member)
-                files[member.name.removeprefix("./")] = inside.read() if inside else b""
+                file = archive.extractfile(member)
+                files[member.name.removeprefix("./")] = file.read() if file else b""
     return files

@@ -22,19 +22,19 @@ def top_level_modules(program: bytes) -> frozenset[str]:
     Raises:
         ValueError: The bytes are no program of PyInstaller.
     """
-    place = program.rfind(_MAGIC)
-    if place < 0:
+    cookie_position = program.rfind(_MAGIC)
+    if cookie_position < 0:
         raise ValueError("not a program of PyInstaller")
     try:
-        _, length, toc_place, toc_length, _, _ = _COOKIE.unpack_from(program, place)
-        start = place + _COOKIE.size - length
-        toc = program[start + toc_place : start + toc_place + toc_length]
+        _, length, toc_position, toc_length, _, _ = _COOKIE.unpack_from(program, cookie_position)
+        start = cookie_position + _COOKIE.size - length
+        toc = program[start + toc_position : start + toc_position + toc_length]
         offset = 0
         names: set[str] = set()
         while offset < len(toc):
-            size, where, stored, _, _, kind = _ENTRY.unpack_from(toc, offset)
+            size, position, stored_size, _, _, kind = _ENTRY.unpack_from(toc, offset)
             if kind == _KIND_OF_PYZ:
-                names |= _modules(program[start + where : start + where + stored])
+                names |= _modules(program[start + position : start + position + stored_size])
             offset += size
     except (struct.error, EOFError, TypeError) as error:
         raise ValueError(f"an invalid program of PyInstaller: {error}") from error
@@ -44,5 +44,5 @@ def top_level_modules(program: bytes) -> frozenset[str]:
 def _modules(archive: bytes) -> set[str]:
     if not archive.startswith(_PYZ):
         raise ValueError("not an archive of modules")
-    (place,) = struct.unpack_from("!I", archive, 8)
-    return {name for name, _ in marshal.loads(archive[place:])}  # noqa: S302 - signed data only
+    (toc_position,) = struct.unpack_from("!I", archive, 8)
+    return {name for name, _ in marshal.loads(archive[toc_position:])}  # noqa: S302 - signed data only

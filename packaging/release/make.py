@@ -46,13 +46,13 @@ def main() -> int:
             raise ReleaseError(f"{target} exists. Remove it to make the release again.")
         root = prepare_root(options.cache.absolute(), options.mirror)
         with tempfile.TemporaryDirectory(prefix="made-", dir=options.cache) as name:
-            made = Path(name) / source.version
-            build_release(source, root, made, options.targets, options.machine_targets)
-            sign(made, key)
-            if lines := differences(made, options.signers, ROOT):
+            new_release = Path(name) / source.version
+            build_release(source, root, new_release, options.targets, options.machine_targets)
+            sign(new_release, key)
+            if lines := differences(new_release, options.signers, ROOT):
                 raise ReleaseError("\n".join(lines))
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.move(made, target)
+            shutil.move(new_release, target)
     except ReleaseError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -39,7 +39,7 @@ def statement(
 
     Args:
         wheels: the directory of the wheels that were used.
-        bundled: the names of the Debian packages of which files are in the built packages.
+        bundled: the names of the Debian packages whose files are in the built packages.
         rebuildable: the names of the files that were built in the clean root.
         parameters: the parameters of the build, such as its make targets.
     """
@@ -82,7 +82,7 @@ def statement(
 
 def _wheel(path: Path) -> dict[str, Any]:
     name, version = path.name.split("-")[:2]
-    uri = f"pkg:pypi/{normal(name)}@{version}"
+    uri = f"pkg:pypi/{normalize(name)}@{version}"
     return {"name": path.name, "uri": uri, "digest": {"sha256": digest(path)}}
 
 
@@ -100,7 +100,7 @@ def _debian_uri(package: dict[str, str]) -> str:
     return f"pkg:deb/debian/{package['name']}@{version}?arch={package['architecture']}"
 
 
-def normal(name: str) -> str:
+def normalize(name: str) -> str:
     """Return the normalized name of a Python package (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
@@ -116,9 +116,11 @@ def bundled_packages(root: Root, tree: Path) -> set[str]:
         for table in tree.glob("build/*pyinstaller/*/*.toc")
         for path in _BUNDLED.findall(table.read_text())
     }
-    real = {str((root.directory / path.lstrip("/")).resolve()) for path in paths}
-    inside = {"/" + str(Path(path).relative_to(root.directory.resolve())) for path in real}
-    return owners(root, paths | inside)
+    resolved_paths = {str((root.directory / path.lstrip("/")).resolve()) for path in paths}
+    paths_in_root = {
+        "/" + str(Path(path).relative_to(root.directory.resolve())) for path in resolved_paths
+    }
+    return owners(root, paths | paths_in_root)
 
 
 def differences_from_source(directory: Path, source: Source) -> list[str]:
@@ -138,11 +140,11 @@ def _differences(document: dict[str, Any], directory: Path, source: Source) -> I
     if kinds != ("https://in-toto.io/Statement/v1", "https://slsa.dev/provenance/v1"):
         yield f"{PROVENANCE}: an unknown type of statement: {kinds}"
         return
-    listed = {each["name"]: each["digest"]["sha256"] for each in document["subject"]}
+    digests = {each["name"]: each["digest"]["sha256"] for each in document["subject"]}
     files = {path.name: path for path in directory.iterdir()}
-    for name in sorted(files.keys() - listed.keys() - {SUMS, SIGNATURE, PROVENANCE}):
+    for name in sorted(files.keys() - digests.keys() - {SUMS, SIGNATURE, PROVENANCE}):
         yield f"{PROVENANCE}: does not describe {name}"
-    for name, sha256 in sorted(listed.items()):
+    for name, sha256 in sorted(digests.items()):
         if name not in files:
             yield f"{PROVENANCE}: describes {name}, which is missing"
         elif digest(files[name]) != sha256:
@@ -167,7 +169,7 @@ def _wheel_differences(materials: list[dict[str, Any]], source: Source) -> Itera
     for name in LISTS:
         for entry in _LIST_ENTRY.finditer(source.text(f"requirements/{name}")):
             for sha256 in re.findall(r"sha256:(\w+)", entry["hashes"]):
-                allowed[sha256] = f"pkg:pypi/{normal(entry['name'])}@{entry['version']}"
+                allowed[sha256] = f"pkg:pypi/{normalize(entry['name'])}@{entry['version']}"
     for each in materials:
         if (
             each["uri"].startswith("pkg:pypi/")
@@ -192,12 +194,15 @@ def debian_differences(directory: Path, root: Root) -> list[str]:
     document = json.loads((directory / PROVENANCE).read_text())
     definition = document["predicate"]["buildDefinition"]
     materials = definition["resolvedDependencies"]
-    then = {each["uri"] for each in materials if each["uri"].startswith("pkg:deb/")}
-    now = {_debian_uri(each) for each in root.facts["packages"]}
+    recorded_uris = {each["uri"] for each in materials if each["uri"].startswith("pkg:deb/")}
+    current_uris = {_debian_uri(each) for each in root.facts["packages"]}
     created = definition["internalParameters"]["debianRootCreated"]
     snapshot = f"http://snapshot.debian.org/archive/debian/{re.sub('[-:]', '', created)}"
-    lines = [f"Debian: this root lacks {each}" for each in sorted(then - now)]
-    lines += [f"Debian: the release was built without {each}" for each in sorted(now - then)]
+    lines = [f"Debian: this root lacks {each}" for each in sorted(recorded_uris - current_uris)]
+    lines += [
+        f"Debian: the release was built without {each}"
+        for each in sorted(current_uris - recorded_uris)
+    ]
     if lines:
         lines.append(f"Debian: to build with the same packages, set MIRROR={snapshot}")
     return lines

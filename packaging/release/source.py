@@ -72,8 +72,8 @@ def source_to_release(checkout: Path = ROOT) -> Source:
         ReleaseError: It cannot be released: there are uncommitted changes, the tag is missing or
             differs from the version, or the changelog lacks the version.
     """
-    if changed := git(checkout, "status", "--porcelain").splitlines():
-        names = ", ".join(line[3:] for line in changed[:3])
+    if changes := git(checkout, "status", "--porcelain").splitlines():
+        names = ", ".join(line[3:] for line in changes[:3])
         raise ReleaseError(f"There are uncommitted changes: {names}\nCommit or remove them.")
     tags = [tag for tag in git(checkout, "tag", "--points-at", "HEAD").split() if tag[0] == "v"]
     version = _VERSION.findall((checkout / "agent/__init__.py").read_text())[0]

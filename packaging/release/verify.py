@@ -34,12 +34,12 @@ def differences(directory: Path, signers: Path, checkout: Path) -> list[str]:
         return lines
     try:
         source = read_source(checkout, commit_of(directory))
-        tagged = read_source(checkout, f"refs/tags/{source.tag}")
+        tagged_source = read_source(checkout, f"refs/tags/{source.tag}")
     except ValueError as error:
         return [str(error)]
     lines = []
-    if tagged.commit != source.commit:
-        lines.append(f"{source.tag}: in this clone, the tag is the commit {tagged.commit}")
+    if tagged_source.commit != source.commit:
+        lines.append(f"{source.tag}: in this clone, the tag is the commit {tagged_source.commit}")
     lines += differences_from_source(directory, source)
     metadata = {SUMS, SIGNATURE, PROVENANCE, NOTES}
     for path in sorted(directory.iterdir()):
@@ -63,20 +63,20 @@ def differences_from_rebuild(
     root = prepare_root(cache, mirror)
     lines = debian_differences(directory, root)
     with tempfile.TemporaryDirectory(prefix="again-", dir=cache) as name:
-        again = Path(name) / "release"
-        build_release(source, root, again, parameters["targets"], [])
+        rebuild = Path(name) / "release"
+        build_release(source, root, rebuild, parameters["targets"], [])
         subjects = document["subject"]
         expected = {each["name"] for each in subjects if each["annotations"]["builtInCleanRoot"]}
-        built = {path.name for path in again.iterdir()} - {SUMS, PROVENANCE}
+        built = {path.name for path in rebuild.iterdir()} - {SUMS, PROVENANCE}
         for each in sorted(expected | built):
             if each not in built or each not in expected:
                 lines.append(
                     f"{each}: {'not built' if each in expected else 'built'} by the rebuild"
                 )
-            elif digest(again / each) != digest(directory / each):
+            elif digest(rebuild / each) != digest(directory / each):
                 lines.append(f"{each}: the rebuild has different bytes")
-    rest = {each["name"] for each in subjects} - expected
-    return lines, sorted(rest)
+    other_names = {each["name"] for each in subjects} - expected
+    return lines, sorted(other_names)
 
 
 def main() -> int:
@@ -91,7 +91,7 @@ def main() -> int:
         sys.stderr.write("Set DIR to the directory of the release: make verify-release DIR=path\n")
         return 2
     directory = Path(options.directory).absolute()
-    rest: list[str] = []
+    names_not_rebuilt: list[str] = []
     try:
         lines = differences(directory, options.signers, ROOT)
         if not lines:
@@ -100,7 +100,7 @@ def main() -> int:
             if os.geteuid() != 0:
                 message = "Only root can build the release again. Use sudo, or ARGS=--no-rebuild"
                 raise ReleaseError(message)
-            lines, rest = differences_from_rebuild(
+            lines, names_not_rebuilt = differences_from_rebuild(
                 directory, ROOT, options.cache.absolute(), options.mirror
             )
     except ReleaseError as error:
@@ -110,7 +110,7 @@ def main() -> int:
         return 1
     if not options.no_rebuild:
         sys.stdout.write("ok  a build of the commit has the same bytes\n")
-        sys.stdout.write("".join(f"    not built again: {name}\n" for name in rest))
+        sys.stdout.write("".join(f"    not built again: {name}\n" for name in names_not_rebuilt))
     return 0
 
 

@@ -27,7 +27,7 @@ from build_deb import (
     maintainer_script,
     newest_glibc,
     read_options,
-    settle_modes,
+    set_modes,
 )
 
 RPM = Path(__file__).resolve().parent
@@ -36,8 +36,8 @@ SCRIPTS = ("pre", "post", "preun", "postun", "posttrans")
 POLICY = "venue_agent"
 VERIFICATION = "venue-agent-upgrade.service"
 ARCHITECTURES = ("x86_64", "aarch64")
-# The build must not depend on the distribution that builds: no changes to binaries, no links to
-# build ids, no name of the build host, and no time but SOURCE_DATE_EPOCH.
+# The result must not depend on the distribution of the build machine: no changes to binaries, no
+# links to build ids, no name of the build host, and no time but SOURCE_DATE_EPOCH.
 MACROS = {
     "__os_install_post": "%{nil}",
     "debug_package": "%{nil}",
@@ -100,12 +100,12 @@ def rpm_version(version: str) -> str:
     """Return a version in the form of RPM, in which ``-`` is forbidden and ``~`` sorts before the
     release: ``1.0.0rc1`` is ``1.0.0~rc1``.
     """
-    base = "".join(_leading(version))
+    base = "".join(_numeric_prefix(version))
     rest = version[len(base) :].lstrip(".-~")
     return f"{base}~{rest}" if rest else base
 
 
-def _leading(version: str) -> Iterator[str]:
+def _numeric_prefix(version: str) -> Iterator[str]:
     for index, character in enumerate(version):
         if not (character.isdigit() or (character == "." and version[index + 1 :][:1].isdigit())):
             return
@@ -121,16 +121,21 @@ def file_list(tree: Path, program: Program) -> list[str]:
         f"%license /usr/share/licenses/{name}",
         f"%dir /etc/{name}",
     ]
-    listed = ("usr/lib/" + name, "usr/share/doc/", "usr/share/licenses/", "usr/share/selinux/")
+    listed_as_directories = (
+        "usr/lib/" + name,
+        "usr/share/doc/",
+        "usr/share/licenses/",
+        "usr/share/selinux/",
+    )
     for path in sorted(tree.rglob("*")):
-        place = str(path.relative_to(tree))
-        if (path.is_dir() and not path.is_symlink()) or place.startswith(listed):
+        relative = str(path.relative_to(tree))
+        if (path.is_dir() and not path.is_symlink()) or relative.startswith(listed_as_directories):
             continue
-        if place.startswith("etc/"):
+        if relative.startswith("etc/"):
             # The service's configuration may contain the password of a database.
-            lines.append(f"%attr(0640,root,{name}) %config(noreplace) /{place}")
+            lines.append(f"%attr(0640,root,{name}) %config(noreplace) /{relative}")
         else:
-            lines.append(f"/{place}")
+            lines.append(f"/{relative}")
     return lines
 
 
@@ -146,7 +151,7 @@ def lay_out_rpm(tree: Path, onedir: Path, manual: Path, program: Program) -> Non
     licenses = tree / "usr/share/licenses" / program.name
     licenses.mkdir(parents=True)
     (tree / "usr/share/doc" / program.name / "copyright").rename(licenses / "LICENSE")
-    settle_modes(tree)
+    set_modes(tree)
 
 
 def scripts_of(program: Program) -> str:
@@ -221,8 +226,8 @@ def build(
         defines = [word for name, value in macros.items() for word in ("-D", f"{name} {value}")]
         _run("rpmbuild", "-bb", "--quiet", "--target", architecture, *defines, spec)
         output.mkdir(parents=True, exist_ok=True)
-        built = sorted((place / "rpmbuild/RPMS").rglob("*.rpm"))
-        return [Path(shutil.copy(package, output)) for package in built]
+        rpms = sorted((place / "rpmbuild/RPMS").rglob("*.rpm"))
+        return [Path(shutil.copy(package, output)) for package in rpms]
 
 
 def _run(*words: str | Path) -> None:

@@ -23,7 +23,7 @@ _UNSIGNED_PARTS = (
     " %{FILEGROUPNAME} %{FILEMODES}\n] [%{REQUIRES}\n] %{PREIN} %{POSTIN} %{PREUN} %{POSTUN}"
     " %{POSTTRANS}"
 )
-"""Parts that a signature does not change, as a format of rpm(8)."""
+"""The parts of a package that a signature does not change, as a query format of rpm(8)."""
 
 
 def add_packages(packages: Iterable[Path], folder: Path, key: Key) -> None:

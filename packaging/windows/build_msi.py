@@ -95,9 +95,9 @@ ACTIONS: Final = (
     Action("Configure", 5640, "BASE_URL AND NOT REMOVE", f"install {OPTIONS}", HIDE_TARGET),
     Action("StartAgain", 5650, "SERVICE_EXISTS AND NOT BASE_URL AND NOT REMOVE", "install"),
 )  # fmt: skip
-"""Everything that the package does with the service. The service's control entry in the package
-(`ServiceControl`) is for Windows: it then does not ask to close the program, and it stops and
-deletes the service of a damaged program.
+"""Everything that the package does with the service. In addition, the package has a
+`ServiceControl` entry. Because of it, Windows Installer does not ask the user to close the program,
+and can stop and delete the service even if the program is damaged.
 """
 STANDARD: Final = (
     ("FindRelatedProducts", "", 25), ("AppSearch", "", 50), ("LaunchConditions", "", 100),
@@ -325,9 +325,9 @@ def build(onedir: Path, version: str, output: Path) -> Path:
         subprocess.run(wixl, cwd=work, env=environment, check=True)
         package = uuid.uuid5(product_code(version), digest_of(program))
         words: list[str] = []
-        imported = tables(version)
-        imported["_SummaryInformation"] = summary(version, package, epoch)
-        for name, content in imported.items():
+        idt_tables = tables(version)
+        idt_tables["_SummaryInformation"] = summary(version, package, epoch)
+        for name, content in idt_tables.items():
             (work / f"{name}.idt").write_bytes(content.encode("cp1252"))
             words += ("-i", str(work / f"{name}.idt"))
         subprocess.run(("msibuild", str(msi), *words), env=environment, check=True)

@@ -26,10 +26,10 @@ Manifest = dict[str, object]
 
 def manifests(version: str, msi: Path, url: str) -> dict[str, Manifest]:
     """Return the manifests by file name. ``url`` is the address of the package."""
-    first = {"PackageIdentifier": IDENTIFIER, "PackageVersion": version}
+    identity = {"PackageIdentifier": IDENTIFIER, "PackageVersion": version}
     code = braced(product_code(version))
     installer: Manifest = {
-        **first,
+        **identity,
         "InstallerType": "msi",
         "Scope": "machine",
         "InstallModes": ["silent", "silentWithProgress"],
@@ -55,7 +55,7 @@ def manifests(version: str, msi: Path, url: str) -> dict[str, Manifest]:
         ],
     }
     locale: Manifest = {
-        **first,
+        **identity,
         "PackageLocale": LOCALE,
         "Publisher": PUBLISHER,
         "PackageName": NAME,
@@ -63,13 +63,13 @@ def manifests(version: str, msi: Path, url: str) -> dict[str, Manifest]:
         "ShortDescription": DESCRIPTION,
     }
     return {
-        f"{IDENTIFIER}.yaml": _ended({**first, "DefaultLocale": LOCALE}, "version"),
-        f"{IDENTIFIER}.installer.yaml": _ended(installer, "installer"),
-        f"{IDENTIFIER}.locale.{LOCALE}.yaml": _ended(locale, "defaultLocale"),
+        f"{IDENTIFIER}.yaml": _with_type({**identity, "DefaultLocale": LOCALE}, "version"),
+        f"{IDENTIFIER}.installer.yaml": _with_type(installer, "installer"),
+        f"{IDENTIFIER}.locale.{LOCALE}.yaml": _with_type(locale, "defaultLocale"),
     }
 
 
-def _ended(manifest: Manifest, kind: str) -> Manifest:
+def _with_type(manifest: Manifest, kind: str) -> Manifest:
     return {**manifest, "ManifestType": kind, "ManifestVersion": MANIFEST_VERSION}
 
 

@@ -23,7 +23,7 @@ from unittest import mock
 from tests.paths import ROOT
 
 SPEC: Final = ROOT / "packaging/program.spec"
-OURS: Final = ("agent", "collectors", "controlplane")
+OWN_PACKAGES: Final = ("agent", "collectors", "controlplane")
 
 
 def settings_of(program: str) -> dict[str, Any]:
@@ -32,25 +32,25 @@ def settings_of(program: str) -> dict[str, Any]:
     hooks.collect_submodules = _submodules  # type: ignore[attr-defined]
     names = ("PyInstaller", "PyInstaller.utils")
     stand_ins = {name: types.ModuleType(name) for name in names} | {hooks.__name__: hooks}
-    merged: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
 
     def analysis(*_: object, **settings: object) -> mock.Mock:
-        merged.update(settings)
+        arguments.update(settings)
         return mock.MagicMock()
 
-    makers = {name: mock.Mock() for name in ("PYZ", "EXE", "COLLECT")}
+    other_calls = {name: mock.Mock() for name in ("PYZ", "EXE", "COLLECT")}
     with (
         mock.patch.dict(os.environ, VENUE_PROGRAM=program),
         mock.patch.dict(sys.modules, stand_ins),
     ):
         code = compile(SPEC.read_text(), str(SPEC), "exec")
-        exec(code, {"SPECPATH": str(SPEC.parent), "Analysis": analysis, **makers})
-    return merged
+        exec(code, {"SPECPATH": str(SPEC.parent), "Analysis": analysis, **other_calls})
+    return arguments
 
 
 def _submodules(package: str, filter: Callable[[str], bool] = bool) -> list[str]:  # noqa: A002
     """Replaces PyInstaller's `collect_submodules`. Returns no modules of libraries."""
-    if package.partition(".")[0] not in OURS:
+    if package.partition(".")[0] not in OWN_PACKAGES:
         return []
     folder = ROOT / package.replace(".", "/")
     every = pkgutil.walk_packages([str(folder)], f"{package}.")
@@ -98,16 +98,18 @@ def excluded_imports(program: str) -> Iterator[str]:
     sys.meta_path.insert(0, blocker)
     for name in settings["hiddenimports"]:
         # Only Alembic can import the environment of the migrations.
-        if name.partition(".")[0] in OURS and not name.endswith(("__main__", "migrations.env")):
+        if name.partition(".")[0] in OWN_PACKAGES and not name.endswith(
+            ("__main__", "migrations.env")
+        ):
             yield from _failure(name, name, blocker)
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None) or ""
         if "site-packages" not in file or not file.endswith(".py"):
             continue
         tree = ast.parse(Path(file).read_text(encoding="utf-8"))
-        for imported in dict.fromkeys(unguarded_imports(tree, module.__package__ or "")):
-            if imported not in sys.modules:
-                yield from _failure(name, imported, blocker)
+        for module_name in dict.fromkeys(unguarded_imports(tree, module.__package__ or "")):
+            if module_name not in sys.modules:
+                yield from _failure(name, module_name, blocker)
 
 
 def _failure(importer: str, name: str, blocker: Blocker) -> Iterator[str]:

@@ -100,14 +100,14 @@ class Verification:
     def __init__(self, service: LocalService, home: Path) -> None:
         self.service = service
         self.home = home
-        self.before = files_of_the_system()
+        self.initial_files = files_of_the_system()
         self.device: Json = {}
 
     @property
     def installation(self) -> tuple[str, ...]:
         """The arguments of the agent's first installation."""
-        where = ("--base-url", self.service.base_url, "--location", LOCATION)
-        return ("service", "install", *where, "--api-key-file", str(self.home / "key"))
+        address = ("--base-url", self.service.base_url, "--location", LOCATION)
+        return ("service", "install", *address, "--api-key-file", str(self.home / "key"))
 
     @property
     def instance_id(self) -> str:
@@ -221,10 +221,10 @@ class Verification:
         user. docs/sandbox.md compares these reports with the reports of the unit.
         """
         as_user = ("runuser", "-u", "venue-agent", "--", "env", "HOME=/nonexistent")
-        for who, prefix in (("root", ()), ("user", as_user)):
+        for account, prefix in (("root", ()), ("user", as_user)):
             for kind in ("application", "network"):
                 done = run(*prefix, "venue-agent", "collect", kind, "--json", expect=None)
-                (RESULTS / f"{who}-{kind}.json").write_text(done.stdout or done.stderr)
+                (RESULTS / f"{account}-{kind}.json").write_text(done.stdout or done.stderr)
 
     def survive_a_kill(self) -> None:
         pid = unit_property("MainPID")
@@ -260,8 +260,8 @@ class Verification:
         """Start with an unknown configuration key. The service must end with exit code 2, and
         systemd must not restart it.
         """
-        right = CONFIG.read_text()
-        CONFIG.write_text(right + "[nonsense]\n")
+        original = CONFIG.read_text()
+        CONFIG.write_text(original + "[nonsense]\n")
         assert (
             "nonsense"
             in run("venue-agent", "service", "stop").stdout
@@ -272,7 +272,7 @@ class Verification:
         output = service_status(expect=1)
         assert "a wrong configuration" in output, output
         assert "find out why" in output, output
-        CONFIG.write_text(right)
+        CONFIG.write_text(original)
         agent("service", "start")
         self.wait_until_it_works()
         print_ok("a wrong configuration: not restarted, and the status reports it")
@@ -288,20 +288,20 @@ class Verification:
         run("systemctl", "restart", UNIT)
         self.wait_until_it_works()
         pid, restarts = int(unit_property("MainPID")), int(unit_property("NRestarts"))
-        right, pipe = CONFIG.read_text(), CONFIG.with_name("pipe.pem")
+        original, pipe = CONFIG.read_text(), CONFIG.with_name("pipe.pem")
         os.mkfifo(pipe)
         # The agent reads the file of certificates only for https.
         section = f'[service]\nca_file = "{pipe}"\n'
-        CONFIG.write_text(right.replace("[service]\n", section).replace("http:", "https:"))
+        CONFIG.write_text(original.replace("[service]\n", section).replace("http:", "https:"))
         began = time.monotonic()
         os.kill(pid, signal.SIGHUP)
         until(lambda: not Path(f"/proc/{pid}").exists(), WITHIN_S)
-        CONFIG.write_text(right)
+        CONFIG.write_text(original)
         pipe.unlink()
-        ended = time.monotonic() - began
+        ended_s = time.monotonic() - began
         until(lambda: int(unit_property("NRestarts")) > restarts, WITHIN_S)
         self.wait_until_it_works()
-        back = time.monotonic() - began
+        back_s = time.monotonic() - began
         assert "the event loop hung" in service_status(), service_status()
         log = run("journalctl", "-u", UNIT, "-o", "cat", "--no-pager").stdout
         assert "Fatal Python error: Aborted" in log, log[-2000:]
@@ -310,7 +310,7 @@ class Verification:
         run("systemctl", "daemon-reload")
         self.check_last_exit()
         print_ok(
-            f"hung: the watchdog ended it after {ended:.1f} s, working again after {back:.1f} s"
+            f"hung: the watchdog ended it after {ended_s:.1f} s, working again after {back_s:.1f} s"
         )
 
     def check_last_exit(self) -> None:
@@ -403,8 +403,8 @@ class Verification:
 
     def leave_nothing(self) -> None:
         run("dpkg", "--purge", "venue-agent")
-        left = files_of_the_system() - self.before
-        assert not left, sorted(left)[:20]
+        leftovers = files_of_the_system() - self.initial_files
+        assert not leftovers, sorted(leftovers)[:20]
         run("getent", "passwd", OUR_USER, expect=2)
         run("getent", "group", OUR_USER, expect=2)
         assert unit_property("LoadState") == "not-found"
@@ -416,20 +416,22 @@ class Verification:
             run("dpkg-deb", "-x", str(RESULTS / "first.deb"), directory)
             shutil.move(Path(directory) / "usr/lib/venue-agent", ELSEWHERE)
         os.environ["PATH"] = f"{ELSEWHERE}:{os.environ['PATH']}"
-        before, known = files_of_the_system(), {d["instanceId"] for d in self.service.devices()}
+        before, known_ids = files_of_the_system(), {d["instanceId"] for d in self.service.devices()}
         assert "not installed" in service_status(expect=1)
         agent(*self.installation)
         verify_units("/etc/systemd/system")
         self.device = until(
-            lambda: next((d for d in self.service.devices() if d["instanceId"] not in known), None),
+            lambda: next(
+                (d for d in self.service.devices() if d["instanceId"] not in known_ids), None
+            ),
             WITHIN_S,
         )
         self.wait_until_it_works()
         service_status()
         output = agent("service", "uninstall", "--purge")
         assert f"the user {OUR_USER}" in output, output
-        left = files_of_the_system() - before
-        assert not left, sorted(left)[:20]
+        leftovers = files_of_the_system() - before
+        assert not leftovers, sorted(leftovers)[:20]
         run("getent", "passwd", OUR_USER, expect=2)
         run("getent", "group", OUR_USER, expect=2)
         assert unit_property("LoadState") == "not-found"
@@ -447,7 +449,7 @@ def files_of_the_system() -> frozenset[str]:
     return frozenset(path for path in paths if not path.startswith(OWN_RECORDS))
 
 
-def take(steps: list[Callable[[], None]], unit: str = UNIT) -> None:
+def run_steps(steps: list[Callable[[], None]], unit: str = UNIT) -> None:
     """Run the steps in order, and print the duration and the processor time of each step.
 
     If a step fails, the end of the journal of ``unit`` is printed.
@@ -500,7 +502,7 @@ def main() -> int:
             verification.leave_nothing,
             verification.install_without_the_package,
         ]
-        take(steps)
+        run_steps(steps)
     return 0
 
 

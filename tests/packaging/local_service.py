@@ -100,11 +100,11 @@ def _address(output: str) -> str | None:
 
 def _make_key(database: str) -> str:
     words = ("keys", "create", "--write", "--location", LOCATION, "--new-locations")
-    made = subprocess.run(
+    result = subprocess.run(
         (sys.executable, "-m", "controlplane", *words, "--database", database),
         capture_output=True,
         text=True,
         check=True,
         env={**os.environ, "COLUMNS": "200"},
     )
-    return made.stdout.split()[0]
+    return result.stdout.split()[0]

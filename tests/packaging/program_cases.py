@@ -465,28 +465,28 @@ def words_of(case: Case, values: dict[str, str]) -> list[str]:
 
 def missing(stories: tuple[Story, ...] = STORIES) -> list[str]:
     """Return the commands without a case, and the options that no case uses."""
-    every = list(commands())
-    used: dict[Command, set[str]] = {}
+    all_commands = list(commands())
+    used_options: dict[Command, set[str]] = {}
     for story in stories:
         for case in (step for step in story.steps if isinstance(step, Case)):
-            for command, names in _used(case, story.files, every):
-                used.setdefault(command, set()).update(names)
+            for command, names in _options_used(case, story.files, all_commands):
+                used_options.setdefault(command, set()).update(names)
     lines = []
-    for command in every:
+    for command in all_commands:
         title = " ".join((command.program, *command.words))
-        if command not in used:
+        if command not in used_options:
             lines.append(f"{title}: no case")
             continue
         lines += [
             f"{title}: no case uses {names[0]}"
             for names in sorted(command.options)
-            if not used[command] & set(names) and (title, names[0]) not in NOT_USED
+            if not used_options[command] & set(names) and (title, names[0]) not in NOT_USED
         ]
     return lines
 
 
-def _used(
-    case: Case, files: dict[str, str], every: list[Command]
+def _options_used(
+    case: Case, files: dict[str, str], all_commands: list[Command]
 ) -> Iterator[tuple[Command, set[str]]]:
     """Yield the program and the command that a case runs, each with the options that the case
     uses.
@@ -494,11 +494,12 @@ def _used(
     words = words_of(case, _AnyId())
     in_files = " ".join(files.get(word[1:], "") for word in words if word.startswith("@")).split()
     names = {word for word in (*words, *in_files) if word.startswith("--")}
-    plain = tuple(word for word in words if not word.startswith("--"))
+    words_without_options = tuple(word for word in words if not word.startswith("--"))
     candidates = [
         command
-        for command in every
-        if command.program == case.program and command.words == plain[: len(command.words)]
+        for command in all_commands
+        if command.program == case.program
+        and command.words == words_without_options[: len(command.words)]
     ]
     program, command = min(candidates, key=_length), max(candidates, key=_length)
     yield program, names

@@ -75,8 +75,8 @@ def _libraries() -> list[Path]:
     libraries of libc6, because the programs' packages depend on it, and of zlib1g, because dpkg
     depends on it.
     """
-    listed = _run("dpkg-query", "--listfiles", "libc6", "zlib1g").splitlines()
-    libraries = [Path(line) for line in listed if ".so" in line and "/gconv/" not in line]
+    lines = _run("dpkg-query", "--listfiles", "libc6", "zlib1g").splitlines()
+    libraries = [Path(line) for line in lines if ".so" in line and "/gconv/" not in line]
     return [path for path in libraries if path.is_file()]
 
 

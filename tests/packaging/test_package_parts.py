@@ -105,8 +105,8 @@ def test_the_debian_package_carries_the_documents_without_pictures(tmp_path: Pat
     for path in shipped.values():
         text = path.read_text()
         assert "images/" not in text
-        named = re.findall(r"\]\((\w[\w-]*\.md)[)#]", text)
-        assert set(named) - shipped.keys() <= NOT_SHIPPED, path.name
+        links = re.findall(r"\]\((\w[\w-]*\.md)[)#]", text)
+        assert set(links) - shipped.keys() <= NOT_SHIPPED, path.name
 
 
 def test_the_services_package_has_unit_options_and_documents(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_bash_completion_completes_verbs_and_options(tmp_path: Path) -> None:
     script = tmp_path / "completion"
     script.write_text(module("manual.py").bash_completion())
 
-    def completed(*words: str) -> list[str]:
+    def complete(*words: str) -> list[str]:
         array = " ".join(f"'{word}'" for word in words)
         program = (
             f"source {script}; COMP_WORDS=({array}); COMP_CWORD={len(words) - 1};"
@@ -162,10 +162,10 @@ def test_bash_completion_completes_verbs_and_options(tmp_path: Path) -> None:
         done = subprocess.run(("bash", "-c", program), capture_output=True, text=True, check=True)
         return done.stdout.split()
 
-    assert completed("venue-agent", "serv") == ["service"]
-    assert completed("venue-agent", "service", "un") == ["uninstall"]
-    assert completed("venue-agent", "service", "install", "--lo") == ["--location"]
-    assert completed("venue-agent", "collect", "net") == ["network"]
+    assert complete("venue-agent", "serv") == ["service"]
+    assert complete("venue-agent", "service", "un") == ["uninstall"]
+    assert complete("venue-agent", "service", "install", "--lo") == ["--location"]
+    assert complete("venue-agent", "collect", "net") == ["network"]
 
 
 def test_the_bill_of_materials_is_the_same_for_the_same_input(tmp_path: Path) -> None:
@@ -187,9 +187,9 @@ def test_the_bill_of_materials_is_the_same_for_the_same_input(tmp_path: Path) ->
 
 def test_the_bill_of_materials_has_the_vendored_npm_package(tmp_path: Path) -> None:
     files = ROOT / "controlplane/web/openapi/viewer_files"
-    there = tmp_path / "_internal/controlplane/web/openapi/viewer_files"
-    there.mkdir(parents=True)
-    (there / "README.md").write_bytes((files / "README.md").read_bytes())
+    target = tmp_path / "_internal/controlplane/web/openapi/viewer_files"
+    target.mkdir(parents=True)
+    (target / "README.md").write_bytes((files / "README.md").read_bytes())
     bill = module("sbom.py").bill((), tmp_path, __version__)
     npm = [each["purl"] for each in bill["components"] if each["bom-ref"].startswith("pkg:npm/")]
     assert npm == ["pkg:npm/swagger-ui-dist@5.35.0"]
@@ -237,12 +237,12 @@ def test_every_command_and_option_has_a_case_in_the_verification_of_the_packages
 
 
 def test_the_windows_package_has_the_modules_that_are_imported_by_name() -> None:
-    named = re.compile(r'import_module\("((?:win32|pywin|servicemanager)\w*)"\)')
+    pattern = re.compile(r'import_module\("((?:win32|pywin|servicemanager)\w*)"\)')
     sources = (ROOT / "agent/adapters/service_manager/windows").glob("*.py")
-    wanted = {name for source in sources for name in named.findall(source.read_text())}
-    assert "servicemanager" in wanted
+    modules = {name for source in sources for name in pattern.findall(source.read_text())}
+    assert "servicemanager" in modules
     spec = (PACKAGING / "program.spec").read_text()
-    assert {name for name in wanted if f'"{name}"' not in spec} == set()
+    assert {name for name in modules if f'"{name}"' not in spec} == set()
 
 
 def test_the_windows_zip_is_the_same_for_the_same_input(tmp_path: Path) -> None:

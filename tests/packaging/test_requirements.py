@@ -30,18 +30,18 @@ EXTRAS: Final = {
 }
 
 
-def normal(name: str) -> str:
+def normalize(name: str) -> str:
     """Return the normalized name of a package (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def pins(text: str) -> dict[str, str]:
-    return {normal(match["name"]): match["version"] for match in ENTRY.finditer(text)}
+    return {normalize(match["name"]): match["version"] for match in ENTRY.finditer(text)}
 
 
 def constraints() -> dict[str, str]:
     lines = (ROOT / "constraints.txt").read_text().split()
-    return {normal(name): version for name, version in (line.split("==") for line in lines)}
+    return {normalize(name): version for name, version in (line.split("==") for line in lines)}
 
 
 @pytest.mark.parametrize("name", LISTS)
@@ -61,11 +61,11 @@ def test_every_pin_is_used() -> None:
 def test_a_requirements_list_has_every_direct_dependency(name: str) -> None:
     project = PROJECT["project"]
     extras = (each for extra in EXTRAS[name] for each in project["optional-dependencies"][extra])
-    wanted = {
-        normal(re.split(r"[\[<>=!~; ]", each)[0]) for each in (*project["dependencies"], *extras)
+    dependencies = {
+        normalize(re.split(r"[\[<>=!~; ]", each)[0]) for each in (*project["dependencies"], *extras)
     }
-    listed = pins((REQUIREMENTS / name).read_text())
-    assert wanted - {"venue-agent"} <= listed.keys(), "run `make hashes`"
+    listed_pins = pins((REQUIREMENTS / name).read_text())
+    assert dependencies - {"venue-agent"} <= listed_pins.keys(), "run `make hashes`"
 
 
 @pytest.mark.parametrize("name", LISTS)
@@ -73,15 +73,19 @@ def test_a_list_names_the_extras_that_its_packages_need(name: str) -> None:
     # pip before 23.3 does not apply the pin of `coverage` to a requirement of `coverage[toml]`. It
     # takes the newest version then, whose hash is unknown.
     entries = list(ENTRY.finditer((REQUIREMENTS / name).read_text()))
-    listed = {normal(each["name"]): set((each["extras"] or "").split(",")) for each in entries}
-    for package in listed.keys() & {normal(each.name) for each in distributions()}:
+    extras_by_name = {
+        normalize(each["name"]): set((each["extras"] or "").split(",")) for each in entries
+    }
+    for package in extras_by_name.keys() & {normalize(each.name) for each in distributions()}:
         for requirement in map(Requirement, requires(package) or ()):
             marker = requirement.marker
             needs = marker is None or any(
-                marker.evaluate({"extra": extra}) for extra in ("", *listed[package])
+                marker.evaluate({"extra": extra}) for extra in ("", *extras_by_name[package])
             )
-            if needs and normal(requirement.name) in listed:
-                assert requirement.extras <= listed[normal(requirement.name)], requirement
+            if needs and normalize(requirement.name) in extras_by_name:
+                assert requirement.extras <= extras_by_name[normalize(requirement.name)], (
+                    requirement
+                )
 
 
 def test_build_backend_has_a_pinned_version_and_hashes() -> None:

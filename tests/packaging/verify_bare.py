@@ -151,14 +151,14 @@ def cached(directory: Path, recipe: str) -> Iterator[Path | None]:
 
 def make_root(release: str, directory: Path) -> None:
     """Create a root with `PACKAGES` and Debian's essential packages only. Add an ordinary user."""
-    included = f"--include={','.join(PACKAGES)}"
+    include = f"--include={','.join(PACKAGES)}"
     # debootstrap has no script for a release that is newer than itself. Use its script for sid.
     script = () if (SCRIPTS / release).exists() else (SCRIPTS / "sid",)
-    words = (included, release, directory, mirror(), *script)
+    words = (include, release, directory, mirror(), *script)
     # What debootstrap mounts disappears with its mount namespace, even if it is killed.
     run("unshare", "--mount", "debootstrap", "--variant=minbase", *words)
-    for kept in ("var/cache/apt/archives", "var/lib/apt/lists"):
-        shutil.rmtree(directory / kept)
+    for unneeded in ("var/cache/apt/archives", "var/lib/apt/lists"):
+        shutil.rmtree(directory / unneeded)
     # debootstrap does not write this file; Debian's installer does.
     (directory / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
     user = ("useradd", "--create-home", "--home-dir", HOME, "--uid", str(USER_ID), "somebody")
@@ -198,17 +198,19 @@ def copy_of_the_tree(place: Path) -> Path:
     would add. Return its path.
     """
     git = ("git", "-c", f"safe.directory={ROOT}", "-C", ROOT)
-    known = (*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    listed = subprocess.run(known, capture_output=True, text=True, check=True).stdout
+    list_files = (*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    output = subprocess.run(list_files, capture_output=True, text=True, check=True).stdout
     tree = place / "tree"
-    for name in filter(None, listed.split("\0")):
+    for name in filter(None, output.split("\0")):
         if (ROOT / name).exists():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, tree / name, follow_symlinks=False)
-    own = ("git", "-C", tree, "-c", "user.name=somebody", "-c", "user.email=somebody@localhost")
-    run(*own, "init", "--quiet")
-    run(*own, "add", "--all")
-    run(*own, "commit", "--quiet", "--message", "the tree")
+    git_in_tree = (
+        "git", "-C", tree, "-c", "user.name=somebody", "-c", "user.email=somebody@localhost",
+    )  # fmt: skip
+    run(*git_in_tree, "init", "--quiet")
+    run(*git_in_tree, "add", "--all")
+    run(*git_in_tree, "commit", "--quiet", "--message", "the tree")
     return tree
 
 
@@ -304,26 +306,29 @@ def main() -> int:
     began = time.monotonic()
     bare = Bare(options.release)
     prepare(bare)
-    chosen = [each for each in SITUATIONS if options.all or not each.is_long]
+    situations = [each for each in SITUATIONS if options.all or not each.is_long]
     if options.only:
-        chosen = [each for each in SITUATIONS if each.name == options.only]
+        situations = [each for each in SITUATIONS if each.name == options.only]
     with tempfile.TemporaryDirectory(prefix="run-", dir=CACHE) as directory:
         place = Path(directory)
-        kept: Path = options.keep or place
-        kept.mkdir(parents=True, exist_ok=True)
+        output_directory: Path = options.keep or place
+        output_directory.mkdir(parents=True, exist_ok=True)
         tree = copy_of_the_tree(place)
         logs = [
-            kept / f"{bare.release}-{situation.name.replace(' ', '-')}.txt" for situation in chosen
+            output_directory / f"{bare.release}-{situation.name.replace(' ', '-')}.txt"
+            for situation in situations
         ]
         is_short = not (options.all or options.only)
         with busy_loops(options.busy):
-            good = [
+            results = [
                 verify(bare, each, tree, log, is_short=is_short)
-                for each, log in zip(chosen, logs, strict=True)
+                for each, log in zip(situations, logs, strict=True)
             ]
     took_s = round(time.monotonic() - began, 1)
-    sys.stdout.write(json.dumps({"good": sum(good), "of": len(good), "seconds": took_s}) + "\n")
-    return 0 if all(good) else 1
+    sys.stdout.write(
+        json.dumps({"good": sum(results), "of": len(results), "seconds": took_s}) + "\n"
+    )
+    return 0 if all(results) else 1
 
 
 if __name__ == "__main__":

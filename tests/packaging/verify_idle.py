@@ -63,17 +63,17 @@ def main() -> int:
         environment = {**os.environ, IN_NAMESPACE: "1"}
         return subprocess.run((*words, *sys.argv[1:]), env=environment, check=False).returncode
     with tempfile.TemporaryDirectory(prefix="venue-idle-") as place:
-        settled, wakeups = measure(Path(place))
+        cost, wakeups = measure(Path(place))
     sys.stdout.write(
-        f"the idle daemon: {settled.pss_mib:.2f} MiB PSS, {wakeups} wake-ups in a minute\n"
+        f"the idle daemon: {cost.pss_mib:.2f} MiB PSS, {wakeups} wake-ups in a minute\n"
     )
     baselines: dict[str, float] = json.loads(BASELINE.read_text())
     if options.record:
-        baselines[build_name()] = round(settled.pss_mib, 2)
+        baselines[build_name()] = round(cost.pss_mib, 2)
         BASELINE.write_text(json.dumps(baselines, indent=2) + "\n")
         return 0
     baseline_mib = baselines.get(build_name())
-    problem = growth_problem(settled.pss_mib, baseline_mib)
+    problem = growth_problem(cost.pss_mib, baseline_mib)
     if problem is not None:
         sys.stdout.write(f"{problem}\n")
     is_failure = baseline_mib is not None or "CI" in os.environ
@@ -86,17 +86,17 @@ def measure(place: Path) -> tuple[Cost, int]:
     The package is copied. Otherwise its pages could be shared with other running programs.
     """
     shutil.copytree(PACKAGED.parent, place / "package", symlinks=True)
-    line = (str(place / "package" / PACKAGED.name),)
+    command = (str(place / "package" / PACKAGED.name),)
     with local_service(place) as service:
         config = write_config(place / "agent", service.base_url, service.api_key)
-        with running(line, config):
+        with running(command, config):
             service.enrolled_device(ENROLLED_WITHIN_S)
         # A daemon that has just enrolled uses more memory: restart it.
-        with running(line, config) as agent:
+        with running(command, config) as agent:
             until(lambda: time.monotonic() > agent.began + SETTLED_AFTER_S, 2 * SETTLED_AFTER_S)
-            settled = cost_of(agent.process.pid)
+            cost = cost_of(agent.process.pid)
             time.sleep(WINDOW_S)
-            return settled, cost_of(agent.process.pid).wakeups - settled.wakeups
+            return cost, cost_of(agent.process.pid).wakeups - cost.wakeups
 
 
 if __name__ == "__main__":

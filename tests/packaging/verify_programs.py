@@ -148,11 +148,11 @@ class Running:
         return f"{self.case.program} {self.case.words}"
 
 
-def require(title: str, code: int, wanted: int, output: str) -> None:
+def require(title: str, code: int, expected: int, output: str) -> None:
     crash = CRASHES.search(output)
-    if code == wanted and crash is None:
+    if code == expected and crash is None:
         return
-    problem = f"exit code {code}, not {wanted}" if code != wanted else f"prints {crash[0]!r}"  # type: ignore[index]
+    problem = f"exit code {code}, not {expected}" if code != expected else f"prints {crash[0]!r}"  # type: ignore[index]
     raise Failure(f"{title}: {problem}\n{output[-OUTPUT_CHARACTERS:]}")
 
 

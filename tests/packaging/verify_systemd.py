@@ -134,13 +134,13 @@ def boot(
 
 
 def copy_package(results: Path, packages: str = "venue-agent_*.deb") -> None:
-    packages_built = sorted(PACKAGES.glob(packages))
-    if len(packages_built) != 1:
+    files = sorted(PACKAGES.glob(packages))
+    if len(files) != 1:
         raise SystemExit(
             f"exactly one {PACKAGES}/{packages} is required:"
             " run `make test-deb` or `make test-service-deb`"
         )
-    shutil.copy(packages_built[0], results / "first.deb")
+    shutil.copy(files[0], results / "first.deb")
 
 
 def make_upgrade(results: Path, *, name: str = "next.deb", number: int = 99) -> None:

@@ -53,8 +53,8 @@ def environment() -> dict[str, str]:
     """Return the environment of this process, without variables that would make Python or the agent
     use the sources.
     """
-    strange = ("PYTHON", "VIRTUAL_ENV", "VENUE_", "PIPX_")
-    return {k: v for k, v in os.environ.items() if not k.startswith(strange)}
+    removed_prefixes = ("PYTHON", "VIRTUAL_ENV", "VENUE_", "PIPX_")
+    return {k: v for k, v in os.environ.items() if not k.startswith(removed_prefixes)}
 
 
 def print_ok(text: str) -> None:
@@ -98,15 +98,17 @@ def install_by_pipx(wheel: Path, place: Path) -> Path:
 
 def check_files(wheel: Path) -> None:
     """Check that the wheel has exactly the files of our packages, including data files."""
-    ours = {
+    own_files = {
         str(path.relative_to(ROOT))
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
         if path.is_file() and path.suffix != ".pyc"
     }
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    if packed != ours:
-        raise SystemExit(f"missing: {sorted(ours - packed)}; strange: {sorted(packed - ours)}")
+    if packed != own_files:
+        raise SystemExit(
+            f"missing: {sorted(own_files - packed)}; strange: {sorted(packed - own_files)}"
+        )
     data = [name for name in packed if not name.endswith(".py")]
     print_ok(
         f"{wheel.name} has the {len(packed)} files of {', '.join(PACKAGES)}"

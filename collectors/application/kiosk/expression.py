@@ -33,8 +33,8 @@ class Value(NamedTuple):
         return f"async () => {self.expression or self.source.replace('.', '?.')}"
 
 
-def _permission(name: str, formerly: str = "") -> Value:
-    names = f'"{name}", "{formerly or name}"'
+def _permission(name: str, old_name: str = "") -> Value:
+    names = f'"{name}", "{old_name or name}"'
     return Value("navigator.permissions.query", f"permission({names})")
 
 
@@ -43,11 +43,11 @@ _NAMES_OF_BLUETOOTH: Final = """navigator.bluetooth?.getDevices &&
 _NAMES_OF_USB: Final = """navigator.usb?.getDevices &&
       names(await navigator.usb.getDevices(), (device) =>
         `${device.productName ?? "unnamed"} (${hex(device.vendorId)}:${hex(device.productId)})`)"""
-_DRAWS: Final = f"""shown(() => new Promise((settle) => {{
+_DRAWS: Final = f"""readIfVisible(() => new Promise((settle) => {{
       requestAnimationFrame(() => settle(true));
       setTimeout(() => settle(false), {DRAWING_MS});
     }}))"""
-_PAINTED: Final = """shown(() =>
+_PAINTED: Final = """readIfVisible(() =>
       performance.getEntriesByName("first-contentful-paint").length > 0)"""
 
 BROWSER: Final[Mapping[str, Value]] = {
@@ -106,21 +106,21 @@ _EXPRESSION: Final = """
   const storage = async () => navigator.storage && navigator.storage.estimate();
   const text = (value) => String(value).slice(0, 512);
   const names = (devices, name) => devices.slice(0, 33).map((device) => text(name(device)));
-  const shown = (read) => {
+  const readIfVisible = (read) => {
     if (document.visibilityState === "visible") return read();
     throw new DOMException("", "PageHidden");
   };
   const hex = (number) => number.toString(16).padStart(4, "0");
   const state = async (name) => (await navigator.permissions.query({ name })).state;
-  const permission = (name, formerly = name) => state(name).catch(() => state(formerly));
+  const permission = (name, oldName = name) => state(name).catch(() => state(oldName));
   const readers = {
 READERS
   };
-  const late = () => new Promise((_, reject) =>
+  const timeout = () => new Promise((_, reject) =>
     setTimeout(() => reject(new DOMException("", "TimeoutError")), TIMEOUT_MS));
   const result = async ([key, read]) => {
     try {
-      const value = await Promise.race([read(), late()]);
+      const value = await Promise.race([read(), timeout()]);
       return [key, { value: typeof value === "string" ? text(value) : value ?? null }];
     } catch (error) {
       return [key, { error: text(error?.name ?? "Error") }];

@@ -59,5 +59,5 @@ def _flag(key: str, value: bool) -> Field:
 
 def _with_rest(fields: tuple[Field, ...], status: FieldStatus, reason: str) -> Reading:
     keys = {field.key for field in fields}
-    other_keys = ((key, where) for key, where in _SOURCES.items() if key not in keys)
-    return Reading((*fields, *(absent(key, where, status, reason) for key, where in other_keys)))
+    other_keys = ((key, origin) for key, origin in _SOURCES.items() if key not in keys)
+    return Reading((*fields, *(absent(key, origin, status, reason) for key, origin in other_keys)))

@@ -113,14 +113,14 @@ class PageSession:
                 self._socket.sendall(data)
 
 
-def parse_answer(data: bytes, wanted_id: int) -> dict[str, Any] | None:
-    """Return the result of the command ``wanted_id``. Any other message returns None.
+def parse_answer(data: bytes, command_id: int) -> dict[str, Any] | None:
+    """Return the result of the command ``command_id``. Returns None for any other message.
 
     Raises:
         ValueError: The browser refused the command, or the data is not a message of the protocol.
     """
     message = load_object(data, "the DevTools port")
-    if message.get("id") != wanted_id:
+    if message.get("id") != command_id:
         return None
     result, error = message.get("result"), message.get("error")
     if isinstance(result, dict):

@@ -1,8 +1,8 @@
 """Reads the machine's drives and their health.
 
 The SMART verdict comes from UDisks2 or smartctl, the wear of an eMMC from sysfs. Only root can read
-the SMART verdict from a drive. UDisks2 returns it to every user, so it is queried first. Serial
-numbers and WWNs are not read.
+the SMART verdict from a drive. UDisks2 is queried first, because it returns the verdict to every
+user. Serial numbers and WWNs are not read.
 """
 
 import re

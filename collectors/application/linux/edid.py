@@ -51,6 +51,6 @@ def _text(data: bytes, tag: int) -> str | None:
         match = _PRINTABLE.match(body)
         if match and head[:2] == b"\0\0" and head[3] == tag:
             text = match[0].decode("ascii")
-            goes_on = tag == _PRODUCT_NAME and len(text) == _TEXT_BYTES
-            texts[text if goes_on else f"{text} "] = None
+            is_continued = tag == _PRODUCT_NAME and len(text) == _TEXT_BYTES
+            texts[text if is_continued else f"{text} "] = None
     return clean_text("".join(texts)) or None

@@ -101,7 +101,7 @@ def parse_cpu_model(cpuinfo: str) -> str | None:
         name, _, value = line.partition(":")
         cpu_info.setdefault(name.strip().lower(), value.strip())
     part = (cpu_info.get("cpu implementer", ""), cpu_info.get("cpu part", "").lower())
-    # "processor" is the number of a core. Only on old ARM kernels it is the processor's name.
+    # "processor" is the number of a core. On old ARM kernels only, it is the processor's name.
     names = (
         cpu_info.get(key, "") for key in ("model name", "cpu model", "cpu", "uarch", "processor")
     )
@@ -149,7 +149,8 @@ def read_temperatures(_: Deadline, root: Path) -> Fields:
 def _is_reliable(sensor: _Sensor, sensors: Sequence[_Sensor]) -> bool:
     chip, _, label = sensor.name.partition(" ")
     if (chip, label) == ("k10temp", "Tctl"):
-        # Some processors add an offset to it (k10temp.rst). They also report Tdie, without it.
+        # Some processors add an offset to Tctl (k10temp.rst). They also report Tdie, which has no
+        # offset.
         return not any(other.name == "k10temp Tdie" for other in sensors)
     if chip == "nvme":
         # Only the composite sensor has limits (NVMe 2.0, SMART log). Other sensors may be hotter.

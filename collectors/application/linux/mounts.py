@@ -38,7 +38,7 @@ def read_mounts(root: Path) -> tuple[Mount, ...]:
 def error_count(root: Path, device: str) -> int | None:
     """Return the number of errors of an ext4 file system (sysfs-fs-ext4 of the kernel).
 
-    Returns None if the device itself refuses to be written, as a worn memory card does.
+    Returns None if the device itself refuses writes, as a worn memory card does.
     """
     name = PurePosixPath(device).name
     if not device.startswith("/dev/") or read_number(root / "sys/class/block" / name / "ro"):
@@ -51,31 +51,31 @@ def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
     mounts = []
     for line in text.splitlines():
         before, separator, after = line.partition(" - ")
-        left, right = before.split(" "), after.split(" ")
-        if not separator or len(left) < 6 or len(right) < 3:  # proc(5)
+        mount_columns, device_columns = before.split(" "), after.split(" ")
+        if not separator or len(mount_columns) < 6 or len(device_columns) < 3:  # proc(5)
             continue
         mount = Mount(
-            path=_unescaped(left[4]),
-            file_system=right[0],
+            path=_unescaped(mount_columns[4]),
+            file_system=device_columns[0],
             # right[2] has the options of the file system. The options of the mount (left[5]) are
             # not used: the agent's systemd sandbox mounts every disk read-only for this process.
-            read_only="ro" in right[2].split(","),
-            remote=right[0] in _NETWORK or right[0].split(".")[0] == "fuse",
-            upper=_unescaped(upper[1]) if (upper := _UPPER.search(right[2])) else "",
-            device=_unescaped(right[1]),
+            read_only="ro" in device_columns[2].split(","),
+            remote=device_columns[0] in _NETWORK or device_columns[0].split(".")[0] == "fuse",
+            upper=_unescaped(upper[1]) if (upper := _UPPER.search(device_columns[2])) else "",
+            device=_unescaped(device_columns[1]),
         )
-        if not _belongs_to_user(mount, right[2]):
-            mounts.append((left[2], _unescaped(right[1]), mount))
+        if not _belongs_to_user(mount, device_columns[2]):
+            mounts.append((mount_columns[2], _unescaped(device_columns[1]), mount))
     return tuple(mounts)
 
 
 def data_mounts(entries: Iterable[tuple[str, str, Mount]]) -> tuple[Mount, ...]:
     """Return the mounts that hold data. Each file system is listed once, at its shortest path."""
     mounts: dict[str, Mount] = {}
-    listed = tuple(entries)
-    data = {mount.path: _holds_data(device, mount) for _, device, mount in listed}
-    for device_number, _, mount in listed:
-        if not data[mount.path] or _is_on_other_disk(mount, data):
+    all_entries = tuple(entries)
+    holds_data = {mount.path: _holds_data(device, mount) for _, device, mount in all_entries}
+    for device_number, _, mount in all_entries:
+        if not holds_data[mount.path] or _is_on_other_disk(mount, holds_data):
             continue
         other_mount = mounts.get(device_number)
         if other_mount is None or len(mount.path) < len(other_mount.path):
@@ -90,7 +90,7 @@ def _holds_data(device: str, mount: Mount) -> bool:
     return device.startswith("/dev/") or mount.remote or kind in _POOLED
 
 
-def _is_on_other_disk(mount: Mount, data: Mapping[str, bool]) -> bool:
+def _is_on_other_disk(mount: Mount, holds_data: Mapping[str, bool]) -> bool:
     """Return whether an overlay, such as that of a container, stores its data on another disk.
 
     ``data`` maps the path of each mount to whether the mount holds data.
@@ -98,7 +98,7 @@ def _is_on_other_disk(mount: Mount, data: Mapping[str, bool]) -> bool:
     if not mount.upper or mount.path == "/":
         return False
     parents = map(str, PurePosixPath(mount.upper).parents)
-    return data[next((path for path in parents if path in data), mount.path)]
+    return holds_data[next((path for path in parents if path in holds_data), mount.path)]
 
 
 def _belongs_to_user(mount: Mount, options: str) -> bool:

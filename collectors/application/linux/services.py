@@ -72,7 +72,7 @@ def read_services(
     installed_units = states(unit_names, deadline)
     fields: list[Field] = []
     for role, (title, candidates) in ROLES.items():
-        name = chosen(candidates, installed_units)
+        name = choose_unit(candidates, installed_units)
         keys = service_keys((role,))
         if name is None:
             reason = f"no {title} is installed"
@@ -82,7 +82,7 @@ def read_services(
     return tuple(fields)
 
 
-def chosen(candidates: Sequence[str], installed_units: Mapping[str, UnitState]) -> str | None:
+def choose_unit(candidates: Sequence[str], installed_units: Mapping[str, UnitState]) -> str | None:
     """Return the unit that has a role: one that is running, or else the first installed one."""
     present = [name for name in candidates if name in installed_units]
     running = [name for name in present if installed_units[name].active == "active"]

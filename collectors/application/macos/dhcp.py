@@ -40,14 +40,14 @@ def read_dhcp(
     ask: GetPacket = get_packet,
     leases: Path = LEASES,
 ) -> dict[str, Dhcp]:
-    known = {}
+    dhcp_by_name = {}
     for name in names:
         try:
-            known[name] = parse_packet(ask(name, deadline), leases)
+            dhcp_by_name[name] = parse_packet(ask(name, deadline), leases)
         except (OSError, ValueError) as error:
             status, reason = status_of(error)
-            known[name] = Dhcp(status=status, reason=reason)
-    return known
+            dhcp_by_name[name] = Dhcp(status=status, reason=reason)
+    return dhcp_by_name
 
 
 def parse_packet(output: Output, leases: Path) -> Dhcp:

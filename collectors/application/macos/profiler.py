@@ -232,8 +232,8 @@ def _battery(properties: Object) -> float | None:
     For two earbuds, return the lower charge. If only the charge of their case is known, return it.
     """
     for names in _BATTERIES:
-        written = (_PERCENT.fullmatch(str(properties.get(name, ""))) for name in names)
-        if levels := [min(100, int(match[1])) / 100 for match in written if match]:
+        matches = (_PERCENT.fullmatch(str(properties.get(name, ""))) for name in names)
+        if levels := [min(100, int(match[1])) / 100 for match in matches if match]:
             return min(levels)
     return None
 

@@ -199,23 +199,23 @@ def service_reading(jobs: dict[str, bool]) -> Reading:
     """
     fields: list[Field] = []
     for role, label in JOBS.items():
-        name, state, *other_values = service_keys((role,))
+        name, state, *other_keys = service_keys((role,))
         if label not in jobs:
             reason = "launchd does not show it to this account"
-            fields += all_absent((name, state, *other_values), "launchd", "unsupported", reason)
+            fields += all_absent((name, state, *other_keys), "launchd", "unsupported", reason)
             continue
         fields += [
             available(name, "launchd", label),
             available(state, "launchd", "running" if jobs[label] else "waiting"),
-            *all_absent(other_values, "launchd", "unsupported", _NOT_REPORTED),
+            *all_absent(other_keys, "launchd", "unsupported", _NOT_REPORTED),
         ]
     return Reading(tuple(fields))
 
 
 @source("usb", profiler.SOURCE, *USB_KEYS, deadline_s=PROFILE_S)
 def read_usb(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
-    new = int(platform.mac_ver()[0].partition(".")[0] or 0) >= 26  # macOS 26
-    data = profile("SPUSBHostDataType" if new else "SPUSBDataType", deadline)
+    is_new_format = int(platform.mac_ver()[0].partition(".")[0] or 0) >= 26  # macOS 26
+    data = profile("SPUSBHostDataType" if is_new_format else "SPUSBDataType", deadline)
     return usb_reading(profiler.parse_usb(data), profiler.SOURCE)
 
 

@@ -34,7 +34,7 @@ _TIME_ERROR: Final = 5
 
 
 _SETTERS: Final = frozenset({"vmtoolsd", "VBoxService", "prltoolsd", "htpdate"})
-"""Guest tools, which set the clock of a virtual machine by its host, and htpdate(8)."""
+"""Guest tools, which set the clock of a virtual machine to that of its host, and htpdate(8)."""
 _CONTAINER_MARKS: Final = ("run/systemd/container", "run/.containerenv", ".dockerenv")
 """Files of a container. Its host sets the clock, by a program that the container cannot see."""
 _HYPER_V: Final = "9527e630-d0ae-497b-adce-e80ab0175caf"
@@ -78,7 +78,8 @@ def read_clock(
 ) -> Fields:
     """Read the clock.
 
-    ``system_setter`` is the system's own program if it does not tell the kernel.
+    ``system_setter`` is the system's own program that sets the clock, if this program does not
+    tell the kernel.
     """
     try:
         state, figures = ask()

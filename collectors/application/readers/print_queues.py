@@ -18,7 +18,7 @@ from collectors.shared.text import clean_text
 
 SOURCE: Final = "CUPS"
 QUEUES_MAX: Final = 32
-_PRINTER_WANTED: Final = (
+_REQUESTED_ATTRIBUTES: Final = (
     "printer-name",
     "printer-state",
     "printer-state-reasons",
@@ -48,7 +48,7 @@ Ask = Callable[[bytes, float], ipp.Response]
 )
 def read_print_queues(deadline: Deadline, ask: Ask = ask_cups) -> Reading:
     """Read the queues and their jobs. Raises Unreadable or OSError if CUPS cannot be queried."""
-    printers = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=_PRINTER_WANTED)
+    printers = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=_REQUESTED_ATTRIBUTES)
     try:
         queues = parse_queues(ask(printers, deadline.at))
         return queue_reading(queues, parse_jobs(ask(JOBS_REQUEST, deadline.at), time.time()))
@@ -68,8 +68,10 @@ def queue_reading(queues: Sequence[Queue], jobs: Sequence[Job]) -> Reading:
         either("printqueue.oldestJobSeconds", SOURCE, oldest, "no job waits", "not-applicable"),
     ]
     for queue in queues[:QUEUES_MAX]:
-        mine = [job for job in jobs if job.queue == queue.name]
-        fields += queue_fields(queue, len(mine), sum(job.is_stuck(stopped_queues) for job in mine))
+        queue_jobs = [job for job in jobs if job.queue == queue.name]
+        fields += queue_fields(
+            queue, len(queue_jobs), sum(job.is_stuck(stopped_queues) for job in queue_jobs)
+        )
     limitations = left_out(len(queues), QUEUES_MAX, "print queues")
     return Reading(tuple(fields), limitations=limitations)
 

@@ -135,7 +135,7 @@ def cpu_seconds(running: Iterable[Sample], before: dict[tuple[int, float], float
 
 
 def read_table(program_names: frozenset[str]) -> tuple[Sample, ...]:
-    """Return the processes of the programs ``wanted``. Processes that have ended are skipped."""
+    """Return the processes of these programs. Processes that have ended are skipped."""
     samples = []
     for process in psutil.process_iter():
         try:

@@ -115,7 +115,7 @@ def _usb_device(kind: str, number: int, parent: Object, parts: Sequence[Object])
     Args:
         kind: The vendor and product id, such as ``04b8-0e15``.
         number: Counts the devices of this kind from 1.
-        whole: The row of the device.
+        parent: The row of the device.
         parts: The rows of its interfaces.
     """
     vendor_id, product_id = (int(part, 16) for part in kind.split("-"))

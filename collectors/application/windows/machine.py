@@ -91,12 +91,12 @@ def parse_dhcp(sections: Sections) -> dict[str, Dhcp]:
     """Return what Windows knows about DHCP at each adapter, by its name."""
     rows = section(sections, "dhcp").rows
     configurations = {number(row, "InterfaceIndex"): row for row in rows}
-    known = {}
+    dhcp_by_name = {}
     for adapter in section(sections, "adapters").rows:
         name, index = text(adapter, "Name"), number(adapter, "InterfaceIndex")
         if name is not None and index in configurations:
-            known[name] = _dhcp(configurations[index])
-    return known
+            dhcp_by_name[name] = _dhcp(configurations[index])
+    return dhcp_by_name
 
 
 def _dhcp(row: Object) -> Dhcp:
@@ -134,14 +134,14 @@ def wireless_of(
     except OSError as error:
         status, reason = status_of(error)
         return dict.fromkeys(names, Wireless(status=status, reason=reason))
-    known = {}
+    by_name = {}
     for row in section(sections, "adapters").rows:
         name = text(row, "Name")
         with suppress(ValueError):
             guid = uuid.UUID(text(row, "InterfaceGuid") or "")
             if name in names and guid in networks:
-                known[name] = networks[guid]
-    return {name: known.get(name, Wireless(reason=_NOT_REPORTED)) for name in names}
+                by_name[name] = networks[guid]
+    return {name: by_name.get(name, Wireless(reason=_NOT_REPORTED)) for name in names}
 
 
 def _dhcp_or_reason(sections: Sections, names: Iterable[str]) -> dict[str, Dhcp]:

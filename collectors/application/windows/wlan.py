@@ -177,10 +177,10 @@ if sys.platform == "win32":
         def __init__(self) -> None:
             self._api = ctypes.WinDLL("wlanapi")
             self._handle = ctypes.c_void_p()
-            own, version = 2, ctypes.c_uint32()  # the version of Windows Vista and newer
+            client_version, version = 2, ctypes.c_uint32()  # the version of Windows Vista and newer
             self._check(
                 self._api.WlanOpenHandle(
-                    own, None, ctypes.byref(version), ctypes.byref(self._handle)
+                    client_version, None, ctypes.byref(version), ctypes.byref(self._handle)
                 )
             )
 
@@ -193,7 +193,7 @@ if sys.platform == "win32":
         def interfaces(self) -> bytes:
             table = ctypes.c_void_p()
             self._check(self._api.WlanEnumInterfaces(self._handle, None, ctypes.byref(table)))
-            return self._taken(
+            return self._copy_and_free(
                 table,
                 lambda head: (
                     _LIST_HEADER.size
@@ -215,7 +215,7 @@ if sys.platform == "win32":
                     None,
                 )
             )
-            return self._taken(table, lambda _: size.value)
+            return self._copy_and_free(table, lambda _: size.value)
 
         def entries(self, interface: uuid.UUID, connection: Connection) -> bytes:
             table = ctypes.c_void_p()
@@ -231,14 +231,14 @@ if sys.platform == "win32":
                     ctypes.byref(table),
                 )
             )
-            return self._taken(
+            return self._copy_and_free(
                 table,
                 lambda head: (
                     _ENTRIES_OFFSET + min(_LIST_HEADER.unpack(head)[1], _ENTRIES_MAX) * _ENTRY.size
                 ),
             )
 
-        def _taken(self, table: ctypes.c_void_p, size_of: Callable[[bytes], int]) -> bytes:
+        def _copy_and_free(self, table: ctypes.c_void_p, size_of: Callable[[bytes], int]) -> bytes:
             """Copy a table of Windows and free it."""
             try:
                 head = ctypes.string_at(table.value or 0, _LIST_HEADER.size)

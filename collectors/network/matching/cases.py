@@ -36,9 +36,10 @@ class Case:
     """The answers for one printer.
 
     ``address`` and ``port`` are its destination now, or ``problem`` is the reason why it has none.
-    ``device`` is the device there and ``seen`` the observation of the port. ``comparison`` compares
-    the device with the printer. If the print system may pick any of several devices, ``rivals`` are
-    these devices. ``matches`` are the devices that certainly are the printer.
+    ``device`` is the device there and ``observation`` is what was observed of the port.
+    ``comparison`` compares the device with the printer. If the print system may pick any of several
+    devices, ``rivals`` are these devices. ``matches`` are the devices that certainly are the
+    printer.
     """
 
     printer: KnownPrinter
@@ -47,7 +48,7 @@ class Case:
     address: str = ""
     port: int | None = None
     device: Device | None = None
-    seen: PortObservation | None = None
+    observation: PortObservation | None = None
     comparison: Comparison = UNIDENTIFIED
     rivals: tuple[Device, ...] = ()
     matches: tuple[Match, ...] = ()
@@ -61,7 +62,7 @@ class Case:
             for other_match in other_matches
             if other_match.by == "MAC" and not other_match.is_by_name
         )
-        if self.seen is not None and self.seen.contact == "open":
+        if self.observation is not None and self.observation.contact == "open":
             # The device at this address may be another interface of the device elsewhere.
             other_matches = [
                 e for e in other_matches if not (e.is_by_name or self.comparison.has_claim)
@@ -154,16 +155,16 @@ class Cases:
 
     def others(self, case: Case) -> Iterator[Case]:
         """Yield the printers that are set up with other addresses."""
-        own = set(case.printer.addresses)
+        addresses = set(case.printer.addresses)
         for other in self._cases.values():
-            if other is not case and not own & set(other.printer.addresses):
+            if other is not case and not addresses & set(other.printer.addresses):
                 yield other
 
     def owner(self, case: Case, device: Device) -> tuple[str, str] | None:
         """Return the name of another printer that certainly is ``device``, and the evidence.
 
         A printer that is set up with another address of the device does not count, because it has
-        not come to the address of ``case``.
+        not moved to the address of ``case``.
         """
         for other in self.others(case):
             is_elsewhere = other.device is device and other.address != case.address
@@ -227,12 +228,14 @@ class Cases:
             keys, rivals = self._narrow(printer, keys)
         address, port = min(keys, key=lambda key: self._preference(printer, *key))
         device = self.index.at(address)
-        seen = self._observation(printer, device, address, port)
+        observation = self._observation(printer, device, address, port)
         if device is not None:
-            comparison = compare(printer, device, self.index, seen)
-            case = replace(case, device=device, seen=seen, comparison=comparison, rivals=rivals)
-        if seen is not None:
-            address, port = seen.address, seen.port
+            comparison = compare(printer, device, self.index, observation)
+            case = replace(
+                case, device=device, observation=observation, comparison=comparison, rivals=rivals
+            )
+        if observation is not None:
+            address, port = observation.address, observation.port
         return replace(case, address=address, port=port)
 
     def _preference(
@@ -289,8 +292,8 @@ class Cases:
 def located_addresses(known: Sequence[KnownPrinter], observed: Observations) -> set[str]:
     """Return the addresses of all devices that may be one of the printers."""
     index = DeviceIndex(group_devices(observed))
-    alike = (device for printer in known for device in find_candidates(printer, index))
-    return {a for device in alike for a in device.addresses} | Cases(
+    candidates = (device for printer in known for device in find_candidates(printer, index))
+    return {a for device in candidates for a in device.addresses} | Cases(
         known, observed, index
     ).addresses
 
@@ -304,9 +307,9 @@ def choose_port(
             observation for observation in observations if observation.port == printer.port
         ]
         return min(observations, key=_rank, default=None)
-    own = [observation for observation in observations if is_own(printer, observation)]
-    best = min(own or observations, key=_rank, default=None)
-    return best if best is not None and (own or best.port in PRINT_PORTS) else None
+    own_ports = [observation for observation in observations if is_own(printer, observation)]
+    best = min(own_ports or observations, key=_rank, default=None)
+    return best if best is not None and (own_ports or best.port in PRINT_PORTS) else None
 
 
 def is_own(printer: KnownPrinter, observation: PortObservation) -> bool:

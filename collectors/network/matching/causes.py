@@ -21,8 +21,8 @@ class Cause:
     """One row of the table.
 
     ``sentence`` and ``remedy`` are format strings. ``s`` stands for the symptoms of the printer and
-    ``m`` for those of the machine. ``evidence`` appears only in the manual. If ``is_obvious``, the
-    remedy appears only in the manual and in the check of printers.
+    ``m`` for those of the machine. ``evidence`` appears only in docs/troubleshooting.md. If
+    ``is_obvious``, the remedy appears only there and in the check of printers.
 
     ``fits`` returns whether this may be the cause of a printer's symptoms. A cause in the machine
     or its network also has ``is_there``, which returns whether the cause exists. For such a cause,

@@ -95,10 +95,10 @@ class Directory:
         """Return a destination. Link-local IPv6 addresses are left out if there are others."""
         distinct = tuple(dict.fromkeys(keys))
         usable = tuple(key for key in distinct if not _is_link_local(key[0]))
-        keys = usable or ((self._contacted(address), port) for address, port in distinct)
+        keys = usable or ((self._address_to_contact(address), port) for address, port in distinct)
         return Destination(tuple(dict.fromkeys(keys)), is_one_of)
 
-    def _contacted(self, address: str) -> str:
+    def _address_to_contact(self, address: str) -> str:
         """Return the address to contact instead of a link-local IPv6 address.
 
         The scan does not contact link-local IPv6 addresses, so it is another address of the same
@@ -114,7 +114,8 @@ class Directory:
         services = tuple(self._services.get(name.lower(), ()))
         if not services:
             return Destination(problem="service")
-        kind, at = printer.dns_sd_type, next((a for s in services for a in s.addresses), "")
+        kind = printer.dns_sd_type
+        announced_at = next((a for s in services for a in s.addresses), "")
         if kind is None:  # cups-browsed uses IPP, and HPLIP any service
             types = PRINT_SERVICES if printer.port else _IPP
             usable = [service for service in services if service.type in types]
@@ -124,15 +125,17 @@ class Directory:
                 for service in services
                 if service.type == kind and service.instance.lower() == name.lower()
             ]
-        own = [e for e in usable if _given_uuid(e) in (None, printer.uuid) or not printer.uuid]
-        keys = [(a, printer.port or e.port) for e in own if e.port for a in e.addresses]
+        matching = [
+            e for e in usable if _announced_uuid(e) in (None, printer.uuid) or not printer.uuid
+        ]
+        keys = [(a, printer.port or e.port) for e in matching if e.port for a in e.addresses]
         if keys:
-            hosts = {service.hostname.lower() for service in own}
+            hosts = {service.hostname.lower() for service in matching}
             is_one_of = len(hosts) > 1 or "" in hosts
             keys.sort(key=lambda key: numeric_order(key[0]))
             return self._to(keys, is_one_of=is_one_of)
-        problem: Problem = "UUID" if usable and not own else "service" if own else "type"
-        return Destination(problem=problem, announced_at=at)
+        problem: Problem = "UUID" if usable and not matching else "service" if matching else "type"
+        return Destination(problem=problem, announced_at=announced_at)
 
     def _resolve_identity(self, printer: KnownPrinter) -> Destination:
         devices = self._index.having("mac_addresses", printer.mac_address)
@@ -148,7 +151,7 @@ def _plain(hostname: str) -> str:
     return host_names(hostname)[0]
 
 
-def _given_uuid(service: MdnsService) -> str | None:
+def _announced_uuid(service: MdnsService) -> str | None:
     return normal_uuid(dict(service.txt).get("uuid"))
 
 

@@ -89,7 +89,7 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
     for address in single:
         owner = owners.get(address, address)
         members.setdefault(first.get(owner, owner), []).append(address)
-    return tuple(_joined([single[address] for address in group]) for group in members.values())
+    return tuple(_join([single[address] for address in group]) for group in members.values())
 
 
 class DeviceIndex:
@@ -121,7 +121,7 @@ class DeviceIndex:
     def is_shared(self, mac_address: str, left_address: str = "") -> bool:
         """Return whether several devices have a MAC, so that it identifies none of them.
 
-        A device at the address ``left`` counts only if it answers: its entry in the neighbour table
+        A device at ``left_address`` counts only if it answers: its entry in the neighbour table
         may be from before the printer left this address.
         """
         devices = self.having("mac_addresses", mac_address)
@@ -131,7 +131,8 @@ class DeviceIndex:
     def printers(self) -> Iterator[Device]:
         """Yield the devices that are certainly printers, because of a model or a raw print port.
 
-        A device that was seen only by IPv6 is left out, because it may be one of the others.
+        A device that was seen only by IPv6 is left out, because it may be one of the devices
+        with an IPv4 address.
         """
         for device in self.devices:
             ports = device.print_ports if ":" not in device.address else ()
@@ -218,12 +219,12 @@ def _names(observed: Observations) -> defaultdict[str, set[str]]:
     names: defaultdict[str, set[str]] = defaultdict(set)
     hearsay: list[tuple[str, MdnsService]] = []
     for address, host in observed.hosts.items():
-        own = {service.hostname for service in host.services if not service.is_hearsay}
-        hearsay += ((address, service) for service in host.services if not own)
+        own_names = {service.hostname for service in host.services if not service.is_hearsay}
+        hearsay += ((address, service) for service in host.services if not own_names)
         if host.hostname not in {service.hostname for service in host.services}:
-            own |= {host.hostname or ""}
-        names[address] |= {name.lower() for name in own if name}
-    announcers = {address: frozenset(own) for address, own in names.items()}
+            own_names |= {host.hostname or ""}
+        names[address] |= {name.lower() for name in own_names if name}
+    announcers = {address: frozenset(own_names) for address, own_names in names.items()}
     for address, service in hearsay:
         names[address] |= {service.hostname.lower()} & announcers.get(
             service.announcer, frozenset()
@@ -265,17 +266,17 @@ def _owners(
             for mark in marks:
                 by_mark[mark].add(first.get(address, address))
             continue
-        own = mac_in_address(address)
-        for mark in (*((own,) if own else ()), *marks):
-            having = by_mark.get(mark, set())
-            candidates = having if len(having) == 1 else having & alive
+        mac = mac_in_address(address)
+        for mark in (*((mac,) if mac else ()), *marks):
+            owners_of_mark = by_mark.get(mark, set())
+            candidates = owners_of_mark if len(owners_of_mark) == 1 else owners_of_mark & alive
             if len(candidates) == 1:
                 (owners[address],) = candidates
                 break
     return owners
 
 
-def _joined(devices: Sequence[Device]) -> Device:
+def _join(devices: Sequence[Device]) -> Device:
     def distinct(attribute: str) -> tuple[str, ...]:
         values = (value for device in devices for value in getattr(device, attribute))
         return tuple(dict.fromkeys(values))

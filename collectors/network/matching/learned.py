@@ -57,10 +57,12 @@ def _setup(printer: KnownPrinter) -> str:
 def _only(device: Device, devices: Sequence[Device], marks: Marks) -> str | None:
     """Return a device's identity of one kind. Returns None if the device has several or none, or if
     another device has the same identity."""
-    own = set(marks(device))
-    if len(own) != 1 or any(own & set(marks(other)) for other in devices if other is not device):
+    values = set(marks(device))
+    if len(values) != 1 or any(
+        values & set(marks(other)) for other in devices if other is not device
+    ):
         return None
-    return own.pop()[:TEXT_KEPT]
+    return values.pop()[:TEXT_KEPT]
 
 
 def _first(texts: Iterable[str]) -> str | None:

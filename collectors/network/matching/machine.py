@@ -40,12 +40,12 @@ def find_machine_symptoms(
 
 def _link_local(local: LocalNetwork) -> tuple[str, ...]:
     """Return the machine's IPv4 interfaces if all of its IPv4 addresses are self-assigned."""
-    own = [
+    addresses = [
         (interface, address) for interface in local.in_use for address, _ in _networks(interface)
     ]
-    if any(address not in _LINK_LOCAL for _, address in own):
+    if any(address not in _LINK_LOCAL for _, address in addresses):
         return ()
-    return tuple(dict.fromkeys(interface.interface.name for interface, _ in own))
+    return tuple(dict.fromkeys(interface.interface.name for interface, _ in addresses))
 
 
 def _shared(local: LocalNetwork) -> tuple[tuple[str, ...], str]:
@@ -72,8 +72,14 @@ def _isolated(
     The whole network must have been scanned, and a printer must be set up with an address in it.
     """
     scanned_networks = parse_networks(observed.scanned_networks)
-    there = [a for a, h in observed.hosts.items() if h.scanned and h.scanned.is_confirmed]
-    answering = {a for a in map(ipaddress.ip_address, there) if str(a) not in local.own_addresses}
+    confirmed_addresses = [
+        a for a, h in observed.hosts.items() if h.scanned and h.scanned.is_confirmed
+    ]
+    answering = {
+        a
+        for a in map(ipaddress.ip_address, confirmed_addresses)
+        if str(a) not in local.own_addresses
+    }
     printer_addresses = {
         ipaddress.ip_address(a.partition("%")[0]) for p in known for a in p.addresses
     }

@@ -98,8 +98,8 @@ class _Judge:
     ) -> Verdict:
         texts = explain(symptoms, self._machine, with_all_remedies=self._printers_only)
         reason = sentence(*texts)
-        own = device.observations if device else ()
-        ports = [(e.address, e.port) for e in own if is_own(symptoms.printer, e)]
+        observations = device.observations if device else ()
+        ports = [(e.address, e.port) for e in observations if is_own(symptoms.printer, e)]
         unique_keys = tuple(dict.fromkeys((*((key,) if key else ()), *ports)))
         return Verdict(
             symptoms.status, reason, key, unique_keys, device, is_certain=device is not None
@@ -107,8 +107,10 @@ class _Judge:
 
     def _unresolved(self, case: Case, row: Row) -> Verdict:
         if row.outcome == "several":
-            where = listed([rival.address for rival in case.rivals])
-            evidence = f"ambiguous between {where}: all have its {verdicts.name_kind(case.printer)}"
+            addresses = listed([rival.address for rival in case.rivals])
+            evidence = (
+                f"ambiguous between {addresses}: all have its {verdicts.name_kind(case.printer)}"
+            )
             symptoms = Symptoms(case.printer, row.status, evidence)
             return replace(self._explained(symptoms), is_certain=True)
         symptoms = verdicts.see_missing(case)
@@ -118,21 +120,21 @@ class _Judge:
         port = choose_port(case.printer, other_match.device.observations)
         key = (port.address, port.port) if port else None
         is_there = case.announced_at in other_match.device.addresses  # only its service has changed
-        where = "" if is_there else f"{other_match.device.address} (same {other_match.by})"
-        return self._explained(replace(symptoms, device_at=where), other_match.device, key)
+        device_at = "" if is_there else f"{other_match.device.address} (same {other_match.by})"
+        return self._explained(replace(symptoms, device_at=device_at), other_match.device, key)
 
     def _absent(self, case: Case, row: Row) -> Verdict:
         """Judge a printer at whose address nothing was seen."""
         printer, (address, port) = case.printer, (case.address, case.port)
-        where, reach = join_host_port(address, port), self.cases.reach
+        endpoint, reach = join_host_port(address, port), self.cases.reach
         attempts = reach.attempts(address, port or 0)
         symptoms = Symptoms(printer, row.status, f"no answer from {address}", in_vain="other")
         if row.outcome == "not tried":
             symptoms = replace(
-                symptoms, seen=f"{where} is not in a network that was scanned", in_vain=""
+                symptoms, seen=f"{endpoint} is not in a network that was scanned", in_vain=""
             )
         elif attempts and attempts[-1] == "refused":
-            evidence = f"{where} refuses the connection"
+            evidence = f"{endpoint} refuses the connection"
             symptoms = Symptoms(printer, row.status, evidence, attempts=attempts)
         elif case.device is not None:  # only its MAC is known
             evidence = f"no answer from {address} on port {port} or any other port"
@@ -140,25 +142,26 @@ class _Judge:
         devices, by = find_alike(printer, self.cases.index)
         obstacle = reach.obstacle(devices[0].address) if len(devices) == 1 else ""
         if obstacle and row.outcome == "off":
-            at = devices[0].address
-            evidence = f"{symptoms.seen}; a device with its {by} was seen at {at}"
+            other_address = devices[0].address
+            evidence = f"{symptoms.seen}; a device with its {by} was seen at {other_address}"
             symptoms = replace(
-                symptoms, seen=evidence, address=at, out_of_reach=obstacle, in_vain=""
+                symptoms, seen=evidence, address=other_address, out_of_reach=obstacle, in_vain=""
             )
         return self._explained(symptoms)
 
     def _there(self, case: Case, row: Row, device: Device) -> Verdict:
         """Judge a printer by the device that is at its destination."""
-        printer, address, port, seen = case.printer, case.address, case.port, case.seen
+        printer, address, port = case.printer, case.address, case.port
+        observation = case.observation
         difference = self._difference(case, device) if row.outcome == "taken" else ""
         if port is None:
-            match_basis = verdicts.matched_by(case)
-            what = (
-                f"{device.address} is there, but no print port was found (matched by {match_basis})"
+            matched_by = verdicts.matched_by(case)
+            evidence = (
+                f"{device.address} is there, but no print port was found (matched by {matched_by})"
             )
             present_device = "" if difference else verdicts.what_is_there(device) or ""
             symptoms = Symptoms(
-                printer, row.status, what, what_is_there=present_device, other=difference
+                printer, row.status, evidence, what_is_there=present_device, other=difference
             )
             return self._explained(symptoms, None if difference else device)
         reach = self.cases.reach
@@ -173,7 +176,7 @@ class _Judge:
                 reach.is_answering(address),
                 other=difference,
             ),
-            is_announced=seen is not None and seen.is_announced,
+            is_announced=observation is not None and observation.is_announced,
             matched_by=verdicts.matched_by(case),
         )
         if symptoms.contact != "open":
@@ -181,17 +184,21 @@ class _Judge:
             symptoms = replace(symptoms, open_instead=instead)
         if difference:
             return self._taken(symptoms, case, device)
-        symptoms = verdicts.with_own_state(replace(symptoms, models=device.models), seen, device)
-        if verdicts.is_queue_missing(printer, seen):
-            what = f"{join_host_port(address, port)} answers"
-            symptoms = replace(symptoms, status="unreachable", seen=what, is_queue_missing=True)
+        symptoms = verdicts.with_own_state(
+            replace(symptoms, models=device.models), observation, device
+        )
+        if verdicts.is_queue_missing(printer, observation):
+            evidence = f"{join_host_port(address, port)} answers"
+            symptoms = replace(symptoms, status="unreachable", seen=evidence, is_queue_missing=True)
         elif row.status != "reachable" and not printer.addresses:
-            what = f"its address is {address} (matched by {verdicts.matched_by(case)})"
-            symptoms = self._with_obstacle(symptoms, what)
+            evidence = f"its address is {address} (matched by {verdicts.matched_by(case)})"
+            symptoms = self._with_obstacle(symptoms, evidence)
         is_certain = case.comparison.likeness == "same"
         if symptoms.status == "unreachable" and not symptoms.out_of_reach and not is_certain:
             symptoms = replace(symptoms, what_is_there=verdicts.what_is_there(device) or "")
-        verdict = self._explained(symptoms, device, (address, port) if seen is not None else None)
+        verdict = self._explained(
+            symptoms, device, (address, port) if observation is not None else None
+        )
         return replace(verdict, learned_at=address if symptoms.status == "reachable" else "")
 
     def _difference(self, case: Case, device: Device) -> str:
@@ -237,7 +244,10 @@ class _Judge:
         return replace(verdict, learned_at=device.address if other.by == "MAC" and key else "")
 
     def _with_obstacle(self, symptoms: Symptoms, evidence: str | None = None) -> Symptoms:
-        """If this machine cannot print to the address, add the reason and the text ``seen``."""
+        """If this machine cannot print to the address, add the reason.
+
+        The observation is then replaced by ``evidence``.
+        """
         obstacle = self.cases.reach.obstacle(symptoms.address)
         if not obstacle:
             return symptoms

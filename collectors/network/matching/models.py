@@ -74,8 +74,8 @@ def plain_model(model: str | None) -> str:
 def is_other_model(one: str | None, other: str | None) -> bool:
     """Return whether two names certainly mean different models.
 
-    That is so if their makers differ, or if no numbers in them are of one family (``TSP143`` is of
-    the family ``TSP100``). A name without a number may be that of a driver for many models.
+    That is so if their makers differ, or if none of their numbers are of one family (``TSP143`` is
+    of the family ``TSP100``). A name without a number may be that of a driver for many models.
     """
     plain = (plain_model(one), plain_model(other))
     if is_same_plain_model(*plain) or not all(re.search(r"\d", text) for text in plain):

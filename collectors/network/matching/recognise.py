@@ -58,12 +58,16 @@ class Match:
 
 
 def compare(
-    printer: KnownPrinter, device: Device, index: DeviceIndex, seen: PortObservation | None = None
+    printer: KnownPrinter,
+    device: Device,
+    index: DeviceIndex,
+    observation: PortObservation | None = None,
 ) -> Comparison:
     """Compare the device at a printer's destination with the printer.
 
-    ``seen`` is the port to which the print system connects. A different MAC is outweighed by two
-    other equal identities, because a printer has different MACs on cable and Wi-Fi.
+    ``observation`` is the one of the port to which the print system connects. A different MAC is
+    outweighed by two other equal identities, because a printer has different MACs on cable and
+    Wi-Fi.
     """
     macs = _own_macs(device, index, "")
     same = tuple(_claims(printer, device, macs))
@@ -77,7 +81,7 @@ def compare(
         return Comparison("unknown")
     if text := _unlike_learned(printer, device, macs):
         return Comparison("different", text=text, is_learned=True)
-    if text := _unlike_setup(printer, device, macs, seen):
+    if text := _unlike_setup(printer, device, macs, observation):
         return Comparison("different", text=f"{text}, so that it may be another device")
     return Comparison("unknown", has_claim=bool(same))
 
@@ -137,7 +141,7 @@ def find_candidates(printer: KnownPrinter, index: DeviceIndex) -> Iterable[Devic
 
 
 def _macs(printer: KnownPrinter) -> tuple[str, ...]:
-    """Return the MACs of a printer's setup and the learned one."""
+    """Return the MACs of a printer: those in its setup, and the learned MAC."""
     learned_mac = printer.learned.mac_address if printer.learned else None
     return tuple(filter(None, (printer.mac_address, learned_mac, mac_in_address(printer.host))))
 
@@ -154,23 +158,23 @@ def _own_macs(device: Device, index: DeviceIndex, left_address: str) -> tuple[st
     The MACs of repeaters and proxies are left out, because several devices have them.
     """
     in_addresses = filter(None, map(mac_in_address, device.addresses))
-    own = (mac for mac in device.mac_addresses if not index.is_shared(mac, left_address))
-    return tuple(dict.fromkeys((*own, *in_addresses)))
+    unique_macs = (mac for mac in device.mac_addresses if not index.is_shared(mac, left_address))
+    return tuple(dict.fromkeys((*unique_macs, *in_addresses)))
 
 
-def _has_mac(own: tuple[str, ...], macs: tuple[str, ...]) -> bool:
-    return bool(own) and any(mac.endswith(own) for mac in macs)
+def _has_mac(printer_macs: tuple[str, ...], macs: tuple[str, ...]) -> bool:
+    return bool(printer_macs) and any(mac.endswith(printer_macs) for mac in macs)
 
 
 def _values(printer: KnownPrinter, by: By) -> tuple[str, ...]:
-    """Return the printer's values of one kind: of its setup, and the learned one."""
+    """Return the printer's values of one kind, from its setup and from its learned identity."""
     learned = printer.learned
-    pairs = {
+    values = {
         "UUID": (printer.uuid, learned.uuid if learned else None),
         "serial number": (printer.serial, learned.serial if learned else None),
         "host name": (printer.host, learned.hostname if learned else None),
     }[by]
-    return tuple(dict.fromkeys(pair for pair in pairs if pair))
+    return tuple(dict.fromkeys(value for value in values if value))
 
 
 def _with_claim(printer: KnownPrinter, by: By, index: DeviceIndex) -> tuple[Device, ...]:
@@ -205,7 +209,8 @@ def _contradicts(printer: KnownPrinter, device: Device) -> bool:
         (_values(printer, "serial number"), device.serials),
     )
     return any(
-        own and given_values and not set(own) & set(given_values) for own, given_values in pairs
+        values and device_values and not set(values) & set(device_values)
+        for values, device_values in pairs
     ) or bool(
         device.models and all(is_other_model(model, other_model) for other_model in device.models)
     )
@@ -221,37 +226,47 @@ def _unlike_learned(printer: KnownPrinter, device: Device, macs: tuple[str, ...]
         ("serial number", learned.serial, device.serials),
         ("UUID", learned.uuid, device.uuids),
     )
-    for mark, own, given in marks:
-        if own and given and own not in given:
-            who = ", ".join((*filter(None, (name_of(device),)), f"{mark} {given[0]}"))
-            when = f" on {learned.seen_at[:10]}" if learned.seen_at else ""
-            return f"another device answers there: {who}, while the printer had {mark} {own}{when}"
+    for mark, value, device_values in marks:
+        if value and device_values and value not in device_values:
+            device_name = ", ".join(
+                (*filter(None, (name_of(device),)), f"{mark} {device_values[0]}")
+            )
+            date = f" on {learned.seen_at[:10]}" if learned.seen_at else ""
+            return (
+                f"another device answers there: {device_name}, while the printer had {mark} {value}"
+                f"{date}"
+            )
     names = ((learned.hostname, device.hostnames), (learned.dns_sd_name, device.instances))
-    if all(own and given and own not in given for own, given in names):
-        who = ", ".join(given[0] for _, given in names)
-        was = ", ".join(filter(None, (learned.hostname, learned.dns_sd_name)))
-        return f"another device answers there: {who}, while the printer was {was}"
+    if all(
+        value and device_values and value not in device_values for value, device_values in names
+    ):
+        device_name = ", ".join(device_values[0] for _, device_values in names)
+        printer_name = ", ".join(filter(None, (learned.hostname, learned.dns_sd_name)))
+        return f"another device answers there: {device_name}, while the printer was {printer_name}"
     return None
 
 
 def _unlike_setup(
-    printer: KnownPrinter, device: Device, macs: tuple[str, ...], seen: PortObservation | None
+    printer: KnownPrinter,
+    device: Device,
+    macs: tuple[str, ...],
+    observation: PortObservation | None,
 ) -> str | None:
     """Describe how a device differs from the printer that was set up; None if it does not."""
-    printing = device.print_ports
-    answers = (seen,) if seen is not None and seen.uuids else printing
-    models = [model for observation in printing for model in observation.models]
+    ports = device.print_ports
+    answers = (observation,) if observation is not None and observation.uuids else ports
+    models = [model for port in ports for model in port.models]
     is_server = (printer.queue or "").startswith(_QUEUES_OF_A_SERVER)
-    than = "than the printer that was set up"
+    reference = "than the printer that was set up"
     if _is_foreign(printer.uuid, (u for answer in answers for u in answer.uuids)):
-        return f"it gives another UUID {than}"
+        return f"it gives another UUID {reference}"
     label = (printer.host or "").lower().partition(".")[0]
     is_named = label in {name.lower().partition(".")[0] for name in device.hostnames}
-    own = (*_macs(printer), *(() if is_named else _named_macs(printer)))
-    if own and macs and not _has_mac(own, macs):
-        return f"it has another MAC {than}"
-    if _is_foreign(printer.serial, (s for observation in printing for s in observation.serials)):
-        return f"it gives another serial number {than}"
+    printer_macs = (*_macs(printer), *(() if is_named else _named_macs(printer)))
+    if printer_macs and macs and not _has_mac(printer_macs, macs):
+        return f"it has another MAC {reference}"
+    if _is_foreign(printer.serial, (s for port in ports for s in port.serials)):
+        return f"it gives another serial number {reference}"
     if models and not is_server and all(is_other_model(printer.make_model, m) for m in models):
         return f"it is of the model {models[0]}, not {printer.make_model}"
     return None
@@ -262,6 +277,6 @@ def name_of(device: Device) -> str | None:
     return next(iter((*device.models, *labels, *device.hostnames)), None)
 
 
-def _is_foreign(own: str | None, given: Iterable[str]) -> bool:
-    all_given = set(given)
-    return bool(own and all_given) and own not in all_given
+def _is_foreign(value: str | None, device_values: Iterable[str]) -> bool:
+    distinct_values = set(device_values)
+    return bool(value and distinct_values) and value not in distinct_values

@@ -50,24 +50,24 @@ def describe_port(port: Symptoms, *, is_announced: bool, matched_by: str) -> Sym
     """Describe a port by the results of connections to it."""
     address, number, matched = port.address, port.port, f"matched by {matched_by}"
     if port.contact == "open":
-        seen = f"reachable on port {number}, {matched}"
+        evidence = f"reachable on port {number}, {matched}"
     elif port.contact == "refused":
-        seen = f"{address} refuses connections on port {number} ({matched})"
+        evidence = f"{address} refuses connections on port {number} ({matched})"
     elif port.contact and port.is_answering:
-        seen = f"{address} is there, but port {number} does not answer ({matched})"
+        evidence = f"{address} is there, but port {number} does not answer ({matched})"
     elif port.contact:
-        what = "it is only announced by mDNS" if is_announced else "only its MAC was seen lately"
-        seen = f"no answer from {address} on port {number} or any other port; {what}"
+        origin = "it is only announced by mDNS" if is_announced else "only its MAC was seen lately"
+        evidence = f"no answer from {address} on port {number} or any other port; {origin}"
     elif is_announced:
-        seen = f"announced by mDNS on port {number} of {address}, {matched}; not contacted"
+        evidence = f"announced by mDNS on port {number} of {address}, {matched}; not contacted"
     else:
-        seen = f"{address} is there ({matched}), but port {number} was not tried"
-    return replace(port, seen=seen)
+        evidence = f"{address} is there ({matched}), but port {number} was not tried"
+    return replace(port, seen=evidence)
 
 
 def matched_by(case: Case) -> str:
     """Return the strongest evidence by which a printer was matched with its destination."""
-    printer, device, seen = case.printer, case.device, case.seen
+    printer, device, observation = case.printer, case.device, case.observation
     if printer.uuid and device and printer.uuid in device.uuids:
         return "UUID"
     if case.comparison.by:
@@ -78,7 +78,7 @@ def matched_by(case: Case) -> str:
         return "host name" if printer.host and not printer.dns_sd_name else name_kind(printer)
     if printer.port is None:
         return "address"
-    has_queue = seen is not None and printer.queue and printer.queue in seen.queues
+    has_queue = observation is not None and printer.queue and printer.queue in observation.queues
     return "address, port and queue" if has_queue else "address and port"
 
 
@@ -92,13 +92,13 @@ def name_kind(printer: KnownPrinter) -> str:
 def see_local(printer: KnownPrinter) -> Symptoms:
     """Judge a printer that is plugged into this machine, paired with it, or of another backend."""
     if printer.backend is not None:
-        seen = f"not checked: CUPS prints to it with the backend {printer.backend}"
-        return Symptoms(printer, "unknown", seen)
+        evidence = f"not checked: CUPS prints to it with the backend {printer.backend}"
+        return Symptoms(printer, "unknown", evidence)
     if printer.present is None:
-        why = printer.presence_reason or "this system does not report whether it is plugged in"
+        reason = printer.presence_reason or "this system does not report whether it is plugged in"
         if printer.transport == "ble":
-            why = "Bluetooth printers are not contacted"
-        return Symptoms(printer, "unknown", why)
+            reason = "Bluetooth printers are not contacted"
+        return Symptoms(printer, "unknown", reason)
     status: Status = "reachable" if printer.present else "unreachable"
     return Symptoms(printer, status, printer.presence_reason or "")
 
@@ -110,25 +110,28 @@ def see_missing(case: Case) -> Symptoms:
     if case.problem == "host name":
         is_slow = printer.lookup_s >= SLOW_LOOKUP_S
         in_vain = "name server" if is_slow else "host name"
-        seen = f"no address was found for the name {printer.host}"
+        evidence = f"no address was found for the name {printer.host}"
         if is_slow:
-            seen = f"the name servers did not answer for the name {printer.host}"
+            evidence = f"the name servers did not answer for the name {printer.host}"
     elif case.problem == "mDNS name":
-        seen = f"no address was found for the name {printer.host}"
+        evidence = f"no address was found for the name {printer.host}"
     elif case.problem == "type":
         kind = printer.dns_sd_type or "a printer"
-        in_vain, seen = "service", f"{name} is announced at {case.announced_at}, but not as {kind}"
+        in_vain = "service"
+        evidence = f"{name} is announced at {case.announced_at}, but not as {kind}"
     elif case.problem == "UUID" and name:
         in_vain = "service"
-        seen = f"{name} at {case.announced_at} has another UUID than the printer that was set up"
+        evidence = (
+            f"{name} at {case.announced_at} has another UUID than the printer that was set up"
+        )
     elif case.problem == "service":
-        seen = f"no device announces the name {name} by mDNS"
+        evidence = f"no device announces the name {name} by mDNS"
     elif case.problem in ("MAC", "UUID"):
-        seen = f"no device has the {case.problem} {printer.mac_address or printer.uuid}"
+        evidence = f"no device has the {case.problem} {printer.mac_address or printer.uuid}"
     else:
-        seen = "its setup has no address, name, MAC or UUID to search for"
-        return Symptoms(printer, "unknown", seen)
-    return Symptoms(printer, "unreachable", seen, in_vain=in_vain)
+        evidence = "its setup has no address, name, MAC or UUID to search for"
+        return Symptoms(printer, "unknown", evidence)
+    return Symptoms(printer, "unreachable", evidence, in_vain=in_vain)
 
 
 def what_is_there(device: Device) -> str | None:
@@ -139,24 +142,28 @@ def what_is_there(device: Device) -> str | None:
     return None if device.print_ports else name_of(device)
 
 
-def is_queue_missing(printer: KnownPrinter, seen: PortObservation | None) -> bool:
+def is_queue_missing(printer: KnownPrinter, observation: PortObservation | None) -> bool:
     """Return whether a server answered that it does not have the printer's queue."""
-    states = [e for e in (seen.queue_states if seen else ()) if e.queue == printer.queue]
+    all_states = observation.queue_states if observation else ()
+    states = [state for state in all_states if state.queue == printer.queue]
     return bool(states) and states[-1].is_missing
 
 
-def with_own_state(symptoms: Symptoms, seen: PortObservation | None, device: Device) -> Symptoms:
+def with_own_state(
+    symptoms: Symptoms, observation: PortObservation | None, device: Device
+) -> Symptoms:
     """Add the state that the device reports for the printer's queue, or else for the printer."""
     printer = symptoms.printer
-    states = tuple(reversed(seen.queue_states if seen is not None else ()))
+    states = tuple(reversed(observation.queue_states if observation is not None else ()))
     of_queue = (state for state in states if printer.queue and state.queue == printer.queue)
     of_uuid = (state for state in states if printer.uuid and state.uuid == printer.uuid)
-    ports = (*((seen,) if seen is not None else ()), *device.observations)
+    ports = (*((observation,) if observation is not None else ()), *device.observations)
     of_port = (port for port in ports if _may_be_state_of(port, printer))
-    own = next(chain[Evidence | PortObservation](of_queue, of_uuid, of_port), None)
-    if own is None:
+    own_state = next(chain[Evidence | PortObservation](of_queue, of_uuid, of_port), None)
+    if own_state is None:
         return symptoms
-    return replace(symptoms, own_reasons=own.state_reasons, is_stopped=own.state == "stopped")
+    is_stopped = own_state.state == "stopped"
+    return replace(symptoms, own_reasons=own_state.state_reasons, is_stopped=is_stopped)
 
 
 def _may_be_state_of(observation: PortObservation, printer: KnownPrinter) -> bool:
@@ -167,14 +174,14 @@ def _may_be_state_of(observation: PortObservation, printer: KnownPrinter) -> boo
 
 def open_instead(device: Device, port: int) -> str:
     """Return a list of the device's other print ports that accept connections."""
-    opened = {
+    open_ports = {
         observation.port for observation in device.observations if observation.contact == "open"
     }
     return listed(
         [
             str(other_port)
             for other_port in PRINT_PORTS
-            if other_port in opened and other_port != port
+            if other_port in open_ports and other_port != port
         ]
     )
 
@@ -198,17 +205,21 @@ class Hints:
     def _alike(self, printer: KnownPrinter) -> str | None:
         """Find a device with one identity of the printer, which is not enough for a match."""
         devices, by = find_alike(printer, self._index)
-        where = self._only_free(printer, devices)
-        return where and f"a device with its {by} was seen at {where}: {_MAYBE}"
+        address = self._only_free(printer, devices)
+        return address and f"a device with its {by} was seen at {address}: {_MAYBE}"
 
     def _of_its_name(self, printer: KnownPrinter) -> str | None:
         name = (printer.dns_sd_name or printer.name).lower()
-        where = self._only_free(printer, self._index.having("instances", name))
-        return where and f"a device of its name was seen at {where}: {_MAYBE}"
+        address = self._only_free(printer, self._index.having("instances", name))
+        return address and f"a device of its name was seen at {address}: {_MAYBE}"
 
     def _of_its_model(self, printer: KnownPrinter) -> str | None:
-        same = self._free_addresses(self._index.of_model(printer.make_model))
-        return f"the same model was seen at {listed(same)}" if 0 < len(same) <= HINTS_MAX else None
+        addresses = self._free_addresses(self._index.of_model(printer.make_model))
+        return (
+            f"the same model was seen at {listed(addresses)}"
+            if 0 < len(addresses) <= HINTS_MAX
+            else None
+        )
 
     def _only_other(self) -> str | None:
         """Find a printer that no queue uses, if there is exactly one."""

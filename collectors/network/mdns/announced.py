@@ -22,7 +22,12 @@ from collectors.contract import LearnedPrinter
 from collectors.network.fair_share import in_turns
 from collectors.network.matching.devices import service_names
 from collectors.network.matching.identity import normal_uuid
-from collectors.network.observations import KnownPrinter, MdnsService, Wanted, is_resolved_by_mdns
+from collectors.network.observations import (
+    KnownPrinter,
+    MdnsService,
+    PrinterIdentifiers,
+    is_resolved_by_mdns,
+)
 from collectors.shared.addresses import Network, is_beyond
 from collectors.shared.arp.proxy_arp import MacCensus
 
@@ -91,7 +96,7 @@ class LinkLayer:
 
 
 @dataclass(frozen=True, slots=True)
-class Announced:
+class ServiceSelection:
     """The services to list, each with only the addresses at which it is listed.
 
     ``limitations`` describe what was cut. ``announcers`` maps each address to the device that
@@ -104,12 +109,12 @@ class Announced:
     is_cut: bool = False
 
 
-def wanted_by(printers: Sequence[KnownPrinter]) -> Wanted:
+def identifiers_of(printers: Sequence[KnownPrinter]) -> PrinterIdentifiers:
     """Return the names and identities by which announcements of these printers are recognised."""
     names = (name for p in printers for name in (p.dns_sd_name, p.name) if name)
     known: list[KnownPrinter | LearnedPrinter] = [*printers]
     known += (printer.learned for printer in printers if printer.learned)
-    return Wanted(
+    return PrinterIdentifiers(
         has_mdns_name=any(is_resolved_by_mdns(printer) for printer in printers),
         names=frozenset(form for name in names for form in service_names(name)),
         addresses=frozenset(address for p in printers for address in p.addresses),
@@ -118,10 +123,12 @@ def wanted_by(printers: Sequence[KnownPrinter]) -> Wanted:
     )
 
 
-def announced(services: Sequence[MdnsService], link: LinkLayer, wanted: Wanted) -> Announced:
+def choose_services(
+    services: Sequence[MdnsService], link: LinkLayer, identifiers: PrinterIdentifiers
+) -> ServiceSelection:
     """Choose the services to list."""
     believed, disputed = _believed(services, link)
-    listing = _Listing(believed, link, wanted)
+    listing = _Listing(believed, link, identifiers)
     kept = [
         replace(service, addresses=addresses) if addresses != service.addresses else service
         for number, service in enumerate(believed)
@@ -133,7 +140,7 @@ def announced(services: Sequence[MdnsService], link: LinkLayer, wanted: Wanted) 
     for service in kept:
         for address in service.addresses:
             announcers.setdefault(address, link.announcer(service.announcer or address))
-    return Announced(
+    return ServiceSelection(
         services=tuple(kept),
         limitations=(*listing.limitations(), *_disputes(disputed, link)),
         announcers=announcers,
@@ -215,7 +222,9 @@ class _Listing:
     addresses of other hosts (hearsay). Within each of these groups, announcers take turns.
     """
 
-    def __init__(self, services: Sequence[MdnsService], link: LinkLayer, wanted: Wanted) -> None:
+    def __init__(
+        self, services: Sequence[MdnsService], link: LinkLayer, identifiers: PrinterIdentifiers
+    ) -> None:
         self._services = services
         self._link = link
         self._addresses: defaultdict[int, list[str]] = defaultdict(list)
@@ -229,16 +238,22 @@ class _Listing:
             for service in services
             if service.announcer and service.addresses
         )
-        wants: list[tuple[str, _Pair]] = []
-        own: list[tuple[str, _Pair]] = []
-        hearsay: list[tuple[str, _Pair]] = []
+        printer_pairs: list[tuple[str, _Pair]] = []
+        own_pairs: list[tuple[str, _Pair]] = []
+        hearsay_pairs: list[tuple[str, _Pair]] = []
         for number, service in enumerate(services):
             announcer, its_own = link.announcer(service.announcer), _own(service, link)
             for address in service.addresses:
-                is_wanted = _is_wanted(service, address, link, wanted)
-                order = wants if is_wanted else own if address in its_own else hearsay
+                is_of_printer = _is_of_printer(service, address, link, identifiers)
+                order = (
+                    printer_pairs
+                    if is_of_printer
+                    else own_pairs
+                    if address in its_own
+                    else hearsay_pairs
+                )
                 order.append((announcer, (number, address)))
-        for pairs in (wants, own, hearsay):
+        for pairs in (printer_pairs, own_pairs, hearsay_pairs):
             for number, address in in_turns(pairs):
                 self._list(number, address)
 
@@ -292,12 +307,14 @@ class _Listing:
         self._addresses[number].append(address)
 
 
-def _is_wanted(service: MdnsService, address: str, link: LinkLayer, wanted: Wanted) -> bool:
+def _is_of_printer(
+    service: MdnsService, address: str, link: LinkLayer, identifiers: PrinterIdentifiers
+) -> bool:
     return (
-        address in wanted.addresses
-        or any(form in wanted.names for form in service_names(service.instance))
-        or normal_uuid(dict(service.txt).get("uuid")) in wanted.uuids
-        or link.macs.get(address) in wanted.macs
+        address in identifiers.addresses
+        or any(form in identifiers.names for form in service_names(service.instance))
+        or normal_uuid(dict(service.txt).get("uuid")) in identifiers.uuids
+        or link.macs.get(address) in identifiers.macs
     )
 
 

@@ -80,15 +80,15 @@ class LinkRecords:
     def put(self, source: str, packet: bytes) -> None:
         """Queue a packet, unless its announcer has sent more than its share of this round."""
         announcer = self.announcer(source)
-        is_wanted = source in self.quota.wanted().addresses
-        if self._reading.take(announcer, len(packet) + _PACKET_BYTES) or is_wanted:
-            dropped = self._queue.put(announcer, source, packet)
+        is_printer = source in self.quota.identifiers().addresses
+        if self._reading.take(announcer, len(packet) + _PACKET_BYTES) or is_printer:
+            dropped_source = self._queue.put(announcer, source, packet)
         else:
-            dropped = source
-        if dropped is not None and (
-            dropped in self._unread_of or len(self._unread_of) < SOURCES_MAX
+            dropped_source = source
+        if dropped_source is not None and (
+            dropped_source in self._unread_of or len(self._unread_of) < SOURCES_MAX
         ):
-            self._unread_of[dropped] += 1
+            self._unread_of[dropped_source] += 1
 
     def next_packet(self) -> tuple[str, bytes] | None:
         """Return the source and the bytes of the next packet. Announcers take turns."""
@@ -106,9 +106,9 @@ class LinkRecords:
         if book is None:
             self.rejected += 1
             return False
-        known = len(book.types)
+        count_before = len(book.types)
         is_new = book.add(records)
-        for type_ in tuple(book.types)[known:]:
+        for type_ in tuple(book.types)[count_before:]:
             if type_ not in self.types and self._types.take(book.announcer, 1):
                 self.types[type_] = None
         return is_new
@@ -144,9 +144,9 @@ class LinkRecords:
         """
 
         def is_weak(source: str) -> bool:
-            return source not in wanted and self._macs.get(source, NO_HOST) == NO_HOST
+            return source not in printer_addresses and self._macs.get(source, NO_HOST) == NO_HOST
 
-        wanted = self.quota.wanted().addresses
+        printer_addresses = self.quota.identifiers().addresses
         weakest = next(filter(is_weak, reversed(self._books)), None)
         if weakest is None or (is_weak(newcomer) and not is_verified):
             return False
@@ -158,8 +158,8 @@ class LinkRecords:
 
     def announcer(self, source: str) -> str:
         """Return the announcer of an address: its MAC, `NO_HOST`, or the address itself."""
-        known = self._macs.get(source)
-        return known or (NO_HOST if is_beyond(source, self._networks) else source)
+        mac = self._macs.get(source)
+        return mac or (NO_HOST if is_beyond(source, self._networks) else source)
 
     def identify(self, table: Iterable[LinkNeighbour]) -> None:
         """Set the announcers of addresses from the neighbour table."""

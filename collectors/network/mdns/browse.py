@@ -12,10 +12,10 @@ from collectors.network.mdns.records import Quota, service_type_of
 from collectors.network.mdns.services import select_services
 from collectors.network.mdns.session import End, QuerySchedule, ReadNeighbours, Session, Watch
 from collectors.network.mdns.sockets import LinkSockets, open_link
-from collectors.network.observations import NOTHING_WANTED, MdnsFindings, Wanted
+from collectors.network.observations import NO_IDENTIFIERS, MdnsFindings, PrinterIdentifiers
 from collectors.shared.addresses import parse_networks
 from collectors.shared.host.neighbours import read_neighbour_table
-from collectors.shared.watched_devices import Untouched, expectations, untouched
+from collectors.shared.watched_devices import PaymentTerminals, expectations, terminals_of
 
 SERVICE_TYPES = (
     "_ipp._tcp",
@@ -62,7 +62,7 @@ def browse(
     deadline_s: float,
     run: Run,
     *,
-    wanted: Callable[[], Wanted] = lambda: NOTHING_WANTED,
+    identifiers: Callable[[], PrinterIdentifiers] = lambda: NO_IDENTIFIERS,
     open_link: OpenLink = open_link,
     read_neighbours: ReadNeighbours = read_neighbour_table,
     schedule: QuerySchedule | None = None,
@@ -70,12 +70,13 @@ def browse(
     """Return the services announced on ``interfaces``.
 
     Blocks until no more answers arrive, at most until ``deadline_s`` of ``time.monotonic()``.
-    ``wanted`` identifies the announcements that are kept if there are too many. Errors of the
-    network or machine are not raised: the returned state describes them.
+    ``identifiers`` returns the identifiers of this machine's printers, whose announcements are kept
+    if there are too many. Errors of the network or machine are not raised: the returned state
+    describes them.
     """
     own_types = filter(None, map(_plain_type, job.mdns_service_types))
     types = tuple(dict.fromkeys((*SERVICE_TYPES, *own_types)))
-    quota = Quota(job.max_services, wanted)
+    quota = Quota(job.max_services, identifiers)
     links = [link for link in map(open_link, interfaces) if link is not None]
     own = frozenset(address.address for interface in interfaces for address in interface.addresses)
     watches = [
@@ -83,14 +84,16 @@ def browse(
         for link in links[:INTERFACES_MAX]
     ]
     try:
-        asking = [watch for watch in watches if watch.link.sockets]
-        session = Session(asking, types, schedule or QuerySchedule(), read_neighbours)
+        open_watches = [watch for watch in watches if watch.link.sockets]
+        session = Session(open_watches, types, schedule or QuerySchedule(), read_neighbours)
         end = session.listen(deadline_s, run)
         ask = partial(ask_directly, types=types, deadline_s=deadline_s, run=run)
-        terminals = untouched(expectations(job.devices, job.learned))
-        direct = _DirectQueries(read_neighbours, wanted, job.exclude, ask, terminals)
-        limitations = [text for watch in asking if (text := direct.ask_if_crowded(watch, end))]
-        unicast_only = tuple(w.link.name for w in asking if direct.is_unicast_only(w, end))
+        terminals = terminals_of(expectations(job.devices, job.learned))
+        direct = _DirectQueries(read_neighbours, identifiers, job.exclude, ask, terminals)
+        limitations = [
+            text for watch in open_watches if (text := direct.ask_if_crowded(watch, end))
+        ]
+        unicast_only = tuple(w.link.name for w in open_watches if direct.is_unicast_only(w, end))
     finally:
         for link in links:
             link.close()
@@ -118,13 +121,13 @@ class _DirectQueries:
     def __init__(
         self,
         read_neighbours: ReadNeighbours,
-        wanted: Callable[[], Wanted],
+        identifiers: Callable[[], PrinterIdentifiers],
         exclude: Sequence[str],
         ask: Callable[[LinkRecords, Sequence[str]], int],
-        terminals: Untouched,
+        terminals: PaymentTerminals,
     ) -> None:
         self._read_neighbours = read_neighbours
-        self._wanted = wanted
+        self._identifiers = identifiers
         self._excluded = parse_networks(exclude)
         self._ask = ask
         self._terminals = terminals
@@ -150,7 +153,7 @@ class _DirectQueries:
         Some hosts are queried by unicast for this, but only if no packet was received and a printer
         of this machine is set up by an mDNS name.
         """
-        if end != "settled" or watch.has_received or not self._wanted().has_mdns_name:
+        if end != "settled" or watch.has_received or not self._identifiers().has_mdns_name:
             return False
         return self._ask(watch.records, self._hosts(watch.link)[:_UNICAST_HOSTS_MAX]) > 0
 
@@ -160,11 +163,12 @@ class _DirectQueries:
             table = self._read_neighbours()
         except OSError:
             return []
-        touched = (e for e in table if (e.address, e.mac_address) not in self._terminals)
-        present = {e.address: e for e in touched if e.mac_address and ":" not in e.address}
+        entries = (e for e in table if (e.address, e.mac_address) not in self._terminals)
+        present = {e.address: e for e in entries if e.mac_address and ":" not in e.address}
         neighbours = [a for a in present if link.is_neighbour((a, 0)) and not self._is_excluded(a)]
-        wanted = self._wanted().addresses
-        return sorted(neighbours, key=lambda neighbour: neighbour not in wanted)[:HOSTS_MAX]
+        printer_addresses = self._identifiers().addresses
+        neighbours.sort(key=lambda neighbour: neighbour not in printer_addresses)
+        return neighbours[:HOSTS_MAX]
 
     def _is_excluded(self, address: str) -> bool:
         return any(ipaddress.ip_address(address) in network for network in self._excluded)

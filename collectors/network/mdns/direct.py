@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 
 from collectors.contract import Run
 from collectors.network.mdns.announcers import LinkRecords
-from collectors.network.mdns.services import lacking
+from collectors.network.mdns.services import open_questions_of_host
 from collectors.network.mdns.sockets import PORT
 from collectors.network.mdns.wire import (
     MESSAGE_MAX_BYTES,
@@ -69,7 +69,9 @@ def ask_directly(
             until_s = time.monotonic() + FIRST_ANSWER_S - _AGAIN_S
             _listen(selector, records, requests, min(deadline_s, until_s), run)
             for request in requests:
-                request.send(lacking(records, request.address) if request.answers else ())
+                request.send(
+                    open_questions_of_host(records, request.address) if request.answers else ()
+                )
             _listen(selector, records, (), deadline_s, run)
             answered += sum(request.answers > 0 for request in requests)
     return answered
@@ -90,9 +92,9 @@ class _Query:
         selector.register(self._socket, selectors.EVENT_READ, self)
 
     def send(self, questions: Iterable[Question]) -> None:
-        waiting = list(questions)
-        for start in range(0, len(waiting), _QUESTIONS_PER_PACKET):
-            for packet in question_packets(waiting[start : start + _QUESTIONS_PER_PACKET]):
+        all_questions = list(questions)
+        for start in range(0, len(all_questions), _QUESTIONS_PER_PACKET):
+            for packet in question_packets(all_questions[start : start + _QUESTIONS_PER_PACKET]):
                 query_id = secrets.token_bytes(2)
                 self._ids.add(query_id)
                 with suppress(OSError):
@@ -115,16 +117,16 @@ class _Query:
 def _listen(
     selector: selectors.BaseSelector,
     records: LinkRecords,
-    awaited: Sequence[_Query],
+    queries: Sequence[_Query],
     deadline_s: float,
     run: Run,
 ) -> None:
-    """Receive until all of ``awaited`` have answered and no more packets arrive."""
+    """Receive until all of ``queries`` have answered and no more packets arrive."""
     last_s = now = time.monotonic()
     while not run.cancelled and now < deadline_s:
         for key, _ in selector.select(min(_TURN_S, deadline_s - now)):
             if key.data.receive(records):
                 last_s = time.monotonic()
         now = time.monotonic()
-        if now >= last_s + SETTLE_S and all(request.answers for request in awaited):
+        if now >= last_s + SETTLE_S and all(request.answers for request in queries):
             return

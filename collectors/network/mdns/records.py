@@ -11,7 +11,7 @@ from collectors.network.mdns.wire import (
     ServiceRecord,
     TextRecord,
 )
-from collectors.network.observations import NOTHING_WANTED, Wanted
+from collectors.network.observations import NO_IDENTIFIERS, PrinterIdentifiers
 from collectors.shared.text import decode_text
 
 ENUMERATION = "_services._dns-sd._udp.local"
@@ -24,7 +24,7 @@ NAME_MAX = 255
 RECORDS_MAX_BYTES = 32 * 2**20
 """The most memory of all stored records, by the cautious estimate of ``_cost``. One announcer can
 use at most half of it, which is enough for 5,000 services."""
-WANTED_PER_ANNOUNCER_MAX = 64
+PRINTERS_PER_ANNOUNCER_MAX = 64
 """How many instances of one announcer get priority because printers of this machine need them. They
 are stored and listed before all others."""
 
@@ -46,10 +46,10 @@ class Quota:
     """
 
     def __init__(
-        self, services: int, wanted: Callable[[], Wanted] = lambda: NOTHING_WANTED
+        self, services: int, identifiers: Callable[[], PrinterIdentifiers] = lambda: NO_IDENTIFIERS
     ) -> None:
         self.services = services
-        self.wanted = wanted
+        self.identifiers = identifiers
         self.memory = Pool(RECORDS_MAX_BYTES)
         # One pool for IPv4 and one for IPv6.
         self.instances = {is_v6: Pool(_INSTANCES_FACTOR * services) for is_v6 in (False, True)}
@@ -97,8 +97,8 @@ class RecordBook:
 
     def add(self, records: Iterable[Record]) -> bool:
         """Store the records. Returns whether anything was new."""
-        news = [self._add(record) for record in records]
-        return any(news)
+        results = [self._add(record) for record in records]
+        return any(results)
 
     def hand_over(self, announcer: str) -> None:
         """Move this book's shares of the pools to ``announcer``."""
@@ -111,9 +111,9 @@ class RecordBook:
         self._quota.memory.give_back(self.announcer, self.size_bytes)
         self._instance_pool.give_back(self.announcer, self._pooled)
 
-    def is_wanted(self, label: str) -> bool:
-        wanted = self._quota.wanted()
-        is_known = self.source in wanted.addresses or label.lower() in wanted.names
+    def is_of_printer(self, label: str) -> bool:
+        identifiers = self._quota.identifiers()
+        is_known = self.source in identifiers.addresses or label.lower() in identifiers.names
         return self.is_verified or is_known
 
     def _add(self, record: Record) -> bool:
@@ -144,13 +144,13 @@ class RecordBook:
         if service_type is None or not key.endswith(suffix) or key in self.instances:
             return False
         label = full_name[: -len(suffix)]
-        if not self._pay(_cost(key, label)):
+        if not self._reserve(_cost(key, label)):
             return False
         if not self._has_room(label):
-            self._pay(-_cost(key, label))
+            self._reserve(-_cost(key, label))
             mark = hash(key)
             is_counted = mark in self.dropped or len(self.dropped) >= self._records_max
-            if not is_counted and self._pay(_DROPPED_BYTES):
+            if not is_counted and self._reserve(_DROPPED_BYTES):
                 self.dropped.add(mark)
             return False
         self.instances[key] = Instance(label, service_type)
@@ -161,7 +161,7 @@ class RecordBook:
             self._pooled += 1
             return True
         # Instances that printers need are stored beyond the pool, as far as memory allows.
-        return self.is_wanted(label) and len(self.instances) < WANTED_PER_ANNOUNCER_MAX
+        return self.is_of_printer(label) and len(self.instances) < PRINTERS_PER_ANNOUNCER_MAX
 
     def _add_address(self, name: str, record: AddressRecord) -> bool:
         addresses = self.hosts.get(name, {})
@@ -178,13 +178,13 @@ class RecordBook:
         if before == value or (before is None and len(table) >= self._records_max):
             return False
         if before is not None:
-            self._pay(-_cost(key, table.pop(key)))
-        if not self._pay(_cost(key, value)):
+            self._reserve(-_cost(key, table.pop(key)))
+        if not self._reserve(_cost(key, value)):
             return False
         table[key] = value
         return True
 
-    def _pay(self, amount_bytes: int) -> bool:
+    def _reserve(self, amount_bytes: int) -> bool:
         """Take memory from the pool, or return it if ``amount_bytes`` is negative.
 
         Returns False if the pool has too little.

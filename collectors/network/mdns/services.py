@@ -15,7 +15,7 @@ from collectors.network.mdns.announcers import LinkRecords
 from collectors.network.mdns.records import (
     ADDRESSES_PER_HOST_MAX,
     NAME_MAX,
-    WANTED_PER_ANNOUNCER_MAX,
+    PRINTERS_PER_ANNOUNCER_MAX,
     Quota,
     RecordBook,
     parse_txt,
@@ -24,7 +24,7 @@ from collectors.network.mdns.wire import Question
 from collectors.network.observations import MdnsService
 from collectors.shared.text import clean_text
 
-LACKING_MAX = 128
+QUESTIONS_PER_HOST_MAX = 128
 
 
 class _Lookup:
@@ -73,25 +73,25 @@ def known_instances(link: LinkRecords) -> dict[str, list[tuple[str, ...]]]:
     return instances
 
 
-def missing(link: LinkRecords) -> dict[Question, str]:
+def open_questions(link: LinkRecords) -> dict[Question, str]:
     """Return the questions for missing records, each with its announcer. Announcers take turns."""
     lookup = _Lookup(link.books)
-    lacking = [
+    questions = [
         (book.announcer, (question, book.announcer))
         for key, book in _best_books(link).items()
         for question in lookup.open_questions(key, book)
     ]
-    return dict(in_turns(lacking))
+    return dict(in_turns(questions))
 
 
-def lacking(link: LinkRecords, source: str) -> list[Question]:
+def open_questions_of_host(link: LinkRecords, source: str) -> list[Question]:
     """Return the questions about one host's services that the host itself has not answered yet."""
     book = link.book_of(source)
     if book is None:
         return []
     lookup = _Lookup((book,))
     questions = (q for key in book.instances for q in lookup.open_questions(key, book))
-    return list(islice(questions, LACKING_MAX))
+    return list(islice(questions, QUESTIONS_PER_HOST_MAX))
 
 
 def select_services(
@@ -99,15 +99,15 @@ def select_services(
 ) -> tuple[list[MdnsService], Counter[str]]:
     """Return at most ``quota.services`` services, and how many of each announcer were left out.
 
-    Services that this machine's printers need come first, at most ``WANTED_PER_ANNOUNCER_MAX`` of
+    Services that this machine's printers need come first, at most ``PRINTERS_PER_ANNOUNCER_MAX`` of
     each announcer. For the rest, announcers take turns.
     """
     ranked: list[tuple[bool, int, str, MdnsService]] = []
     counts: Counter[str] = Counter()
     for link in links:
-        for is_wanted, service in sorted(_services(link), key=lambda entry: not entry[0]):
+        for is_of_printer, service in sorted(_services(link), key=lambda entry: not entry[0]):
             announcer = link.announcer(service.announcer)
-            is_first = is_wanted and counts[announcer] < WANTED_PER_ANNOUNCER_MAX
+            is_first = is_of_printer and counts[announcer] < PRINTERS_PER_ANNOUNCER_MAX
             ranked.append((not is_first, counts[announcer], announcer, service))
             counts[announcer] += 1
     ranked.sort(key=lambda entry: entry[:2])
@@ -124,11 +124,14 @@ def _services(link: LinkRecords) -> Iterator[tuple[bool, MdnsService]]:
     for book in link.books:
         for key in book.instances:
             books.setdefault(key, []).append(book)
-    for key, having in books.items():
-        located = [book for book in having if key in book.servers] or having[:1]
-        wanted = {book.source for book in located if book.is_wanted(book.instances[key].label)}
-        services = [_service(key, book, lookup, link.interface_name) for book in located]
-        yield from ((service.announcer in wanted, service) for service in _joined(services))
+    for key, books_with_it in books.items():
+        books_with_port = [book for book in books_with_it if key in book.servers]
+        books_with_port = books_with_port or books_with_it[:1]
+        printer_sources = {
+            book.source for book in books_with_port if book.is_of_printer(book.instances[key].label)
+        }
+        services = [_service(key, book, lookup, link.interface_name) for book in books_with_port]
+        yield from ((service.announcer in printer_sources, service) for service in _join(services))
 
 
 def _best_books(link: LinkRecords) -> dict[str, RecordBook]:
@@ -157,30 +160,34 @@ def _service(key: str, book: RecordBook, lookup: _Lookup, interface_name: str) -
     )
 
 
-def _joined(services: Sequence[MdnsService]) -> list[MdnsService]:
+def _join(services: Sequence[MdnsService]) -> list[MdnsService]:
     """Join the services that one device announces both over IPv4 and over IPv6.
 
     The two announcements have different source addresses. They belong together if they have the
     same host name and port. In addition, the IPv4 announcement must list the source address of the
     IPv6 announcement, or be the only IPv4 announcement with this host name and port.
     """
-    mains = [service for service in services if ":" not in service.announcer]
-    alone: list[MdnsService] = []
-    for twin in services:
-        if ":" not in twin.announcer:
+    ipv4_services = [service for service in services if ":" not in service.announcer]
+    unmatched: list[MdnsService] = []
+    for ipv6_service in services:
+        if ":" not in ipv6_service.announcer:
             continue
-        target = twin.hostname.lower(), twin.port
-        same = [main for main in mains if (main.hostname.lower(), main.port) == target]
-        naming = [main for main in same if twin.announcer in main.addresses]
-        other = next(iter(naming or (same if len(same) == 1 else ())), None)
-        extra = [a for a in twin.addresses if ":" in a or (other and a in other.addresses)]
-        if other is None or len(extra) < len(twin.addresses):
-            alone.append(twin)
+        target = ipv6_service.hostname.lower(), ipv6_service.port
+        candidates = [
+            service
+            for service in ipv4_services
+            if (service.hostname.lower(), service.port) == target
+        ]
+        listing = [service for service in candidates if ipv6_service.announcer in service.addresses]
+        other = next(iter(listing or (candidates if len(candidates) == 1 else ())), None)
+        extra = [a for a in ipv6_service.addresses if ":" in a or (other and a in other.addresses)]
+        if other is None or len(extra) < len(ipv6_service.addresses):
+            unmatched.append(ipv6_service)
             continue
         addresses = dict.fromkeys((*other.addresses, *extra))
-        whole = replace(other, addresses=_in_order(islice(addresses, ADDRESSES_PER_HOST_MAX)))
-        mains[mains.index(other)] = whole
-    return [*mains, *alone]
+        joined = replace(other, addresses=_in_order(islice(addresses, ADDRESSES_PER_HOST_MAX)))
+        ipv4_services[ipv4_services.index(other)] = joined
+    return [*ipv4_services, *unmatched]
 
 
 def _in_order(addresses: Iterable[str]) -> tuple[str, ...]:

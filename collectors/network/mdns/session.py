@@ -17,7 +17,7 @@ from typing import Literal
 from collectors.contract import Run
 from collectors.network.mdns.announcers import LinkRecords
 from collectors.network.mdns.records import ENUMERATION
-from collectors.network.mdns.services import known_instances, missing
+from collectors.network.mdns.services import known_instances, open_questions
 from collectors.network.mdns.sockets import LinkSockets
 from collectors.network.mdns.wire import (
     Question,
@@ -275,7 +275,7 @@ def due_questions(
     """Return the questions to send now, and whether any must be sent again later."""
     due: list[Question] = []
     is_pending = False
-    for question, announcer in missing(watch.records).items():
+    for question, announcer in open_questions(watch.records).items():
         first_s, count = watch.tries.get(question, (now, 0))
         if count >= len(after_s):
             continue

@@ -165,49 +165,49 @@ def _open(link: LinkSockets, port: int, opener: Callable[[int], socket.socket]) 
 
 
 def _open_v4(address: str, port: int) -> socket.socket:
-    opened = _new_socket(socket.AF_INET)
+    socket_ = _new_socket(socket.AF_INET)
     try:
-        _set_if_known(opened, socket.IPPROTO_IP, _IP_MULTICAST_ALL, 0)
-        _set_if_known(opened, socket.IPPROTO_IP, _IP_PKTINFO, 1)
-        opened.bind(("", port))
-        here = socket.inet_aton(address)
-        opened.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, here)
-        opened.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, _HOPS)
-        opened.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1)
-        membership = socket.inet_aton(GROUP_V4) + here
-        opened.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+        _set_if_known(socket_, socket.IPPROTO_IP, _IP_MULTICAST_ALL, 0)
+        _set_if_known(socket_, socket.IPPROTO_IP, _IP_PKTINFO, 1)
+        socket_.bind(("", port))
+        address_bytes = socket.inet_aton(address)
+        socket_.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, address_bytes)
+        socket_.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, _HOPS)
+        socket_.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1)
+        membership = socket.inet_aton(GROUP_V4) + address_bytes
+        socket_.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
     except OSError:
-        opened.close()
+        socket_.close()
         raise
-    return opened
+    return socket_
 
 
 def _open_v6(index: int, port: int) -> socket.socket:
-    opened = _new_socket(socket.AF_INET6)
+    socket_ = _new_socket(socket.AF_INET6)
     try:
-        opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        _set_if_known(opened, socket.IPPROTO_IPV6, _IPV6_MULTICAST_ALL, 0)
-        opened.bind(("", port))
-        opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, index)
-        opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, _HOPS)
-        opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 1)
+        socket_.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        _set_if_known(socket_, socket.IPPROTO_IPV6, _IPV6_MULTICAST_ALL, 0)
+        socket_.bind(("", port))
+        socket_.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, index)
+        socket_.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, _HOPS)
+        socket_.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 1)
         membership = socket.inet_pton(socket.AF_INET6, GROUP_V6) + struct.pack("@I", index)
-        opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, membership)
+        socket_.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, membership)
     except OSError:
-        opened.close()
+        socket_.close()
         raise
-    return opened
+    return socket_
 
 
 def _new_socket(family: socket.AddressFamily) -> socket.socket:
-    opened = socket.socket(family, socket.SOCK_DGRAM)
-    opened.setblocking(False)
-    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    socket_ = socket.socket(family, socket.SOCK_DGRAM)
+    socket_.setblocking(False)
+    socket_.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if hasattr(socket, "SO_REUSEPORT"):
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        socket_.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     with suppress(OSError):
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
-    return opened
+        socket_.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+    return socket_
 
 
 def _receive(from_socket: socket.socket) -> tuple[bytes, Any, bool]:
@@ -219,7 +219,7 @@ def _receive(from_socket: socket.socket) -> tuple[bytes, Any, bool]:
     return packet, source, any(data[-len(_GROUP) :] == _GROUP for _, _, data in control)
 
 
-def _set_if_known(opened: socket.socket, level: int, option: int, value: int) -> None:
+def _set_if_known(socket_: socket.socket, level: int, option: int, value: int) -> None:
     """Set a socket option of Linux, if the kernel has it.
 
     The MULTICAST_ALL options limit a socket to the groups that it joined. On kernels without them,
@@ -227,14 +227,14 @@ def _set_if_known(opened: socket.socket, level: int, option: int, value: int) ->
     """
     if sys.platform == "linux":
         with suppress(OSError):
-            opened.setsockopt(level, option, value)
+            socket_.setsockopt(level, option, value)
 
 
-def _lost(opened: socket.socket) -> int:
+def _lost(socket_: socket.socket) -> int:
     if sys.platform != "linux":
         return 0
     try:
-        figures = opened.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size)
+        figures = socket_.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size)
     except OSError:
         return 0
     return int(_MEMINFO.unpack(figures)[_MEMINFO_DROPS]) if len(figures) == _MEMINFO.size else 0

@@ -89,13 +89,13 @@ def question_packets(questions: Iterable[Question]) -> tuple[bytes, ...]:
     5353 of this machine, and the kernel would deliver a unicast answer to only one of them.
     """
     bodies: list[list[bytes]] = [[]]
-    for written in filter(
+    for question_bytes in filter(
         None, (write_question(question.labels, question.type) for question in questions)
     ):
-        size = HEADER.size + sum(map(len, bodies[-1])) + len(written)
+        size = HEADER.size + sum(map(len, bodies[-1])) + len(question_bytes)
         if bodies[-1] and size > PACKET_MAX_BYTES:
             bodies.append([])
-        bodies[-1].append(written)
+        bodies[-1].append(question_bytes)
     packed = (HEADER.pack(0, 0, len(body), 0, 0, 0) + b"".join(body) for body in bodies if body)
     return tuple(packed)
 
@@ -108,11 +108,12 @@ def known_answer_packets(
     Instances that do not fit go into further packets. All packets but the last are marked as
     truncated (RFC 6762, sections 7.1 and 7.2).
     """
-    name, written = write_name(question.labels), write_question(question.labels, question.type)
-    if name is None or written is None:
+    name = write_name(question.labels)
+    question_bytes = write_question(question.labels, question.type)
+    if name is None or question_bytes is None:
         return ()
     bodies: list[tuple[int, bytes]] = []
-    owner, body, count = _FIRST_QUESTION, written, 0
+    owner, body, count = _FIRST_QUESTION, question_bytes, 0
     for labels in instances:
         target = write_name(labels)
         if target is None:

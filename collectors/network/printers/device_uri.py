@@ -83,8 +83,8 @@ def _network(parts: SplitResult, scheme: str, port: int | None) -> DeviceUri:
     host = _clean(parts.hostname)
     if host is None:
         return DeviceUri(scheme=scheme, kind="unknown")
-    if scoped := _SCOPED.fullmatch(host):
-        host = f"{scoped[1]}%{scoped[2]}"
+    if match := _SCOPED.fullmatch(host):
+        host = f"{match[1]}%{match[2]}"
     if is_loopback(host) and port in _IPP_OVER_USB_PORTS:
         return DeviceUri(scheme=scheme, kind="usb", host=host, port=port)
     return DeviceUri(
@@ -99,13 +99,13 @@ def _network(parts: SplitResult, scheme: str, port: int | None) -> DeviceUri:
 
 
 def _dns_sd(parts: SplitResult, scheme: str) -> DeviceUri:
-    full = _DNS_ESCAPE.sub(_unescaped, unquote(parts.netloc.rpartition("@")[2]))
-    match = _SERVICE_NAME.match(full)
+    service_name = _DNS_ESCAPE.sub(_unescape, unquote(parts.netloc.rpartition("@")[2]))
+    match = _SERVICE_NAME.match(service_name)
     device = DeviceUri(
         scheme=scheme,
         kind="dns-sd",
         uuid=normal_uuid(_query(parts, "uuid")),
-        dns_sd_name=_clean(match[1] if match else full),
+        dns_sd_name=_clean(match[1] if match else service_name),
         dns_sd_type=_clean(match[2].lower()) if match else None,
         queue=_clean(unquote(parts.path).strip("/")),
     )
@@ -115,14 +115,14 @@ def _dns_sd(parts: SplitResult, scheme: str) -> DeviceUri:
 
 def _over_usb(device: DeviceUri) -> DeviceUri:
     """Return a printer that ipp-usb provides as a USB printer. Other devices are returned as is."""
-    named = _USB_NAME.fullmatch(device.dns_sd_name or "")
-    if named is None and device.scheme != "ippusb":
+    match = _USB_NAME.fullmatch(device.dns_sd_name or "")
+    if match is None and device.scheme != "ippusb":
         return device
-    name = named[1] if named else device.dns_sd_name
+    name = match[1] if match else device.dns_sd_name
     return replace(device, kind="usb", model=_clean((name or "").replace("_", " ")))
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     code = match[1]
     return chr(int(code)) if len(code) == 3 and int(code) < 256 else code
 

@@ -8,13 +8,13 @@ from collectors.network.observations import KnownPrinter
 _LISTED_MAX = 10
 
 
-def named(known: Sequence[KnownPrinter], text: str) -> tuple[KnownPrinter, ...]:
+def find_named(known: Sequence[KnownPrinter], text: str) -> tuple[KnownPrinter, ...]:
     """Return the printers with this id, queue, name or address. Upper and lower case are equal."""
-    wanted = text.strip().casefold()
-    return tuple(printer for printer in known if wanted in map(str.casefold, _names(printer)))
+    name = text.strip().casefold()
+    return tuple(printer for printer in known if name in map(str.casefold, _names(printer)))
 
 
-def unknown_name(known: Sequence[KnownPrinter], text: str) -> str:
+def describe_unknown(known: Sequence[KnownPrinter], text: str) -> str:
     """Describe a name that no printer has: the nearest name, and the names of all printers."""
     what = f"this machine has no printer {text!r}"
     if not known:

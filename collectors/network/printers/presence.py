@@ -12,7 +12,7 @@ from collectors.network.printers.usb import UsbPrinter
 _UNNAMED = "no plugged-in USB printer has a model that matches the name of this printer"
 _SEVERAL = (
     "several USB printers of this model are plugged in without a serial number, so it is unknown"
-    " which one it is"
+    " which of them is this printer"
 )
 _MAYBE_USED = "it is not known whether a queue of this machine uses it"
 
@@ -31,7 +31,9 @@ def with_usb(
     used: set[str] = set()
     printers = tuple(_with_device(printer, plugged, used) for printer in known)
     is_sure = not any(e.backend or (e.transport == "usb" and e.present is None) for e in printers)
-    return printers + tuple(_plugged(e, is_sure=is_sure) for e in plugged if e.bus_id not in used)
+    return printers + tuple(
+        _unused_printer(e, is_sure=is_sure) for e in plugged if e.bus_id not in used
+    )
 
 
 def with_serial(
@@ -41,8 +43,8 @@ def with_serial(
 ) -> tuple[KnownPrinter, ...]:
     """Add to each serial printer whether its port exists, and add the printers found on a port."""
     printers = tuple(_with_port(printer, is_present) for printer in known)
-    taken = {printer.address for printer in known}
-    detected = (_on_port(device) for device in plugged if device.path not in taken)
+    used_paths = {printer.address for printer in known}
+    detected = (_on_port(device) for device in plugged if device.path not in used_paths)
     return printers + tuple(detected)
 
 
@@ -76,10 +78,12 @@ def _with_device(
 
 def _missing_file(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> str | None:
     """Describe the case that a printer is plugged in, but the queue's device file is missing."""
-    path, without = printer.address or "", [device for device in plugged if device.path is None]
-    if not path.startswith("/dev/") or len(without) != 1:
+    path = printer.address or ""
+    devices_without_file = [device for device in plugged if device.path is None]
+    if not path.startswith("/dev/") or len(devices_without_file) != 1:
         return None
-    return f"{without[0].make_model or 'a printer'} is plugged in by USB, but {path} is missing"
+    model = devices_without_file[0].make_model or "a printer"
+    return f"{model} is plugged in by USB, but {path} is missing"
 
 
 def _find(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> tuple[list[UsbPrinter], str]:
@@ -101,7 +105,7 @@ def _of_model(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> list[UsbP
     return [e for e in plugged if any(is_same_model(printer.make_model, m) for m in e.models)]
 
 
-def _plugged(device: UsbPrinter, *, is_sure: bool) -> KnownPrinter:
+def _unused_printer(device: UsbPrinter, *, is_sure: bool) -> KnownPrinter:
     """Return the printer of a device that no queue uses.
 
     ``is_sure`` is False if a queue might use it, because the device of some queue is not known.

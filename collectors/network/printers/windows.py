@@ -60,34 +60,34 @@ def read_windows_printers(
 ) -> KnownPrinters:
     """Return the printers of the spooler. Never raises: a stopped spooler is a failure."""
     try:
-        listed = spooler()
+        spooler_printers = spooler()
     except OSError as error:
         why = error.strerror or error
         reason = f"the print spooler does not answer ({why}): start the service Print Spooler"
         return KnownPrinters(failures=(Failure(STEP, reason),))
-    printers = (_printer(printer, registry) for printer in listed[:PRINTERS_MAX])
-    left_out = len(listed) - PRINTERS_MAX
+    printers = (_printer(printer, registry) for printer in spooler_printers[:PRINTERS_MAX])
+    left_out = len(spooler_printers) - PRINTERS_MAX
     return KnownPrinters(
         printers=tuple(printer for printer in printers if printer is not None),
         limitations=(f"{left_out} printers of the spooler were left out",) if left_out > 0 else (),
     )
 
 
-def _printer(listed: SpoolerPrinter, registry: Registry) -> KnownPrinter | None:
+def _printer(entry: SpoolerPrinter, registry: Registry) -> KnownPrinter | None:
     """Convert a printer of the spooler. Returns None if it prints to a file or a program."""
     # A printer pool lists its ports, separated by commas. Only the first one is examined.
-    port_name = listed.port_name.split(",")[0].strip()
+    port_name = entry.port_name.split(",")[0].strip()
     if not port_name or _VIRTUAL.match(port_name):
         return None
-    name = clean_text(listed.name)
+    name = clean_text(entry.name)
     base = KnownPrinter(
         id=f"windows:{name[:255]}",
         name=name,
         transport="network",
         source="windows",
-        make_model=clean_text(listed.driver_name) or None,
-        stopped=bool(listed.status & _STOPPED or listed.attributes & _WORK_OFFLINE),
-        state_reasons=_reasons(listed),
+        make_model=clean_text(entry.driver_name) or None,
+        stopped=bool(entry.status & _STOPPED or entry.attributes & _WORK_OFFLINE),
+        state_reasons=_reasons(entry),
     )
     return _with_destination(base, port_name, registry)
 
@@ -158,8 +158,8 @@ def _has_serial_port(registry: Registry, path: str) -> bool | None:
     return None if values is None else path in values.values()
 
 
-def _reasons(listed: SpoolerPrinter) -> tuple[str, ...]:
-    reasons = [word for bit, word in _STATUS_REASONS if listed.status & bit]
-    if listed.attributes & _WORK_OFFLINE:
+def _reasons(entry: SpoolerPrinter) -> tuple[str, ...]:
+    reasons = [word for bit, word in _STATUS_REASONS if entry.status & bit]
+    if entry.attributes & _WORK_OFFLINE:
         reasons.append("offline-report")
     return tuple(dict.fromkeys(reasons))

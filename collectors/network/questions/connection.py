@@ -25,13 +25,13 @@ async def connect(
     At the end the connection is dropped without waiting for the host. Raises OSError.
     """
     context = _tls_without_verification() if is_tls else None
-    opened = connection or await _connected(address, port)
+    new_socket = connection or await _connect_socket(address, port)
     try:
         reader, writer = await asyncio.open_connection(
-            sock=opened, ssl=context, server_hostname=address if context else None
+            sock=new_socket, ssl=context, server_hostname=address if context else None
         )
     except BaseException:
-        opened.close()
+        new_socket.close()
         raise
     try:
         yield reader, writer
@@ -42,7 +42,7 @@ async def connect(
         await asyncio.sleep(0)
 
 
-async def _connected(address: str, port: int) -> socket.socket:
+async def _connect_socket(address: str, port: int) -> socket.socket:
     """Return a connected socket. If there is no answer in `AGAIN_S`, a second socket tries, too.
 
     A print port gets no second socket, because it may accept only one connection at a time. For
@@ -51,31 +51,31 @@ async def _connected(address: str, port: int) -> socket.socket:
     if port in PRINT_PORTS:
         return await _attempt(address, port)
     attempts = [asyncio.create_task(_attempt(address, port))]
-    chosen: asyncio.Task[socket.socket] | None = None
+    winner: asyncio.Task[socket.socket] | None = None
     try:
         done, _ = await asyncio.wait(attempts, timeout=AGAIN_S)
         if not done:
             attempts.append(asyncio.create_task(_attempt(address, port)))
             done, _ = await asyncio.wait(attempts, return_when=asyncio.FIRST_COMPLETED)
-        chosen = next(iter(done))
-        return chosen.result()
+        winner = next(iter(done))
+        return winner.result()
     finally:
         for attempt in attempts:
-            if attempt is not chosen:
+            if attempt is not winner:
                 _discard(attempt)
 
 
 async def _attempt(address: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     # asyncio sets TCP_NODELAY only on sockets that were created with the protocol IPPROTO_TCP.
-    opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    opened.setblocking(False)
+    new_socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    new_socket.setblocking(False)
     try:
-        await asyncio.get_running_loop().sock_connect(opened, (address, port))
+        await asyncio.get_running_loop().sock_connect(new_socket, (address, port))
     except BaseException:
-        opened.close()
+        new_socket.close()
         raise
-    return opened
+    return new_socket
 
 
 def _discard(attempt: asyncio.Task[socket.socket]) -> None:

@@ -46,16 +46,18 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
     queues = open_port.queues
     own = [quote(queue, _PATH_CHARACTERS) for queue in queues.own]
     announced = [queue for queue in queues.announced if _SAFE_PATH.fullmatch(queue)]
-    certain = list(dict.fromkeys((*own, *announced)))[:QUEUES_MAX]
+    known_queues = list(dict.fromkeys((*own, *announced)))[:QUEUES_MAX]
     names = dict(zip(own, queues.own, strict=True))
     answers: list[Evidence] = []
     spooler: str | None = None
     is_tls = False
     for queue in (
-        *certain,
-        *(queue_name for queue_name in USUAL_QUEUES if queue_name not in certain),
+        *known_queues,
+        *(queue_name for queue_name in USUAL_QUEUES if queue_name not in known_queues),
     ):
-        if queue not in certain and (announced or any(not answer.is_missing for answer in answers)):
+        if queue not in known_queues and (
+            announced or any(not answer.is_missing for answer in answers)
+        ):
             break
         try:
             reply = await _ask(open_port, queue, is_tls=is_tls)

@@ -61,25 +61,25 @@ def ask_snmp(
     Errors of the network or of hosts are not raised.
     """
     answers: list[Evidence] = []
-    with ExitStack() as opened, selectors.DefaultSelector() as selector:
+    with ExitStack() as sockets, selectors.DefaultSelector() as selector:
         for target in targets:
             with suppress(OSError):
                 family = socket.AF_INET6 if ":" in target.address else socket.AF_INET
-                asking = opened.enter_context(socket.socket(family, socket.SOCK_DGRAM))
-                asking.setblocking(False)
+                socket_ = sockets.enter_context(socket.socket(family, socket.SOCK_DGRAM))
+                socket_.setblocking(False)
                 # A connected socket receives only datagrams from this address and port.
-                asking.connect((target.address, port))
+                socket_.connect((target.address, port))
                 number = secrets.randbelow(2**31)
-                asking.send(encode_question(community, number))
-                selector.register(asking, selectors.EVENT_READ, (asking, target, number))
+                socket_.send(encode_question(community, number))
+                selector.register(socket_, selectors.EVENT_READ, (socket_, target, number))
         ends_s = min(deadline_s, time.monotonic() + ANSWER_TIME_S)
         while selector.get_map() and not run.cancelled and time.monotonic() < ends_s:
             for key, _ in selector.select(_POLL_S):
-                asking, target, number = key.data
-                evidence, is_over = _read(asking, target, number)
+                socket_, target, number = key.data
+                evidence, is_over = _read(socket_, target, number)
                 answers += (evidence,) if evidence else ()
                 if is_over:
-                    selector.unregister(asking)
+                    selector.unregister(socket_)
     return tuple(answers)
 
 
@@ -91,8 +91,8 @@ def encode_question(community: str, number: int) -> bytes:
     question, message = _V2C.GetRequestPDU(), _V2C.Message()
     _V2C.apiPDU.set_defaults(question)
     _V2C.apiPDU.set_request_id(question, number)
-    wanted = (_ERRORS, _STATUS, _DEVICE, _SERIAL)
-    _V2C.apiPDU.set_varbinds(question, [(oid, _V2C.null) for oid in wanted])
+    oids = (_ERRORS, _STATUS, _DEVICE, _SERIAL)
+    _V2C.apiPDU.set_varbinds(question, [(oid, _V2C.null) for oid in oids])
     _V2C.apiMessage.set_defaults(message)
     _V2C.apiMessage.set_community(message, community)
     _V2C.apiMessage.set_pdu(message, question)
@@ -123,10 +123,10 @@ def parse_answer(target: SnmpTarget, number: int, data: bytes) -> Evidence | Non
     )
 
 
-def _read(asking: socket.socket, target: SnmpTarget, number: int) -> tuple[Evidence | None, bool]:
+def _read(socket_: socket.socket, target: SnmpTarget, number: int) -> tuple[Evidence | None, bool]:
     """Read one datagram. Returns the evidence in it, and whether this target is done."""
     try:
-        data = asking.recv(_DATAGRAM_MAX)
+        data = socket_.recv(_DATAGRAM_MAX)
     except BlockingIOError:
         return None, False
     except OSError:

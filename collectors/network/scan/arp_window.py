@@ -1,8 +1,8 @@
 """The window of addresses that the kernel resolves for the scan at the same time.
 
-``TableRoom`` limits the window, because its addresses fill the machine's neighbour table. A scan of
-more than gc_thresh2 addresses loses no MACs although the kernel removes entries: the scan reads
-them from the kernel's events, not from the table.
+``TableRoom`` limits the window, because its addresses fill the machine's neighbour table. If a
+scan has more than gc_thresh2 addresses (see table_room.py), the kernel removes entries from the
+table. The scan loses no MACs by this, because it reads them from the kernel's events.
 
 Pure: callers pass ``now``, in seconds of a monotonic clock.
 """
@@ -55,7 +55,7 @@ class ArpWindow:
 
     def expire(self, now: float) -> None:
         """Stop counting addresses as unresolved after `SLOT_S`, even without a failure report."""
-        overdue = [address for address, then in self._sent.items() if now - then >= SLOT_S]
+        overdue = [address for address, sent_at in self._sent.items() if now - sent_at >= SLOT_S]
         for address in overdue:
             del self._sent[address]
 
@@ -74,7 +74,7 @@ class ArpWindow:
 
     def done_count(self, now: float) -> int:
         """Return how many addresses are resolved, have failed or were silent for `SETTLE_S`."""
-        waiting = sum(1 for then in self._sent.values() if now < then + SETTLE_S)
+        waiting = sum(1 for sent_at in self._sent.values() if now < sent_at + SETTLE_S)
         return self._total - len(self._pending) - waiting
 
     @property

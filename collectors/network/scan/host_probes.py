@@ -182,11 +182,11 @@ class HostProbes:
         end, or None if that is not known yet. There must be time for this try and the last one.
         Print ports only get the last try, because they need a second between two tries.
         """
-        again = [port for port in self.silent if port not in PRINT_PORTS]
-        silent = len(self.silent) + len(self._printing) + len(self._flying)
-        worth = self.has_answered and again and silent <= _RETRIED_PORTS_MAX
+        ports = [port for port in self.silent if port not in PRINT_PORTS]
+        silent_count = len(self.silent) + len(self._printing) + len(self._flying)
+        is_worthwhile = self.has_answered and ports and silent_count <= _RETRIED_PORTS_MAX
         has_time = settles_in_s is None or settles_in_s >= 2 * self._retry_s()
-        return self._rounds == 1 and bool(worth) and has_time and self._retry(again)
+        return self._rounds == 1 and bool(is_worthwhile) and has_time and self._retry(ports)
 
     def last_retry_in_s(self, settles_in_s: float | None) -> float | None:
         """Return in how many seconds the silent ports of a host that answers get their last try.

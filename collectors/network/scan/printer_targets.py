@@ -39,7 +39,7 @@ def select_printers(
     exclude: Sequence[str],
     max_hosts: int,
 ) -> TargetSelection:
-    """Select the private IPv4 ``addresses`` of ``known`` printers, for a scan of these only.
+    """Select the private IPv4 ``addresses`` of ``known`` printers. The scan tries only these.
 
     `printer_targets` selects the other addresses, or reports why they are not contacted. The
     ``networks`` of the selection have only addresses with which a printer is set up, because any
@@ -54,8 +54,10 @@ def select_printers(
         return TargetSelection()
     selection = select_targets(interfaces, subnets=subnets, exclude=exclude, max_hosts=max_hosts)
     targets = tuple(target for target in selection.targets if target.address not in own)
-    set_up = {address for printer in known for address in printer.addresses}
-    networks = tuple(f"{target.address}/32" for target in targets if target.address in set_up)
+    configured_addresses = {address for printer in known for address in printer.addresses}
+    networks = tuple(
+        f"{target.address}/32" for target in targets if target.address in configured_addresses
+    )
     return replace(selection, targets=targets, networks=networks)
 
 
@@ -72,7 +74,7 @@ def printer_targets(
     ``tried`` are the addresses and ports that the scan tried. ``own`` are this machine's addresses,
     and ``networks`` their networks: a public IPv6 address in one of them is on the link.
     """
-    wanted: dict[str, dict[int, None]] = {}
+    ports_by_address: dict[str, dict[int, None]] = {}
     limitations: list[str] = []
     for printer in known:
         for address in printer.addresses if printer.transport == "network" else ():
@@ -81,9 +83,11 @@ def printer_targets(
             if reason := _refusal(address, exclude, networks):
                 limitations.append(f"printer {printer.name}: {address} {reason}")
                 continue
-            ports = wanted.setdefault(address, {})
+            ports = ports_by_address.setdefault(address, {})
             ports.update(dict.fromkeys(_untried(printer, address, tried)))
-    targets = [Target(a, "local", None, tuple(ports)) for a, ports in wanted.items() if ports]
+    targets = [
+        Target(a, "local", None, tuple(ports)) for a, ports in ports_by_address.items() if ports
+    ]
     if len(targets) > PRINTERS_MAX:
         left_out = len(targets) - PRINTERS_MAX
         limitations.append(f"{left_out} addresses of printers beyond {PRINTERS_MAX} were not tried")
@@ -98,13 +102,15 @@ def doubtful_ports(
     Another till may be using such a port at the moment, so it is worth another try.
     """
     by_address = {host.address: host for host in hosts if host.is_answering}
-    wanted: dict[str, dict[int, None]] = {}
+    ports_by_address: dict[str, dict[int, None]] = {}
     for printer in known:
         for address in printer.addresses if printer.transport == "network" else ():
             host, port = by_address.get(address), printer.port
             if host and port and address not in own and host.contact(port) in _DOUBTFUL:
-                wanted.setdefault(address, {})[port] = None
-    targets = (Target(address, "local", None, tuple(ports)) for address, ports in wanted.items())
+                ports_by_address.setdefault(address, {})[port] = None
+    targets = (
+        Target(address, "local", None, tuple(ports)) for address, ports in ports_by_address.items()
+    )
     return tuple(islice(targets, PRINTERS_MAX))
 
 
@@ -116,11 +122,11 @@ def snmp_targets(
     The answer becomes evidence for the port that the queue prints to. If that port is not open, it
     becomes evidence for another print port that is open.
     """
-    opened = {host.address: host.open_ports for host in hosts if host.address not in own}
+    open_ports = {host.address: host.open_ports for host in hosts if host.address not in own}
     targets: dict[str, SnmpTarget] = {}
     for printer in known:
         for address in printer.addresses if printer.transport == "network" else ():
-            ports = opened.get(address, ())
+            ports = open_ports.get(address, ())
             port = next((p for p in (printer.port, *PRINT_PORTS) if p in ports), None)
             if port is not None:
                 queue = printer.queue if port == printer.port else None

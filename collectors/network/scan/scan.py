@@ -11,11 +11,11 @@ from collectors.network.scan.host_probes import TRIES
 from collectors.network.scan.sockets import SOCKETS_MAX, SocketNetwork
 from collectors.network.scan.sweep import Sweep, SweepResult, SweptHost
 from collectors.network.scan.targets import Target
-from collectors.network.scan.untouched import resolved
+from collectors.network.scan.untouched import resolve_targets
 from collectors.shared.arp.proxy_arp import MacCensus, is_multicast_mac
 from collectors.shared.arp.table_room import read_table_room
 from collectors.shared.linux.rtnetlink import LinkNeighbour
-from collectors.shared.watched_devices import NOTHING_UNTOUCHED, Untouched
+from collectors.shared.watched_devices import NO_TERMINALS, PaymentTerminals
 
 _SPARE_FILES = 64
 
@@ -82,27 +82,27 @@ def scan(
     run: Run,
     discoveries: Discoveries,
     tries: int = TRIES,
-    untouched: Untouched = NOTHING_UNTOUCHED,
+    terminals: PaymentTerminals = NO_TERMINALS,
 ) -> ScanFindings:
     """Scan all targets, at most until ``deadline_s`` (monotonic) or until the run is cancelled.
 
     ``ports`` are tried at each target that has no ports of its own. With ``tries`` of 1, no port is
-    tried again. No connection is made to a host in ``untouched``. Raises OSError if no socket can
+    tried again. No connection is made to a host in ``terminals``. Raises OSError if no socket can
     be opened.
     """
     network, targets, limitation = _open_network(targets)
     with closing(network):
-        known = resolved(targets, untouched, deadline_s, run)
+        resolved = resolve_targets(targets, terminals, deadline_s, run)
         run.on_cancel(network.wake)
         sweep = Sweep(
             network,
-            known.allowed,
+            resolved.allowed,
             ports,
             discoveries=discoveries,
             sockets_max=_sockets_max(),
             tries=tries,
             room=read_table_room(),
-            untouched=untouched,
+            terminals=terminals,
         )
         result = sweep.run(
             deadline_s=deadline_s,
@@ -110,11 +110,11 @@ def scan(
             report=lambda done, all_: run.progress("scan", done, all_),
         )
     findings = findings_of(result, len(targets))
-    findings = with_neighbour_table(findings, targets, known.answers)
+    findings = with_neighbour_table(findings, targets, resolved.answers)
     return replace(
         findings,
         limitations=(*limitation, *findings.limitations),
-        unanswered=(*findings.unanswered, *known.silent),
+        unanswered=(*findings.unanswered, *resolved.silent),
     )
 
 
@@ -216,12 +216,12 @@ def with_neighbour_table(
     machine's own links can be in the table.
     """
     on_link = {t.address: t for t in targets if t.way == "routed" and t.interface_name}
-    resolved = {n.address: n for n in table if n.mac_address and n.address in on_link}
+    entries = {n.address: n for n in table if n.mac_address and n.address in on_link}
     census = MacCensus()
-    for entry in resolved.values():
+    for entry in entries.values():
         census.add(entry.mac_address or "", entry.address)
     hosts = {host.address: host for host in findings.hosts}
-    for address, entry in resolved.items():
+    for address, entry in entries.items():
         mac_address = entry.mac_address
         if mac_address is None or is_multicast_mac(mac_address) or census.is_proxy(mac_address):
             continue

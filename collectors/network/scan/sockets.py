@@ -115,32 +115,32 @@ class SocketNetwork:
 
     def connect(self, address: str, port: int) -> bool:
         try:
-            opened = _stream_socket(address)
+            connection = _stream_socket(address)
         except OSError:
             return False
-        opened.setblocking(False)
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NONE)
+        connection.setblocking(False)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NONE)
         try:
-            number = opened.connect_ex((address, port))
+            number = connection.connect_ex((address, port))
         except PermissionError:
             number = errno.EPERM
         if number in _PENDING:
-            self._sockets.setdefault((address, port), []).append(opened)
-            self._selector.register(opened, selectors.EVENT_WRITE, (address, port))
+            self._sockets.setdefault((address, port), []).append(connection)
+            self._selector.register(connection, selectors.EVENT_WRITE, (address, port))
             return True
-        self._ended.append(_contact(opened, address, port, number))
-        _reset(opened)
+        self._ended.append(_contact(connection, address, port, number))
+        _reset(connection)
         return True
 
     def take(self, address: str, port: int) -> socket.socket | None:
         return self._opened.pop((address, port), None)
 
     def drop(self, address: str, port: int) -> None:
-        if opened := self.take(address, port):
-            _reset(opened)
-        for held in self._sockets.pop((address, port), ()):
-            self._selector.unregister(held)
-            _reset(held)
+        if connection := self.take(address, port):
+            _reset(connection)
+        for connection in self._sockets.pop((address, port), ()):
+            self._selector.unregister(connection)
+            _reset(connection)
 
     def wait(self, timeout_s: float) -> NetworkEvents:
         ended, self._ended = self._ended, []
@@ -162,21 +162,21 @@ class SocketNetwork:
     def close(self) -> None:
         for address, port in (*self._sockets, *self._opened):
             self.drop(address, port)
-        for held in (self._priming, self._waker, self._waked):
-            held.close()
+        for connection in (self._priming, self._waker, self._waked):
+            connection.close()
         if self._events is not None:
             self._events.close()
         self._selector.close()
 
-    def _finish(self, held: socket.socket, address: str, port: int) -> ConnectResult:
-        number = held.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        contact = _contact(held, address, port, number)
-        self._selector.unregister(held)
+    def _finish(self, connection: socket.socket, address: str, port: int) -> ConnectResult:
+        number = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        contact = _contact(connection, address, port, number)
+        self._selector.unregister(connection)
         if contact.outcome == "open" and (address, port) not in self._opened:
-            self._opened[address, port] = held
+            self._opened[address, port] = connection
         else:
-            _reset(held)
-        self._sockets[address, port].remove(held)
+            _reset(connection)
+        self._sockets[address, port].remove(connection)
         return contact
 
 
@@ -204,17 +204,17 @@ def parse_rtt_ms(tcp_info: bytes) -> float | None:
     return microseconds / 1000 if microseconds else None
 
 
-def _contact(held: socket.socket, address: str, port: int, number: int) -> ConnectResult:
+def _contact(connection: socket.socket, address: str, port: int, number: int) -> ConnectResult:
     if number == 0:
-        return ConnectResult(address, port, "open", _latency_ms(held))
+        return ConnectResult(address, port, "open", _latency_ms(connection))
     return ConnectResult(address, port, "refused" if number in _REFUSED else "unreachable")
 
 
-def _latency_ms(held: socket.socket) -> float | None:
+def _latency_ms(connection: socket.socket) -> float | None:
     if sys.platform != "linux":
         return None
     try:
-        info = held.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
+        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
     except OSError:
         return None
     return parse_rtt_ms(info)

@@ -21,7 +21,7 @@ from collectors.shared.arp.pace import CONNECTIONS_PER_S, DATAGRAMS_PER_S, Pace
 from collectors.shared.arp.proxy_arp import MacCensus, is_multicast_mac
 from collectors.shared.arp.table_room import ROOM_UNKNOWN, TableRoom
 from collectors.shared.linux.rtnetlink import LinkNeighbour
-from collectors.shared.watched_devices import NOTHING_UNTOUCHED, Untouched
+from collectors.shared.watched_devices import NO_TERMINALS, PaymentTerminals
 
 PRINT_PORTS_WAIT_S = 0.3
 """How long after the end of address resolution a second try at a print port may still start. If an
@@ -66,7 +66,7 @@ class Sweep:
     Hosts and open ports are added to ``discoveries`` as they are found. Print ports are added when
     all ports of their host are done. If IPP queries are sent at once
     (`Discoveries.asks_ipp_at_once`), the IPP port is the last print port that is tried, and is
-    added together with its connection. A host in ``untouched`` is only resolved.
+    added together with its connection. A host in ``terminals`` is only resolved.
     """
 
     def __init__(
@@ -79,14 +79,14 @@ class Sweep:
         sockets_max: int = SOCKETS_MAX,
         tries: int = TRIES,
         room: TableRoom = ROOM_UNKNOWN,
-        untouched: Untouched = NOTHING_UNTOUCHED,
+        terminals: PaymentTerminals = NO_TERMINALS,
     ) -> None:
         self._network = network
         self._discoveries = discoveries
         self._ports = tuple(ports)
         self._sockets_max = sockets_max
         self._tries = tries
-        self._untouched = untouched
+        self._terminals = terminals
         self._window = ArpWindow([target for target in targets if target.way == "arp"], room)
         self._has_window = any(target.way == "arp" for target in targets)
         self._direct = deque(target for target in targets if target.way != "arp")
@@ -208,9 +208,9 @@ class Sweep:
                 self._finish(host)
 
     def _latest_retry_s(self, now: float) -> float | None:
-        """Return until when further tries at print ports may start, or None if not limited yet.
+        """Return the time until which further tries at print ports may start.
 
-        After that time no more tries may start: the result is -inf.
+        Returns None if there is no limit yet, and -inf if that time has passed.
         """
         if not self._has_window or not self._window.is_settled(now):
             return None
@@ -269,7 +269,7 @@ class Sweep:
             return
         host.mac_address = mac_address
         host.confirmed = host.confirmed or is_answer
-        if (address, mac_address) in self._untouched:
+        if (address, mac_address) in self._terminals:
             self._leave_alone(host)
             return
         if not self._census.add(mac_address, address):

@@ -91,11 +91,11 @@ def select_targets(
     else:
         ranges = _own_ranges(interfaces, limitations)
     ranges = _distinct(ranges)
-    wanted = list(islice(_ordered(interfaces, ranges, first, excluded), max_hosts + 1))
-    targets = tuple(wanted[:max_hosts])
+    candidates = list(islice(_ordered(interfaces, ranges, first, excluded), max_hosts + 1))
+    targets = tuple(candidates[:max_hosts])
     total = _count(ranges)
-    if len(wanted) <= max_hosts:
-        return TargetSelection(targets, _covered(ranges, excluded), tuple(limitations))
+    if len(candidates) <= max_hosts:
+        return TargetSelection(targets, _without_excluded(ranges, excluded), tuple(limitations))
     limitations.append(
         f"{len(targets)} of about {total} addresses were tried: max_hosts is {max_hosts}"
     )
@@ -123,16 +123,16 @@ def _ordered(
 
 def _nearest_first(ranges: Sequence[_Range], excluded: Sequence[IPv4Network]) -> Iterator[Target]:
     """Yield all addresses in blocks of 256, the block nearest to this machine's address first."""
-    streams = [_blocks(covered, rank) for rank, covered in enumerate(ranges)]
+    streams = [_blocks(range_, rank) for rank, range_ in enumerate(ranges)]
     for _distance, rank, start in heapq.merge(*streams):
         block = IPv4Network((start, _BLOCK_PREFIX))
         # A whole block is skipped at once, because an excluded network may have millions of
         # addresses.
         if any(block.subnet_of(network) for network in excluded):
             continue
-        covered = ranges[rank]
-        for address in _block_addresses(covered.network, start):
-            yield Target(str(address), covered.way, covered.interface_name)
+        range_ = ranges[rank]
+        for address in _block_addresses(range_.network, start):
+            yield Target(str(address), range_.way, range_.interface_name)
 
 
 def _distinct(ranges: Sequence[_Range]) -> list[_Range]:
@@ -147,14 +147,14 @@ def _distinct(ranges: Sequence[_Range]) -> list[_Range]:
     return kept
 
 
-def _blocks(covered: _Range, rank: int) -> Iterator[tuple[int, int, int]]:
+def _blocks(range_: _Range, rank: int) -> Iterator[tuple[int, int, int]]:
     """Yield (distance, rank, start) of each block of a range, nearest first.
 
     ``distance`` is in blocks. ``start`` is the first address of the block, as a number.
     """
-    first = int(covered.network.network_address)
-    last = int(covered.network.broadcast_address)
-    home = int(covered.near) // _BLOCK_ADDRESSES * _BLOCK_ADDRESSES
+    first = int(range_.network.network_address)
+    last = int(range_.network.broadcast_address)
+    home = int(range_.near) // _BLOCK_ADDRESSES * _BLOCK_ADDRESSES
     for distance in range((last - first) // _BLOCK_ADDRESSES + 2):
         sides = {home - distance * _BLOCK_ADDRESSES, home + distance * _BLOCK_ADDRESSES}
         for start in sorted(sides):
@@ -233,18 +233,18 @@ def _target(address: str, ranges: Sequence[_Range]) -> Target | None:
         parsed = IPv4Address(address)
     except ValueError:
         return None
-    for covered in ranges:
-        network = covered.network
+    for range_ in ranges:
+        network = range_.network
         edges = {network.network_address, network.broadcast_address}
         is_edge = network.prefixlen < _POINT_TO_POINT_PREFIX and parsed in edges
         if parsed in network and not is_edge:
-            return Target(address, covered.way, covered.interface_name)
+            return Target(address, range_.way, range_.interface_name)
     return None
 
 
-def _covered(ranges: Sequence[_Range], excluded: Sequence[IPv4Network]) -> tuple[str, ...]:
+def _without_excluded(ranges: Sequence[_Range], excluded: Sequence[IPv4Network]) -> tuple[str, ...]:
     """Return the ranges without the excluded networks."""
-    kept = [covered.network for covered in ranges]
+    kept = [range_.network for range_ in ranges]
     for other in excluded:
         kept = [part for network in kept for part in _without(network, other)]
     return tuple(map(str, ipaddress.collapse_addresses(kept)))
@@ -257,7 +257,7 @@ def _without(network: IPv4Network, excluded: IPv4Network) -> Iterable[IPv4Networ
 
 
 def _count(ranges: Sequence[_Range]) -> int:
-    networks = ipaddress.collapse_addresses(covered.network for covered in ranges)
+    networks = ipaddress.collapse_addresses(range_.network for range_ in ranges)
     return sum(max(network.num_addresses - 2, 1) for network in networks)
 
 

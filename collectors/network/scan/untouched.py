@@ -12,31 +12,31 @@ from collectors.contract import Run
 from collectors.network.matching.identity import mac_in_address
 from collectors.network.scan.targets import Target
 from collectors.shared.addresses import network_of
-from collectors.shared.arp.resolver import answering
+from collectors.shared.arp.resolver import resolve_addresses
 from collectors.shared.host.local_network import LocalInterface
 from collectors.shared.linux.rtnetlink import LinkNeighbour
-from collectors.shared.watched_devices import Untouched
+from collectors.shared.watched_devices import PaymentTerminals
 
 
-def guarded(
+def spare_terminals(
     targets: Sequence[Target],
-    untouched: Untouched,
+    terminals: PaymentTerminals,
     interfaces: Sequence[LocalInterface],
     own: Collection[str],
     macs: Mapping[str, str],
 ) -> tuple[Target, ...]:
-    """Return the targets without ports at which a payment terminal may be.
+    """Return the targets, changed so that the scan connects to no payment terminal.
 
-    The address of a terminal is kept if it is resolved by ARP, and then has no ports. If terminals
-    are known by MAC, each other target on a link of ``interfaces`` is resolved before it is
-    connected to. ``macs`` is the neighbour table, ``own`` are this machine's addresses.
+    The address of a terminal stays a target only if it is resolved by ARP, and gets no ports. If
+    terminals are known by MAC, each other target on a link of ``interfaces`` is resolved before it
+    is connected to. ``macs`` is the neighbour table, ``own`` are this machine's addresses.
     """
-    return tuple(_guarded(targets, untouched, interfaces, own, macs))
+    return tuple(_spare_terminals(targets, terminals, interfaces, own, macs))
 
 
-def _guarded(
+def _spare_terminals(
     targets: Sequence[Target],
-    untouched: Untouched,
+    terminals: PaymentTerminals,
     interfaces: Sequence[LocalInterface],
     own: Collection[str],
     macs: Mapping[str, str],
@@ -45,13 +45,13 @@ def _guarded(
         address = target.address
         if address in own:
             yield target
-        elif address in untouched.addresses:
+        elif address in terminals.addresses:
             if target.way == "arp":
                 yield replace(target, ports=())
-        elif not untouched.macs:
+        elif not terminals.macs:
             yield target
         elif ":" in address:
-            if not {mac_in_address(address), macs.get(address)} & untouched.macs:
+            if not {mac_in_address(address), macs.get(address)} & terminals.macs:
                 yield target
         elif target.way != "arp" and (link := _link_of(address, interfaces)):
             name = link.interface.name
@@ -61,29 +61,29 @@ def _guarded(
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
-    """The targets that may be connected to, and what the others answered to ARP."""
+class ResolvedTargets:
+    """The targets that the scan may connect to, and the ARP answers of the resolved addresses."""
 
     allowed: tuple[Target, ...]
     answers: tuple[LinkNeighbour, ...] = ()
     silent: tuple[Target, ...] = ()
 
 
-def resolved(
-    targets: Sequence[Target], untouched: Untouched, deadline_s: float, run: Run
-) -> Resolved:
+def resolve_targets(
+    targets: Sequence[Target], terminals: PaymentTerminals, deadline_s: float, run: Run
+) -> ResolvedTargets:
     """Resolve targets on this machine's links that the scan would connect to without ARP.
 
     This is for systems that report no neighbour events. Raises OSError if addresses cannot be
     resolved.
     """
     on_link = {t.address for t in targets if t.way == "routed" and t.interface_name}
-    if not untouched.macs or not on_link:
-        return Resolved(tuple(targets))
-    macs = answering(on_link, deadline_s, run).answers
+    if not terminals.macs or not on_link:
+        return ResolvedTargets(tuple(targets))
+    macs = resolve_addresses(on_link, deadline_s, run).answers
     kept = (t for t in targets if t.address not in on_link or t.address in macs)
-    return Resolved(
-        tuple(t for t in kept if (t.address, macs.get(t.address)) not in untouched),
+    return ResolvedTargets(
+        tuple(t for t in kept if (t.address, macs.get(t.address)) not in terminals),
         tuple(LinkNeighbour(0, address, mac, "reachable") for address, mac in macs.items()),
         tuple(t for t in targets if t.address in on_link and t.address not in macs),
     )

@@ -1,7 +1,8 @@
 """Makes the kernel resolve addresses by ARP.
 
-An empty UDP datagram to an address makes the kernel resolve its MAC. No program can request this
-without root in any other way. The datagram has no payload, and goes to the discard port (RFC 863).
+An empty UDP datagram to an address makes the kernel resolve its MAC. For a program without root,
+there is no other way to request this. The datagram has no payload, and goes to the discard port
+(RFC 863).
 """
 
 import errno
@@ -41,6 +42,6 @@ class PrimingSockets:
 
 
 def _datagram_socket() -> socket.socket:
-    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    opened.setblocking(False)
-    return opened
+    new_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    new_socket.setblocking(False)
+    return new_socket

@@ -190,7 +190,7 @@ class Resolver:
         return query.primed_s is not None and now - query.primed_s >= STATELESS_S
 
 
-def answering(addresses: Iterable[str], deadline_s: float, run: Run) -> Resolver:
+def resolve_addresses(addresses: Iterable[str], deadline_s: float, run: Run) -> Resolver:
     """Resolve addresses until all are done, ``deadline_s`` (monotonic), or a cancellation.
 
     Raises OSError if no socket can be opened, or the system denies the neighbour table.

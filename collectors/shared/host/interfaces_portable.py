@@ -50,14 +50,14 @@ def assemble(
 def _join(
     index: int,
     name: str,
-    listed: "Sequence[psutil._ntp.snicaddr]",
+    entries: "Sequence[psutil._ntp.snicaddr]",
     stats: "psutil._ntp.snicstats | None",
     gateways: Sequence[SystemGateway],
 ) -> LocalInterface:
-    addresses = tuple(sorted(_addresses(listed), key=lambda address: address.family))
+    addresses = tuple(sorted(_addresses(entries), key=lambda address: address.family))
     own = {address.address for address in addresses}
     ranks = [rank for rank, gateway in enumerate(gateways) if gateway.reached_from & own]
-    macs = (normal_mac(entry.address) for entry in listed if entry.family == psutil.AF_LINK)
+    macs = (normal_mac(entry.address) for entry in entries if entry.family == psutil.AF_LINK)
     flags = stats.flags.split(",") if stats else []
     return LocalInterface(
         interface=Interface(
@@ -76,8 +76,8 @@ def _join(
     )
 
 
-def _addresses(listed: "Sequence[psutil._ntp.snicaddr]") -> Iterator[InterfaceAddress]:
-    for entry in listed:
+def _addresses(entries: "Sequence[psutil._ntp.snicaddr]") -> Iterator[InterfaceAddress]:
+    for entry in entries:
         address, family = entry.address.split("%")[0], _FAMILIES.get(entry.family)
         prefix_length = parse_prefix_length(address, entry.netmask) if family else None
         if family and prefix_length is not None:

@@ -28,13 +28,13 @@ def parse_resolv_conf(text: str) -> tuple[str, ...]:
     return name_servers(words[1] for words in lines if words[:1] == ["nameserver"] and words[1:])
 
 
-def name_servers(written: Iterable[str]) -> tuple[str, ...]:
+def name_servers(texts: Iterable[str]) -> tuple[str, ...]:
     """Return each IP address once, with its IPv6 zone, and at most `SERVERS_MAX` addresses.
 
     Texts that are not IP addresses are left out.
     """
     servers: dict[str, None] = {}
-    for text in written:
+    for text in texts:
         with suppress(ValueError):
             servers[str(ipaddress.ip_address(text))] = None
     return tuple(servers)[:SERVERS_MAX]

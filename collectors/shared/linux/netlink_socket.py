@@ -26,22 +26,24 @@ _ANSWER_TIMEOUT_S = 2.0
 def open_netlink(protocol: int, groups: int = 0) -> socket.socket:
     if not hasattr(socket, "AF_NETLINK"):
         raise OSError(errno.EAFNOSUPPORT, "this platform has no netlink")
-    opened = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
+    connection = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
     try:
-        opened.bind((0, groups))
+        connection.bind((0, groups))
     except OSError:
-        opened.close()
+        connection.close()
         raise
-    opened.settimeout(_ANSWER_TIMEOUT_S)
-    return opened
+    connection.settimeout(_ANSWER_TIMEOUT_S)
+    return connection
 
 
-def dump(opened: socket.socket, message_type: int, body: bytes, answer_type: int) -> list[bytes]:
+def dump(
+    connection: socket.socket, message_type: int, body: bytes, answer_type: int
+) -> list[bytes]:
     """Return the bodies of all messages of a whole dump that have the type ``answer_type``."""
-    opened.send(dump_message(message_type, body))
+    connection.send(dump_message(message_type, body))
     bodies: list[bytes] = []
     while True:
-        for message in parse_messages(opened.recv(_DATAGRAM_MAX)):
+        for message in parse_messages(connection.recv(_DATAGRAM_MAX)):
             if message.type == NLMSG_DONE:
                 return bodies
             if message.type == NLMSG_ERROR:

@@ -30,8 +30,8 @@ def read_dump(
     ``family`` 0 is all families.
     """
     request = bytes((family, 0, 0, 0))  # struct rtgenmsg, padded
-    with open_netlink(NETLINK_ROUTE) as opened:
-        bodies = dump(opened, message_type, request, message_type + rtnetlink.NEW_FROM_GET)
+    with open_netlink(NETLINK_ROUTE) as connection:
+        bodies = dump(connection, message_type, request, message_type + rtnetlink.NEW_FROM_GET)
     return tuple(message for message in map(parse, bodies) if message is not None)
 
 
@@ -66,19 +66,19 @@ class NeighbourEvents:
 
     def read(self) -> tuple[LinkNeighbour, ...]:
         """Return the changes since the last call, without waiting."""
-        changed: list[LinkNeighbour] = []
+        changes: list[LinkNeighbour] = []
         try:
             for _ in range(_DATAGRAMS_AT_ONCE):
                 for message in parse_messages(self._socket.recv(_DATAGRAM_MAX)):
                     if message.type == rtnetlink.RTM_NEWNEIGH:
-                        changed += filter(None, (rtnetlink.parse_neighbour(message.body),))
+                        changes += filter(None, (rtnetlink.parse_neighbour(message.body),))
         except BlockingIOError:
             pass
         except OSError as error:
             if error.errno != errno.ENOBUFS:
                 raise
-            changed += read_neighbours()
-        return tuple(changed)
+            changes += read_neighbours()
+        return tuple(changes)
 
     def close(self) -> None:
         self._socket.close()

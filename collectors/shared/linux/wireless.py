@@ -1,6 +1,7 @@
 """Reads the Wi-Fi connection from the wireless extensions of the Linux kernel (wireless(7)).
 
-This needs no privilege. Kernels without the wireless extensions have none of it.
+This needs no privilege. Kernels without the wireless extensions have neither the ioctl nor the file
+/proc/net/wireless.
 """
 
 import re

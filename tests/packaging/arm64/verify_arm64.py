@@ -5,8 +5,8 @@ Agent and service share a network namespace, whose only network is loopback. The
 of this module run on this machine's own architecture.
 
 qemu-user passes neither seccomp(2) nor Landlock's system calls to the kernel. So this test shows
-that the agent works without them and reports this. `verify_confinement` tests them on an arm64
-kernel.
+that the agent works without them and reports that they are missing. `verify_confinement` tests them
+on an arm64 kernel.
 
 Needs root, debootstrap, systemd-nspawn, qemu-user-static and the package of `make deb-arm64`.
 Usage: python -m tests.packaging.arm64.verify_arm64
@@ -49,7 +49,7 @@ SHELL: Final = (
     ' echo "$?" >/results/code.new; mv /results/code.new /results/code; echo done; done'
 )
 
-LEFT_OVERS: Final = (
+PURGED_PATHS: Final = (
     "/usr/lib/venue-agent", "/usr/bin/venue-agent", "/etc/venue-agent", "/var/lib/venue-agent",
 )  # fmt: skip
 
@@ -70,8 +70,8 @@ class Machine:
         if self._process.stdout.readline() != "done\n":
             raise AssertionError(f"the emulated root ended during: {command}")
         output = (self._results / "out").read_text(errors="replace")
-        ended = int((self._results / "code").read_text())
-        assert ended == code, f"{command} ended with {ended}, not {code}:\n{output[-3000:]}"
+        exit_code = int((self._results / "code").read_text())
+        assert exit_code == code, f"{command} ended with {exit_code}, not {code}:\n{output[-3000:]}"
         return output
 
     def json(self, command: str, code: int = 0) -> dict[str, Any]:
@@ -97,10 +97,10 @@ def machine(results: Path) -> Iterator[Machine]:
 
 
 def packages() -> list[Path]:
-    built = sorted(PACKAGES.glob("venue-agent_*_arm64.deb"))
-    if len(built) != 1:
+    files = sorted(PACKAGES.glob("venue-agent_*_arm64.deb"))
+    if len(files) != 1:
         raise SystemExit(f"{PACKAGES} requires one package: run `make deb-arm64`")
-    return built
+    return files
 
 
 def verify(root: Machine, service: LocalService) -> Iterator[str]:
@@ -118,12 +118,12 @@ def verify(root: Machine, service: LocalService) -> Iterator[str]:
     write(root, "/etc/venue-agent/api-key", service.api_key)
     root.run("chmod 400 /etc/venue-agent/api-key")
     root.run("install -d -m 700 -o venue-agent -g venue-agent /var/lib/venue-agent")
-    checked = root.run("venue-agent config check")
-    yield f"config check: {checked.strip().splitlines()[-1]}"
+    output = root.run("venue-agent config check")
+    yield f"config check: {output.strip().splitlines()[-1]}"
 
-    enrolled = root.json("venue-agent enroll --json")
+    record = root.json("venue-agent enroll --json")
     device = service.enrolled_device()["instanceId"]
-    assert enrolled["instanceId"] == device
+    assert record["instanceId"] == device
     yield "enrolled, with a key pair of its own"
 
     root.run("venue-agent run >/results/log 2>&1 & echo $! >/run/agent.pid")
@@ -144,17 +144,17 @@ def verify(root: Machine, service: LocalService) -> Iterator[str]:
     checks = {each["name"]: each for each in _doctor(root)["checks"]}
     assert checks["daemon"]["status"] == "ok", checks["daemon"]
     assert checks["confinement"]["status"] != "ok", checks["confinement"]
-    bad = [
+    failures = [
         f"{each['name']}: {each['detail']}" for each in checks.values() if each["status"] == "fail"
     ]
-    yield f"doctor: {len(checks)} checks, failed: {'; '.join(bad) or 'none'}"
+    yield f"doctor: {len(checks)} checks, failed: {'; '.join(failures) or 'none'}"
 
     is_running = "kill -0 $(cat /run/agent.pid) 2>/dev/null"
     root.run(f"kill $(cat /run/agent.pid) && while {is_running}; do sleep 0.2; done")
     root.run("dpkg --purge venue-agent")
-    paths = " ".join(LEFT_OVERS)
-    left = root.run(f"ls -d {paths} 2>/dev/null; getent passwd venue-agent; true")
-    assert left == "", left
+    paths = " ".join(PURGED_PATHS)
+    leftovers = root.run(f"ls -d {paths} 2>/dev/null; getent passwd venue-agent; true")
+    assert leftovers == "", leftovers
     yield "stopped on SIGTERM; nothing is left after purge"
 
 
@@ -168,6 +168,7 @@ def write(root: Machine, path: str, text: str) -> None:
 
 
 def inside() -> int:
+    """Run the steps in the network namespace. Return the exit code."""
     with tempfile.TemporaryDirectory(prefix="venue-arm64-") as name:
         results = Path(name) / "results"
         results.mkdir()

@@ -1,7 +1,7 @@
 """Tests the collector's confinement on a real arm64 kernel, which qemu-system emulates.
 
 The machine boots Debian's arm64 kernel. Its root is a copy of the builder's root in memory, with
-this checkout and the package of `make deb-arm64`. In it run `tests/scenario/security/
+this checkout and the package of `make deb-arm64`. The machine runs `tests/scenario/security/
 test_confinement.py`, and `collect application` of the packaged program. The test that compares the
 application's facts is left out, because the emulated processor is too slow for their time limits.
 
@@ -34,7 +34,9 @@ DOWNLOAD: Final = (
 CHECKOUT: Final = ("agent", "collectors", "tests")
 LIBRARIES: Final = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging")
 """The libraries of the tests. All are pure Python, so this machine's files work there too."""
-LEFT_OUT: Final = ("usr/share/doc", "usr/share/man", "usr/share/locale", "var/cache", "var/lib/apt")
+OMITTED_DIRECTORIES: Final = (
+    "usr/share/doc", "usr/share/man", "usr/share/locale", "var/cache", "var/lib/apt",
+)  # fmt: skip
 LOG: Final = ROOT / "build/arm64/confinement.log"
 WITHIN_S: Final = 3600
 MEMORY_MIB: Final = 3072
@@ -92,7 +94,7 @@ def make_root(place: Path) -> Path:
     run(sys.executable, ROOTS, "builder", "--", "true")
     root, archive = place / "root", place / "root.cpio"
     run("cp", "--archive", "--reflink=auto", BUILDER, root)
-    for name in LEFT_OUT:
+    for name in OMITTED_DIRECTORIES:
         shutil.rmtree(root / name, ignore_errors=True)
     for name in CHECKOUT:
         ignored = shutil.ignore_patterns("__pycache__", "fixtures")
@@ -107,9 +109,9 @@ def make_root(place: Path) -> Path:
             shutil.copytree(file.parent, libraries / name)
         else:
             shutil.copy(file, libraries)
-    (libraries_here,) = root.glob("opt/package-venv/lib/python3.*/site-packages")
+    (site_packages,) = root.glob("opt/package-venv/lib/python3.*/site-packages")
     # The tests start Python with -I, which ignores PYTHONPATH.
-    (libraries_here / "checkout.pth").write_text("/checkout\n")
+    (site_packages / "checkout.pth").write_text("/checkout\n")
     run("dpkg-deb", "--extract", packages()[0], root)
     # The package's scripts create this link. They do not run here.
     (root / "usr/lib/venue-agent.current").symlink_to("venue-agent")

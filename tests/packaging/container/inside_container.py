@@ -47,7 +47,7 @@ class User:
         self.device = ""
         self.commands = documented_commands()
 
-    def exist(self, etc: Path) -> None:
+    def create(self, etc: Path) -> None:
         """Create the user in this mount namespace, with what a login and udev provide."""
         etc.mkdir()
         subordinates = f"keeper:{FIRST_SUBORDINATE}:{SUBORDINATES}\n"
@@ -70,10 +70,10 @@ class User:
             node = Path("/mnt") / Path(path).name
             run("mknod", "-m", "666", node, "c", major, minor)
             run("mount", "--bind", node, path)
-        self.own(self.runtime)
-        self.own(self.home)
+        self.give_to_user(self.runtime)
+        self.give_to_user(self.home)
 
-    def own(self, path: str | Path) -> None:
+    def give_to_user(self, path: str | Path) -> None:
         run("chown", "--recursive", f"{USER_ID}:{USER_ID}", path)
 
     def run(self, *words: str, code: int = 0, within_s: float = 600) -> str:
@@ -127,8 +127,8 @@ class User:
 def build_the_image(user: User) -> None:
     user.podman("import", "--quiet", str(user.home / "base.tar"), BASE)
     user.run("make", "container-image", f"BASE={BASE}")
-    listed = user.podman("images", "--format", "{{.Repository}}:{{.Tag}}").split()
-    assert f"{IMAGE}:{__version__}" in listed, listed
+    images = user.podman("images", "--format", "{{.Repository}}:{{.Tag}}").split()
+    assert f"{IMAGE}:{__version__}" in images, images
 
 
 def stop_while_it_starts(user: User) -> None:
@@ -146,7 +146,7 @@ def start_as_documented(user: User) -> None:
     user.wait_until_healthy()
 
 
-def has_no_rights(user: User) -> None:
+def require_no_rights(user: User) -> None:
     """The service is an ordinary user, inside and outside, without capabilities."""
     status = user.inside("cat /proc/1/status")
     fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
@@ -222,7 +222,7 @@ def back_up(user: User) -> None:
 STEPS: Final[tuple[tuple[str, Callable[[User], None]], ...]] = (
     ("the image is built by an ordinary user, without a registry", build_the_image),
     ("the documented commands start the service; its health check passes", start_as_documented),
-    ("no capabilities, no new rights, an ordinary user, a read-only root", has_no_rights),
+    ("no capabilities, no new rights, an ordinary user, a read-only root", require_no_rights),
     ("the health check fails while the service does not listen",
      health_check_fails_without_a_listening_service),
     ("an agent enrolls and reports; stop with an open stream and start", take_a_report),

@@ -41,8 +41,8 @@ def base_image() -> Path:
             # What debootstrap mounts disappears with its mount namespace, even if it is killed.
             words = ("--variant=minbase", RELEASE, root, mirror())
             run("unshare", "--mount", "debootstrap", *words)
-            left_out = ("./dev/*", "./var/cache/apt/archives/*", "./var/lib/apt/lists/*")
-            excludes = (f"--exclude={pattern}" for pattern in left_out)
+            omitted = ("./dev/*", "./var/cache/apt/archives/*", "./var/lib/apt/lists/*")
+            excludes = (f"--exclude={pattern}" for pattern in omitted)
             run("tar", "-C", root, *excludes, "-cf", directory / "base.tar", ".")
             shutil.rmtree(root)
     return CACHE / "base/base.tar"
@@ -105,11 +105,11 @@ def outside(directory: Path) -> int:
 def inside(directory: Path) -> int:
     """Prepare the namespaces like an ordinary machine, and run the steps."""
     user = User(directory / "home")
-    user.exist(directory / "etc")
+    user.create(directory / "etc")
     # crun refuses a machine with both versions of control groups.
     run("umount", "--recursive", "/sys/fs/cgroup")
     run("mount", "-t", "cgroup2", "none", "/sys/fs/cgroup")
-    user.own("/sys/fs/cgroup")
+    user.give_to_user("/sys/fs/cgroup")
     for name, step in STEPS:
         began = time.monotonic()
         try:

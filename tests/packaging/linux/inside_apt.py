@@ -12,7 +12,7 @@ from typing import Final
 from tests.packaging.inside_systemd import (
     print_ok,
     run,
-    take,
+    run_steps,
     unit_property,
 )
 from tests.packaging.linux.documents import documented
@@ -56,10 +56,10 @@ class Verification(InstalledPackages):
         serve_site("first")
         assert documented("README.md")["apt"] == self.blocks["apt"]
         shell(self.blocks["apt"])
-        self.first = installed_version()
+        self.first_version = installed_version()
         assert unit_property("ActiveState") == "inactive"
         assert unit_property("UnitFileState") == "enabled"
-        print_ok(f"the two commands of README.md installed version {self.first}")
+        print_ok(f"the two commands of README.md installed version {self.first_version}")
 
     def refuse_changes(self) -> None:
         """Offer a newer version in repositories that are not authentic."""
@@ -69,28 +69,28 @@ class Verification(InstalledPackages):
             output = shell("apt-get update", expect=None)
             assert message in output, output
             run("apt-get", "--yes", "install", "venue-agent", expect=None)
-            assert installed_version() == self.first, site
-            print_ok(f"{site}: {message!r}, version {self.first} stays")
+            assert installed_version() == self.first_version, site
+            print_ok(f"{site}: {message!r}, version {self.first_version} stays")
         serve_site("changed-package")
         run("apt-get", "update")
         output = shell("apt-get --yes install venue-agent", expect=100)
         assert "Hash Sum mismatch" in output or "unexpected size" in output, output
-        assert installed_version() == self.first
+        assert installed_version() == self.first_version
         self.wait_until_it_works()
-        print_ok(f"changed-package: refused, version {self.first} stays and is healthy")
+        print_ok(f"changed-package: refused, version {self.first_version} stays and is healthy")
 
     def upgrade_unattended(self) -> None:
         serve_site("newer")
         # Without the documented file, the origin is not permitted.
         run("apt-get", "update")
         run("unattended-upgrade")
-        assert installed_version() == self.first
+        assert installed_version() == self.first_version
         shell(self.blocks["unattended"])
         pid = unit_property("MainPID")
         # The timers of the system start these two units every day.
         for unit in ("apt-daily.service", "apt-daily-upgrade.service"):
             run("systemctl", "start", unit)
-        assert installed_version() != self.first, Path(
+        assert installed_version() != self.first_version, Path(
             "/var/log/unattended-upgrades/unattended-upgrades.log"
         ).read_text()
         assert unit_property("MainPID") != pid
@@ -102,8 +102,8 @@ class Verification(InstalledPackages):
         """Offer the first index again, with its valid signature, as a replay would."""
         serve_site("first")
         run("apt-get", "update")
-        listed = run("apt-cache", "madison", "venue-agent").stdout
-        assert installed_version() in listed, listed
+        versions = run("apt-cache", "madison", "venue-agent").stdout
+        assert installed_version() in versions, versions
         print_ok("the first index again, which is authentic but older: ignored")
 
     def leave_nothing(self) -> None:
@@ -130,7 +130,7 @@ def main() -> int:
             verification.ignore_an_older_index,
             verification.leave_nothing,
         ]
-        take(steps)
+        run_steps(steps)
     return 0
 
 

@@ -34,8 +34,8 @@ class InstalledPackages:
     def __init__(self, service: LocalService, home: Path) -> None:
         self.service = service
         self.home = home
-        self.before = files_of_the_system()
-        self.first = self.device = ""
+        self.initial_files = files_of_the_system()
+        self.first_version = self.device = ""
         self.blocks = documented("docs/install.md")
 
     def wait_until_it_works(self) -> None:
@@ -52,7 +52,7 @@ class InstalledPackages:
 
     def require_nothing_left(self, records: str | tuple[str, ...]) -> None:
         """Check that no file, user or group is left, except the records of the package manager."""
-        paths = files_of_the_system() - self.before
+        paths = files_of_the_system() - self.initial_files
         left = {path for path in paths if not path.startswith(records)}
         assert not left, sorted(left)[:20]
         for database in ("passwd", "group"):

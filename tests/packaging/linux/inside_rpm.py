@@ -24,7 +24,7 @@ from tests.packaging.inside_systemd import (
     agent,
     print_ok,
     run,
-    take,
+    run_steps,
     unit_property,
     verify_units,
 )
@@ -74,11 +74,12 @@ def running_directory() -> str:
         return ""
 
 
-def keeps_the_version() -> bool:
+def has_selected_the_kept_version() -> bool:
     return SELECTED.is_symlink() and SELECTED.readlink().name == KEPT
 
 
 def is_in_post() -> bool:
+    """Return whether %post runs: it then waits for the pipe `SYSUSERS`."""
     try:
         os.close(os.open(SYSUSERS, os.O_WRONLY | os.O_NONBLOCK))
     except OSError:
@@ -114,11 +115,13 @@ class Verification(InstalledPackages):
         serve_site("first")
         output = shell(self.blocks["dnf"])
         assert "venue-agent service install" in output, output
-        self.first = installed_version()
+        self.first_version = installed_version()
         assert unit_property("ActiveState") == "inactive"
         assert unit_property("UnitFileState") == "enabled"
         verify_units("/usr/lib/systemd/system")
-        print_ok(f"the two commands of install.md installed version {self.first}: not started")
+        print_ok(
+            f"the two commands of install.md installed version {self.first_version}: not started"
+        )
 
     def refuse_changes(self) -> None:
         """Offer a newer version in repositories that are not authentic."""
@@ -128,15 +131,17 @@ class Verification(InstalledPackages):
             done = run(*DNF_UPGRADE, expect=None)
             output = done.stdout + done.stderr
             assert message in output, output
-            assert (installed_version(), unit_property("MainPID")) == (self.first, pid), site
-            print_ok(f"{site}: {message!r}, version {self.first} stays")
+            assert (installed_version(), unit_property("MainPID")) == (self.first_version, pid), (
+                site
+            )
+            print_ok(f"{site}: {message!r}, version {self.first_version} stays")
 
     def upgrade(self) -> None:
         serve_site("newer")
         pid = unit_property("MainPID")
         config = CONFIG.read_text()
         run(*DNF_UPGRADE)
-        assert installed_version() != self.first
+        assert installed_version() != self.first_version
         assert unit_property("MainPID") != pid
         assert CONFIG.read_text() == config
         self.wait_until_accepted()
@@ -144,16 +149,16 @@ class Verification(InstalledPackages):
 
     def downgrade(self) -> None:
         run("dnf", "--assumeyes", "downgrade", "venue-agent")
-        assert installed_version() == self.first
+        assert installed_version() == self.first_version
         self.wait_until_accepted()
-        print_ok(f"dnf downgrade: version {self.first} again, healthy")
+        print_ok(f"dnf downgrade: version {self.first_version} again, healthy")
 
     def interrupt(self) -> None:
         """Kill dnf and its scripts during the upgrade. One command completes it."""
         serve_site("newer")
         SYSUSERS.parent.mkdir(exist_ok=True)
         for script, is_reached, runs_from in (
-            ("%pre", keeps_the_version, {NEW, KEPT}),  # its files are still there
+            ("%pre", has_selected_the_kept_version, {NEW, KEPT}),  # its files are still there
             ("%post", is_in_post, {KEPT}),
         ):
             if script == "%post":
@@ -196,10 +201,10 @@ class Verification(InstalledPackages):
         assert sentence, output
         drop_in.unlink()
         drop_in.parent.rmdir()
-        run("dnf", "--assumeyes", "downgrade", f"venue-agent-{self.first}")
-        assert installed_version() == self.first
+        run("dnf", "--assumeyes", "downgrade", f"venue-agent-{self.first_version}")
+        assert installed_version() == self.first_version
         self.wait_until_accepted()
-        print_ok(f"rolled back: {sentence[0]!r}; then version {self.first} was installed")
+        print_ok(f"rolled back: {sentence[0]!r}; then version {self.first_version} was installed")
 
     def keep_a_stopped_service_stopped(self) -> None:
         agent("service", "uninstall")
@@ -258,7 +263,7 @@ def main() -> int:
             verification.install_the_service,
             verification.remove,
         ]
-        take(steps)
+        run_steps(steps)
     return 0
 
 

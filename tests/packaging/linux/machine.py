@@ -1,5 +1,5 @@
-"""A bare Debian with a real systemd, and a web server that clients in it reach as the documents
-write its address.
+"""A bare Debian with a real systemd. Clients in it reach a web server at the address that the
+documents contain.
 """
 
 import contextlib
@@ -60,22 +60,22 @@ def signing_key(place: Path, name: str = "packages@example.com") -> Iterator[str
     """
     home = place / f"gnupg-{name.partition('@')[0]}"
     home.mkdir(mode=0o700)
-    before = os.environ.get("GNUPGHOME")
+    old_home = os.environ.get("GNUPGHOME")
     os.environ["GNUPGHOME"] = str(home)
     words = ("gpg", "--batch", "--quiet", "--passphrase", "", "--quick-generate-key")
     try:
         run(*words, f"Venue packages <{name}>", "rsa3072", "sign", "never")
-        listed = subprocess.run(
+        key_list = subprocess.run(
             ("gpg", "--batch", "--with-colons", "--list-keys"),
             capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
-        yield next(line.split(":")[9] for line in listed.splitlines() if line.startswith("fpr"))
+        yield next(line.split(":")[9] for line in key_list.splitlines() if line.startswith("fpr"))
     finally:
         subprocess.run(("gpgconf", "--kill", "all"), check=False)
-        if before is None:
+        if old_home is None:
             del os.environ["GNUPGHOME"]
         else:
-            os.environ["GNUPGHOME"] = before
+            os.environ["GNUPGHOME"] = old_home
 
 
 def make_certificate(results: Path) -> None:

@@ -39,13 +39,16 @@ def build(
     program: str, output: Path, version: str | None = None, onedir: Path | None = None
 ) -> list[Path]:
     """Build a program's packages from the directory of PyInstaller. Compress them quickly."""
-    usual, manual = PARTS[program]
-    words = ("--onedir", onedir or usual, "--manual", manual, "--program", program, "--level", "0")
-    known = {"PYTHONPATH": str(ROOT), "SOURCE_DATE_EPOCH": "1700000000"}
+    default_onedir, manual = PARTS[program]
+    words = (
+        "--onedir", onedir or default_onedir, "--manual", manual, "--program", program,
+        "--level", "0",
+    )  # fmt: skip
+    defaults = {"PYTHONPATH": str(ROOT), "SOURCE_DATE_EPOCH": "1700000000"}
     subprocess.run(
         (sys.executable, BUILD, *words, "--output", output,
          *(("--version", version) if version else ())),
-        cwd=ROOT, check=True, stdout=subprocess.DEVNULL, env={**known, **os.environ},
+        cwd=ROOT, check=True, stdout=subprocess.DEVNULL, env={**defaults, **os.environ},
     )  # fmt: skip
     return sorted(output.glob(f"{program}-*.rpm"))
 
@@ -59,7 +62,7 @@ def build_broken(place: Path, output: Path) -> Path:
 
 
 def build_system(output: Path, glibc: str, systemd: int = 252) -> Path:
-    """Build a package that provides what ours require from a distribution."""
+    """Build a package that provides what our packages require from a distribution."""
     with tempfile.TemporaryDirectory() as directory:
         spec = Path(directory) / "system.spec"
         spec.write_text(SYSTEM_SPEC.format(version=glibc, glibc=glibc, systemd=systemd))

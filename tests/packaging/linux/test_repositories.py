@@ -13,7 +13,7 @@ from tests.packaging.test_package_parts import module
 from tests.paths import ROOT
 
 NOW = datetime.datetime(2026, 11, 23, 20, 10, 30, 5, tzinfo=datetime.UTC)
-LISTED = """\
+KEY_LIST = """\
 sec:u:3072:1:AAAABBBBCCCCDDDD:1790000000:::u:::scESC:::+:::23::0:
 fpr:::::::::11112222333344445555AAAABBBBCCCCDDDD0000:
 uid:u::::1790000000::X::Packages <packages@example.com>::::::::::0:
@@ -36,7 +36,7 @@ def test_release_file_has_the_hash_of_each_index_and_no_end_by_default() -> None
 
 
 def test_an_index_is_newer_than_the_one_of_the_same_second(tmp_path: Path) -> None:
-    """apt could be given the older one again otherwise."""
+    """Otherwise, an attacker could offer the older index again, and apt would accept it."""
     publish = module("apt/publish.py")
     later = datetime.datetime.now(datetime.UTC).replace(microsecond=0) + datetime.timedelta(days=1)
     (tmp_path / "Release").write_text(publish.release({}, ["amd64"], later))
@@ -92,7 +92,7 @@ def test_dnf_reads_the_key_from_the_file_that_the_documented_command_writes() ->
 
 
 def test_fingerprints_are_those_of_primary_keys() -> None:
-    fingerprints = module("openpgp.py").primary_fingerprints(LISTED)
+    fingerprints = module("openpgp.py").primary_fingerprints(KEY_LIST)
     assert fingerprints == ["11112222333344445555AAAABBBBCCCCDDDD0000"]
 
 

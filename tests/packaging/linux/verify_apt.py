@@ -30,7 +30,7 @@ PUBLISH: Final = ROOT / "packaging/apt/publish.py"
 URL: Final = f"https://{REPOSITORY_HOST}/apt"
 
 
-def named(package: Path) -> Path:
+def rename_package(package: Path) -> Path:
     """Rename a package file to NAME_VERSION_ARCHITECTURE.deb, as builds name it."""
     query = ("dpkg-deb", "--show", "--showformat=${Package}_${Version}_${Architecture}.deb")
     name = subprocess.run((*query, package), capture_output=True, text=True, check=True).stdout
@@ -55,10 +55,10 @@ def make_sites(results: Path, place: Path) -> None:
     """Create the states of the repository that the machine sees, one after the other."""
     copy_package(results)
     make_upgrade(results)
-    first, upgrade = named(results / "first.deb"), named(results / "next.deb")
+    first, upgrade = rename_package(results / "first.deb"), rename_package(results / "next.deb")
     sites = results / "sites"
 
-    def another(name: str, of: str) -> Path:
+    def copy_site(name: str, of: str) -> Path:
         shutil.copytree(sites / of / "apt", sites / name / "apt")
         return sites / name / "apt"
 
@@ -66,14 +66,14 @@ def make_sites(results: Path, place: Path) -> None:
         publish(other, sites / "another-key/apt", first, upgrade)
     with signing_key(place) as key:
         publish(key, sites / "first/apt", first)
-        publish(key, another("newer", "first"), upgrade)
-        expiring = another("expired", "newer")
+        publish(key, copy_site("newer", "first"), upgrade)
+        expiring = copy_site("expired", "newer")
         publish(key, expiring, "--valid-days", "-1", upgrade)
-    change(another("changed-package", "newer") / "pool/venue-agent" / upgrade.name)
-    for path in (another("changed-list", "newer") / "dists/stable/main").rglob("*"):
+    change(copy_site("changed-package", "newer") / "pool/venue-agent" / upgrade.name)
+    for path in (copy_site("changed-list", "newer") / "dists/stable/main").rglob("*"):
         if path.is_file():
             change(path)
-    release = another("changed-index", "newer") / "dists/stable/InRelease"
+    release = copy_site("changed-index", "newer") / "dists/stable/InRelease"
     release.write_text(release.read_text().replace("\nLabel: ", "\nLabel: x"))
 
 

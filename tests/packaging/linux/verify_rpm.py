@@ -95,8 +95,8 @@ class OfflineRoot:
 def verify_contents(package: Path) -> None:
     """Check that a release's bill of materials lists the same files as the package itself."""
     query = ("rpm", "-qp", "--nosignature", "--queryformat", "[%{FILENAMES} %{FILEDIGESTS}\n]")
-    listed = subprocess.run((*query, package), capture_output=True, text=True, check=True).stdout
-    rows = (line.split() for line in listed.splitlines())
+    output = subprocess.run((*query, package), capture_output=True, text=True, check=True).stdout
+    rows = (line.split() for line in output.splitlines())
     files = {row[0].removeprefix("/"): row[1] for row in rows if len(row) == 2}
     assert digests(contents(package)) == files
     print_ok(f"{package.name}: its {len(files)} files can be read without rpm")
@@ -107,9 +107,9 @@ def verify_dependencies(offline: OfflineRoot, agent: Path, place: Path) -> None:
     assert "libc.so.6(GLIBC_" in output, output
     offline.rpm("--install", rpms.build_system(place, "2.34"))
     output = offline.rpm("--install", agent, expect=1)
-    needed = output.partition("libc.so.6(GLIBC_")[2].partition(")")[0]
-    print_ok(f"with glibc 2.34, as in RHEL 9: refused, because the agent needs {needed}")
-    offline.rpm("--upgrade", rpms.build_system(place, needed))
+    glibc = output.partition("libc.so.6(GLIBC_")[2].partition(")")[0]
+    print_ok(f"with glibc 2.34, as in RHEL 9: refused, because the agent needs {glibc}")
+    offline.rpm("--upgrade", rpms.build_system(place, glibc))
 
 
 def verify_agent(offline: OfflineRoot, first: Path, upgrade: Path) -> None:
@@ -118,8 +118,8 @@ def verify_agent(offline: OfflineRoot, first: Path, upgrade: Path) -> None:
     assert "venue-agent service install" in output, output
     assert offline.rpm("--verify", "venue-agent") == ""
     paths = offline.rpm("--query", "--list", "venue-agent").split()
-    odd = [path for path in paths if offline.owner(path[1:])[1] != "root:root"]
-    assert not odd, odd
+    foreign_files = [path for path in paths if offline.owner(path[1:])[1] != "root:root"]
+    assert not foreign_files, foreign_files
     assert offline.enabled() == {"venue-agent.service", "venue-agent-key.path"}
     offline.inside("getent", "passwd", "venue-agent")
     version = offline.inside("venue-agent", "--version").strip()
@@ -137,8 +137,8 @@ def verify_agent(offline: OfflineRoot, first: Path, upgrade: Path) -> None:
     assert offline.enabled() == {"venue-agent.service"}, "an upgrade must not enable units again"
     assert offline.rpm("--query", "venue-agent").startswith(f"venue-agent-{rpms.NEXT}")
     assert str((root / "usr/lib/venue-agent.current").readlink()) == "venue-agent"
-    kept = root / "usr/lib/venue-agent.previous/version"
-    assert f"venue-agent {kept.read_text().strip()}" == version
+    kept_version = root / "usr/lib/venue-agent.previous/version"
+    assert f"venue-agent {kept_version.read_text().strip()}" == version
     print_ok("upgraded: configuration and previous version kept, a disabled unit stays disabled")
 
     offline.rpm("--upgrade", "--oldpackage", first)
@@ -146,7 +146,7 @@ def verify_agent(offline: OfflineRoot, first: Path, upgrade: Path) -> None:
     assert config.read_text() == MARK
     assert (state / "identity.pem").exists()
     assert offline.enabled() == set()
-    gone = (
+    removed_paths = (
         "usr/lib/venue-agent",
         "usr/lib/venue-agent.current",
         "usr/lib/venue-agent.previous",
@@ -156,26 +156,28 @@ def verify_agent(offline: OfflineRoot, first: Path, upgrade: Path) -> None:
         "usr/share/licenses/venue-agent",
         "etc/systemd/system/venue-agent.service.d",
     )
-    left = [path for path in gone if (root / path).exists() or (root / path).is_symlink()]
-    assert not left, left
+    leftovers = [
+        path for path in removed_paths if (root / path).exists() or (root / path).is_symlink()
+    ]
+    assert not leftovers, leftovers
     print_ok("downgraded and erased: configuration, state and user stay, nothing else")
 
 
 def verify_service(offline: OfflineRoot, first: Path, upgrade: Path) -> None:
-    serve = offline.root / "etc/venue-control/serve.conf"
+    options_file = offline.root / "etc/venue-control/serve.conf"
     offline.rpm("--install", first)
     assert offline.rpm("--verify", "venue-control") == ""
     assert offline.owner("etc/venue-control/serve.conf") == ("-rw-r-----", "root:venue-control")
     assert offline.enabled() == {"venue-control.service"}
-    serve.write_text(MARK + serve.read_text())
+    options_file.write_text(MARK + options_file.read_text())
     offline.rpm("--upgrade", upgrade)
-    assert serve.read_text().startswith(MARK)
+    assert options_file.read_text().startswith(MARK)
     offline.rpm("--erase", "venue-control")
-    saved = serve.with_name("serve.conf.rpmsave")
-    assert saved.read_text().startswith(MARK)
+    saved_file = options_file.with_name("serve.conf.rpmsave")
+    assert saved_file.read_text().startswith(MARK)
     offline.rpm("--install", upgrade)
     offline.rpm("--erase", "venue-control")
-    assert not serve.exists(), "an unchanged configuration must be deleted"
+    assert not options_file.exists(), "an unchanged configuration must be deleted"
     print_ok("venue-control: serve.conf 0640 of its group; kept; saved as .rpmsave if changed")
 
 
@@ -183,8 +185,8 @@ def verify_policy(offline: OfflineRoot, agent: Path, policy: Path) -> None:
     """Link the policy module with Debian's reference policy. Nothing enforces it here."""
     offline.rpm("--install", agent, policy)
     assert "venue_agent" in offline.inside("semodule", "--list-modules").split()
-    (compiled,) = (offline.root / "etc/selinux/default/policy").glob("policy.*")
-    words = (f"/{compiled.relative_to(offline.root)}",)
+    (policy_file,) = (offline.root / "etc/selinux/default/policy").glob("policy.*")
+    words = (f"/{policy_file.relative_to(offline.root)}",)
     rules = offline.inside("sesearch", "--allow", "--source=venue_agent_t", *words)
     assert "allow venue_agent_t port_type:tcp_socket name_connect;" in rules
     assert "name_bind" not in offline.inside(
@@ -210,7 +212,7 @@ def make_sites(
     """Create the states of the repository that the machine sees, one after the other."""
     sites = results / "sites"
 
-    def another(name: str, of: str) -> Path:
+    def copy_site(name: str, of: str) -> Path:
         shutil.copytree(sites / of / "dnf", sites / name / "dnf")
         return sites / name / "dnf"
 
@@ -218,19 +220,19 @@ def make_sites(
         publish(other, sites / "another-key/dnf", *first, *upgrade)
     with signing_key(place) as key:
         publish(key, sites / "first/dnf", *first)
-        publish(key, another("newer", "first"), *first, *upgrade)
-        publish(key, another("broken", "newer"), *first, *upgrade, broken)
-        unsigned = another("unsigned-package", "newer")
-        copied = Path(shutil.copy(upgrade[0], unsigned / "packages"))
+        publish(key, copy_site("newer", "first"), *first, *upgrade)
+        publish(key, copy_site("broken", "newer"), *first, *upgrade, broken)
+        unsigned_site = copy_site("unsigned-package", "newer")
+        package_copy = Path(shutil.copy(upgrade[0], unsigned_site / "packages"))
         # createrepo_c reads only packages whose time or size has changed.
-        os.utime(copied, (0, 0))
-        publish(key, unsigned, *upgrade)
-    for package in (another("changed-package", "newer") / "packages").glob("venue-agent-99*"):
+        os.utime(package_copy, (0, 0))
+        publish(key, unsigned_site, *upgrade)
+    for package in (copy_site("changed-package", "newer") / "packages").glob("venue-agent-99*"):
         change(package)
-    change(another("changed-index", "newer") / "repodata/repomd.xml")
+    change(copy_site("changed-index", "newer") / "repodata/repomd.xml")
     # The index of the attacker has the right hashes, and our signature of the older index.
-    stolen = another("another-index", "another-key") / "repodata/repomd.xml.asc"
-    shutil.copy(sites / "newer/dnf/repodata/repomd.xml.asc", stolen)
+    signature = copy_site("another-index", "another-key") / "repodata/repomd.xml.asc"
+    shutil.copy(sites / "newer/dnf/repodata/repomd.xml.asc", signature)
 
 
 def print_ok(text: str) -> None:
@@ -241,12 +243,12 @@ def print_ok(text: str) -> None:
 def main() -> int:
     began = time.monotonic()
     with scratch("rpm") as place:
-        results, again = place / "results", place / "again"
+        results, second_build = place / "results", place / "again"
         packages = results / "packages"
         packages.mkdir(parents=True)
         agent, policy = rpms.build("venue-agent", packages)
         (control,) = rpms.build("venue-control", packages)
-        for package in rpms.build("venue-agent", again):
+        for package in rpms.build("venue-agent", second_build):
             assert package.read_bytes() == (packages / package.name).read_bytes(), package.name
         print_ok("two builds of the same directory: the same bytes")
         for package in (agent, policy, control):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from release import ReleaseError
-from release.advisories import affecting, read_advisories, served
+from release.advisories import affecting, read_advisories, serve
 from release.audit import VEX, Finding, audit, findings_of, merge, report_lines, without_markers
 
 from tests.paths import ROOT
@@ -136,7 +136,7 @@ def test_a_folder_of_advisories_is_served_as_the_api_of_osv(tmp_path: Path) -> N
         "id: PYSEC-2\npublished: 2022-01-01T00:00:00Z\naffected:\n"
         "- package: {name: h11, ecosystem: PyPI}\n  versions: ['1.0']\n"
     )
-    with served(read_advisories(tmp_path)) as address:
+    with serve(read_advisories(tmp_path)) as address:
 
         def query(name: str, version: str) -> list[str]:
             body = {"package": {"name": name, "ecosystem": "PyPI"}, "version": version}

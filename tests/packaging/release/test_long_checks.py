@@ -43,12 +43,12 @@ def test_every_longer_form_of_a_test_runs_before_a_release() -> None:
 
 
 def test_every_package_of_a_release_is_a_target_of_make() -> None:
-    named = re.findall(r"^RELEASE_(?:MACHINE_)?TARGETS :=(.*)$", RELEASE_MK, re.MULTILINE)
-    assert len(named) == 2
+    target_lists = re.findall(r"^RELEASE_(?:MACHINE_)?TARGETS :=(.*)$", RELEASE_MK, re.MULTILINE)
+    assert len(target_lists) == 2
     rules = {
         name for file in MAKEFILES for name in re.findall(r"^([a-z0-9-]+):", file.read_text(), re.M)
     }
-    assert set(" ".join(named).split()) <= rules
+    assert set(" ".join(target_lists).split()) <= rules
 
 
 def test_a_failed_check_makes_the_run_fail_after_the_others(tmp_path: Path) -> None:

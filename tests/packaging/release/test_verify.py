@@ -38,15 +38,15 @@ FILES = (
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> TinyRelease:
+def original(tmp_path_factory: pytest.TempPathFactory) -> TinyRelease:
     return make_tiny_release(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture
-def tiny(made: TinyRelease, tmp_path: Path) -> TinyRelease:
+def tiny(original: TinyRelease, tmp_path: Path) -> TinyRelease:
     """A copy of the release, which a test may change."""
-    shutil.copytree(made.directory, tmp_path / "release")
-    return replace(made, directory=tmp_path / "release")
+    shutil.copytree(original.directory, tmp_path / "release")
+    return replace(original, directory=tmp_path / "release")
 
 
 def problems(tiny: TinyRelease) -> list[str]:
@@ -59,9 +59,9 @@ def change(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-def test_a_release_as_it_was_made_has_no_difference(made: TinyRelease) -> None:
-    assert {path.name for path in made.directory.iterdir()} == set(FILES)
-    assert problems(made) == []
+def test_a_release_as_it_was_made_has_no_difference(original: TinyRelease) -> None:
+    assert {path.name for path in original.directory.iterdir()} == set(FILES)
+    assert problems(original) == []
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -160,8 +160,8 @@ def provenance(tiny: TinyRelease) -> dict[str, Any]:
     return dict(json.loads((tiny.directory / PROVENANCE).read_text()))
 
 
-def test_the_provenance_has_the_required_fields(made: TinyRelease) -> None:
-    document = provenance(made)
+def test_the_provenance_has_the_required_fields(original: TinyRelease) -> None:
+    document = provenance(original)
     assert document["_type"] == "https://in-toto.io/Statement/v1"
     assert document["predicateType"] == "https://slsa.dev/provenance/v1"
     predicate = document["predicate"]
@@ -214,8 +214,8 @@ def test_content_is_not_read_if_the_signature_is_invalid(tiny: TinyRelease) -> N
     assert lines == [f"{DEB}: the content does not match SHA256SUMS"]
 
 
-def test_contents_of_a_package_include_its_control_files(made: TinyRelease) -> None:
-    names = contents(made.directory / DEB).keys()
+def test_contents_of_a_package_include_its_control_files(original: TinyRelease) -> None:
+    names = contents(original.directory / DEB).keys()
     assert names == {"DEBIAN/control", "usr/lib/venue-agent/venue-agent"}
 
 

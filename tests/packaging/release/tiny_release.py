@@ -31,7 +31,10 @@ METADATA: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TinyRelease:
-    """``signers`` lists the public key of ``key``."""
+    """A release in ``directory``, with the repository of its source.
+
+    ``signers`` is a list of allowed signers with the public key of ``key``.
+    """
 
     directory: Path
     checkout: Path
@@ -59,8 +62,8 @@ def make_repository(directory: Path, files: dict[str, str]) -> None:
 
 def git(directory: Path, *words: str) -> None:
     names = ("GIT_AUTHOR", "GIT_COMMITTER")
-    people = {f"{name}_{what}": "me@localhost" for name in names for what in ("NAME", "EMAIL")}
-    environment = {**os.environ, **people, "GIT_CONFIG_GLOBAL": "/dev/null"}
+    identities = {f"{name}_{what}": "me@localhost" for name in names for what in ("NAME", "EMAIL")}
+    environment = {**os.environ, **identities, "GIT_CONFIG_GLOBAL": "/dev/null"}
     subprocess.run(("git", "-C", str(directory), *words), check=True, env=environment)
 
 
@@ -137,11 +140,11 @@ def deb(*modules: str) -> bytes:
         "control.tar.xz": _tar({"./control": b"Package: venue-agent\n"}),
         "data.tar.xz": _tar({"./usr/lib/venue-agent/venue-agent": code}),
     }
-    packed = b"!<arch>\n"
+    package = b"!<arch>\n"
     for name, content in members.items():
         header = f"{name:16}{0:<12}{0:<6}{0:<6}{'100644':8}{len(content):<10}`\n"
-        packed += header.encode() + content + b"\n" * (len(content) % 2)
-    return packed
+        package += header.encode() + content + b"\n" * (len(content) % 2)
+    return package
 
 
 def frozen_program(*modules: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Runs in the container of `first_device`: sets up a service and a device as its pages say.
+"""Runs in the container of `first_device`: sets up a service and a device as a user does.
 
 The commands are typed into a shell with a history, the console is used in a real browser. Prints
 the seconds of each step, without the time in which a user reads and types.
@@ -41,40 +41,40 @@ class Shell:
     """An interactive shell on a terminal of its own."""
 
     def __init__(self, home: Path) -> None:
-        self._screen, its_end = os.openpty()
+        self._screen, terminal = os.openpty()
         self.history = home / "history"
         variables = {"PS1": PROMPT, "HISTFILE": str(self.history), "HOME": str(home)}
         self._process = subprocess.Popen(
-            ("bash", "--norc", "-i"), stdin=its_end, stdout=its_end, stderr=its_end, cwd=home,
+            ("bash", "--norc", "-i"), stdin=terminal, stdout=terminal, stderr=terminal, cwd=home,
             start_new_session=True, env={**os.environ, "TERM": "dumb", **variables},
         )  # fmt: skip
-        os.close(its_end)
+        os.close(terminal)
         self.until(PROMPT)
 
     def until(self, text: str) -> str:
         """Return what the terminal shows up to and including ``text``."""
-        displayed = ""
-        while text not in displayed:
+        output = ""
+        while text not in output:
             if not select.select((self._screen,), (), (), WITHIN_S)[0]:
-                raise AssertionError(f"{text!r} is not displayed: {displayed}")
-            displayed += os.read(self._screen, 65536).decode(errors="replace")
-        return displayed
+                raise AssertionError(f"{text!r} is not displayed: {output}")
+            output += os.read(self._screen, 65536).decode(errors="replace")
+        return output
 
     def type(self, line: str) -> None:
         os.write(self._screen, f"{line}\n".encode())
 
     def run(self, command: str, answers: tuple[tuple[str, str], ...] = ()) -> str:
         self.type(command)
-        displayed = ""
+        output = ""
         for question, answer in answers:
-            displayed += self.until(question)
+            output += self.until(question)
             self.type(answer)
-        displayed += self.until(f"\n{PROMPT}")
+        output += self.until(f"\n{PROMPT}")
         self.type("echo $?")
         code = self.until(f"\n{PROMPT}").split()[-2]
         if code != "0":
-            raise AssertionError(f"{command} ended with {code}: {displayed}")
-        return displayed
+            raise AssertionError(f"{command} ended with {code}: {output}")
+        return output
 
     def end(self) -> None:
         self.type("exit")
@@ -101,7 +101,7 @@ async def use_the_console(page: Page, shell: Shell) -> None:
         command = str(await page.until("document.getElementById('command')?.textContent"))
         key = str(await page.run("document.getElementById('new-secret').value"))
     with step(f"run it on the device: {command}"):
-        displayed = shell.run(command, (("API key (not shown): ", key),))
+        output = shell.run(command, (("API key (not shown): ", key),))
     with step("wait until the console shows the device"):
         await page.until("document.querySelector('#arrival a')")
     with step("request its first report, and open it"):
@@ -113,7 +113,7 @@ async def use_the_console(page: Page, shell: Shell) -> None:
             "location.hash.startsWith('#/report/') && document.querySelector('iframe')"
         )
     shell.end()
-    if key in displayed + shell.history.read_text():
+    if key in output + shell.history.read_text():
         raise AssertionError("the key is on the terminal or in the history of the shell")
 
 

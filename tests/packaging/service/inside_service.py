@@ -21,7 +21,7 @@ from typing import Final
 import pytest
 
 from tests.fakes.tls_front import make_authority, server_context
-from tests.packaging.inside_systemd import files_of_the_system, print_ok, run, take, timed
+from tests.packaging.inside_systemd import files_of_the_system, print_ok, run, run_steps, timed
 from tests.packaging.local_service import Json, LocalService, until
 from tests.packaging.service.commands_of_doc import documented_commands
 from tests.packaging.service.verify_service import EXPOSURE_MAX
@@ -62,7 +62,7 @@ def is_ready() -> bool:
         return False
 
 
-def last_sign_of_life_s() -> float:
+def last_watchdog_message_s() -> float:
     """Return the time of the service's last watchdog message to systemd, in seconds of systemd's
     monotonic clock.
     """
@@ -111,14 +111,14 @@ def sign_in(url: str, origin: str, context: ssl.SSLContext) -> str:
 
 def workers() -> list[int]:
     """Return the process ids of the unit's workers, without the main process."""
-    listed = run("pgrep", "--full", "spawn_main|multiprocessing-fork", expect=None).stdout.split()
-    return [int(pid) for pid in listed]
+    pids = run("pgrep", "--full", "spawn_main|multiprocessing-fork", expect=None).stdout.split()
+    return [int(pid) for pid in pids]
 
 
 class Verification:
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.before = files_of_the_system()
+        self.initial_files = files_of_the_system()
         self.commands = documented_commands()
         self.service = LocalService(URL, "")
         self.instance_id = ""
@@ -148,9 +148,9 @@ class Verification:
         assert unit_property("StatusText") == f"listening on {URL}", unit_property("StatusText")
         done = run("systemd-analyze", "verify", "--man=no", f"/usr/lib/systemd/system/{UNIT}")
         assert "venue-control" not in done.stderr, done.stderr
-        rated = run("systemd-analyze", "security", "--no-pager", UNIT).stdout
-        score = float(rated.rpartition(f"{UNIT}: ")[2].split()[0])
-        assert score <= EXPOSURE_MAX, rated
+        rating = run("systemd-analyze", "security", "--no-pager", UNIT).stdout
+        score = float(rating.rpartition(f"{UNIT}: ")[2].split()[0])
+        assert score <= EXPOSURE_MAX, rating
         status = control("service", "status")
         assert "installed, starts at boot" in status
         print_ok(
@@ -278,8 +278,8 @@ class Verification:
         run("systemctl", "daemon-reload")
         run("systemctl", "restart", UNIT)
         pid, restarts = int(unit_property("MainPID")), int(unit_property("NRestarts"))
-        first = last_sign_of_life_s()
-        until(lambda: last_sign_of_life_s() > first + 2 * WATCHDOG_S, WITHIN_S)
+        first = last_watchdog_message_s()
+        until(lambda: last_watchdog_message_s() > first + 2 * WATCHDOG_S, WITHIN_S)
         assert int(unit_property("MainPID")) == pid, "the watchdog ended a service that responds"
         os.kill(pid, signal.SIGSTOP)
         seconds = timed(
@@ -306,13 +306,13 @@ class Verification:
         )
 
     def report_a_wrong_option(self) -> None:
-        right = OPTIONS.read_text()
-        OPTIONS.write_text(right + "--wrokers 2\n")
+        original = OPTIONS.read_text()
+        OPTIONS.write_text(original + "--wrokers 2\n")
         run("systemctl", "stop", UNIT)
         done = run("venue-control", "service", "start", expect=1)
         assert "--wrokers" in done.stderr, done.stderr
         assert "--workers" in done.stderr, done.stderr
-        OPTIONS.write_text(right)
+        OPTIONS.write_text(original)
         run("systemctl", "stop", UNIT)
         control("service", "start")
         message = done.stderr.splitlines()[0]
@@ -321,11 +321,11 @@ class Verification:
     def back_up_and_restore(self) -> None:
         before = {row["reportId"] for row in self.reports()}
         self.run_documented_commands("backup")
-        lost = control("keys", "create").strip()
+        lost_key = control("keys", "create").strip()
         self.run_documented_commands("restore")
         assert {row["reportId"] for row in self.reports()} >= before
         with pytest.raises(urllib.error.HTTPError, match="401") as refused:
-            LocalService(URL, lost).devices()
+            LocalService(URL, lost_key).devices()
         refused.value.close()
         assert {path.owner() for path in STATE.rglob("*")} == {USER}
         assert (BACKUPS / "venue-control.db").owner() == "root"
@@ -359,8 +359,8 @@ class Verification:
         (device,) = self.service.devices()
         assert device["instanceId"] == self.instance_id
         self.exchange_a_report()
-        kept = control("keys", "list")
-        assert "proof" in kept, kept
+        key_list = control("keys", "list")
+        assert "proof" in key_list, key_list
         print_ok(
             "moved from SQLite: the same device, key and reports; root's `keys` works there too"
         )
@@ -416,7 +416,7 @@ class Verification:
         run("runuser", "-u", "postgres", "--", "dropdb", "--force", "venue")
         run("systemctl", "stop", "postgresql")
         run("dpkg", "--purge", "venue-control")
-        self._nothing_is_left(self.before)
+        self._require_nothing_left(self.initial_files)
         print_ok("purged: no file, unit, user or group is left")
 
     def install_without_the_package(self) -> None:
@@ -426,14 +426,14 @@ class Verification:
         os.environ["PATH"] = f"{ELSEWHERE}:{os.environ['PATH']}"
         before = files_of_the_system()
         assert "not installed" in control("service", "status", expect=1)
-        planned = control("service", "install", "--dry-run", "--", "--keep-reports", "30d")
-        assert f"ExecStart={ELSEWHERE}/venue-control serve @{OPTIONS}" in planned, planned
+        output = control("service", "install", "--dry-run", "--", "--keep-reports", "30d")
+        assert f"ExecStart={ELSEWHERE}/venue-control serve @{OPTIONS}" in output, output
         assert files_of_the_system() == before, "a dry run must write nothing"
-        masked = Path(f"/etc/systemd/system/{UNIT}")
-        masked.symlink_to("/dev/null")
-        half = run("venue-control", "service", "install", expect=1).stderr.splitlines()
-        assert len(half) == 2, half
-        masked.unlink()
+        mask = Path(f"/etc/systemd/system/{UNIT}")
+        mask.symlink_to("/dev/null")
+        errors = run("venue-control", "service", "install", expect=1).stderr.splitlines()
+        assert len(errors) == 2, errors
+        mask.unlink()
         control("service", "install", "--", "--keep-reports", "30d")
         assert is_ready()
         assert OPTIONS.read_text().endswith("--keep-reports 30d\n")
@@ -443,14 +443,14 @@ class Verification:
         control("keys", "create")
         assert {path.owner() for path in STATE.rglob("*")} == {USER}
         control("service", "uninstall", "--purge")
-        self._nothing_is_left(before)
-        print_ok(f"from /opt: installed twice, uninstalled with --purge; masked: {half[0]!r}")
+        self._require_nothing_left(before)
+        print_ok(f"from /opt: installed twice, uninstalled with --purge; masked: {errors[0]!r}")
 
-    def _nothing_is_left(self, before: frozenset[str]) -> None:
+    def _require_nothing_left(self, before: frozenset[str]) -> None:
         new = files_of_the_system() - before
         others = (*POSTGRESQL, *PROXIES, str(BACKUPS))
-        ours = sorted(path for path in new if not path.startswith(others))
-        assert not ours, ours[:20]
+        leftovers = sorted(path for path in new if not path.startswith(others))
+        assert not leftovers, leftovers[:20]
         run("getent", "passwd", USER, expect=2)
         run("getent", "group", USER, expect=2)
         assert unit_property("LoadState") == "not-found"
@@ -487,7 +487,7 @@ def main() -> int:
             *([verification.install_without_the_package] if is_whole else []),
         ]
         try:
-            take(steps, UNIT)
+            run_steps(steps, UNIT)
         finally:
             if verification.agent is not None and verification.agent.poll() is None:
                 verification.agent.kill()

@@ -76,7 +76,7 @@ def running_proxy(kind: str, folder: Path, service_port: int) -> Iterator[Proxy]
             words, stdout=log, stderr=log, cwd=folder, env={"HOME": str(folder)}
         )
     try:
-        until(lambda: _answers(port), 20)
+        until(lambda: _is_listening(port), 20)
         yield Proxy(f"https://127.0.0.1:{port}", authority.file, process)
     finally:
         process.terminate()
@@ -89,7 +89,7 @@ def running_proxy(kind: str, folder: Path, service_port: int) -> Iterator[Proxy]
 
 def nginx_configuration(folder: Path, port: int, service_port: int) -> str:
     """Return the example configuration with the paths and addresses of this machine."""
-    site = _replaced(
+    site = _replace(
         (EXAMPLES / "nginx.conf").read_text(),
         {
             "server 127.0.0.1:8470;": f"server 127.0.0.1:{service_port};",
@@ -110,7 +110,7 @@ def nginx_configuration(folder: Path, port: int, service_port: int) -> str:
 
 def caddy_configuration(folder: Path, port: int, service_port: int) -> str:
     certificate = f"tls {folder}/server.pem {folder}/server.pem\n\tbind 127.0.0.1"
-    return _replaced(
+    return _replace(
         (EXAMPLES / "Caddyfile").read_text(),
         {
             "\n{\n\tservers {\n": CADDY.format(folder=folder),
@@ -120,14 +120,14 @@ def caddy_configuration(folder: Path, port: int, service_port: int) -> str:
     )
 
 
-def _replaced(text: str, changes: dict[str, str]) -> str:
+def _replace(text: str, changes: dict[str, str]) -> str:
     for old, new in changes.items():
         assert text.count(old) == 1, old
         text = text.replace(old, new)
     return text
 
 
-def _answers(port: int) -> bool:
+def _is_listening(port: int) -> bool:
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:

@@ -110,7 +110,7 @@ async def call(front: Front, http: httpx2.AsyncClient, operation: str, **body: A
     return reply.json()
 
 
-async def answered(front: Front, http: httpx2.AsyncClient, instance_id: str) -> None:
+async def request_and_wait(front: Front, http: httpx2.AsyncClient, instance_id: str) -> None:
     """Request a report of the agent and wait for it."""
     query = await call(front, http, "createRequest", instanceId=instance_id, kind="application")
     async with asyncio.timeout(WITHIN_S):
@@ -123,7 +123,7 @@ async def answered(front: Front, http: httpx2.AsyncClient, instance_id: str) -> 
             await asyncio.sleep(0.1)
 
 
-async def enrolled(front: Front, http: httpx2.AsyncClient) -> str:
+async def wait_for_device(front: Front, http: httpx2.AsyncClient) -> str:
     async with asyncio.timeout(WITHIN_S):
         while True:
             devices = (await call(front, http, "listDevices"))["devices"]
@@ -144,17 +144,17 @@ async def test_agent_receives_commands_by_its_stream_after_a_restart(
         commands='delivery = "stream"',
     )
     async with front.client() as http, running_agent(config):
-        instance_id = await enrolled(front, http)
-        await answered(front, http, instance_id)
+        instance_id = await wait_for_device(front, http)
+        await request_and_wait(front, http, instance_id)
         assert await asyncio.to_thread(front.service.stop) == 0
         down = await http.get("/healthz")
         assert down.status_code in {502, 503}, down.status_code
         await asyncio.to_thread(front.service.start)
-        await answered(front, http, instance_id)
+        await request_and_wait(front, http, instance_id)
 
 
 async def test_command_is_not_buffered(front: Front) -> None:
-    """A proxy that buffers would delay the command until the next data, which comes after 15 s."""
+    """A proxy that buffers would delay the command until the next data, which comes after 20 s."""
     async with front.client() as http, front.client() as operator:
         device = await SimulatedDevice(http, front.service.api_key).enrolled()
         async with stream_of_commands(front, http) as lines:

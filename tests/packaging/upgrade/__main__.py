@@ -56,12 +56,17 @@ BACK_WITHIN_S: Final = 180.0
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of the printed table."""
+    """A row of the printed table.
+
+    Args:
+        before_repair: which version ran after the interruption, without help.
+        after_repair: which version ran after the command that completes the upgrade.
+    """
 
     interruption: str
     killed: str
-    alone: str
-    healed: str
+    before_repair: str
+    after_repair: str
     faults: list[str]
 
 
@@ -92,16 +97,22 @@ class Runner:
             raise AssertionError(f"the step was not reached: {interruption.step}")
         await self._kill(interruption)
         await upgrade.wait()
-        alone = await self._without_help(interruption)
+        before_repair = await self._without_help(interruption)
         if interruption.of == "roll-back":
             self._make_next(None)
             write_drop_in(self._machine, "")
         if interruption.of != "verification":
             await venue.run(*REPEAT)
         await venue.until(lambda: not venue.record())
-        healed = await self._installed()
+        after_repair = await self._installed()
         await venue.until_it_works()
-        return Row(interruption.text, KILLED[interruption.kill], alone, healed, venue.faults())
+        return Row(
+            interruption.text,
+            KILLED[interruption.kill],
+            before_repair,
+            after_repair,
+            venue.faults(),
+        )
 
     def _make_next(self, change: str | None) -> None:
         self._upgrades += 1
@@ -155,7 +166,7 @@ class Runner:
         if interruption.of == "roll-back":
             await venue.until(lambda: venue.record().get("state") == "failed")
             await venue.until(lambda: venue.selected() == KEPT)
-        directory = await running(venue)
+        directory = await wait_for_running_directory(venue)
         version = self._machine.path(f"/usr/lib/{directory}/{VERSION_FILE}").read_text()
         is_new = version == self._version
         return f"{'new' if is_new else 'old'} version runs"
@@ -164,13 +175,13 @@ class Runner:
         venue = self.venue
         output = await venue.run("dpkg-query", "-W", "-f=${Status} ${Version}", "venue-agent")
         expected = f"install ok installed {self._version}"
-        directory = await running(venue)
+        directory = await wait_for_running_directory(venue)
         if output != expected or venue.selected() != NEW or directory != NEW:
             return f"WRONG: {output}, {venue.selected()}, {directory}"
         return "new version"
 
 
-async def running(venue: Venue) -> str:
+async def wait_for_running_directory(venue: Venue) -> str:
     """Return the directory of the version that runs, as soon as the service is ready."""
     async with asyncio.timeout(BACK_WITHIN_S):
         while True:
@@ -190,7 +201,7 @@ def write_drop_in(machine_: Machine, text: str) -> None:
     )
 
 
-async def roll_back(venue: Venue, first: Path, change: str, why: str) -> None:
+async def roll_back(venue: Venue, first: Path, change: str, reason: str) -> None:
     """Install a version that does not work. The kept one must run again within three minutes."""
     make_package(first, "9.0", venue.machine.results / "next.deb", change)
     await venue.make_busy()
@@ -199,20 +210,22 @@ async def roll_back(venue: Venue, first: Path, change: str, why: str) -> None:
     await venue.until(lambda: venue.record().get("state") == "failed", BACK_WITHIN_S)
     # The record is written before the kept version is started.
     heartbeats = venue.service.heartbeats
-    while (directory := await running(venue)) != KEPT:
+    while (directory := await wait_for_running_directory(venue)) != KEPT:
         assert time.monotonic() - began < BACK_WITHIN_S
     await venue.until(lambda: venue.service.heartbeats > heartbeats)
     back_s = time.monotonic() - began
     await venue.until_it_works()
     output = " ".join((await venue.run("venue-agent", "status", expect=None)).split())
-    sentence = f"version 9.0 {why}; {venue.record()['from']} runs again since"
+    sentence = f"version 9.0 {reason}; {venue.record()['from']} runs again since"
     assert sentence in output, output
     assert (directory, venue.faults(), back_s < BACK_WITHIN_S) == (KEPT, [], True), back_s
-    sys.stdout.write(f"ok  {why}: the previous version reached the service after {back_s:.0f} s\n")
+    sys.stdout.write(
+        f"ok  {reason}: the previous version reached the service after {back_s:.0f} s\n"
+    )
 
 
 async def verify_roll_backs(place: Path, first: Path) -> None:
-    async with venue_on(place) as venue:
+    async with boot_venue(place) as venue:
         shutil.copy(first, venue.machine.results / "first.deb")
         await venue.install("/results/first.deb")
         await roll_back(venue, first, DOES_NOT_START, "did not start")
@@ -221,7 +234,7 @@ async def verify_roll_backs(place: Path, first: Path) -> None:
 
 async def verify_older(place: Path, first: Path, older: Path) -> None:
     """Upgrade from a package without the script for upgrades, and roll back to it."""
-    async with venue_on(place) as venue:
+    async with boot_venue(place) as venue:
         shutil.copy(older, venue.machine.results / "first.deb")
         await venue.install("/results/first.deb")
         make_package(first, "8.0", venue.machine.results / "next.deb", DOES_NOT_START)
@@ -229,22 +242,22 @@ async def verify_older(place: Path, first: Path, older: Path) -> None:
         await venue.make_busy()
         await venue.run("dpkg", "-i", NEXT)
         await venue.until(lambda: venue.record().get("state") == "failed")
-        assert await running(venue) == KEPT
+        assert await wait_for_running_directory(venue) == KEPT
         write_drop_in(venue.machine, "")
         make_package(first, "9.0", venue.machine.results / "next.deb")
         await venue.run("dpkg", "-i", NEXT)
         await venue.until(lambda: not venue.record())
-        assert await running(venue) == NEW
+        assert await wait_for_running_directory(venue) == NEW
         await venue.until_it_works()
         await venue.run(SCRIPT, "roll-back")
-        assert await running(venue) == KEPT
+        assert await wait_for_running_directory(venue) == KEPT
         assert venue.record()["reason"] == "was rolled back by hand"
         await venue.run("dpkg", "-i", NEXT)
         await venue.until(lambda: not venue.record())
-        assert await running(venue) == NEW
+        assert await wait_for_running_directory(venue) == NEW
         assert venue.faults() == [], venue.faults()
         await venue.run("dpkg", "-i", "/results/first.deb")
-        assert await running(venue) == NEW
+        assert await wait_for_running_directory(venue) == NEW
         await venue.until_it_works()
         assert venue.faults() == [], venue.faults()
         assert not venue.record()
@@ -257,41 +270,41 @@ async def verify_interruptions(
     place: Path, first: Path, interruptions: Iterable[Interruption]
 ) -> int:
     """Interrupt an upgrade at each step. Print the table, and return the number of faults."""
-    waiting = list(interruptions)
-    faulty = 0
-    while waiting:
-        async with venue_on(place) as venue:
+    remaining = list(interruptions)
+    fault_count = 0
+    while remaining:
+        async with boot_venue(place) as venue:
             make_package(first, f"{__version__}+0", venue.machine.results / "first.deb")
             await venue.install("/results/first.deb")
             runner = Runner(venue, first)
-            faulty += await _interrupt_each(runner, waiting)
+            fault_count += await _interrupt_each(runner, remaining)
             sys.stdout.write(
-                f"{venue.machine.boots - 1} power cuts, {len(venue.requested)} requests,"
+                f"{venue.machine.boots - 1} power cuts, {len(venue.request_ids)} requests,"
                 f" {len(venue.service.reports)} reports\n"
             )
-    return faulty
+    return fault_count
 
 
-async def _interrupt_each(runner: Runner, waiting: list[Interruption]) -> int:
-    """Take interruptions from ``waiting``, until there is none or one has failed."""
-    faulty = 0
-    while waiting:
-        interruption = waiting.pop(0)
+async def _interrupt_each(runner: Runner, remaining: list[Interruption]) -> int:
+    """Take interruptions from ``remaining``, until there is none or one has failed."""
+    fault_count = 0
+    while remaining:
+        interruption = remaining.pop(0)
         began = time.monotonic()
         try:
             row = await runner.interrupt(interruption)
         except (AssertionError, TimeoutError, OSError) as error:
             log = await log_of(runner.venue)
             sys.stdout.write(f"FAILED {interruption}: {error!r}\n{log}\n")
-            return faulty + 1
-        faulty += bool(row.faults) or row.healed != "new version"
+            return fault_count + 1
+        fault_count += bool(row.faults) or row.after_repair != "new version"
         verdict = "; ".join(row.faults) or "0 lost, 0 doubled, same device"
         sys.stdout.write(
-            f"{row.interruption:33} {row.killed:21} {row.alone:22} {row.healed:12} {verdict}"
-            f" ({time.monotonic() - began:.0f} s)\n"
+            f"{row.interruption:33} {row.killed:21} {row.before_repair:22} {row.after_repair:12}"
+            f" {verdict} ({time.monotonic() - began:.0f} s)\n"
         )
         sys.stdout.flush()
-    return faulty
+    return fault_count
 
 
 async def log_of(venue: Venue) -> str:
@@ -302,7 +315,7 @@ async def log_of(venue: Venue) -> str:
 
 
 @contextlib.asynccontextmanager
-async def venue_on(place: Path):  # type: ignore[no-untyped-def]
+async def boot_venue(place: Path):  # type: ignore[no-untyped-def]
     """Boot a machine, with a service that it can reach."""
     directory = Path(tempfile.mkdtemp(dir=place))
     results = directory / "results"

@@ -101,12 +101,12 @@ ENVIRONMENT: Final = {
 @contextlib.contextmanager
 def machine(root: Path, results: Path) -> Iterator[Machine]:
     """Boot a machine, and end it after the body."""
-    made = Machine(root, results)
-    made.boot()
+    machine_ = Machine(root, results)
+    machine_.boot()
     try:
-        yield made
+        yield machine_
     finally:
-        made.cut_power()
+        machine_.cut_power()
 
 
 def until(poll: Callable[[], Result | None], within_s: float = WITHIN_S) -> Result:

@@ -55,7 +55,7 @@ class Tracer:
     def __init__(self, directory: Path, stop_at: str | None) -> None:
         self._directory = directory
         self._stop_at = stop_at
-        self._seen: collections.Counter[str] = collections.Counter()
+        self._counts: collections.Counter[str] = collections.Counter()
         self._pids: set[int] = set()
         self._steps: list[str] = []
 
@@ -77,7 +77,7 @@ class Tracer:
             except ChildProcessError:
                 break
             if os.WIFSTOPPED(status):
-                self._stopped(pid, status)
+                self._handle_stop(pid, status)
                 continue
             self._pids.discard(pid)
             if pid == main and os.WIFEXITED(status):
@@ -98,7 +98,7 @@ class Tracer:
             time.sleep(POLL_EVERY_S)
         return file.read_text()
 
-    def _stopped(self, pid: int, status: int) -> None:
+    def _handle_stop(self, pid: int, status: int) -> None:
         number = os.WSTOPSIG(status)
         is_new = pid not in self._pids
         self._pids.add(pid)
@@ -122,18 +122,18 @@ class Tracer:
         path = _text_at(pid, info.arguments[argument])
         program = _program_of(pid)
         step = f"{program} {name} {path}"
-        self._seen[step] += 1
-        step += f" #{self._seen[step]}"
+        self._counts[step] += 1
+        step += f" #{self._counts[step]}"
         self._steps.append(step)
         if step == self._stop_at:
             self._report("held")
             decision = self._wait_for_decision()
-            doomed = {
+            victims = {
                 "kill-all": set(self._pids),
                 "kill-one": {pid},
                 "kill-script": {pid, *self._scripts_above(pid)},
             }.get(decision, set())
-            for each in doomed:
+            for each in victims:
                 os.kill(each, signal.SIGKILL)
 
     def _scripts_above(self, pid: int) -> Iterator[int]:

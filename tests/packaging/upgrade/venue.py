@@ -22,11 +22,11 @@ UNAVAILABLE: Final = Reply(503, b"{}", headers={"Retry-After": "1"})
 
 @dataclass
 class Venue:
-    """``requested`` has the ids of all requests so far."""
+    """``request_ids`` has the ids of all requests so far."""
 
     machine: Machine
     service: StrictService
-    requested: list[str] = field(default_factory=list)
+    request_ids: list[str] = field(default_factory=list)
     identity: str = ""
     instance_id: str = ""
 
@@ -79,7 +79,7 @@ class Venue:
         await self.until(lambda: "collect" in str(self.status("activity")))
 
     async def request(self, kind: str) -> None:
-        self.requested.append(await self.service.request_report(kind, expires_in_s=7200))
+        self.request_ids.append(await self.service.request_report(kind, expires_in_s=7200))
 
     async def until(self, condition: Any, within_s: float = WITHIN_S) -> None:
         """Wait until ``condition`` is true. It reads files of the machine."""
@@ -92,14 +92,14 @@ class Venue:
         self.service.overrides.clear()
         await self.request("application")
         await self.until(
-            lambda: all(self.service.report_for(each) is not None for each in self.requested)
+            lambda: all(self.service.report_for(each) is not None for each in self.request_ids)
         )
         await self.until(lambda: self.status("outbox_reports") == 0)
 
     def faults(self) -> list[str]:
         """Return what was lost or doubled, and whether the device has changed."""
         reports = [report["requestId"] for report in self.service.reports]
-        faults = [f"{each}: {reports.count(each)} reports" for each in self.requested
+        faults = [f"{each}: {reports.count(each)} reports" for each in self.request_ids
                   if reports.count(each) != 1]  # fmt: skip
         faults += self.service.violations
         device = self.service.device or {}

@@ -69,7 +69,7 @@ class MsiChecks(PackageChecks):
         self.sign_options = ""
         self.msi = work
         self.newer = work
-        self.before: list[str] = []
+        self.initial_registry: list[str] = []
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -99,7 +99,7 @@ class MsiChecks(PackageChecks):
         return (address, f"LOCATION_ID={LOCATION}", f"API_KEY_FILE={KEY_FILE}")
 
     def build(self) -> None:
-        self.before = self.registry()
+        self.initial_registry = self.registry()
         shutil.rmtree(self.work, ignore_errors=True)
         self.msi = build_msi(ONEDIR, __version__, self.work / "first", self.sign_options)
         print_ok(f"{self.msi.name}: {self.msi.stat().st_size / 2**20:.1f} MiB")
@@ -147,7 +147,7 @@ class MsiChecks(PackageChecks):
     def install_files_only(self) -> None:
         self.install(self.msi)
         assert (self.folder / "venue-agent.exe").exists()
-        assert self.registry() != self.before
+        assert self.registry() != self.initial_registry
         assert not self.service_key_exists()
         assert not self.home.exists()
         entry = self.wine.run("reg", "query", ENTRIES_KEY, "/s").stdout
@@ -194,11 +194,12 @@ class MsiChecks(PackageChecks):
     def install_and_enroll_anew(self, *words: str) -> None:
         """Install the package with properties, and wait for a device that was not known before."""
         self.write_key()
-        known = {device["instanceId"] for device in self.service.devices()}
+        known_ids = {device["instanceId"] for device in self.service.devices()}
         self.install(self.msi, *self.properties, *words)
         self.device = until(
             lambda: next(
-                (each for each in self.service.devices() if each["instanceId"] not in known), None
+                (each for each in self.service.devices() if each["instanceId"] not in known_ids),
+                None,
             ),
             WITHIN_S,
         )
@@ -292,7 +293,7 @@ class MsiChecks(PackageChecks):
         assert version not in entries, entries
         assert (self.home / "identity.pem").exists()
         # Wine does not undo the registration of components, which the next installation adopts.
-        self.before = self.registry()
+        self.initial_registry = self.registry()
         self.install(self.msi, *self.properties)
         assert self.ask("application")["outcome"] in ANSWERED
         print_ok("a version that does not start is not installed, and the state stays")
@@ -302,7 +303,7 @@ class MsiChecks(PackageChecks):
         assert not self.folder.exists(), sorted(self.folder.rglob("*"))
         for key in (SERVICE_KEY, EVENT_KEY):
             self.wine.run("reg", "query", key, expect=1)
-        assert set(self.registry()) <= set(self.before), self.registry()
+        assert set(self.registry()) <= set(self.initial_registry), self.registry()
         with contextlib.suppress(FileNotFoundError):
             text = self.log.read_text()
             assert text.endswith("exit code 2\n"), text

@@ -154,9 +154,9 @@ class SourceChecks(Checks):
         print_ok("a file is replaced while a reader has it open")
 
     def check_the_configuration(self) -> None:
-        idle = self.agent("status", expect=2).stdout
-        assert idle.startswith("not running"), idle
-        assert HOME in idle, idle
+        output = self.agent("status", expect=2).stdout
+        assert output.startswith("not running"), output
+        assert HOME in output, output
         self.home.mkdir()
         config = self.home / "config.toml"
         config.write_text('[service]\nbase_url = "nonsense"\nlocation_id = "x"\nwrong = 1\n')
@@ -177,11 +177,11 @@ class SourceChecks(Checks):
             print_ok(f"enrolled as {self.device['instanceId']}, platform {self.device['platform']}")
             self.collect_both_kinds("the source")
             until(lambda: self.status()["verdict"] == "healthy", WITHIN_S)
-            second = self.agent("run", expect=1).stderr
-            assert "already uses" in second, second
+            error = self.agent("run", expect=1).stderr
+            assert "already uses" in error, error
             rows = json.loads(self.agent("history", "--json").stdout)
             assert [row["state"] for row in rows] == ["submitted", "submitted"], rows
-            print_ok(f"status: healthy; a second agent: {second.strip()!r}")
+            print_ok(f"status: healthy; a second agent: {error.strip()!r}")
         until(lambda: self.status()["verdict"] == "not running", WITHIN_S)
         with self.daemon():
             assert self.ask("application")["outcome"] in ANSWERED
@@ -263,9 +263,9 @@ class PackageChecks(Checks):
         output = self.agent("service", "install").stdout
         assert "not started: " in output, output
         assert "config.toml does not exist" in output, output
-        stopped = self.agent("service", "status", expect=1).stdout
-        assert "installed, starts at boot" in stopped, stopped
-        assert "stopped" in stopped, stopped
+        status = self.agent("service", "status", expect=1).stdout
+        assert "installed, starts at boot" in status, status
+        assert "stopped" in status, status
         line = self.wine.run("reg", "query", SERVICE_KEY, "/v", "ImagePath").stdout
         assert f'"{EXECUTABLE}" windows-service' in line, line
         self.wine.run("reg", "query", EVENT_KEY, "/v", "EventMessageFile")
@@ -308,12 +308,12 @@ class PackageChecks(Checks):
 
     def stop_during_a_collection(self) -> None:
         request_id = self.service.request(str(self.device["instanceId"]), "application")
-        until(lambda: "collecting" in self.written()["activity"], WITHIN_S)
+        until(lambda: "collecting" in self.written_status()["activity"], WITHIN_S)
         assert self.processes()
         # `service stop` itself fails after 30 s (CHANGED_WITHIN_S).
         seconds = timed(lambda: self.agent("service", "stop"))
         assert '"stopped"' in (self.home / "agent.log").read_text().splitlines()[-1]
-        assert self.written()["phase"] == "stopped", self.written()
+        assert self.written_status()["phase"] == "stopped", self.written_status()
         current_status = self.agent("service", "status", expect=1).stdout
         assert re.search(r"^ *now +stopped$", current_status, re.MULTILINE), current_status
         assert not self.processes(), self.processes()
@@ -325,17 +325,17 @@ class PackageChecks(Checks):
             f"stopped in {seconds:.2f} s in the middle of a collection; answered after the start"
         )
 
-    def written(self) -> Json:
+    def written_status(self) -> Json:
         document: Json = json.loads((self.home / "status.json").read_bytes())
         return document
 
     def processes(self) -> list[int]:
         """Return the process ids that the processes of the package have on this machine."""
-        own = EXECUTABLE.encode()
+        program = EXECUTABLE.encode()
         results = []
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
-                if entry.name.isdigit() and own in (entry / "cmdline").read_bytes():
+                if entry.name.isdigit() and program in (entry / "cmdline").read_bytes():
                     results.append(int(entry.name))
         return results
 

@@ -109,20 +109,20 @@ def windows_requirements() -> tuple[str, ...]:
     """Return the requirements of the agent on Windows, and PyInstaller, all without markers."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     builder = next(r for r in project["optional-dependencies"]["package"] if "pyinstaller" in r)
-    named = (r.partition(";")[0].strip() for r in (*project["dependencies"], builder))
-    return (*named, *WINDOWS_ONLY)
+    requirements = (r.partition(";")[0].strip() for r in (*project["dependencies"], builder))
+    return (*requirements, *WINDOWS_ONLY)
 
 
 def fetch_python(folder: Path) -> bytes:
     """Return the archive of the embeddable Python."""
     name, version = PYTHON_PACKAGE
     finder = (sys.executable, "-m", "tests.packaging.fetch_sdist", name, version, str(folder))
-    made = subprocess.run(finder, cwd=ROOT, check=True, capture_output=True, text=True)
-    package = Path(made.stdout.splitlines()[-1])
+    result = subprocess.run(finder, cwd=ROOT, check=True, capture_output=True, text=True)
+    package = Path(result.stdout.splitlines()[-1])
     content = verify_sha256(package.read_bytes(), PACKAGE_SHA256)
     with tarfile.open(fileobj=io.BytesIO(content)) as tar:
-        inside = tar.extractfile(f"{name.replace('-', '_')}-{version}/{ARCHIVE}")
-        return verify_sha256(inside.read() if inside else b"", ARCHIVE_SHA256)
+        archive = tar.extractfile(f"{name.replace('-', '_')}-{version}/{ARCHIVE}")
+        return verify_sha256(archive.read() if archive else b"", ARCHIVE_SHA256)
 
 
 def unpack_python(archive: bytes, folder: Path) -> None:

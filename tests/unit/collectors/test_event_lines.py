@@ -68,11 +68,11 @@ def test_fitting_event_is_unchanged() -> None:
 
 def test_only_the_largest_device_is_cut_and_reported() -> None:
     announced = tuple(an_endpoint(FLOODER, n, FLOODER_MAC) for n in range(2000))
-    wanted = an_endpoint(FLOODER, 9100, FLOODER_MAC, ("p",))
+    matched = an_endpoint(FLOODER, 9100, FLOODER_MAC, ("p",))
     facts = replace(
         HONEST,
         hosts=(*HONEST.hosts, a_host(FLOODER, 1000, FLOODER_MAC)),
-        endpoints=(*announced, wanted, *HONEST.endpoints),
+        endpoints=(*announced, matched, *HONEST.endpoints),
     )
     for event in (Checkpoint(facts), Result(facts)):
         output = facts_of(line_of(event, LIMIT))

@@ -36,7 +36,7 @@ def verdict(program: Sequence[Instruction], number: int, argument: int, arch: in
         line += if_true if is_true else if_false
 
 
-def of(architecture: Architecture, number: int, argument: int = 0) -> int:
+def result_of(architecture: Architecture, number: int, argument: int = 0) -> int:
     program = instructions(architecture, PID)
     return verdict(program, number, argument, architecture.audit_number)
 
@@ -44,9 +44,9 @@ def of(architecture: Architecture, number: int, argument: int = 0) -> int:
 @both
 def test_only_the_process_itself_can_be_limited(architecture: Architecture) -> None:
     for own in (0, PID):
-        assert of(architecture, architecture.prlimit64, own) == ALLOWED
+        assert result_of(architecture, architecture.prlimit64, own) == ALLOWED
     for other in (1, PID - 1, PID + 1, -1):
-        assert of(architecture, architecture.prlimit64, other) == REFUSED
+        assert result_of(architecture, architecture.prlimit64, other) == REFUSED
 
 
 @both
@@ -54,11 +54,11 @@ def test_a_new_user_namespace_is_refused_and_other_flags_are_allowed(
     architecture: Architecture,
 ) -> None:
     for number in (architecture.clone, architecture.unshare):
-        assert of(architecture, number, CLONE_NEWUSER) == REFUSED
-        assert of(architecture, number, CLONE_NEWUSER | CLONE_NEWNET) == REFUSED
-        assert of(architecture, number, CLONE_THREAD) == ALLOWED
-        assert of(architecture, number, CLONE_NEWNET) == ALLOWED
-    assert of(architecture, 435) == UNKNOWN, "the C library must use clone instead of clone3"
+        assert result_of(architecture, number, CLONE_NEWUSER) == REFUSED
+        assert result_of(architecture, number, CLONE_NEWUSER | CLONE_NEWNET) == REFUSED
+        assert result_of(architecture, number, CLONE_THREAD) == ALLOWED
+        assert result_of(architecture, number, CLONE_NEWNET) == ALLOWED
+    assert result_of(architecture, 435) == UNKNOWN, "the C library must use clone instead of clone3"
 
 
 @both
@@ -66,7 +66,7 @@ def test_every_other_call_is_refused_or_allowed_by_its_number(architecture: Arch
     special = {architecture.prlimit64, architecture.clone, architecture.unshare, 435}
     for number in set(range(600)) - special:
         expected = REFUSED if number in architecture.refused.values() else ALLOWED
-        assert of(architecture, number) == expected
+        assert result_of(architecture, number) == expected
 
 
 def test_calls_of_another_architecture_are_refused() -> None:
@@ -74,7 +74,7 @@ def test_calls_of_another_architecture_are_refused() -> None:
         program = instructions(architecture, PID)
         assert verdict(program, 0, 0, other.audit_number) == REFUSED
     # An x32 program calls chmod(2) with this number.
-    assert of(X86_64, 0x40000000 + 90) == REFUSED
+    assert result_of(X86_64, 0x40000000 + 90) == REFUSED
 
 
 @both

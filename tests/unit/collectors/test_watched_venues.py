@@ -33,7 +33,7 @@ from collectors.network.sources import Sources
 from collectors.shared.arp.resolver import Resolver
 from collectors.shared.host.local_network import LocalInterface, LocalNetwork
 from collectors.shared.linux.rtnetlink import LinkNeighbour
-from collectors.shared.watched_devices import Untouched, expectations, state_of
+from collectors.shared.watched_devices import PaymentTerminals, expectations, state_of
 from tests.sizes import amount
 from tests.unit.collectors.network.scan.simulated_lan import SimulatedHost, SimulatedLan
 from tests.unit.collectors.network.test_collector import RecordedRun
@@ -105,10 +105,10 @@ class VenueSources(Sources):
         ports: Sequence[int],
         *,
         discoveries: Discoveries,
-        untouched: Untouched,
+        terminals: PaymentTerminals,
         **_: object,
     ) -> ScanFindings:
-        sweep = Sweep(self.lan, targets, ports, discoveries=discoveries, untouched=untouched)
+        sweep = Sweep(self.lan, targets, ports, discoveries=discoveries, terminals=terminals)
         result = sweep.run(
             deadline_s=self.lan.now() + 60, is_cancelled=lambda: False, report=lambda *_: None
         )

@@ -41,7 +41,7 @@ class Truth:
 
 
 @dataclass
-class Watched:
+class DeviceHistory:
     """A watched device with its first address and its fate."""
 
     device: WatchedDevice
@@ -62,7 +62,7 @@ class Venue:
 
     before: dict[str, LanDevice]
     now: dict[str, LanDevice]
-    watched: list[Watched]
+    watched: list[DeviceHistory]
     stale: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -94,13 +94,13 @@ def venue_of(seed: int) -> Venue:
         exchanged[-1].fate = "stays"
     for watched_device in watched:
         if watched_device.fate != "exchanged":
-            befall(rng, venue, watched_device, free, repeater)
+            apply_fate(rng, venue, watched_device, free, repeater)
     venue.watched = watched
     venue.stale = stale_table(rng, venue)
     return venue
 
 
-def new_device(rng: random.Random, number: int, home: str) -> Watched:
+def new_device(rng: random.Random, number: int, home: str) -> DeviceHistory:
     """Return a device of a random kind, configured by its address, its MAC or both."""
     fate, kind = rng.choice(FATES), rng.choice(KINDS)
     form = rng.choice(("both", "address", "mac"))
@@ -115,11 +115,11 @@ def new_device(rng: random.Random, number: int, home: str) -> Watched:
         None if form == "address" else mac,
     )
     lan = LanDevice(mac, ports_of(rng), name)
-    return Watched(device, lan, home, fate, Truth("", None), Truth("", None))
+    return DeviceHistory(device, lan, home, fate, Truth("", None), Truth("", None))
 
 
-def befall(
-    rng: random.Random, venue: Venue, watched_device: Watched, free: list[str], repeater: str
+def apply_fate(
+    rng: random.Random, venue: Venue, watched_device: DeviceHistory, free: list[str], repeater: str
 ) -> None:
     """Let the fate of a device happen, and set the truth about it."""
     now, home, lan = venue.now, watched_device.home, watched_device.lan
@@ -152,15 +152,15 @@ def befall(
         set_truth(watched_device, Truth("replaced", home, None, newcomer.mac))
 
 
-def set_truth(watched_device: Watched, truth: Truth) -> None:
+def set_truth(watched_device: DeviceHistory, truth: Truth) -> None:
     watched_device.network = watched_device.snapshot = truth
 
 
 def stale_table(rng: random.Random, venue: Venue) -> dict[str, str]:
-    """Return older entries: of hosts that are there, and of hosts that have left or changed."""
-    known = {a: host.mac for a, host in venue.before.items() if rng.random() < 0.4}
-    there = {a: host.mac for a, host in venue.now.items() if rng.random() < 0.2}
-    return {**known, **there}
+    """Return neighbour entries from before: of present hosts, and of hosts that left or changed."""
+    earlier_entries = {a: host.mac for a, host in venue.before.items() if rng.random() < 0.4}
+    current_entries = {a: host.mac for a, host in venue.now.items() if rng.random() < 0.2}
+    return {**earlier_entries, **current_entries}
 
 
 def mac_of(rng: random.Random, *, is_random: bool = False) -> str:

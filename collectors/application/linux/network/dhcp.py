@@ -1,7 +1,7 @@
 """Reads the DHCP lease of each interface of Linux.
 
-The kernel knows how long an address that a DHCP client has set is still valid, for every client.
-Only the client knows its server.
+For every DHCP client, the kernel knows how long the address that the client has set remains valid.
+Only the client knows its DHCP server.
 """
 
 import ipaddress
@@ -87,45 +87,48 @@ def dhcp_of(
     clients: Collection[str] = (),
     now: float | None = None,
 ) -> Dhcp:
-    """Return what is known about an interface with these addresses.
+    """Return what is known about DHCP at an interface with these addresses.
 
     Args:
         clients: The names of the running DHCP clients.
         now: The present, in seconds since the epoch.
     """
     now = time.time() if now is None else now
-    own = {address.address: address for address in addresses}
-    if not own:
+    by_address = {address.address: address for address in addresses}
+    if not by_address:
         return Dhcp(reason="the kernel does not list its addresses")
-    stored_leases = (lease for lease in reversed(leases.known) if lease.address in own)
+    candidates = (lease for lease in reversed(leases.known) if lease.address in by_address)
     lease = next(
         (
-            stored_lease
-            for stored_lease in stored_leases
-            if _is_current(stored_lease, own[stored_lease.address], now)
+            candidate
+            for candidate in candidates
+            if _is_current(candidate, by_address[candidate.address], now)
         ),
         None,
     )
     if lease is not None:
-        return _leased(lease, own[lease.address], now, "unsupported", _NOT_STORED)
+        return _leased(lease, by_address[lease.address], now, "unsupported", _NOT_STORED)
     limited_address = next(
-        (address for address in own.values() if address.valid_s is not None), None
+        (address for address in by_address.values() if address.valid_s is not None), None
     )
     if limited_address is not None:
-        why: tuple[FieldStatus, str] = ("unsupported", _NOT_STORED)
+        cause: tuple[FieldStatus, str] = ("unsupported", _NOT_STORED)
         if leases.denied:
-            why = "permission-denied", _DENIED
-        return _leased(Lease(limited_address.address), limited_address, now, *why)
+            cause = "permission-denied", _DENIED
+        return _leased(Lease(limited_address.address), limited_address, now, *cause)
     if leases.denied and _STORING_CLIENTS.intersection(clients):
         return Dhcp(status="permission-denied", reason=_DENIED)
-    if silent := _SILENT_CLIENTS.intersection(clients):
-        return Dhcp(reason=f"the DHCP client {min(silent)} does not report its leases")
+    if silent_clients := _SILENT_CLIENTS.intersection(clients):
+        return Dhcp(reason=f"the DHCP client {min(silent_clients)} does not report its leases")
     return Dhcp(is_used=False)
 
 
 def _is_current(lease: Lease, address: Address, now: float) -> bool:
-    """Return whether a stored lease has not expired. The address may be configured statically by
-    now."""
+    """Return whether a stored lease still applies to an address.
+
+    An expired lease applies only if the kernel has a time limit for the address. Without a limit,
+    the address may be static by now.
+    """
     return address.valid_s is not None or lease.expires_at is None or lease.expires_at > now
 
 
@@ -157,8 +160,8 @@ def kernel_addresses() -> tuple[Address, ...]:
 def parse_address(body: bytes, names: Mapping[int, str], now_s: float) -> Address | None:
     """Parse an RTM_NEWADDR body (rtnetlink(7)).
 
-    ``names`` are the interfaces by index. ``now_s`` is the time since the start without the time
-    asleep (CLOCK_MONOTONIC).
+    ``names`` are the interfaces by index. ``now_s`` is the time since the machine started,
+    without the time in sleep (CLOCK_MONOTONIC).
     """
     if len(body) < _IFADDRMSG.size:
         return None
@@ -171,7 +174,7 @@ def parse_address(body: bytes, names: Mapping[int, str], now_s: float) -> Addres
     # The kernel counts the time of the last change in hundredths of a second.
     _, valid_s, _, changed_at = _CACHEINFO.unpack_from(cache)
     age_s = (int(now_s * 100) - changed_at) % _TICKS_WRAP / 100
-    if age_s > _TICKS_WRAP / 200:  # the two clocks differ by a fraction of a second
+    if age_s > _TICKS_WRAP / 200:  # negative: the two clocks differ slightly
         age_s = 0.0
     return Address(
         names[index],

@@ -102,14 +102,14 @@ def read_wireless(
     names: tuple[str, ...],
     network_manager: ReadNetworkManager,
     ssid: ReadSsid | None = None,
-    read: Callable[[], nl80211.Known] | None = None,
+    read: Callable[[], nl80211.WifiInterfaces] | None = None,
 ) -> Mapping[str, Wireless]:
     try:
         wifi = (read or nl80211.read_wifi)()
     except OSError:
         wifi = {}
     signals = parse_signals(_proc_wireless(root))
-    known = {}
+    wireless_by_name = {}
     for name in names:
         wireless = wireless_of(*wifi[name]) if name in wifi else Wireless()
         if wireless.status == "unsupported":
@@ -120,13 +120,13 @@ def read_wireless(
                 or parse_network_manager(network_manager()).get(name),
                 signal_dbm=wireless.signal_dbm or signals.get(name),
             )
-        known[name] = wireless
-    return known
+        wireless_by_name[name] = wireless
+    return wireless_by_name
 
 
 def wireless_of(interface: nl80211.Interface, connection: nl80211.Connection | None) -> Wireless:
     if not interface.is_client:
-        reason = "the interface is no client of a network"
+        reason = "the interface is not a client of a network"
         return Wireless(status="not-applicable", reason=reason)
     if connection is None:
         return Wireless(status="not-applicable", reason=ON_NO_NETWORK)

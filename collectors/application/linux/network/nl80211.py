@@ -36,8 +36,8 @@ _RATE_16, _RATE_32 = 1, 5
 _SSID_MAX_BYTES: Final = 32
 
 Ask = Callable[[int, bytes, int], list[bytes]]
-"""Sends a dump request with a message type and a body. Returns the bodies of the messages with the
-type that is the third argument."""
+"""Sends a dump request to the kernel. The arguments are the type and the body of the request, and
+the type of the replies. Returns the bodies of the replies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +63,22 @@ class Connection:
     rate_megabits: float | None
 
 
-Known = dict[str, tuple[Interface, Connection | None]]
+WifiInterfaces = dict[str, tuple[Interface, Connection | None]]
 """The Wi-Fi interfaces by name. The connection is None without an access point."""
 
 
-def read_wifi() -> Known:
+def read_wifi() -> WifiInterfaces:
     """Return all Wi-Fi interfaces. Raises OSError. Returns {} if the kernel has no nl80211."""
     with open_netlink(NETLINK_GENERIC) as connection:
         return wifi_of(partial(dump, connection))
 
 
-def wifi_of(ask: Ask) -> Known:
+def wifi_of(ask: Ask) -> WifiInterfaces:
     family = _family(ask)
     if family is None:
         return {}
     bodies = ask(family, _request(_GET_INTERFACE), family)
-    interfaces = [parsed for body in bodies if (parsed := parse_interface(body)) is not None]
+    interfaces = [entry for body in bodies if (entry := parse_interface(body)) is not None]
     return {
         interface.name: (interface, _connection(ask, family, interface)) for interface in interfaces
     }
@@ -143,7 +143,7 @@ def _request(command: int) -> bytes:
 
 
 def _attributes(body: bytes, command: int) -> dict[int, bytes]:
-    """Return the attributes of a generic netlink message, or {} if it is no ``command``."""
+    """Return the attributes of a generic netlink message, or {} if it is not a ``command``."""
     if len(body) < _GENERIC_HEADER.size or body[0] != command:
         return {}
     return parse_attributes(body[_GENERIC_HEADER.size :])

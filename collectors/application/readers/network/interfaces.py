@@ -54,7 +54,9 @@ def read_interfaces(deadline: Deadline, links: ReadLinks) -> Reading:
     addresses = psutil.net_if_addrs()
     counters = psutil.net_io_counters(pernic=True)
     names = tuple(sorted(stats))[:INTERFACES_MAX]
-    cut = sum(max(0, len(of_interface) - ADDRESSES_MAX - 1) for of_interface in addresses.values())
+    cut_count = sum(
+        max(0, len(address_list) - ADDRESSES_MAX - 1) for address_list in addresses.values()
+    )
     known_links = links(names, deadline)
     entries = tuple(
         InterfaceFields(
@@ -76,7 +78,7 @@ def read_interfaces(deadline: Deadline, links: ReadLinks) -> Reading:
         interfaces=entries,
         limitations=(
             *left_out(len(stats), INTERFACES_MAX, "interfaces"),
-            *left_out(ADDRESSES_MAX + cut, ADDRESSES_MAX, "addresses of interfaces"),
+            *left_out(ADDRESSES_MAX + cut_count, ADDRESSES_MAX, "addresses of interfaces"),
         ),
     )
 

@@ -1,7 +1,7 @@
 """Asks each name server for the address of the service, and measures the time of its answer.
 
 The system's resolver only reports the first answer that it gets. A name server that does not answer
-delays each look-up by seconds, and is noticed only when the other one fails.
+delays each look-up by seconds, and is noticed only when the other name servers fail, too.
 """
 
 import errno
@@ -79,8 +79,8 @@ def query_servers(
         for until in (ends_at - wait_s / 2, ends_at):
             results |= _receive(selector, until)
             _send_again(selector)
-    silent = f"no answer in {wait_s:.2g} s"
-    return tuple(f"{_without_zone(server)}: {results.get(server, silent)}" for server in servers)
+    no_answer = f"no answer in {wait_s:.2g} s"
+    return tuple(f"{_without_zone(server)}: {results.get(server, no_answer)}" for server in servers)
 
 
 class _Query:
@@ -171,7 +171,10 @@ def _without_zone(server: str) -> str:
 
 
 def _host(url: str) -> str | None:
-    """Return the host name of a URL in the form that DNS uses, or None if it has none."""
+    """Return the host name of a URL in the form that DNS uses.
+
+    Returns None if no name server knows the host: an IP address, this machine, or an mDNS name.
+    """
     try:
         host = (urlsplit(url).hostname or "").rstrip(".")
         ascii_host = host.encode("idna").decode("ascii")

@@ -126,7 +126,7 @@ def resolve(host: str, port: int, deadline: Deadline) -> list[Address]:
 
 
 def _connect(addresses: list[Address], deadline: Deadline) -> socket.socket:
-    last: OSError = OSError("the name has no address")
+    last_error: OSError = OSError("the name has no address")
     for index, (family, address) in enumerate(addresses):
         connection = socket.socket(family, socket.SOCK_STREAM)
         connection.settimeout(deadline.require_s() / (len(addresses) - index))
@@ -134,10 +134,10 @@ def _connect(addresses: list[Address], deadline: Deadline) -> socket.socket:
             connection.connect(address)
         except OSError as error:
             connection.close()
-            last = error
+            last_error = error
         else:
             return connection
-    raise last
+    raise last_error
 
 
 def _tls_fields(

@@ -1,6 +1,6 @@
 """Reads whether the watched devices are on the network, and where.
 
-Their addresses are only resolved by ARP. If a device with a known MAC does not answer at its
+The devices receive only ARP requests. If a device with a known MAC does not answer at its
 address, the /24 network of this machine is resolved as well.
 """
 
@@ -56,14 +56,14 @@ def read_watched_devices(
     fields = [available("device.watched", "configuration", names)]
     if not expected:
         return Reading(tuple(fields))
-    read = (answers or read_answers)(expected, job, deadline)
-    states = tuple(state_of(expectation, read) for expectation in expected)
+    results = (answers or read_answers)(expected, job, deadline)
+    states = tuple(state_of(expectation, results) for expectation in expected)
     for state in states:
         fields += device_fields(state)
-    pairs = [learned_identity(e, s, read) for e, s in zip(expected, states, strict=True)]
+    pairs = [learned_identity(e, s, results) for e, s in zip(expected, states, strict=True)]
     return Reading(
         tuple(fields),
-        learned=tuple(own for own, _ in pairs if own),
+        learned=tuple(device for device, _ in pairs if device),
         others=tuple(other for _, other in pairs if other),
     )
 
@@ -121,8 +121,8 @@ class Search:
     """One search for the devices. ``local`` is this machine's network.
 
     ``table`` is the neighbour table before the search. ``swept`` are the addresses of the sweep
-    that are not in it. An address in it belongs to another MAC, and the kernel updates the entry
-    when a new device announces this address.
+    that are not in ``table``. The addresses in ``table`` belong to other MACs. If a device takes
+    one of them, it announces the address, and the kernel updates the entry.
     """
 
     expected: Sequence[Expectation]
@@ -137,10 +137,12 @@ class Search:
     def run(self, is_over: Callable[[], bool]) -> Answers:
         """Resolve the addresses of the devices, and then the network if it is necessary."""
         self.table = {e.address: e.mac_address for e in self.network.table() if e.mac_address}
-        wanted = {expectation.mac_address for expectation in self.expected}
-        known = {expectation.address for expectation in self.expected if expectation.address}
-        known |= {address for address, mac in self.table.items() if mac in wanted}
-        self.resolver.add(filter(self._may_resolve, sorted(known)), KNOWN_TRIES)
+        macs = {expectation.mac_address for expectation in self.expected}
+        known_addresses = {
+            expectation.address for expectation in self.expected if expectation.address
+        }
+        known_addresses |= {address for address, mac in self.table.items() if mac in macs}
+        self.resolver.add(filter(self._may_resolve, sorted(known_addresses)), KNOWN_TRIES)
         while not is_over():
             self.resolver.step()
             missing = [
@@ -163,25 +165,25 @@ class Search:
             reason=NOT_TRIED if self.resolver.is_done else _TIME_UP,
         )
 
-    def _having(self, expectation: Expectation) -> set[str]:
+    def _addresses_of(self, expectation: Expectation) -> set[str]:
         return {a for a, mac in self.resolver.answers.items() if mac == expectation.mac_address}
 
     def _is_missing(self, expectation: Expectation) -> bool:
         """Return whether a device with a known MAC does not answer where it is expected."""
-        if expectation.mac_address is None or self._having(expectation):
+        if expectation.mac_address is None or self._addresses_of(expectation):
             return False
         address = expectation.address or ""
         return not self.resolver.is_pending(address) or self.resolver.is_late(address)
 
     def _is_settled(self, expectation: Expectation) -> bool:
         """Return whether further answers cannot change the state of a device."""
-        having = self._having(expectation) if expectation.mac_address else set()
-        if expectation.address in having:
+        addresses = self._addresses_of(expectation) if expectation.mac_address else set()
+        if expectation.address in addresses:
             return True
-        older = {a for a, mac in self.table.items() if mac == expectation.mac_address}
-        if any(map(self.resolver.is_pending, (expectation.address or "", *older))):
+        old_addresses = {a for a, mac in self.table.items() if mac == expectation.mac_address}
+        if any(map(self.resolver.is_pending, (expectation.address or "", *old_addresses))):
             return False
-        return expectation.mac_address is None or bool(having) or self._is_swept
+        return expectation.mac_address is None or bool(addresses) or self._is_swept
 
     @property
     def _is_swept(self) -> bool:
@@ -209,10 +211,10 @@ class Search:
         for number, link in enumerate(self._links):
             for own in link.interface.addresses:
                 network = network_of(own)
-                is_wanted = any(
+                has_missing_device = any(
                     _is_on(expectation.address, network, number) for expectation in missing
                 )
-                if is_wanted and any(network.overlaps(known) for known in OWN_RANGES):
+                if has_missing_device and any(network.overlaps(known) for known in OWN_RANGES):
                     prefix = max(_SWEEP_PREFIX, network.prefixlen)
                     block = ipaddress.ip_network(f"{own.address}/{prefix}", strict=False)
                     yield from map(str, block.hosts())

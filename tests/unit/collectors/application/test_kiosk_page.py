@@ -48,14 +48,14 @@ def values_of(state: dict[str, Field]) -> dict[str, object]:
 def test_state_of_a_working_page_is_reported() -> None:
     with devtools_port({"A": answer_with(page_values())}) as port:
         state = state_of(port.url)
-    well = {"kiosk.crashed": False, "kiosk.responding": True, "kiosk.errorPage": False}
-    assert values_of(state) == {**WORKING, **well}
+    working_state = {"kiosk.crashed": False, "kiosk.responding": True, "kiosk.errorPage": False}
+    assert values_of(state) == {**WORKING, **working_state}
     assert port.commands[0][1] == "Inspector.enable"
 
 
 def test_state_of_a_blank_page_is_reported() -> None:
-    white = page_values(drawing={"value": False}, painted={"value": False})
-    with devtools_port({"A": answer_with(white)}) as port:
+    blank_page = page_values(drawing={"value": False}, painted={"value": False})
+    with devtools_port({"A": answer_with(blank_page)}) as port:
         state = state_of(port.url)
     assert (state["kiosk.drawing"].value, state["kiosk.painted"].value) == (False, False)
     assert state["kiosk.responding"].value is True

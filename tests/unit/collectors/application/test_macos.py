@@ -128,20 +128,19 @@ def test_personal_devices_are_recognised_up_to_macos_11(
 def test_battery_levels_of_bluetooth_devices_are_parsed(
     levels: dict[str, str], fraction: float | None
 ) -> None:
-    messages = {f"device_batteryLevel{part}": level for part, level in levels.items()}
+    properties = {f"device_batteryLevel{part}": level for part, level in levels.items()}
     for place, expected in (("device_connected", fraction), ("device_not_connected", None)):
-        data = {"SPBluetoothDataType": [{place: [{"Buds": messages}]}]}
+        data = {"SPBluetoothDataType": [{place: [{"Buds": properties}]}]}
         _, (device,) = profiler.parse_bluetooth(json.dumps(data).encode())
         assert device.battery_fraction == expected
 
 
 def test_usb_placeholders_of_macos_are_ignored() -> None:
-    reports = {"vendor_id": "apple_vendor_id", "product_id": "0x8600", "serial_num": "Not Provided"}
-    (device,) = profiler.parse_usb(json.dumps({"SPUSBDataType": [reports]}).encode())
+    entry = {"vendor_id": "apple_vendor_id", "product_id": "0x8600", "serial_num": "Not Provided"}
+    (device,) = profiler.parse_usb(json.dumps({"SPUSBDataType": [entry]}).encode())
     assert (device.vendor_id, device.product_id, device.serial) == (0x05AC, 0x8600, None)
     old = {
-        f"{letter}_{key}": value
-        for letter, (key, value) in zip("bad", reports.items(), strict=True)
+        f"{letter}_{key}": value for letter, (key, value) in zip("bad", entry.items(), strict=True)
     }
     assert profiler.parse_usb(json.dumps({"SPUSBDataType": [old]}).encode()) == (device,)
 

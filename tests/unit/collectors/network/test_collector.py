@@ -30,8 +30,8 @@ from collectors.network.observations import (
     KnownPrinters,
     MdnsFindings,
     MdnsService,
+    PrinterIdentifiers,
     SnmpTarget,
-    Wanted,
 )
 from collectors.network.scan.printer_targets import printer_targets
 from collectors.network.scan.scan import ScanFindings, ScannedHost
@@ -40,7 +40,7 @@ from collectors.network.sources import Sources
 from collectors.shared.addresses import parse_networks
 from collectors.shared.host.local_network import LocalInterface, LocalNetwork
 from collectors.shared.linux.rtnetlink import LinkNeighbour
-from collectors.shared.watched_devices import Untouched
+from collectors.shared.watched_devices import PaymentTerminals
 
 JOB = NetworkJob(ports=(80, 631, 9100), max_hosts=1024, max_services=100, max_duration_s=30.0)
 LAN = LocalNetwork(
@@ -116,11 +116,11 @@ class World:
         run: Run,
         discoveries: Discoveries,
         tries: int,
-        untouched: Untouched,
+        terminals: PaymentTerminals,
     ) -> ScanFindings:
         self.scanned.append(tuple(targets))
-        wanted = {target.address for target in targets}
-        hosts = tuple(host for host in self.hosts if host.address in wanted)
+        addresses = {target.address for target in targets}
+        hosts = tuple(host for host in self.hosts if host.address in addresses)
         for host in hosts:
             for port in host.open_ports:
                 discoveries.add_port(host.address, port, 0.0)
@@ -132,7 +132,7 @@ class World:
         job: NetworkJob,
         deadline_s: float,
         run: Run,
-        wanted: Callable[[], Wanted],
+        identifiers: Callable[[], PrinterIdentifiers],
     ) -> MdnsFindings:
         self.browsed.append(tuple(interface.name for interface in interfaces))
         service = MdnsService("Kitchen", "_ipp._tcp", "kitchen.local", ("10.0.0.9",), 631)
@@ -155,7 +155,7 @@ class World:
             tuple(Evidence(p.address, p.port, make_model="Brother HL") for p in queries)
         )
 
-    def sources(self, **changed: object) -> Sources:
+    def sources(self, **replacements: object) -> Sources:
         sources = Sources()
         functions: dict[str, object] = {
             "read_local_network": lambda: self.local,
@@ -169,16 +169,16 @@ class World:
             "resolve_hosts": lambda known, deadline_s: tuple(known),
             "enrich": self.enrich,
         }
-        for name, function in (functions | changed).items():
+        for name, function in (functions | replacements).items():
             assert hasattr(sources, name)
             setattr(sources, name, function)
         return sources
 
 
 def collect(
-    world: World, job: NetworkJob = JOB, run: RecordedRun | None = None, **changed: object
+    world: World, job: NetworkJob = JOB, run: RecordedRun | None = None, **replacements: object
 ) -> NetworkFacts:
-    return collect_network(job, run or RecordedRun(), world.sources(**changed))
+    return collect_network(job, run or RecordedRun(), world.sources(**replacements))
 
 
 def test_a_printer_is_recognised_by_the_mac_learned_in_an_earlier_run() -> None:
@@ -223,46 +223,48 @@ RAW = KnownPrinter(
 )
 
 
-def retries(world: World, *later: str, job: NetworkJob = JOB) -> tuple[str, list[str]]:
-    """Collect with a print port that does not answer at first. ``later`` are the results of the
-    later attempts. Return the reason of the printer, and the ports that were tried again.
+def retries(world: World, *outcomes: str, job: NetworkJob = JOB) -> tuple[str, list[str]]:
+    """Collect with a print port that does not answer at first. ``outcomes`` are the results of
+    the later attempts. Return the reason of the printer, and the ports that were tried again.
     """
-    made: list[str] = []
+    retried: list[str] = []
 
     def scan(targets: Sequence[Target], *ports: Sequence[int], **known: Any) -> ScanFindings:
         if known["tries"] > 1:
             return world.scan(targets, *ports, **known)
-        outcome = later[len(made)]
-        made.extend(f"{target.address}:{target.ports}" for target in targets)
+        outcome = outcomes[len(retried)]
+        retried.extend(f"{target.address}:{target.ports}" for target in targets)
         result = replace(PRINTER, open_ports=(), refused_ports=())
         ports = {"open": "open_ports", "refused": "refused_ports", "no-answer": "silent_ports"}
         return ScanFindings((replace(result, **{ports[outcome]: (9100,)}),))  # type: ignore[arg-type]
 
     facts = collect(world, job, scan=scan, retry_delays_s=(0.0, 0.01, 0.02))
     assert facts.printers is not None
-    return facts.printers[0].reason or "", made
+    return facts.printers[0].reason or "", retried
 
 
 def test_print_port_that_does_not_answer_is_retried() -> None:
     world = World(hosts=(replace(PRINTER, open_ports=(80,), refused_ports=(9100,)),), known=(RAW,))
-    held, made = retries(world, "refused", "no-answer", "refused")
-    assert made == ["10.0.0.9:(9100,)"] * 3
-    assert "in all 4 attempts" in held
-    assert "another till or program may use it" in held
-    freed, made = retries(world, "no-answer", "open")
-    assert len(made) == 2
-    assert freed.startswith("Reachable on port 9100")
-    assert "it accepted no connection at first" in freed
+    reason_if_closed, retried = retries(world, "refused", "no-answer", "refused")
+    assert retried == ["10.0.0.9:(9100,)"] * 3
+    assert "in all 4 attempts" in reason_if_closed
+    assert "another till or program may use it" in reason_if_closed
+    reason_if_opened, retried = retries(world, "no-answer", "open")
+    assert len(retried) == 2
+    assert reason_if_opened.startswith("Reachable on port 9100")
+    assert "it accepted no connection at first" in reason_if_opened
 
 
 def test_open_ports_and_ports_of_silent_hosts_are_not_retried() -> None:
-    well = World(hosts=(replace(PRINTER, open_ports=(9100,), refused_ports=(80,)),), known=(RAW,))
-    gone = World(hosts=(), known=(RAW,))
+    working = World(
+        hosts=(replace(PRINTER, open_ports=(9100,), refused_ports=(80,)),), known=(RAW,)
+    )
+    without_hosts = World(hosts=(), known=(RAW,))
     silent = replace(PRINTER, open_ports=(), refused_ports=(), silent_ports=(80, 9100))
-    for world in (well, gone, World(hosts=(silent,), known=(RAW,))):
+    for world in (working, without_hosts, World(hosts=(silent,), known=(RAW,))):
         assert retries(world)[1] == []
-    here = World(known=(RAW,))
-    assert retries(here, job=replace(JOB, device_only=True))[1] == []
+    world = World(known=(RAW,))
+    assert retries(world, job=replace(JOB, device_only=True))[1] == []
 
 
 def test_printers_are_queried_by_snmp_if_a_community_is_configured() -> None:
@@ -367,8 +369,9 @@ def test_a_machine_without_a_network_gets_a_limited_report_without_failures() ->
     assert facts.hosts == facts.endpoints == facts.interfaces == facts.failures == ()
     assert facts.printers == ()
     assert "no network interface is up" in facts.limitations
-    why = facts.unavailable
-    assert why.interfaces == why.mac_address == why.gateway == "no network interface is up"
+    unavailable = facts.unavailable
+    assert unavailable.interfaces == "no network interface is up"
+    assert unavailable.mac_address == unavailable.gateway == "no network interface is up"
     assert facts.mdns_source.state == facts.scan_source.state == "unsupported"
     assert world.browsed == []
     assert world.scanned == []
@@ -468,16 +471,16 @@ def test_a_public_ipv6_address_is_contacted_only_in_an_own_network() -> None:
     known = KnownPrinter("q", "Bar", "network", "config", addresses=("2001:db8::5",), port=9100)
 
     def targets(*networks: str) -> tuple[tuple[str, ...], int]:
-        wanted, limitations = printer_targets(
+        targets, limitations = printer_targets(
             (known,), tried=(), own=(), exclude=(), networks=parse_networks(networks)
         )
-        return tuple(target.address for target in wanted), len(limitations)
+        return tuple(target.address for target in targets), len(limitations)
 
     assert targets("2001:db8::/64") == (("2001:db8::5",), 0)
     assert targets("2001:db8:1::/64") == ((), 1)
 
 
-def test_configured_printers_are_scanned_before_the_rest() -> None:
+def test_configured_printers_are_scanned_before_other_addresses() -> None:
     entry = ConfiguredPrinter("k", "Kitchen", address="10.0.0.200:9100")
     world = World()
     facts = collect(world, replace(JOB, printers=(entry,), max_hosts=3))

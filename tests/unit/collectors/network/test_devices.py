@@ -8,9 +8,9 @@ from agent.rules.reports.network import network_report
 from agent.wire.payloads.network import NetworkPayload
 from collectors.network.correlate import correlate
 from collectors.network.discoveries import OpenPort
-from collectors.network.mdns.announced import LinkLayer, announced
+from collectors.network.mdns.announced import LinkLayer, choose_services
 from collectors.network.network_map import assemble_endpoints, assemble_hosts
-from collectors.network.observations import Evidence, MdnsService, Wanted
+from collectors.network.observations import Evidence, MdnsService, PrinterIdentifiers
 from collectors.network.questions.ipp import parse_attributes
 from collectors.network.questions.web import read_web
 from collectors.network.scan.scan import ScannedHost
@@ -66,7 +66,7 @@ def payload_of(device: Device) -> NetworkPayload:
         )
         for service in device.services
     ]
-    listed = announced(received, LinkLayer(), Wanted())
+    listed = choose_services(received, LinkLayer(), PrinterIdentifiers())
     observed = correlate(
         scanned=[ScannedHost(ADDRESS, open_ports=device.ports)] if device.ports else [],
         services=listed.services,

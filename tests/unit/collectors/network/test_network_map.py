@@ -11,8 +11,8 @@ from collectors.network.network_map import (
     ENDPOINTS_AT_ONCE,
     assemble_endpoints,
     assemble_hosts,
-    by_worth,
-    worth_keeping,
+    by_importance,
+    select_hosts,
 )
 from collectors.network.observations import (
     Evidence,
@@ -143,7 +143,9 @@ def test_endpoints_are_ordered_by_importance() -> None:
     announced_printer = endpoint("10.0.0.4", 6310, mdns=True)
     printer = endpoint("10.0.0.10", 9100)
     matched = endpoint("10.0.0.200", 80, ids=("kitchen",))
-    ordered = by_worth([rest, announced, printer, announced_printer, matched], [("10.0.0.4", 6310)])
+    ordered = by_importance(
+        [rest, announced, printer, announced_printer, matched], [("10.0.0.4", 6310)]
+    )
     assert ordered == (matched, announced_printer, printer, announced, rest)
 
 
@@ -169,7 +171,7 @@ def test_endpoints_are_distinct_and_ordered_by_importance(
     keys = [(e.address, e.port) for e in endpoints]
     assert set(keys) == {(f"10.0.0.{n}", port) for n, port, _ in numbers}
     assert len(keys) == len(set(keys))
-    assert by_worth(endpoints) == endpoints
+    assert by_importance(endpoints) == endpoints
 
 
 def test_endpoints_beyond_the_share_of_a_device_are_listed_last() -> None:
@@ -177,7 +179,7 @@ def test_endpoints_beyond_the_share_of_a_device_are_listed_last() -> None:
     printer, till = endpoint("10.0.0.9", 9100), endpoint("10.0.0.8", 22)
     matched = endpoint("10.0.0.2", 2000, mdns=True, ids=("kitchen",))
     printing = [(lie.address, lie.port) for lie in lies]
-    ordered = by_worth([*lies, printer, till, matched], printing)
+    ordered = by_importance([*lies, printer, till, matched], printing)
     assert ordered[0] == matched
     assert ordered[1:3] == (printer, till)
 
@@ -185,7 +187,7 @@ def test_endpoints_beyond_the_share_of_a_device_are_listed_last() -> None:
 def test_all_addresses_of_one_announcer_count_as_one_device() -> None:
     lies = [endpoint(f"10.0.0.{n}", 631, mdns=True) for n in range(1, 101)]
     announcers = {lie.address: "02:00:00:00:00:66" for lie in lies}
-    ordered = by_worth([*lies, endpoint("10.0.0.200", 22)], (), announcers)
+    ordered = by_importance([*lies, endpoint("10.0.0.200", 22)], (), announcers)
     assert ordered.index(endpoint("10.0.0.200", 22)) == ENDPOINTS_AT_ONCE
 
 
@@ -203,12 +205,12 @@ def test_contacted_hosts_are_kept_before_announced_ones() -> None:
     )
     matches = PrinterMatches((), {("10.0.0.149", 631): ("q1",)})
     hosts = assemble_hosts(observed)
-    kept = [host.address for host in worth_keeping(hosts, observed, matches, 8)]
+    kept = [host.address for host in select_hosts(hosts, observed, matches, 8)]
     assert kept == [
         *("10.0.0.20", "10.0.0.1", "10.0.0.100", "10.0.0.101", "10.0.0.149"),
         *("10.0.0.200", "10.0.0.201", "10.0.0.240"),
     ]
-    assert worth_keeping(hosts, observed, matches, len(hosts)) == hosts
+    assert select_hosts(hosts, observed, matches, len(hosts)) == hosts
 
 
 def test_a_name_that_a_host_reports_for_itself_is_preferred() -> None:
@@ -229,7 +231,7 @@ def test_reachable_endpoints_precede_announced_endpoints_of_the_same_device() ->
         for n in range(300)
     )
     real = Endpoint("10.0.0.9", "p", 80, "http", ("scan",), "reachable", mac_address=mac)
-    assert by_worth((*announced, real))[0] == real
+    assert by_importance((*announced, real))[0] == real
 
 
 def test_a_model_announced_by_another_host_is_listed_but_is_no_evidence() -> None:

@@ -12,7 +12,7 @@ from collectors.network.observations import (
     MdnsFindings,
     MdnsService,
 )
-from collectors.network.progress import announced_in, answers_in, observed_in, queues_in
+from collectors.network.progress import answers_in, observations_in, queues_in, services_in
 
 
 def _service(kind: str, port: int, **txt: str) -> MdnsService:
@@ -39,7 +39,7 @@ def test_announced_queues_are_known_for_each_address_and_port() -> None:
         _service("_ipps._tcp", 631, rp="/printers/bar/"),
         _service("_ipp._tcp", 631, rp="printers/kitchen"),
     )
-    ports = observed_in(facts, announced_in(facts)).ports
+    ports = observations_in(facts, services_in(facts)).ports
     assert ports["192.0.2.7", 631].queues == ("printers/kitchen", "printers/bar")
     assert ports["fe80::7", 631].queues == ports["192.0.2.7", 631].queues
     assert queues_in(facts)["192.0.2.7", 631] == Queues(("printers/kitchen", "printers/bar"))
@@ -47,7 +47,7 @@ def test_announced_queues_are_known_for_each_address_and_port() -> None:
 
 def test_only_print_services_announce_queues() -> None:
     facts = _collected(_service("_http._tcp", 80, rp="admin"), _service("_ipp._tcp", 631))
-    ports = observed_in(facts, announced_in(facts)).ports.values()
+    ports = observations_in(facts, services_in(facts)).ports.values()
     assert [port.queues for port in ports] == [(), (), (), ()]
 
 

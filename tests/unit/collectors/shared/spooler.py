@@ -24,7 +24,7 @@ def spooler(path: Path, reply: bytes, *, trickles: bool = False) -> Iterator[lis
     until the client closes the connection. Yields the list of requests.
     """
     requests: list[bytes] = []
-    left = threading.Event()
+    is_over = threading.Event()
 
     def serve(server: socket.socket) -> None:
         try:
@@ -35,7 +35,7 @@ def spooler(path: Path, reply: bytes, *, trickles: bool = False) -> Iterator[lis
             try:
                 requests.append(_read_request(connection))
                 for start in range(len(reply) if trickles else 0):
-                    left.wait(PAUSE_S)
+                    is_over.wait(PAUSE_S)
                     connection.sendall(reply[start : start + 1])
                 connection.sendall(b"" if trickles else reply)
             except OSError:
@@ -49,7 +49,7 @@ def spooler(path: Path, reply: bytes, *, trickles: bool = False) -> Iterator[lis
         try:
             yield requests
         finally:
-            left.set()
+            is_over.set()
             server.shutdown(socket.SHUT_RDWR)
             thread.join()
 

@@ -91,14 +91,14 @@ def test_deadline_in_the_past_raises_a_timeout(tmp_path: Path) -> None:
 
 def test_a_stopped_spooler_raises_not_running(tmp_path: Path) -> None:
     path = tmp_path / "cups.sock"
-    with pytest.raises(NotRunning) as never:
+    with pytest.raises(NotRunning) as missing:
         ask_cups(QUESTION, soon(), {"CUPS_SERVER": str(path)})
-    assert not never.value.is_socket_there
-    with socket.socket(socket.AF_UNIX) as gone:
-        gone.bind(str(path))
-    with pytest.raises(NotRunning, match="nothing listens on it") as ended:
+    assert not missing.value.is_socket_there
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+    with pytest.raises(NotRunning, match="nothing listens on it") as leftover:
         ask_cups(QUESTION, soon(), {"CUPS_SERVER": str(path)})
-    assert ended.value.is_socket_there
+    assert leftover.value.is_socket_there
 
 
 def test_loopback_is_used_if_the_socket_is_missing(

@@ -224,14 +224,14 @@ def _deadline_in(seconds: float) -> Callable[[], float]:
 
 
 def test_a_request_is_exchanged_over_a_socket():
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        theirs.sendall(START + b"Content-Length: 3\r\n\r\nabc")
-        assert exchange_blocking(ours, GET, BODY_MAX, _deadline_in(60)).body == b"abc"
-        assert theirs.recv(4096) == HttpExchange(GET, BODY_MAX).request
+    client, server = socket.socketpair()
+    with client, server:
+        server.sendall(START + b"Content-Length: 3\r\n\r\nabc")
+        assert exchange_blocking(client, GET, BODY_MAX, _deadline_in(60)).body == b"abc"
+        assert server.recv(4096) == HttpExchange(GET, BODY_MAX).request
 
 
 def test_silent_socket_times_out():
-    ours, theirs = socket.socketpair()
-    with ours, theirs, pytest.raises(TimeoutError):
-        exchange_blocking(ours, GET, BODY_MAX, _deadline_in(0.05))
+    client, server = socket.socketpair()
+    with client, server, pytest.raises(TimeoutError):
+        exchange_blocking(client, GET, BODY_MAX, _deadline_in(0.05))

@@ -43,9 +43,9 @@ def test_a_refused_dump_raises_the_error_of_the_kernel(
 
 
 def test_an_attribute_is_written_and_read() -> None:
-    written = netlink.write_attribute(3, b"abcde") + netlink.write_attribute(4 | 0x8000, b"")
-    assert len(written) == 16
-    assert netlink.parse_attributes(written) == {3: b"abcde", 4: b""}
+    attributes = netlink.write_attribute(3, b"abcde") + netlink.write_attribute(4 | 0x8000, b"")
+    assert len(attributes) == 16
+    assert netlink.parse_attributes(attributes) == {3: b"abcde", 4: b""}
 
 
 def test_a_platform_without_netlink_raises_an_oserror(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from collectors.shared.watched_devices import (
     expectations,
     learned_identity,
     state_of,
-    untouched,
+    terminals_of,
 )
 from tests.unit.collectors.watched_venues import LanDevice, SimulatedKernel
 
@@ -55,7 +55,7 @@ LEARNED, ONLY_MAC = expectation(HOME, None, MAC), expectation(None, MAC, MAC)
         (ONLY_MAC, {HOME: OTHER}, "absent", HOME),
     ],
 )
-def test_the_state_of_a_device(
+def test_the_state_of_a_device_follows_from_the_macs_that_answer(
     expected: Expectation, macs: Mapping[str, str | None], state: str, address: str
 ) -> None:
     answers = Answers(macs, {HOME} - macs.keys())
@@ -79,7 +79,7 @@ def test_a_changed_configuration_makes_a_learned_mac_invalid() -> None:
 
 def test_only_payment_terminals_are_left_alone() -> None:
     scale = Expectation(WatchedDevice("Deli", "scale", AWAY, OTHER))
-    known = untouched((LEARNED, scale))
+    known = terminals_of((LEARNED, scale))
     assert (HOME, None) in known
     assert (AWAY, MAC) in known
     assert (AWAY, OTHER) not in known

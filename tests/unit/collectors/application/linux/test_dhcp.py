@@ -45,8 +45,8 @@ def dhcp_message(address: str, *options: tuple[int, bytes]) -> bytes:
     """Return a DHCPACK (RFC 2131, section 2)."""
     head = struct.pack("!4B8x4s", 2, 1, 6, 0, b"")
     fixed = head + ipaddress.IPv4Address(address).packed + bytes(236 - 20)
-    written = b"".join(bytes((code, len(value))) + value for code, value in options)
-    return fixed + b"\x63\x82\x53\x63\x00" + written + b"\xff"
+    option_bytes = b"".join(bytes((code, len(value))) + value for code, value in options)
+    return fixed + b"\x63\x82\x53\x63\x00" + option_bytes + b"\xff"
 
 
 DHCPCD = dhcp_message(
@@ -54,7 +54,7 @@ DHCPCD = dhcp_message(
 )
 
 
-def parsed(valid_s: int, changed: int, now_s: float) -> Address | None:
+def address_of(valid_s: int, changed: int, now_s: float) -> Address | None:
     """Parse an RTM_NEWADDR message with an IFA_CACHEINFO attribute."""
     head = struct.pack("=BBBBI", 2, 24, 0, 0, 2)
     cache = struct.pack("=IIII", valid_s, valid_s, changed, changed)
@@ -205,14 +205,14 @@ def test_an_impossible_time_is_missing() -> None:
 
 
 def test_validity_and_age_of_an_address_come_from_the_kernel() -> None:
-    assert parsed(600, 90_000, 1000.5) == Address("eth0", ADDRESS, 600.0, 100.5)
-    permanent = parsed(INFINITE, 90_000, 1000.0)
+    assert address_of(600, 90_000, 1000.5) == Address("eth0", ADDRESS, 600.0, 100.5)
+    permanent = address_of(INFINITE, 90_000, 1000.0)
     assert permanent == Address("eth0", ADDRESS, None, 100.0)
     # The clock of the kernel is slightly ahead, or its counter of 32 bits started again at zero.
-    ahead = parsed(600, 100_010, 1000.0)
+    ahead = address_of(600, 100_010, 1000.0)
     assert ahead is not None
     assert ahead.age_s == 0
-    wrapped = parsed(600, 2**32 - 100, 2**32 / 100 + 1)
+    wrapped = address_of(600, 2**32 - 100, 2**32 / 100 + 1)
     assert wrapped is not None
     assert wrapped.age_s == pytest.approx(2.0)
 

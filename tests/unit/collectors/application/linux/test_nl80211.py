@@ -30,8 +30,10 @@ def u32(number: int) -> bytes:
 
 def family(name: str, number: int) -> bytes:
     """Return a CTRL_CMD_NEWFAMILY message."""
-    written = write_attribute(2, name.encode() + b"\0")
-    return struct.pack("=BBxx", 1, 2) + write_attribute(1, struct.pack("=H", number)) + written
+    name_attribute = write_attribute(2, name.encode() + b"\0")
+    return (
+        struct.pack("=BBxx", 1, 2) + write_attribute(1, struct.pack("=H", number)) + name_attribute
+    )
 
 
 def interface(
@@ -52,8 +54,8 @@ def interface(
         (52, ssid),
         *([(38, u32(frequency))] if frequency else []),
     )
-    written = b"".join(write_attribute(*part) for part in parts)
-    return struct.pack("=BBxx", 7, 1) + written
+    attributes = b"".join(write_attribute(*part) for part in parts)
+    return struct.pack("=BBxx", 7, 1) + attributes
 
 
 def station(signal: int = -58, rate: int = 8667, *, has_rate_32: bool = True) -> bytes:
@@ -117,7 +119,7 @@ def test_an_old_kernel_reports_the_rate_in_16_bits() -> None:
         (Kernel([interface()], {}), "the interface is on no network"),
         (
             Kernel([interface(kind=ACCESS_POINT_TYPE)], {3: [station()]}),
-            "the interface is no client of a network",
+            "the interface is not a client of a network",
         ),
     ],
     ids=["disconnected", "removed", "access-point"],
@@ -145,7 +147,7 @@ def test_a_kernel_without_nl80211_has_the_wireless_extensions(tmp_path: Path) ->
     assert known["wlan0"] == Wireless("Venue", -56)
 
 
-def test_what_nl80211_lacks_comes_from_the_wireless_extensions(tmp_path: Path) -> None:
+def test_values_that_nl80211_lacks_come_from_the_wireless_extensions(tmp_path: Path) -> None:
     kernel = Kernel([interface(ssid=b"")], {3: [station(signal=0)]})
     root = plant(tmp_path, {"proc/net/wireless": fixture("linux/proc-net-wireless.txt")})
     known = links.read_wireless(
@@ -156,7 +158,7 @@ def test_what_nl80211_lacks_comes_from_the_wireless_extensions(tmp_path: Path) -
 
 
 def test_a_refused_netlink_socket_leaves_the_wireless_extensions(tmp_path: Path) -> None:
-    def refuse() -> nl80211.Known:
+    def refuse() -> nl80211.WifiInterfaces:
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
     known = links.read_wireless(tmp_path, ("wlan0",), dict, lambda _: "Venue", refuse)

@@ -232,7 +232,7 @@ def test_a_certificate_is_parsed() -> None:
     )
 
 
-def written_as_version(number: bytes) -> bytes:
+def with_version(number: bytes) -> bytes:
     """Return the test certificate in DER. ``number`` replaces the encoded version field. If it is
     empty, the certificate has the default version, for which DER omits the field.
     """
@@ -252,7 +252,7 @@ SERIAL = bytes.fromhex("02021267")  # 4711
 @pytest.mark.parametrize(
     ("der", "issuer"),
     [
-        (written_as_version(b""), ISSUER),
+        (with_version(b""), ISSUER),
         (DER.replace(SERIAL, bytes.fromhex("02029267"), 1), ISSUER),  # a negative serial number
         (DER.replace(SERIAL, bytes.fromhex("02020080"), 1), ISSUER),
         (DER.replace(bytes.fromhex("55040a"), bytes.fromhex("550406")), "Inspecting CA \u2603"),
@@ -268,7 +268,7 @@ def test_an_unusual_certificate_is_parsed(der: bytes, issuer: str) -> None:
 
 def test_a_certificate_of_an_unknown_version_is_refused() -> None:
     with pytest.raises(ValueError, match="not an X"):
-        parse_certificate(written_as_version(bytes.fromhex("a003020107")))
+        parse_certificate(with_version(bytes.fromhex("a003020107")))
 
 
 @given(st.binary())

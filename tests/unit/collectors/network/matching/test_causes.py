@@ -85,8 +85,8 @@ class Venue:
         machine = find_machine_symptoms(
             LocalNetwork(self.local), [self.printer], observed, self.unicast_only
         )
-        message = match([self.printer, *self.others], observed, machine).printers[0]
-        return "; ".join((message.reason or "", *machine_causes(machine)))
+        printer = match([self.printer, *self.others], observed, machine).printers[0]
+        return "; ".join((printer.reason or "", *machine_causes(machine)))
 
 
 def announced(address: str = AT, name: str = "Kitchen") -> MdnsService:
@@ -94,7 +94,7 @@ def announced(address: str = AT, name: str = "Kitchen") -> MdnsService:
     return MdnsService(name, "_ipp._tcp", "", (address,), 631, txt, "eth0")
 
 
-WELL = Venue()
+WORKING = Venue()
 LEARNED = LearnedPrinter("cups:kitchen", AT, "2026-11-01T10:00:00+00:00", AT, MAC)
 REMEMBERED = with_learned([queue()], [LEARNED])[0]
 REPLACED = replace(REMEMBERED, learned=replace(LEARNED, replaced_at="2026-11-02T10:00:00+00:00"))
@@ -188,8 +188,8 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
         Venue(BY_NAME, services=(replace(announced(), type="_pdl-datastream._tcp", port=9100),)),
         Venue(BY_NAME, (host(opened=(631,)),), (announced(),)),
     ),
-    "off": (Venue(hosts=()), WELL),
-    "asleep-or-off": (Venue(hosts=(host(opened=(), silent_ports=(80, 9100)),)), WELL),
+    "off": (Venue(hosts=()), WORKING),
+    "asleep-or-off": (Venue(hosts=(host(opened=(), silent_ports=(80, 9100)),)), WORKING),
     "port-held": (with_attempts("refused", "no-answer", "refused"), with_attempts("open")),
     "port-held-for-a-while": (with_attempts("no-answer", "refused", "open"), with_attempts("open")),
     "port-closed": (with_attempts("refused"), with_attempts("open")),
@@ -210,21 +210,21 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
             hosts=(host(opened=(80,), refused_ports=(9100,)),),
             evidence=(Evidence(AT, 80, title="Reolink"),),
         ),
-        WELL,
+        WORKING,
     ),
     "needs-attention": (with_evidence(state_reasons=("media-empty",)), with_evidence(state="idle")),
     "printer-stopped": (with_evidence(state="stopped"), with_evidence(state="idle")),
     "accepts-only": (Venue(TM), Venue(replace(TM, port=631), hosts=(host(opened=(631,)),))),
-    "queue-paused": (Venue(replace(queue(), stopped=True, state_reasons=("paused",))), WELL),
+    "queue-paused": (Venue(replace(queue(), stopped=True, state_reasons=("paused",))), WORKING),
     "queue-stopped": (Venue(replace(queue(), stopped=True), hosts=()), Venue(hosts=())),
-    "queue-rejecting": (Venue(replace(queue(), is_rejecting=True)), WELL),
-    "jobs-stuck": (Venue(replace(queue(), stuck_jobs=2)), WELL),
+    "queue-rejecting": (Venue(replace(queue(), is_rejecting=True)), WORKING),
+    "jobs-stuck": (Venue(replace(queue(), stuck_jobs=2)), WORKING),
     "wsd-port": (Venue(replace(queue(), is_on_wsd_port=True), hosts=()), Venue(hosts=())),
     "till-without-dhcp": (
         Venue(hosts=(), local=(interface(address="169.254.3.4", prefix=16, gateway=None),)),
-        WELL,
+        WORKING,
     ),
-    "gateway-outside": (Venue(hosts=(), local=(interface(gateway="192.168.2.1"),)), WELL),
+    "gateway-outside": (Venue(hosts=(), local=(interface(gateway="192.168.2.1"),)), WORKING),
     "two-ways": (
         Venue(hosts=(), local=(interface(), interface("wlan0", "192.168.1.3", is_wireless=True))),
         Venue(local=(interface(), interface("wlan0", "192.168.7.3", gateway="192.168.7.1"))),

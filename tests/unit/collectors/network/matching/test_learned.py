@@ -40,10 +40,12 @@ def seen(*addresses: tuple[str, str | None], evidence: tuple[Evidence, ...] = ()
 FIRST = seen(("192.168.1.50", KITCHEN_MAC), ("192.168.1.51", BAR_MAC))
 
 
-def match_again(first: Observations, then: Observations, *printers: KnownPrinter) -> list[Printer]:
-    """Learn printers from the observations ``first``. Return the printers matched with ``then``."""
+def match_again(
+    first: Observations, second: Observations, *printers: KnownPrinter
+) -> list[Printer]:
+    """Learn printers from ``first`` and return the printers matched with ``second``."""
     learned = match(printers, first).learned
-    return list(match(with_learned(printers, learned), then).printers)
+    return list(match(with_learned(printers, learned), second).printers)
 
 
 def test_swapped_identical_printers_are_recognised_by_mac():
@@ -139,8 +141,8 @@ def test_a_printer_recognised_by_its_mac_is_learned_with_its_new_address():
 
 def test_a_reconfigured_queue_has_no_learned_printer():
     learned = match([KITCHEN], FIRST).learned
-    anew = replace(KITCHEN, host="192.168.1.60", addresses=("192.168.1.60",))
-    assert [p.learned for p in with_learned([anew, KITCHEN], learned)] == [None, *learned]
+    reconfigured = replace(KITCHEN, host="192.168.1.60", addresses=("192.168.1.60",))
+    assert [p.learned for p in with_learned([reconfigured, KITCHEN], learned)] == [None, *learned]
 
 
 def answer(address: str, serial: str, uuid: str | None = None) -> Evidence:
@@ -162,9 +164,9 @@ def test_a_printer_without_a_visible_mac_is_matched_by_serial_number_and_uuid():
     ("serial", "uuid", "by"), [("X3B7001", None, "serial number"), ("", UUID, "UUID")]
 )
 def test_a_single_matching_identity_is_only_a_hint(serial: str, uuid: str | None, by: str):
-    message = answer("192.168.1.50", serial, uuid)
-    first = seen(("192.168.1.50", None), evidence=(message,))
-    moved = replace(message, address="192.168.1.77")
+    device = answer("192.168.1.50", serial, uuid)
+    first = seen(("192.168.1.50", None), evidence=(device,))
+    moved = replace(device, address="192.168.1.77")
     (kitchen,) = match_again(first, seen(("192.168.1.77", None), evidence=(moved,)), KITCHEN)
     assert kitchen.matched_endpoint is None
     assert f"a device with its {by} was seen at 192.168.1.77: it may be the same printer" in (
@@ -173,12 +175,12 @@ def test_a_single_matching_identity_is_only_a_hint(serial: str, uuid: str | None
 
 
 def test_a_printer_moved_from_cable_to_wifi_is_recognised_by_uuid():
-    report = answer("192.168.1.50", "X3B7001", "d4d1e202-baff-3fff-46ff-3ab6db000001")
-    first = seen(("192.168.1.50", KITCHEN_MAC), evidence=(report,))
-    wifi = seen(("192.168.1.77", BAR_MAC), evidence=(replace(report, address="192.168.1.77"),))
+    device = answer("192.168.1.50", "X3B7001", "d4d1e202-baff-3fff-46ff-3ab6db000001")
+    first = seen(("192.168.1.50", KITCHEN_MAC), evidence=(device,))
+    wifi = seen(("192.168.1.77", BAR_MAC), evidence=(replace(device, address="192.168.1.77"),))
     (kitchen,) = match_again(first, wifi, KITCHEN)
     assert "Moved to 192.168.1.77:9100 (same UUID)" in (kitchen.reason or "")
-    (kitchen,) = match_again(first, seen(("192.168.1.50", BAR_MAC), evidence=(report,)), KITCHEN)
+    (kitchen,) = match_again(first, seen(("192.168.1.50", BAR_MAC), evidence=(device,)), KITCHEN)
     assert kitchen.status == "reachable"
 
 

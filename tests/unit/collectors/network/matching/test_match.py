@@ -71,8 +71,8 @@ def opened(address: str, *ports: int) -> list[ScannedHost]:
 
 
 def judged(printer: KnownPrinter, observed: Observations) -> Printer:
-    (output,) = match([printer], observed).printers
-    return output
+    (result,) = match([printer], observed).printers
+    return result
 
 
 def test_a_match_by_uuid_is_preferred_to_a_match_by_address():
@@ -81,9 +81,9 @@ def test_a_match_by_uuid_is_preferred_to_a_match_by_address():
         services=[announced(uuid=UUID)],
         scanned_networks=LAN,
     )
-    message = judged(replace(QUEUE, uuid=UUID), observed)
-    assert (message.status, message.matched_endpoint) == ("reachable", "192.168.1.50:631")
-    assert message.reason == "Reachable on port 631, matched by UUID"
+    result = judged(replace(QUEUE, uuid=UUID), observed)
+    assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
+    assert result.reason == "Reachable on port 631, matched by UUID"
 
 
 def test_a_printer_is_matched_by_a_uuid_from_ipp():
@@ -92,8 +92,8 @@ def test_a_printer_is_matched_by_a_uuid_from_ipp():
         evidence=[Evidence("192.168.1.61", 631, uuid=UUID)],
         scanned_networks=LAN,
     )
-    report = judged(replace(NAMED, uuid=UUID), observed)
-    assert (report.matched_endpoint, report.address) == ("192.168.1.61:631", "192.168.1.61:631")
+    result = judged(replace(NAMED, uuid=UUID), observed)
+    assert (result.matched_endpoint, result.address) == ("192.168.1.61:631", "192.168.1.61:631")
 
 
 @pytest.mark.parametrize(
@@ -561,10 +561,10 @@ def test_a_uuid_announced_by_another_host_is_no_evidence():
     lie = replace(announced("192.168.1.70", port=80, uuid=UUID, name="X"), is_hearsay=True)
     own = announced("192.168.1.50", uuid=UUID)
     contacts = [*opened("192.168.1.70", 80), *opened("192.168.1.50", 631)]
-    requests = [Evidence("192.168.1.50", 631, uuid=UUID)]
+    evidence_list = [Evidence("192.168.1.50", 631, uuid=UUID)]
     printer = replace(NAMED, uuid=UUID)
     for observed in (
         correlate(services=[lie, own], scanned=contacts),
-        correlate(services=[lie], scanned=contacts, evidence=requests),
+        correlate(services=[lie], scanned=contacts, evidence=evidence_list),
     ):
         assert judged(printer, observed).matched_endpoint == "192.168.1.50:631"

@@ -72,8 +72,8 @@ def judged(
 
 
 def plugged(queue: KnownPrinter, *devices: UsbPrinter) -> Printer:
-    (output,) = judged(*with_usb([queue], devices)[:1])
-    return output
+    (result,) = judged(*with_usb([queue], devices)[:1])
+    return result
 
 
 # ------------------------------------------------------------------ USB
@@ -90,8 +90,8 @@ STAR = UsbPrinter(
 
 @pytest.mark.parametrize("model", [None, "Local Raw Printer", "Star TSP100 Cutter", "Bar till"])
 def test_usb_queue_is_matched_by_the_model_in_its_uri_whatever_its_driver(model: str | None):
-    message = plugged(queue("usb://Star/TSP143%20(STR_T-001)", model=model), STAR)
-    assert message.status == "reachable"
+    result = plugged(queue("usb://Star/TSP143%20(STR_T-001)", model=model), STAR)
+    assert result.status == "reachable"
     without_id = replace(STAR, device_id="", model="TSP143 (STR_T-001)")
     assert plugged(queue("usb://Star/TSP143%20(STR_T-001)", model=model), without_id).status == (
         "reachable"
@@ -100,8 +100,8 @@ def test_usb_queue_is_matched_by_the_model_in_its_uri_whatever_its_driver(model:
 
 def test_a_usb_printer_is_matched_by_the_serial_number_in_its_device_id():
     device = replace(STAR, device_id="MFG:Star;MDL:mC-Print3;SN:2550121;")
-    report = plugged(queue("usb://Star/mC-Print3?serial=2550121"), device)
-    assert report.reason == (
+    result = plugged(queue("usb://Star/mC-Print3?serial=2550121"), device)
+    assert result.reason == (
         "Plugged in by USB as /dev/usb/lp0, recognised by serial number 2550121"
     )
 
@@ -115,7 +115,7 @@ def test_a_placeholder_is_no_serial_number(serial: str):
     assert [printer_match.status for printer_match in result] == ["reachable", "unreachable"]
     twins = judged(*with_usb([known[0]], [wide, replace(wide, bus_id="1-2", path=None)]))
     assert twins[0].status == "unknown"
-    assert "it is unknown which one it is" in (twins[0].reason or "")
+    assert "it is unknown which of them is this printer" in (twins[0].reason or "")
     ids = [twin.id for twin in twins]
     assert len({*ids}) == len(ids) == 3
 
@@ -338,7 +338,7 @@ def test_a_relay_that_announces_the_uuid_of_a_printer_is_not_the_printer(mac: st
 
 
 def test_a_queue_that_its_server_does_not_have_is_missing():
-    requests = (
+    evidence = (
         Evidence("192.168.1.5", 631, queue="printers/GONE", is_missing=True),
         Evidence("192.168.1.5", 631, queue="printers/bar", uuid=UUID, state="idle"),
     )
@@ -346,7 +346,7 @@ def test_a_queue_that_its_server_does_not_have_is_missing():
         queue("ipp://192.168.1.5/printers/GONE", "gone"),
         queue("ipp://192.168.1.5/printers/bar", "bar"),
         hosts=(scanned("192.168.1.5", MAC, 631),),
-        evidence=requests,
+        evidence=evidence,
     )
     assert (gone.status, bar.status) == ("unreachable", "reachable")
     assert gone.reason == (

@@ -29,18 +29,18 @@ REPEATER = "aa:bb:cc:00:00:01"
 
 def observe(*hosts: tuple[str, str | None], **more: object) -> Observations:
     """Return the observations of printers at addresses with MACs."""
-    there = [scanned(address, mac, 515, 631, 9100) for address, mac in hosts]
-    return correlate(local=TILL, scanned=there, scanned_networks=LAN, **more)  # type: ignore[arg-type]
+    printers = [scanned(address, mac, 515, 631, 9100) for address, mac in hosts]
+    return correlate(local=TILL, scanned=printers, scanned_networks=LAN, **more)  # type: ignore[arg-type]
 
 
-def reports(*reports: tuple[list[KnownPrinter], Observations]) -> list[dict[str, Printer]]:
+def reports(*inputs: tuple[list[KnownPrinter], Observations]) -> list[dict[str, Printer]]:
     """Return the printers of each report by name.
 
     Each report uses what the earlier reports learned.
     """
     learned: dict[str, LearnedPrinter] = {}
     results = []
-    for known, observed in reports:
+    for known, observed in inputs:
         matches = match(with_learned(known, tuple(learned.values())), observed)
         learned |= {printer.id: printer for printer in matches.learned}
         results.append({printer.name: printer for printer in matches.printers})

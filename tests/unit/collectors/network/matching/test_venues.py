@@ -27,7 +27,7 @@ _HINT = re.compile(r"seen at ([0-9a-f.:]+)(?:: it may be|\Z)")
 
 
 @dataclass
-class Judged:
+class Judgement:
     """The verdict about one queue in one report, and the truth.
 
     ``owned`` maps the name of each queue to the devices that have been its printer. The first is
@@ -55,17 +55,19 @@ class Judged:
     def mistakes(self) -> Iterator[str]:
         """Yield each wrong statement in the verdict."""
         reason, status = self.result.reason or "", self.result.status
-        at_named = [next(filter(None, groups)) for groups in _MOVED.findall(reason)]
-        moved = [self.venue.at(address) for address in at_named]
-        is_back = bool(moved) and moved[0] in self.own[:-1]  # an earlier printer of the queue
+        named_addresses = [next(filter(None, groups)) for groups in _MOVED.findall(reason)]
+        named_devices = [self.venue.at(address) for address in named_addresses]
+        is_back = (
+            bool(named_devices) and named_devices[0] in self.own[:-1]
+        )  # an earlier printer of the queue
         if status == "reachable" and self.truth.device is None:
             yield "reachable, but CUPS cannot connect"
         elif status == "reachable" and not self.prints and self.is_recognisable:
             yield "reachable, but it is another device"
         if self.prints and status != "reachable" and not is_back:
             yield f"{status}, but it prints"
-        if any(device not in self.own for device in moved) or (
-            moved and self.prints and not is_back
+        if any(device not in self.own for device in named_devices) or (
+            named_devices and self.prints and not is_back
         ):
             yield "moved, but it is another device or prints"
         for name in _TAKEN.findall(reason):
@@ -96,7 +98,7 @@ class Judged:
         )
 
 
-def judge(seed: int) -> Iterator[tuple[list[Judged], PrinterMatches]]:
+def judge(seed: int) -> Iterator[tuple[list[Judgement], PrinterMatches]]:
     """Yield the verdicts of three reports of a venue.
 
     Each report uses what the earlier reports learned.
@@ -109,7 +111,7 @@ def judge(seed: int) -> Iterator[tuple[list[Judged], PrinterMatches]]:
             venue.change()
         known = venue.known(memory)
         matches = match(known, venue.observed(known))
-        judged = []
+        judgements = []
         for queue, result in zip(venue.queues, matches.printers, strict=True):
             truth, devices = venue.truth(queue), own.setdefault(queue.name, [queue.device])
             mac, before = _certain_mac(venue, truth.device), macs.get(queue.name)
@@ -118,10 +120,12 @@ def judge(seed: int) -> Iterator[tuple[list[Judged], PrinterMatches]]:
                 macs[queue.name] = mac or before
                 if truth.device is not devices[-1]:
                     own[queue.name] = [*devices, truth.device]
-            judged.append(Judged(seed, report, venue, queue, truth, result, own, is_recognisable))
-        yield judged, matches
+            judgements.append(
+                Judgement(seed, report, venue, queue, truth, result, own, is_recognisable)
+            )
+        yield judgements, matches
         memory |= {
-            printer.id: _merged(memory.get(printer.id), printer) for printer in matches.learned
+            printer.id: _merge(memory.get(printer.id), printer) for printer in matches.learned
         }
 
 
@@ -132,7 +136,7 @@ def _certain_mac(venue: Venue, device: Device | None) -> str | None:
     return device.links[0].mac
 
 
-def _merged(before: LearnedPrinter | None, now: LearnedPrinter) -> LearnedPrinter:
+def _merge(before: LearnedPrinter | None, now: LearnedPrinter) -> LearnedPrinter:
     """Merge two learned printers as `agent.rules.learned_printers` does."""
     if before is None:
         return now
@@ -146,16 +150,16 @@ UNKNOWN_MAX = 0.003
 
 def test_no_verdict_contradicts_what_cups_would_do():
     mistakes: Counter[str] = Counter()
-    examples: dict[str, Judged] = {}
+    examples: dict[str, Judgement] = {}
     statuses: Counter[tuple[bool, str]] = Counter()
     for seed in range(VENUES):
-        for judged, matches in judge(seed):
-            for judgement in judged:
+        for judgements, matches in judge(seed):
+            for judgement in judgements:
                 statuses[judgement.prints, judgement.result.status] += 1
                 for mistake in judgement.mistakes():
                     mistakes[mistake] += 1
                     examples.setdefault(mistake, judgement)
-            _check_strangers(judged, matches)
+            _check_strangers(judgements, matches)
     print(f"{VENUES} venues: {dict(statuses)}")
     printing = sum(count for (prints, _), count in statuses.items() if prints)
     unknown = mistakes.pop("unknown, but it prints", 0)
@@ -163,9 +167,11 @@ def test_no_verdict_contradicts_what_cups_would_do():
     assert unknown <= UNKNOWN_MAX * printing, examples["unknown, but it prints"]
 
 
-def _check_strangers(judged: list[Judged], matches: PrinterMatches) -> None:
+def _check_strangers(judgements: list[Judgement], matches: PrinterMatches) -> None:
     """Check that no replacement of a printer is the printer of another queue."""
-    targets = {f"cups:{judgement.queue.name}": judgement.truth.addresses for judgement in judged}
+    targets = {
+        f"cups:{judgement.queue.name}": judgement.truth.addresses for judgement in judgements
+    }
     for stranger in matches.strangers:
         for printer in matches.printers:
             if split_host_port(printer.matched_endpoint or "")[0] == stranger.address:

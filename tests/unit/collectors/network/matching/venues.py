@@ -13,7 +13,7 @@ from typing import Literal
 
 from collectors.contract import Interface, InterfaceAddress, LearnedPrinter
 from collectors.network.correlate import correlate
-from collectors.network.mdns.announced import LinkLayer, announced, wanted_by
+from collectors.network.mdns.announced import LinkLayer, choose_services, identifiers_of
 from collectors.network.observations import Evidence, KnownPrinter, MdnsService, Observations
 from collectors.network.printers.cups import queue_printer
 from collectors.network.printers.names import resolve_hosts, with_literal_addresses
@@ -212,13 +212,13 @@ class Venue:
         # Two printers that share both the UUID and the serial number cannot be distinguished.
         shared = SHARED_SERIAL if uuid != SHARED_UUID else None
         serial = self.random.choice((f"SN{number:05}A", shared, "00000000", None))
-        named = self._chance(50)
+        has_mac_in_name = self._chance(50)
         name = f"{self.random.choice(NAMES)} {number}"
         device = Device(
             number,
             "printer",
             links,
-            f"BRN{mac.upper()}" if named else f"printer-{number}",
+            f"BRN{mac.upper()}" if has_mac_in_name else f"printer-{number}",
             name,
             ports=PORTS,
             services={"_ipp._tcp": 631, "_pdl-datastream._tcp": 9100},
@@ -238,7 +238,7 @@ class Venue:
         self.devices.append(device)
         if self._chance(80):
             # The default host name of a Brother printer contains the MAC of its wired interface.
-            self.dns[f"{device.host.lower()}.lan"] = links[0 if named else -1].ipv4
+            self.dns[f"{device.host.lower()}.lan"] = links[0 if has_mac_in_name else -1].ipv4
         if self._chance(60):
             self.dns[device.host.lower()] = links[0].ipv4
 
@@ -365,8 +365,10 @@ class Venue:
             device.is_gone = True
 
     def _swap(self) -> None:
-        there = (device for device in self.devices if not device.is_gone and not device.is_in_vlan)
-        printers = [device for device in there if device.kind == "printer"]
+        candidates = (
+            device for device in self.devices if not device.is_gone and not device.is_in_vlan
+        )
+        printers = [device for device in candidates if device.kind == "printer"]
         if len(printers) > 1:
             one, other = self.random.sample(printers, 2)
             one.links[0].ipv4, other.links[0].ipv4 = other.links[0].ipv4, one.links[0].ipv4
@@ -375,8 +377,8 @@ class Venue:
 
     def at(self, address: str) -> Device | None:
         on = (device for device in self.devices if device.is_on)
-        there = (device for device in on if address in (*device.addresses, *device.announced))
-        return next(there, None)
+        candidates = (device for device in on if address in (*device.addresses, *device.announced))
+        return next(candidates, None)
 
     def truth(self, queue: Queue) -> Truth:
         keys = self._resolve(queue)
@@ -396,8 +398,8 @@ class Venue:
             return [(address_, queue.port) for address_ in address]
         if queue.kind == "local":
             host = queue.target.removesuffix(".local")
-            named = (d for d in self._announcing() if d.host.lower() == host)
-            return [(a, queue.port) for d in named for a in d.announced]
+            devices = (d for d in self._announcing() if d.host.lower() == host)
+            return [(a, queue.port) for d in devices for a in d.announced]
         return [
             (address, device.services[queue.service])
             for device in self._announcing()
@@ -444,35 +446,37 @@ class Venue:
         return self.repeater if device.is_hidden else link.mac
 
     def observed(self, known: list[KnownPrinter]) -> Observations:
-        wanted = {(a, p.port) for p in known for a in p.addresses if p.port}
-        scanned = list(self._scanned(wanted))
+        printer_ports = {(a, p.port) for p in known for a in p.addresses if p.port}
+        scanned = list(self._scanned(printer_ports))
         macs = {host.address: host.mac_address for host in scanned if host.mac_address}
-        chosen = announced(list(self._services()), LinkLayer(macs, (), NETWORKS), wanted_by(known))
-        there = {host.address for host in scanned}
+        selection = choose_services(
+            list(self._services()), LinkLayer(macs, (), NETWORKS), identifiers_of(known)
+        )
+        scanned_addresses = {host.address for host in scanned}
         silent: dict[tuple[str, int], tuple[PortState, ...]] = {
             (address, port): ("no-answer",)
-            for address, port in wanted
-            if address not in there and not address.startswith(f"{LAN}.")
+            for address, port in printer_ports
+            if address not in scanned_addresses and not address.startswith(f"{LAN}.")
         }
         observed = correlate(
             local=TILL,
             scanned=scanned,
-            services=chosen.services,
+            services=selection.services,
             evidence=list(self._answers({host.address for host in scanned})),
             scanned_networks=(f"{LAN}.0/24",),
             attempts=silent,
         )
         return observed.without(TILL.own_addresses)
 
-    def _scanned(self, wanted: set[tuple[str, int]]) -> Iterator[ScannedHost]:
-        contacted = {address for address, _ in wanted}
+    def _scanned(self, printer_ports: set[tuple[str, int]]) -> Iterator[ScannedHost]:
+        contacted = {address for address, _ in printer_ports}
         for device in (device for device in self.devices if device.is_on):
             links = {link.ipv4: link for link in device.links}
             for address in device.addresses:
                 if not address.startswith(f"{LAN}.") and address not in contacted:
                     continue
                 tried = {*PORTS} if address in links and not device.is_in_vlan else set()
-                tried |= {port for a, port in wanted if a == address}
+                tried |= {port for a, port in printer_ports if a == address}
                 closed = tuple(sorted(tried - {*device.ports}))
                 is_dropping = device.kind == "telephone"
                 link = links.get(address, device.links[0])

@@ -33,10 +33,10 @@ def service_records(
 ) -> tuple[bytes, ...]:
     type_labels = (*kind.split("."), "local")
     own = name(label, *type_labels)
-    where = struct.pack("!HHH", 0, 0, port) + name(host, "local")
+    srv_data = struct.pack("!HHH", 0, 0, port) + name(host, "local")
     return (
         record(name(*type_labels), PTR, own),
-        record(own, SRV, where),
+        record(own, SRV, srv_data),
         record(own, TXT, txt),
         record(name(host, "local"), A, socket.inet_aton(address)),
     )

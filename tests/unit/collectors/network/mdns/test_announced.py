@@ -14,12 +14,12 @@ from collectors.network.mdns.announced import (
     LISTED_MAX,
     SERVICES_PER_ANNOUNCER_MAX,
     SERVICES_PER_HOST_MAX,
-    Announced,
     LinkLayer,
-    announced,
-    wanted_by,
+    ServiceSelection,
+    choose_services,
+    identifiers_of,
 )
-from collectors.network.observations import KnownPrinter, MdnsService, Wanted
+from collectors.network.observations import KnownPrinter, MdnsService, PrinterIdentifiers
 
 HONEST, OTHER, LIAR = "192.168.1.9", "192.168.1.10", "192.168.1.66"
 LIAR_MAC = "02:00:00:00:00:66"
@@ -39,7 +39,7 @@ def service(
 KITCHEN = service("Kitchen", HONEST, HONEST)
 
 
-def listed(result: Announced) -> set[tuple[str, str]]:
+def listed(result: ServiceSelection) -> set[tuple[str, str]]:
     return {
         (announced_service.instance, address)
         for announced_service in result.services
@@ -48,9 +48,9 @@ def listed(result: Announced) -> set[tuple[str, str]]:
 
 
 def select(
-    *services: MdnsService, link: LinkLayer = LINK, wanted: Wanted | None = None
-) -> Announced:
-    return announced(services, link, wanted or Wanted())
+    *services: MdnsService, link: LinkLayer = LINK, identifiers: PrinterIdentifiers | None = None
+) -> ServiceSelection:
+    return choose_services(services, link, identifiers or PrinterIdentifiers())
 
 
 def test_own_announcements_of_devices_are_unchanged() -> None:
@@ -177,7 +177,7 @@ def test_announcements_that_identify_known_printers_are_cut_last() -> None:
         service("Y", OTHER, "10.3.3.4", uuid=uuid.upper()),
         service("Z", OTHER, LIAR),
     ]
-    kept = listed(select(*lies, *needed, wanted=wanted_by(printers)))
+    kept = listed(select(*lies, *needed, identifiers=identifiers_of(printers)))
     assert {
         (announced_service.instance, announced_service.addresses[0]) for announced_service in needed
     } <= kept

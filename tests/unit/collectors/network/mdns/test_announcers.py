@@ -12,7 +12,12 @@ from collectors.network.mdns.announcers import (
     LinkRecords,
 )
 from collectors.network.mdns.records import ENUMERATION, RECORDS_MAX_BYTES, TYPES_MAX, Quota
-from collectors.network.mdns.services import LACKING_MAX, lacking, missing, select_services
+from collectors.network.mdns.services import (
+    QUESTIONS_PER_HOST_MAX,
+    open_questions,
+    open_questions_of_host,
+    select_services,
+)
 from collectors.network.mdns.wire import (
     AddressRecord,
     PointerRecord,
@@ -20,7 +25,7 @@ from collectors.network.mdns.wire import (
     ServiceRecord,
     TextRecord,
 )
-from collectors.network.observations import MdnsService, Wanted
+from collectors.network.observations import MdnsService, PrinterIdentifiers
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 
 HONEST, LIAR = "10.0.0.9", "10.0.0.66"
@@ -37,8 +42,8 @@ def a_service(label: str, address: str, host: str = "h.local", port: int = 631) 
     ]
 
 
-def link(limit: int = 100, wanted: Wanted | None = None) -> LinkRecords:
-    return LinkRecords("eth0", Quota(limit, lambda: wanted or Wanted()))
+def link(limit: int = 100, identifiers: PrinterIdentifiers | None = None) -> LinkRecords:
+    return LinkRecords("eth0", Quota(limit, lambda: identifiers or PrinterIdentifiers()))
 
 
 def listed(records: LinkRecords) -> list[MdnsService]:
@@ -82,8 +87,10 @@ def test_a_full_list_is_shared_between_announcers() -> None:
     assert {f"Printer {n}" for n in range(4)} <= set(names)
 
 
-def test_wanted_services_are_cut_last() -> None:
-    records = link(limit=10, wanted=Wanted(frozenset({"kitchen"}), frozenset({"10.0.9.9"})))
+def test_services_of_printers_are_cut_last() -> None:
+    records = link(
+        limit=10, identifiers=PrinterIdentifiers(frozenset({"kitchen"}), frozenset({"10.0.9.9"}))
+    )
     records.add(LIAR, a_service("Kitchen", LIAR))
     for n in range(10):
         records.add(f"10.0.1.{n}", a_service(f"Only {n}", f"10.0.1.{n}"))
@@ -96,8 +103,8 @@ def test_wanted_services_are_cut_last() -> None:
     assert not any(name == "Unknown" for name, *_ in services)
 
 
-def test_an_announcer_of_a_wanted_name_gets_no_more_than_its_share() -> None:
-    records = link(limit=200, wanted=Wanted(frozenset({"kitchen"})))
+def test_an_announcer_of_a_printers_name_gets_no_more_than_its_share() -> None:
+    records = link(limit=200, identifiers=PrinterIdentifiers(frozenset({"kitchen"})))
     records.add(HONEST, [r for n in range(150) for r in a_service(f"Queue {n}", HONEST)])
     lies = [PointerRecord(f"_t{n}._tcp.local", f"kitchen._t{n}._tcp.local") for n in range(500)]
     records.add(LIAR, lies)
@@ -106,9 +113,9 @@ def test_an_announcer_of_a_wanted_name_gets_no_more_than_its_share() -> None:
     assert kept.count(HONEST) >= 99
 
 
-def test_many_announcers_of_a_wanted_name_overload_the_link() -> None:
+def test_many_announcers_of_a_printers_name_overload_the_link() -> None:
     """The link must count as overloaded. Only then is each host queried directly for the name."""
-    records = link(limit=100, wanted=Wanted(frozenset({"kitchen"})))
+    records = link(limit=100, identifiers=PrinterIdentifiers(frozenset({"kitchen"})))
     names = [f"_t{n}._tcp.local" for n in range(60)]
     lies = [PointerRecord(name, f"kitchen.{name}") for name in names]
     for n in range(10):
@@ -228,7 +235,7 @@ def test_announcers_share_the_limits_of_types_and_questions() -> None:
     lies = [PointerRecord("_ipp._tcp.local", f"L{n}._ipp._tcp.local") for n in range(6000)]
     records.add(LIAR, lies)
     records.add(HONEST, [PointerRecord("_ipp._tcp.local", "Kitchen._ipp._tcp.local")])
-    questions = missing(records)
+    questions = open_questions(records)
     assert [question.labels[0] for question in questions][:2] == ["L0", "Kitchen"]
     permitted = [question for question, of in questions.items() if records.may_ask(of)]
     assert sum(q.labels[0].startswith("L") for q in permitted) <= QUESTIONS_MAX // 2
@@ -240,11 +247,15 @@ def test_direct_answers_replace_earlier_records_of_an_address() -> None:
     for n in range(5):
         records.add(HONEST, a_service(f"False {n}", HONEST))  # forged source address
     records.add_verified(HONEST, a_service("Kitchen", HONEST)[:2])
-    assert [question.type for question in lacking(records, HONEST)] == ["A", "AAAA", "TXT"]
+    assert [question.type for question in open_questions_of_host(records, HONEST)] == [
+        "A",
+        "AAAA",
+        "TXT",
+    ]
     records.add_verified(HONEST, a_service("Kitchen", HONEST)[2:])
     assert services_of(records) == {("Kitchen", (HONEST,), HONEST)}
-    assert lacking(records, HONEST) == []
-    assert lacking(records, LIAR) == []
+    assert open_questions_of_host(records, HONEST) == []
+    assert open_questions_of_host(records, LIAR) == []
 
 
 def test_direct_answers_are_stored_beside_many_forged_addresses() -> None:
@@ -259,7 +270,7 @@ def test_direct_queries_per_host_are_bounded() -> None:
     records = link(limit=1000)
     pointers = (PointerRecord("_ipp._tcp.local", f"P{n}._ipp._tcp.local") for n in range(500))
     records.add_verified(HONEST, pointers)
-    assert len(lacking(records, HONEST)) == LACKING_MAX
+    assert len(open_questions_of_host(records, HONEST)) == QUESTIONS_PER_HOST_MAX
 
 
 def kitchen_services(

@@ -18,7 +18,7 @@ from collectors.network.mdns.records import Quota
 from collectors.network.mdns.session import RESOLVE_PER_TURN, QuerySchedule, Watch, due_questions
 from collectors.network.mdns.sockets import LinkSockets, open_link
 from collectors.network.mdns.wire import PointerRecord, question_packets, type_question
-from collectors.network.observations import MdnsFindings, Wanted
+from collectors.network.observations import MdnsFindings, PrinterIdentifiers
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 from tests.unit.collectors.network.mdns.mdns_answers import (
     PTR,
@@ -57,14 +57,14 @@ class FakeRun:
 
 def to_responder(responder: Responder, networks: str = "127.0.0.0/8") -> Callable[..., LinkSockets]:
     def open_to(interface: Interface) -> LinkSockets:
-        opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        opened.setblocking(False)
-        opened.bind(("127.0.0.1", 0))
+        socket_ = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        socket_.setblocking(False)
+        socket_.bind(("127.0.0.1", 0))
         return LinkSockets(
             interface.name,
             1,
             networks=(ipaddress.ip_network(networks),),
-            sockets=[opened],
+            sockets=[socket_],
             destinations={socket.AF_INET: responder.address},
         )
 
@@ -134,8 +134,10 @@ def test_missing_records_are_queried_in_one_packet():
         findings = browse_loopback(responder, schedule=replace(QUICK, resolve_after_s=(0.0, 60.0)))
     assert {announced_service.port for announced_service in findings.services} == {631}
     assert len(findings.services) == 20
-    asking = [q for q in responder.questions if name("P7", "_ipp", "_tcp", "local") + b"\0!" in q]
-    assert len(asking) == 1
+    srv_questions = [
+        q for q in responder.questions if name("P7", "_ipp", "_tcp", "local") + b"\0!" in q
+    ]
+    assert len(srv_questions) == 1
     assert len(responder.questions) < 12
 
 
@@ -145,8 +147,10 @@ def test_queries_for_unanswered_records_end():
         findings = browse_loopback(responder)
     (ghost,) = findings.services
     assert (ghost.port, ghost.addresses) == (0, ())
-    asking = [q for q in responder.questions if b"\x05Ghost\x04_ipp\x04_tcp\x05local\0\0!" in q]
-    assert len(asking) == len(QUICK.resolve_after_s)
+    srv_questions = [
+        q for q in responder.questions if b"\x05Ghost\x04_ipp\x04_tcp\x05local\0\0!" in q
+    ]
+    assert len(srv_questions) == len(QUICK.resolve_after_s)
 
 
 def test_more_services_than_the_limit_are_counted():
@@ -216,8 +220,10 @@ def test_missing_records_are_queried_again_after_a_loss():
             open_link=open_losing,
             schedule=QUICK,
         )
-    asking = [q for q in responder.questions if b"\x05Ghost\x04_ipp\x04_tcp\x05local\0\0!" in q]
-    assert len(asking) > len(QUICK.resolve_after_s)
+    srv_questions = [
+        q for q in responder.questions if b"\x05Ghost\x04_ipp\x04_tcp\x05local\0\0!" in q
+    ]
+    assert len(srv_questions) > len(QUICK.resolve_after_s)
 
 
 def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
@@ -308,9 +314,9 @@ def test_overloaded_link_is_queried_host_by_host():
     assert requests
     # Later queries contain no known answers. A different host may have forged them, and the owner
     # of a service does not answer a question that already contains its answer.
-    later = [question for question in responder.questions[1:] if IPP in question]
-    assert later
-    assert not any(b"\x02P1\x04_ipp" in question for question in later)
+    later_questions = [question for question in responder.questions[1:] if IPP in question]
+    assert later_questions
+    assert not any(b"\x02P1\x04_ipp" in question for question in later_questions)
     assert findings.limitations[-1] == (
         "mDNS: not all packets on eth0 could be sent or read, so the hosts were queried one by one:"
         " 0 of 1 answered"
@@ -333,7 +339,7 @@ def test_silent_link_is_queried_host_by_host_only_if_a_printer_has_an_mdns_name(
             NetworkJob(max_services=10),
             time.monotonic() + 60,
             FakeRun(),
-            wanted=lambda: Wanted(has_mdns_name=has_mdns_name),
+            identifiers=lambda: PrinterIdentifiers(has_mdns_name=has_mdns_name),
             open_link=to_responder(responder),
             read_neighbours=neighbours,
             schedule=QUICK,

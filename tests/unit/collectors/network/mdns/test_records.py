@@ -12,7 +12,7 @@ from collectors.network.mdns.records import (
     parse_txt,
     service_type_of,
 )
-from collectors.network.mdns.services import missing, select_services
+from collectors.network.mdns.services import open_questions, select_services
 from collectors.network.mdns.wire import (
     AddressRecord,
     PointerRecord,
@@ -65,14 +65,14 @@ def test_only_missing_records_are_queried():
     book = a_book()
     book.receive([PointerRecord("_ipp._tcp.local", FULL)])
     own = ("Kitchen", "_ipp", "_tcp", "local")
-    assert list(missing(book)) == [Question(own, "SRV"), Question(own, "TXT")]
+    assert list(open_questions(book)) == [Question(own, "SRV"), Question(own, "TXT")]
     book.receive([ServiceRecord(FULL, "h.local", 631), TextRecord(FULL, b"")])
-    assert list(missing(book)) == [
+    assert list(open_questions(book)) == [
         Question(("h", "local"), "A"),
         Question(("h", "local"), "AAAA"),
     ]
     book.receive([AddressRecord("h.local", "10.0.0.9")])
-    assert list(missing(book)) == []
+    assert list(open_questions(book)) == []
 
 
 def test_interfaces_share_the_quota_and_count_dropped_records():

@@ -3,7 +3,7 @@
 import pytest
 
 from collectors.network.observations import KnownPrinter
-from collectors.network.printers.naming import named, unknown_name
+from collectors.network.printers.naming import describe_unknown, find_named
 
 KITCHEN = KnownPrinter(
     "cups:kitchen_1", "Küche", "network", "cups", "kitchen.lan:9100",
@@ -18,12 +18,12 @@ BAR = KnownPrinter("bar", "Bar", "usb", "config", "/dev/usb/lp0")
      "192.168.1.50"],
 )  # fmt: skip
 def test_each_name_of_a_printer_selects_it(text: str) -> None:
-    assert named((BAR, KITCHEN), text) == (KITCHEN,)
+    assert find_named((BAR, KITCHEN), text) == (KITCHEN,)
 
 
 @pytest.mark.parametrize("text", ["", "cups", "kitchen", "192.168.1.5", "9100"])
 def test_other_texts_name_no_printer(text: str) -> None:
-    assert named((BAR, KITCHEN), text) == ()
+    assert find_named((BAR, KITCHEN), text) == ()
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_other_texts_name_no_printer(text: str) -> None:
 def test_message_for_an_unknown_name_lists_the_printers(
     known: tuple[KnownPrinter, ...], text: str, message: str
 ) -> None:
-    assert unknown_name(known, text) == message
+    assert describe_unknown(known, text) == message

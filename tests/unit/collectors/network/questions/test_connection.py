@@ -16,17 +16,17 @@ class Lossy:
 
     def __init__(self) -> None:
         self.real_port = 0
-        self.begun = 0
+        self.attempt_count = 0
         self.most_at_once = 0
         self._at_once = 0
         self._attempt = connection._attempt
 
     async def attempt(self, address: str, _port: int) -> socket.socket:
-        self.begun += 1
+        self.attempt_count += 1
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)
         try:
-            if self.begun == 1:
+            if self.attempt_count == 1:
                 await asyncio.Event().wait()
             return await self._attempt(address, self.real_port)
         finally:
@@ -47,10 +47,10 @@ async def test_a_lost_syn_is_repeated_without_a_long_wait(monkeypatch: pytest.Mo
     async with server:
         lossy.real_port = server.sockets[0].getsockname()[1]
         async with connect("127.0.0.1", 80, is_tls=False) as (_reader, writer):
-            held = writer.get_extra_info("socket")
-            assert held.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            socket_ = writer.get_extra_info("socket")
+            assert socket_.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
             await accepted.acquire()
-    assert (lossy.begun, lossy.most_at_once) == (2, 2)
+    assert (lossy.attempt_count, lossy.most_at_once) == (2, 2)
 
 
 async def test_a_print_port_is_tried_by_one_socket_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +60,7 @@ async def test_a_print_port_is_tried_by_one_socket_only(monkeypatch: pytest.Monk
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05), connect("127.0.0.1", 631, is_tls=False):
             pass
-    assert (lossy.begun, lossy.most_at_once) == (1, 1)
+    assert (lossy.attempt_count, lossy.most_at_once) == (1, 1)
 
 
 async def test_a_refused_connection_is_not_retried() -> None:
@@ -72,15 +72,15 @@ async def test_a_refused_connection_is_not_retried() -> None:
 
 
 async def test_a_cancelled_query_closes_its_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[int] = []
-    ended: list[int] = []
+    begun_ports: list[int] = []
+    ended_ports: list[int] = []
 
     async def attempt(_address: str, port: int) -> socket.socket:
-        begun.append(port)
+        begun_ports.append(port)
         try:
             await asyncio.Event().wait()
         finally:
-            ended.append(port)
+            ended_ports.append(port)
         raise AssertionError
 
     monkeypatch.setattr(connection, "AGAIN_S", 0.01)
@@ -90,4 +90,4 @@ async def test_a_cancelled_query_closes_its_connections(monkeypatch: pytest.Monk
             pass
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert begun == ended == [80, 80]
+    assert begun_ports == ended_ports == [80, 80]

@@ -64,7 +64,7 @@ def test_titles_of_declared_charsets_are_decoded(
 
 
 @pytest.mark.parametrize(
-    "nothing",
+    "title",
     [
         "302 Found",
         "301 Moved Permanently",
@@ -86,8 +86,8 @@ def test_titles_of_declared_charsets_are_decoded(
         "",
     ],
 )
-def test_titles_that_name_no_device_are_ignored(nothing: str) -> None:
-    assert parse_title(reply(f"<title>{nothing}</title>")) is None
+def test_titles_that_name_no_device_are_ignored(title: str) -> None:
+    assert parse_title(reply(f"<title>{title}</title>")) is None
 
 
 @pytest.mark.parametrize(

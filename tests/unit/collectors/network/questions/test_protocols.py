@@ -310,7 +310,7 @@ def test_host_name_is_queried_as_soon_as_a_host_is_discovered():
     with Responder({b"\x019\x010\x010\x03127\x07in-addr": [answer]}) as responder:
         discoveries = Discoveries()
         discoveries.add_host("127.0.0.9")
-        asking = in_background(
+        future = in_background(
             lambda: ask_names(
                 [lan],
                 discoveries,
@@ -320,10 +320,10 @@ def test_host_name_is_queried_as_soon_as_a_host_is_discovered():
             )
         )
         assert responder.query_received.acquire(timeout=60)
-        assert not wait([asking], timeout=0.2).done
+        assert not wait([future], timeout=0.2).done
         discoveries.is_complete = True
-        assert wait([asking], timeout=60).done
-        assert asking.result() == (HostName("127.0.0.9", "till.local"),)
+        assert wait([future], timeout=60).done
+        assert future.result() == (HostName("127.0.0.9", "till.local"),)
 
 
 def test_after_the_scan_a_silent_host_is_not_queried_again(monkeypatch: pytest.MonkeyPatch):
@@ -346,12 +346,14 @@ def discoveries_of(*addresses: str) -> Discoveries:
 
 def _to(address: tuple[str, int]) -> Callable[[Interface], LinkSockets]:
     def open_to(interface: Interface) -> LinkSockets:
-        opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        opened.setblocking(False)
-        opened.bind(("127.0.0.1", 0))
+        socket_ = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        socket_.setblocking(False)
+        socket_.bind(("127.0.0.1", 0))
         networks = (ipaddress.ip_network("127.0.0.0/8"),)
         destinations = {socket.AF_INET: address}
-        return LinkSockets(interface.name, 1, networks, sockets=[opened], destinations=destinations)
+        return LinkSockets(
+            interface.name, 1, networks, sockets=[socket_], destinations=destinations
+        )
 
     return open_to
 
@@ -402,10 +404,10 @@ def test_the_name_that_a_host_gives_itself_is_preferred():
 
 async def test_the_first_query_reuses_the_connection_of_the_scan():
     async with device(http(message(status=0x0406)), http(PRINTER)) as (port, requests):
-        opened = socket.socket()
-        opened.setblocking(False)
-        await asyncio.get_running_loop().sock_connect(opened, (port.address, port.port))
-        connected_port = replace(port, connection=opened)
+        socket_ = socket.socket()
+        socket_.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(socket_, (port.address, port.port))
+        connected_port = replace(port, connection=socket_)
         (evidence,) = await evidence_of(ask_ipp(connected_port))
-        descriptor = opened.fileno()
+        descriptor = socket_.fileno()
     assert (evidence.uuid, len(requests), descriptor) == (UUID, 2, -1)

@@ -130,9 +130,9 @@ def test_a_cancelled_run_ends_at_once():
     hosts, unfinished_scan = FakeHosts(), Discoveries()
     run = FakeRun(cancelled=True)
     in_an_hour = time.monotonic() + 3600
-    asking = in_background(lambda: enrich(unfinished_scan, (), in_an_hour, run, ask=hosts.ask))
-    assert wait([asking], timeout=60).done
-    asking.result()
+    future = in_background(lambda: enrich(unfinished_scan, (), in_an_hour, run, ask=hosts.ask))
+    assert wait([future], timeout=60).done
+    future.result()
 
 
 def test_too_many_ports_are_counted():
@@ -168,25 +168,25 @@ def test_without_an_interface_no_name_is_queried():
 def test_port_is_queried_as_soon_as_it_is_discovered():
     hosts = FakeHosts()
     discoveries = Discoveries()
-    asking = in_background(lambda: enrich(discoveries, (), soon(), FakeRun(), ask=hosts.ask))
+    future = in_background(lambda: enrich(discoveries, (), soon(), FakeRun(), ask=hosts.ask))
     for number in range(1, 4):
         discoveries.add_port(f"10.0.0.{number}", 80, 0.0)
         assert hosts.query_received.acquire(timeout=60)
     discoveries.is_complete = True
-    assert wait([asking], timeout=60).done
-    assert len(asking.result().evidence) == 3
+    assert wait([future], timeout=60).done
+    assert len(future.result().evidence) == 3
 
 
 def test_printer_is_queried_once_its_queues_are_known():
     hosts = FakeHosts()
     discoveries = Discoveries()
-    asking = in_background(lambda: enrich(discoveries, (), soon(), FakeRun(), ask=hosts.ask))
+    future = in_background(lambda: enrich(discoveries, (), soon(), FakeRun(), ask=hosts.ask))
     discoveries.add_port("10.0.0.9", 631, 0.0)
     discoveries.add_port("10.0.0.9", 80, 0.0)
     assert hosts.query_received.acquire(timeout=60)
     discoveries.set_queues({("10.0.0.9", 631): Queues(("ipp/print",), ("printers/bar",))})
     discoveries.is_complete = True
-    assert wait([asking], timeout=60).done
+    assert wait([future], timeout=60).done
     assert [port for _, port, _ in hosts.queries] == [80, 631]
     assert hosts.queues == [(), (), ("ipp/print",), ("printers/bar",)]
 
@@ -221,16 +221,16 @@ def test_silent_page_does_not_block_the_printer_query(monkeypatch: pytest.Monkey
         return ()
 
     discoveries = Discoveries()
-    asking = in_background(lambda: enrich(discoveries, (), soon(), FakeRun(), ask=silent))
+    future = in_background(lambda: enrich(discoveries, (), soon(), FakeRun(), ask=silent))
     discoveries.add_port("10.0.0.9", 80, 0.0)
     discoveries.add_port("10.0.0.9", 631, 0.0)
     assert is_given_up.wait(60)
-    assert not wait([asking], timeout=0.2).done
+    assert not wait([future], timeout=0.2).done
     discoveries.set_queues({})
     discoveries.add_port("10.0.0.9", 8080, 0.0)
     discoveries.is_complete = True
-    assert wait([asking], timeout=60).done
-    asking.result()
+    assert wait([future], timeout=60).done
+    future.result()
     assert queries == [80, 631]
 
 
@@ -261,7 +261,7 @@ def test_printer_is_queried_at_once_over_the_connection_of_the_scan(
 
     discoveries = Discoveries()
     discoveries.set_queues({})
-    asking = in_background(lambda: enrich(discoveries, (), soon(), FakeRun(), ask=ask))
+    future = in_background(lambda: enrich(discoveries, (), soon(), FakeRun(), ask=ask))
     for port in (80, 8080):
         discoveries.add_port("10.0.0.9", port, 0.0)
         assert began.acquire(timeout=60)
@@ -269,8 +269,8 @@ def test_printer_is_queried_at_once_over_the_connection_of_the_scan(
         discoveries.add_port("10.0.0.9", 631, time.monotonic() + 1000, connection)
         assert is_queried.wait(60)
         discoveries.is_complete = True
-        assert wait([asking], timeout=60).done
-        asking.result()
+        assert wait([future], timeout=60).done
+        future.result()
         assert request == [(80, None), (8080, None), (631, connection)]
         assert connection.fileno() == -1
 
@@ -288,7 +288,7 @@ def test_connections_of_unqueried_ports_are_closed(
 
     run, discoveries = FakeRun(), Discoveries()
     discoveries.set_queues({})
-    asking = in_background(lambda: enrich(discoveries, (), soon(), run, ask=silent))
+    future = in_background(lambda: enrich(discoveries, (), soon(), run, ask=silent))
     discoveries.add_port("10.0.0.9", 80, 0.0)
     assert began.acquire(timeout=60)
     connections = [socket.socket() for _ in range(3)]
@@ -296,8 +296,8 @@ def test_connections_of_unqueried_ports_are_closed(
         discoveries.add_port(f"10.0.0.{number}", 631, 0.0, connection)
     assert began.acquire(timeout=60)
     run.cancelled = True
-    assert wait([asking], timeout=60).done
-    assert asking.result().limitations == (
+    assert wait([future], timeout=60).done
+    assert future.result().limitations == (
         "1 open ports were not queried: there are too many",
         "3 open ports were not queried: the time was up",
     )

@@ -77,8 +77,8 @@ class SimulatedLan:
         self._open[key] = self._open.get(key, 0) + 1
         self.last_connect[key] = self._now
         self.connects[key] += 1
-        held = sum(n for (other, _), n in self._open.items() if other == address)
-        self.most_sockets[address] = max(held, self.most_sockets.get(address, 0))
+        socket_count = sum(n for (other, _), n in self._open.items() if other == address)
+        self.most_sockets[address] = max(socket_count, self.most_sockets.get(address, 0))
         keys = (*self._open, *self.given_away)
         printing = sum(1 for other, key in keys if other == address and key in PRINT_PORTS)
         self.most_printing[address] = max(printing, self.most_printing.get(address, 0))

@@ -85,14 +85,14 @@ class Listener:
 
 @pytest.fixture
 def listener() -> Iterator[Listener]:
-    opened = Listener()
-    yield opened
-    opened.close()
+    new_listener = Listener()
+    yield new_listener
+    new_listener.close()
 
 
 def unused_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        return int(held.getsockname()[1])
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
 
 
 def test_open_and_refused_ports_of_this_machine_are_reported(
@@ -143,11 +143,11 @@ def test_a_connection_is_reset_although_a_program_that_just_started_holds_a_copy
     copies: list[int] = []
     contact = sockets._contact
 
-    def copied(held: socket.socket, *rest: Any) -> sockets.ConnectResult:
-        copies.append(os.dup(held.fileno()))
-        return contact(held, *rest)
+    def copy(connection: socket.socket, *arguments: Any) -> sockets.ConnectResult:
+        copies.append(os.dup(connection.fileno()))
+        return contact(connection, *arguments)
 
-    monkeypatch.setattr(sockets, "_contact", copied)
+    monkeypatch.setattr(sockets, "_contact", copy)
     with closing(SocketNetwork(watch_neighbours=False)) as network:
         network.connect("127.0.0.1", listener.port)
         while not network.wait(5.0).contacts:
@@ -156,8 +156,8 @@ def test_a_connection_is_reset_although_a_program_that_just_started_holds_a_copy
         try:
             assert listener.ended.acquire(timeout=60)
         finally:
-            for copy in copies:
-                os.close(copy)
+            for descriptor in copies:
+                os.close(descriptor)
     assert listener.endings == [Listener.ENDED_BY_RESET]
 
 

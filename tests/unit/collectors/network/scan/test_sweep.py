@@ -49,7 +49,7 @@ def findings_in(result: SweepResult, targets: int) -> ScanFindings:
     return findings_of(result, targets)
 
 
-class Recorded(Discoveries):
+class RecordingDiscoveries(Discoveries):
     """Records the time at which each port was reported, and the time of its connection."""
 
     def __init__(self, lan: SimulatedLan) -> None:
@@ -127,19 +127,19 @@ def test_hosts_and_ports_are_reported_when_discovered() -> None:
         }
     )
     began = lan.now()
-    discoveries = Recorded(lan)
+    discoveries = RecordingDiscoveries(lan)
     sweep(lan, subnet(10), ports=(80, 631, 9100), discoveries=discoveries)
     assert discoveries.hosts() == ("10.0.0.8", "10.0.0.5", "10.0.0.7")
     tried = {
-        key: (reported_s - began, then_s - began)
-        for key, (reported_s, then_s) in discoveries.at.items()
+        key: (reported_s - began, contacted_s - began)
+        for key, (reported_s, contacted_s) in discoveries.at.items()
     }
     assert max(tried["10.0.0.5", 80]) < 0.1
     assert max(tried["10.0.0.7", 80]) < 2.2
     # The scan reports an IPP port for queries only after it has finished the other print ports of
     # the host.
-    reported_s, then_s = tried["10.0.0.5", 631]
-    assert then_s < 0.1
+    reported_s, contacted_s = tried["10.0.0.5", 631]
+    assert contacted_s < 0.1
     assert PRINT_GAP_S < reported_s < PRINT_GAP_S + 1.0
     assert lan.last_connect["10.0.0.5", 9100] - began < reported_s
 
@@ -184,14 +184,14 @@ def test_a_printer_discovered_late_is_queried_over_the_connection_of_the_scan(
         mac(1), frozenset({80, 631, 9100}), filtered=filtered, lost_arp=2, round_trip_s=0.1
     )
     lan = SimulatedLan({"10.0.0.1": printer})
-    began, discoveries = lan.now(), Recorded(lan)
+    began, discoveries = lan.now(), RecordingDiscoveries(lan)
     discoveries.begin_asking()
     discoveries.set_queues({})
     findings, took_s = sweep(lan, subnet(10), ports=(80, 631, 9100, 9101), discoveries=discoveries)
     (host,) = findings_in(findings, 10).hosts
     assert (host.open_ports, host.silent_ports) == ((80, 631, 9100), tuple(filtered))
-    reported_s, then_s = discoveries.at["10.0.0.1", 631]
-    assert reported_s == then_s < began + SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
+    reported_s, contacted_s = discoveries.at["10.0.0.1", 631]
+    assert reported_s == contacted_s < began + SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
     assert took_s < SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
     connections = {port.port: port.connection for port in discoveries.take_ports()}
     assert [port for port, connection in connections.items() if connection is not None] == [631]
@@ -206,7 +206,7 @@ def test_a_printer_whose_first_packet_was_lost_is_queried_over_the_second_connec
     """
     printer = SimulatedHost(mac(1), frozenset({631}), lost_arp=1, lost_syns=1, round_trip_s=0.1)
     lan = SimulatedLan({"10.0.0.1": printer})
-    began, discoveries = lan.now(), Recorded(lan)
+    began, discoveries = lan.now(), RecordingDiscoveries(lan)
     discoveries.begin_asking()
 
     def report(_done: int, _all: int) -> None:
@@ -216,8 +216,8 @@ def test_a_printer_whose_first_packet_was_lost_is_queried_over_the_second_connec
     Sweep(lan, subnet(10), (80, 631), discoveries=discoveries).run(
         deadline_s=began + 60, is_cancelled=lambda: False, report=report
     )
-    reported_s, then_s = discoveries.at["10.0.0.1", 631]
-    assert reported_s == then_s < began + SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
+    reported_s, contacted_s = discoveries.at["10.0.0.1", 631]
+    assert reported_s == contacted_s < began + SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
     assert (lan.connects["10.0.0.1", 631], lan.most_printing["10.0.0.1"]) == (2, 1)
     connections = {port.port: port.connection for port in discoveries.take_ports()}
     assert lan.given_away == [("10.0.0.1", 631)]
@@ -236,8 +236,8 @@ def test_connections_are_not_kept_if_queries_do_not_run_at_once(
         discoveries.set_queues({})
     sweep(lan, subnet(10), ports=(631, 9100), discoveries=discoveries)
     assert lan.given_away == []
-    (request,) = (*discoveries.take_ports(), *discoveries.take_waiting())
-    assert request.connection is None
+    (port,) = (*discoveries.take_ports(), *discoveries.take_waiting())
+    assert port.connection is None
 
 
 ALL_PORTS = (22, 53, 80, 139, 443, 445, 515, 554, 631, 8008, 8043, 8080, 8443, 9100, 9101)
@@ -363,12 +363,12 @@ def test_a_sweep_ends_at_its_deadline() -> None:
 
 
 def test_progress_ends_with_all_addresses() -> None:
-    messages: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     lan = SimulatedLan({"10.0.0.1": SimulatedHost(mac(1))})
     Sweep(lan, subnet(20), PORTS, discoveries=Discoveries()).run(
         deadline_s=lan.now() + 60,
         is_cancelled=lambda: False,
-        report=lambda done, total: messages.append((done, total)),
+        report=lambda done, total: reports.append((done, total)),
     )
-    assert messages[-1] == (20, 20)
-    assert [done for done, _ in messages] == sorted(done for done, _ in messages)
+    assert reports[-1] == (20, 20)
+    assert [done for done, _ in reports] == sorted(done for done, _ in reports)

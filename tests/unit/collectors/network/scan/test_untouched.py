@@ -6,25 +6,25 @@ from collectors.contract import Interface, InterfaceAddress
 from collectors.network.discoveries import Discoveries
 from collectors.network.scan.sweep import Sweep, SweepResult
 from collectors.network.scan.targets import Target
-from collectors.network.scan.untouched import guarded
+from collectors.network.scan.untouched import spare_terminals
 from collectors.shared.host.local_network import LocalInterface
 from collectors.shared.linux.rtnetlink import LinkNeighbour
-from collectors.shared.watched_devices import Untouched
+from collectors.shared.watched_devices import PaymentTerminals
 from tests.unit.collectors.network.scan.simulated_lan import SimulatedHost, SimulatedLan
 
 TERMINAL, OTHER = "00:11:22:00:00:01", "00:11:22:00:00:02"
 PORTS = (80, 8443, 9100)
 OPEN = frozenset(PORTS)
-KNOWN = Untouched(frozenset({"10.0.0.4"}), frozenset({TERMINAL}))
+KNOWN = PaymentTerminals(frozenset({"10.0.0.4"}), frozenset({TERMINAL}))
 LINK = LocalInterface(Interface("eth0", (InterfaceAddress("10.0.0.20", "ipv4", 24),)))
 
 
 def sweep(
-    lan: SimulatedLan, *addresses: str, untouched: Untouched = KNOWN
+    lan: SimulatedLan, *addresses: str, terminals: PaymentTerminals = KNOWN
 ) -> tuple[SweepResult, Discoveries]:
     targets = [Target(address, "arp", "eth0") for address in addresses]
     discoveries = Discoveries()
-    result = Sweep(lan, targets, PORTS, discoveries=discoveries, untouched=untouched).run(
+    result = Sweep(lan, targets, PORTS, discoveries=discoveries, terminals=terminals).run(
         deadline_s=lan.now() + 60, is_cancelled=lambda: False, report=lambda *_: None
     )
     return result, discoveries
@@ -70,10 +70,10 @@ def test_connections_end_if_a_terminal_takes_over_the_address() -> None:
 def test_targets_are_resolved_before_the_scan_connects(
     target: Target, expected: Target | None
 ) -> None:
-    kept = guarded([target], KNOWN, (LINK,), {"10.0.0.20"}, {"fd00::7": TERMINAL})
+    kept = spare_terminals([target], KNOWN, (LINK,), {"10.0.0.20"}, {"fd00::7": TERMINAL})
     assert kept == ((expected,) if expected else ())
 
 
 def test_targets_do_not_change_if_no_terminal_is_configured() -> None:
     targets = (Target("10.0.0.4", "local", None, (9100,)), Target("fd00::7", "local"))
-    assert guarded(targets, Untouched(), (LINK,), (), {}) == targets
+    assert spare_terminals(targets, PaymentTerminals(), (LINK,), (), {}) == targets
