@@ -253,16 +253,16 @@ class App:
         self.phase = "stopping"
         self._scheduler.stop()
 
-    async def close(self, next_one: LoadedConfig[Config] | None = None) -> None:
+    async def close(self, next_config: LoadedConfig[Config] | None = None) -> None:
         """Close connections and files. The loops must have ended.
 
-        ``next_one``: the configuration of the next `App` of this process, after a reload.
+        ``next_config``: the configuration of the next `App` of this process, after a reload.
         """
         self.phase = "stopped"
         if self._settling is not None:
             self._settling.cancel()
         if self._recorder is not None:
-            is_reload = next_one is not None and next_one.config.recorder.enabled
+            is_reload = next_config is not None and next_config.config.recorder.enabled
             self._recorder.stop(is_reload=is_reload)
         self.status.write_now()
         await self.client.close()
@@ -404,8 +404,10 @@ class App:
 
 
 def _local_faults(config: LocalConfig, sensors: SystemSensors) -> "LocalFaultRecorder | None":
-    """Return what records the print queues, the kiosk and the watched devices; None if there are
-    none. Its modules need 100 KiB, so they are only imported where there is something to read.
+    """Return the recorder of faults of print queues, the kiosk and watched devices.
+
+    Returns None if this machine has none of them. The modules need 100 KiB of memory, so they are
+    imported only if they are used.
     """
     has_queues = sys.platform == "win32" or CUPS.exists()
     has_kiosk = bool(config.application.kiosk_debug_url)

@@ -95,7 +95,7 @@ async def run(
     clock = SystemClock()
     state = StateDirectory(loaded.state_dir)
     require_visible(state.path)
-    kept_key = _stepped_down(state, loaded)
+    kept_key = _drop_root(state, loaded)
     os.umask(0o077)
     state.prepare()
     signals: asyncio.Queue[Signal] = asyncio.Queue()
@@ -111,13 +111,13 @@ async def run(
     )
     with state.hold(), _signals(signals, hangup):
         log.info("venue-agent %s, state in %s", __version__, state.path)
-        next_one: LoadedConfig[Config] | None = loaded
-        while next_one is not None:
-            next_one = await _run_once(next_one, path, runtime, signals)
+        next_config: LoadedConfig[Config] | None = loaded
+        while next_config is not None:
+            next_config = await _run_once(next_config, path, runtime, signals)
     log.info("stopped")
 
 
-def _stepped_down(state: StateDirectory, loaded: LoadedConfig[Config]) -> ApiKeySource | None:
+def _drop_root(state: StateDirectory, loaded: LoadedConfig[Config]) -> ApiKeySource | None:
     """If this process runs as root, change to the owner of the state directory.
 
     Returns the API key if this owner cannot read the key's file, otherwise None.
@@ -154,12 +154,12 @@ async def _wait_for_signal(
             return None
         # sd_notify(3) requires CLOCK_MONOTONIC, but SystemClock uses CLOCK_BOOTTIME on Linux.
         notifier.reloading(time.monotonic_ns() // 1000)
-        if (new := _reloaded(loaded, path, runtime)) is not None:
+        if (new := _reload(loaded, path, runtime)) is not None:
             return new
         notifier.ready()
 
 
-def _reloaded(
+def _reload(
     loaded: LoadedConfig[Config], path: Path | None, runtime: Runtime
 ) -> LoadedConfig[Config] | None:
     """Read the configuration again. Return it, or None if it is invalid."""
@@ -188,7 +188,7 @@ async def _run_once(
 ) -> LoadedConfig[Config] | None:
     """Run the loops until a signal. Return the new configuration, or None to stop the daemon."""
     app = App(loaded, runtime)
-    next_one: LoadedConfig[Config] | None = None
+    next_config: LoadedConfig[Config] | None = None
     try:
         app.start()
         loops = [
@@ -201,13 +201,13 @@ async def _run_once(
             _wait_for_signal(loaded, path, runtime, signals), name="signals"
         )
         try:
-            next_one = await _while_all_run(signal_task, loops)
+            next_config = await _while_all_run(signal_task, loops)
         finally:
             app.stop_timers()
             await _end([*loops, watchdog, *([] if signal_task.done() else [signal_task])])
     finally:
-        await app.close(next_one)
-    return next_one
+        await app.close(next_config)
+    return next_config
 
 
 async def _while_all_run(
@@ -264,8 +264,8 @@ def _note_failure(name: str, why: str, app: App) -> None:
 async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
-    done_tasks, late = await asyncio.wait(tasks, timeout=STOP_WITHIN_S)
-    for task in late:
+    done_tasks, late_tasks = await asyncio.wait(tasks, timeout=STOP_WITHIN_S)
+    for task in late_tasks:
         log.error("%s did not end in %.0f s and is abandoned", task.get_name(), STOP_WITHIN_S)
     for task in done_tasks:
         if not task.cancelled() and (error := task.exception()) is not None:

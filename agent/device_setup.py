@@ -30,8 +30,8 @@ def device_at_start(
     Args:
         fingerprint: identifies this machine; by default `machine.fingerprint`.
         leave_journal: called if the requests and reports on this disk belong to another device or
-            service. It is called before the record is written. If the daemon crashes between the
-            two, the next start calls it again.
+            service. It is called before the record is written. If the daemon crashes between
+            these two steps, the next start calls it again.
 
     Raises:
         StateError: the record cannot be read or written.

@@ -41,7 +41,7 @@ def agent_fields(
     Args:
         last_exit: describes how the previous run ended; None if the service manager did not
             report it.
-        last_heartbeat_at: ISO 8601 in UTC; None if no heartbeat was sent since the start.
+        last_heartbeat_at: ISO 8601 in UTC; None if no heartbeat was accepted since the start.
     """
     yield Field("agent.version", SOURCE, "available", __version__)
     yield Field("agent.uptimeSeconds", SOURCE, "available", uptime_s)

@@ -81,8 +81,8 @@ DEFECTS: Final = (
     Defect(
         "circuit breaker", "calls that fail together count as several failures",
         "agent/tasks/session/circuit_breaker.py",
-        "elif not self._fails_alone(own) and shared_generation == self._shared.generation:",
-        "elif not self._fails_alone(own):",
+        "elif not self._fails_alone(breaker) and shared_generation == self._shared.generation:",
+        "elif not self._fails_alone(breaker):",
         "tests/unit/agent/tasks/session/test_circuit_breaker.py",
     ),
     Defect(
@@ -126,7 +126,7 @@ DEFECTS: Final = (
     Defect(
         "health", "a problem is shown although its cause is shown as well",
         "agent/rules/health.py",
-        "if not any(cause in present for cause", "if not all(cause in present for cause",
+        "if not any(cause in by_code for cause", "if not all(cause in by_code for cause",
         "tests/unit/agent/rules/test_binding_and_health.py",
     ),
     # ------------------------------------------------------------------ limits

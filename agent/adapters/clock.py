@@ -22,7 +22,7 @@ class Clock(Protocol):
     def slept_s(self) -> float:
         """Return the time in seconds that the machine has slept since its start.
 
-        On a platform that does not tell, this is always 0.
+        This is always 0 on a platform that does not report it.
         """
 
     async def sleep(self, seconds: float) -> None: ...

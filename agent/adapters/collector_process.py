@@ -39,7 +39,7 @@ from collectors.programs import inherited, neutral_directory
 
 log = logging.getLogger(__name__)
 
-STDERR_KEPT: Final = 4096
+STDERR_TAIL_BYTES: Final = 4096
 CANCEL_LINE: Final = b"cancel\n"
 _TOO_LONG: Final = f"an event is longer than {EVENT_MAX_BYTES} bytes"
 _ENDLESS_BYTES: Final = 4 * EVENT_MAX_BYTES  # a longer line ends the collection
@@ -108,8 +108,8 @@ class CollectorProcess:
         process = await self._start(job)
         reader = _EventReader(process, on_progress)
         reading = asyncio.create_task(reader.read())
-        complaints = bytearray()
-        stderr = asyncio.create_task(_keep_the_tail(process.stderr, complaints))
+        stderr_tail = bytearray()
+        stderr = asyncio.create_task(_keep_the_tail(process.stderr, stderr_tail))
         try:
             error = await self._supervise(process, job, reading, cancel)
         finally:
@@ -120,13 +120,13 @@ class CollectorProcess:
             await asyncio.wait((reading, stderr), timeout=self.timeouts.gone_s)
             if not stderr.done():
                 stderr.cancel()
-                _leave_alone(process)
+                _abandon(process)
             if not reading.cancelled():
                 reading.exception()  # marks the exception as retrieved; `_supervise` has handled it
-        complaint = complaints.decode("utf-8", "replace").strip()
-        if complaint:
-            log.warning("collector %s: %s", job.kind, complaint[-500:])
-        if _NOT_INSTALLED in complaint:
+        message = stderr_tail.decode("utf-8", "replace").strip()
+        if message:
+            log.warning("collector %s: %s", job.kind, message[-500:])
+        if _NOT_INSTALLED in message:
             raise CollectorError(
                 "the collector is not installed for this Python, which ignores the current"
                 " directory and PYTHONPATH: install the agent (pip install)"
@@ -152,7 +152,8 @@ class CollectorProcess:
             except OSError as error:
                 raise CollectorError(f"the collector cannot be started: {error}") from None
             if process.stdin is not None:
-                # Not awaited: a child that never reads its job is stopped at its deadline.
+                # `drain` is not awaited, because it would hang if the child never reads its job.
+                # Such a child is stopped at its deadline.
                 process.stdin.write(line)
         return process
 
@@ -161,15 +162,15 @@ class CollectorProcess:
     ) -> str | None:
         """Wait for the child's last event. Return an error if its facts are incomplete."""
         cancelling = asyncio.create_task((cancel or asyncio.Event()).wait())
-        bound_s = job.max_duration_s + self.timeouts.ask_s
+        timeout_s = job.max_duration_s + self.timeouts.ask_s
         try:
             await asyncio.wait(
-                (reading, cancelling), timeout=bound_s, return_when=asyncio.FIRST_COMPLETED
+                (reading, cancelling), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
             )
             if reading.done():
                 error = reading.exception()
                 return None if error is None else str(error)
-            _ask_for_the_facts(process)
+            _request_facts(process)
             await asyncio.wait((reading,), timeout=self.timeouts.cancel_s)
         finally:
             cancelling.cancel()
@@ -267,16 +268,16 @@ def event_of(line: bytes) -> Event:
     return event
 
 
-def _ask_for_the_facts(process: Process) -> None:
+def _request_facts(process: Process) -> None:
     if process.stdin is not None and not process.stdin.is_closing():
         process.stdin.write(CANCEL_LINE)
 
 
 async def _keep_the_tail(stream: asyncio.StreamReader | None, tail: bytearray) -> None:
-    """Read a stream to its end, and store its last STDERR_KEPT bytes in ``kept``."""
-    while stream is not None and (chunk := await stream.read(STDERR_KEPT)):
+    """Read a stream to its end, and store its last STDERR_TAIL_BYTES in ``tail``."""
+    while stream is not None and (chunk := await stream.read(STDERR_TAIL_BYTES)):
         tail += chunk
-        del tail[:-STDERR_KEPT]
+        del tail[:-STDERR_TAIL_BYTES]
 
 
 async def _end(process: Process, within_s: float) -> None:
@@ -296,7 +297,7 @@ async def _end(process: Process, within_s: float) -> None:
     except TimeoutError:
         # Up to Python 3.13, `wait` also waits until every process has closed the pipes (cpython,
         # gh-119710).
-        _leave_alone(process)
+        _abandon(process)
     if process.stdin is not None:
         # If a child ended before it read its job, the pipe is broken. Without this call, some
         # versions of asyncio print a traceback.
@@ -305,7 +306,7 @@ async def _end(process: Process, within_s: float) -> None:
                 await process.stdin.wait_closed()
 
 
-def _leave_alone(process: Process) -> None:
+def _abandon(process: Process) -> None:
     log.warning("collector process %d or one of its children cannot be killed", process.pid)
     process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - no public method
 

@@ -56,7 +56,7 @@ def client_for(service: Service, *, watch: bool = False) -> httpx2.AsyncClient:
     timeout_s = service.request_timeout_seconds
     proxy, reads_environment = _proxy_of(service)
     try:
-        service_route(service)  # only to check the proxy's port, which the library does not
+        service_route(service)  # raises for an invalid port, which the library does not check
         return httpx2.AsyncClient(
             verify=trust,
             proxy=proxy,
@@ -219,12 +219,12 @@ def as_unavailable() -> Iterator[None]:
 
 
 def _chain(error: BaseException) -> Iterable[BaseException]:
-    seen: BaseException | None = error
-    while seen is not None:
-        yield seen
-        if isinstance(seen, BaseExceptionGroup):
-            yield from seen.exceptions
-        seen = seen.__cause__ or seen.__context__
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        if isinstance(current, BaseExceptionGroup):
+            yield from current.exceptions
+        current = current.__cause__ or current.__context__
 
 
 def _connect_cause(error: BaseException) -> UnavailableCause:

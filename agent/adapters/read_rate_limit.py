@@ -19,14 +19,14 @@ class ReadRateLimit:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._left_bytes = float(BURST_BYTES)
+        self._balance_bytes = float(BURST_BYTES)
         self._refilled_at_s = clock.monotonic()
 
     async def acquire(self, size_bytes: int) -> None:
         """Wait until the limit allows the agent to process ``size_bytes``."""
         now_s = self._clock.monotonic()
-        available_bytes = self._left_bytes + max(0.0, now_s - self._refilled_at_s) * RATE_BYTES_S
-        self._left_bytes = min(float(BURST_BYTES), available_bytes) - size_bytes
+        available_bytes = self._balance_bytes + max(0.0, now_s - self._refilled_at_s) * RATE_BYTES_S
+        self._balance_bytes = min(float(BURST_BYTES), available_bytes) - size_bytes
         self._refilled_at_s = now_s
-        if self._left_bytes < 0:
-            await self._clock.sleep(-self._left_bytes / RATE_BYTES_S)
+        if self._balance_bytes < 0:
+            await self._clock.sleep(-self._balance_bytes / RATE_BYTES_S)

@@ -50,7 +50,7 @@ from agent.wire.validation import ValidationError
 ACCEPT_STREAM: Final = "text/event-stream, application/x-ndjson;q=0.9, application/json;q=0.8"
 NDJSON_TYPES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 RECORD_MAX_BYTES: Final = 131_072
-"""Maximum size of an enrollment, which is stored on disk. The contract limits not all its strings.
+"""Maximum size of an enrollment, which is stored on disk. The contract does not limit all strings.
 """
 
 _PATHS: Final = {

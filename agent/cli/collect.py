@@ -117,8 +117,8 @@ async def check_printers(
     payload = payload_of(*job_run)
     if not isinstance(payload, NetworkPayload):
         raise TypeError("the job is for a network report")
-    unknown = (failure.reason for failure in payload.failures if failure.step == PRINTER_STEP)
-    return payload, next(unknown, None)
+    reasons = (failure.reason for failure in payload.failures if failure.step == PRINTER_STEP)
+    return payload, next(reasons, None)
 
 
 async def run_job(

@@ -63,8 +63,8 @@ def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None 
     context = Context(config_path=options.config)
     start_s = time.monotonic()
     known_results = _check_as_caller(context, for_bundle=options.bundle is not None)
-    left_s = TOTAL_S - (time.monotonic() - start_s)
-    results = run_checks(CHECKS, context, total_s=left_s, known_results=known_results)
+    remaining_s = TOTAL_S - (time.monotonic() - start_s)
+    results = run_checks(CHECKS, context, total_s=remaining_s, known_results=known_results)
     duration_s = time.monotonic() - start_s
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
     document = document_of(results, made_at=made_at, duration_s=duration_s)

@@ -35,7 +35,7 @@ from agent.tasks.session.enrollment import explain, sign_up
 from agent.wire.codec import to_plain
 from agent.wire.device_operations import EnrollmentRecord
 
-_TERSE: Final = (
+_CAUSES_WITH_TITLE: Final = (
     "name-resolution", "connection-refused", "connection-lost", "timeout", "tls", "proxy",
     "bad-reply",
 )  # fmt: skip
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     state = StateDirectory(loaded.state_dir)
     require_visible(state.path)
     step_down(state.path)
-    with _held(state):
+    with _locked(state):
         try:
             record, is_new = asyncio.run(_bind(config, key, state, force=options.force))
         except ServiceError as error:
@@ -86,7 +86,7 @@ def _proxy_of(service: Service) -> str:
 
 
 def _describe(error: ServiceError) -> str:
-    if isinstance(error, ServiceUnavailable) and error.cause in _TERSE:
+    if isinstance(error, ServiceUnavailable) and error.cause in _CAUSES_WITH_TITLE:
         return f"{CONDITIONS[error.cause].title}: {error}"
     return explain(error)
 
@@ -108,7 +108,7 @@ def _fix(error: ServiceError, key_place: str, *, has_proxy: bool) -> str:
 
 
 @contextlib.contextmanager
-def _held(state: StateDirectory) -> Iterator[None]:
+def _locked(state: StateDirectory) -> Iterator[None]:
     state.prepare()
     if state.holder() is not None:
         raise StateError(
@@ -146,9 +146,9 @@ async def _bind(
     client = ServiceClient(config.service, api_key, SystemClock())
     key = identity.load_or_create()
     try:
-        bound = await sign_up(config, key, record.legacy_install_id, client)
+        enrollment = await sign_up(config, key, record.legacy_install_id, client)
     finally:
         await client.close()
     service = config.service
-    BindingState(file, record, base_url=service.base_url).adopt(bound, service.location_id)
-    return bound, True
+    BindingState(file, record, base_url=service.base_url).adopt(enrollment, service.location_id)
+    return enrollment, True

@@ -186,19 +186,19 @@ def _lines_of(
 ) -> Iterator[tuple[tuple[str, Style], ...]]:
     """Yield the row, with the id of its report in a line of its own if there is a headline."""
     result = result_of(row)
-    last: tuple[str, Style] = (row.detail or row.report_id or "", "quiet")
+    reason_or_id: tuple[str, Style] = (row.detail or row.report_id or "", "quiet")
     yield (
         (row.at[:16].replace("T", " "), "none"),
         (row.kind, "none"),
         (result, _STYLES.get(result, "none")),
-        headline or last,
+        headline or reason_or_id,
     )
     if headline is not None:
         yield (("", "none"), ("", "none"), ("", "none"), (row.report_id or "", "quiet"))
 
 
 def result_of(row: HistoryRow) -> str:
-    """Return the outcome of a request whose report the service has; else the request's state."""
+    """Return the outcome if the service has accepted the report; else the state of the request."""
     return row.outcome if row.state == SUBMITTED and row.outcome else row.state
 
 

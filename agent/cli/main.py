@@ -89,9 +89,9 @@ def in_order(words: Sequence[str]) -> list[str]:
     if not ordered_words:
         return []
     verb = next((number for number, word in enumerate(ordered_words) if word in VERBS), 0)
-    first = [word for word in ordered_words[:verb] if word in _OPTIONS]
+    program_options = [word for word in ordered_words[:verb] if word in _OPTIONS]
     moved_words = [word for word in ordered_words[:verb] if word not in _OPTIONS] + moved_words
-    return [*first, *ordered_words[verb:], *moved_words]
+    return [*program_options, *ordered_words[verb:], *moved_words]
 
 
 def run_command(act: Callable[[], int], *, debug: bool = False, words: str = "") -> int:

@@ -37,9 +37,9 @@ def _drop_a_closed_terminal() -> None:
         try:
             stream.flush()
         except OSError:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, stream.fileno())
-            os.close(nowhere)
+            null_device = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null_device, stream.fileno())
+            os.close(null_device)
 
 
 def _error_for_systemd(error: NotVisible) -> AgentError:

@@ -46,31 +46,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Return 0 healthy, 1 unhealthy, 2 not running, 3 not visible to this user."""
-    here = resolve_state(options.config)
+    resolved = resolve_state(options.config)
     if not options.json:
-        return show_status(Screen(), here, options.config)
-    document, verdict = _public_document(here) if here.is_closed else _document(here.state)
+        return show_status(Screen(), resolved, options.config)
+    document, verdict = (
+        _public_document(resolved) if resolved.is_closed else _document(resolved.state)
+    )
     sys.stdout.write(json.dumps(document, indent=2) + "\n")
     return verdict
 
 
-def show_status(screen: Screen, here: ResolvedState, config: Path | None) -> int:
+def show_status(screen: Screen, resolved: ResolvedState, config: Path | None) -> int:
     """Print the status, and return the exit code. Raises StateError."""
-    if here.is_closed:
-        return _show_public(screen, here)
-    snapshot = _snapshot(here.state)
+    if resolved.is_closed:
+        return _show_public(screen, resolved)
+    snapshot = _snapshot(resolved.state)
     if name := machine_name(snapshot.install_id or ""):
         screen.paragraph(name, "strong")
     show_upgrade(screen)
     if snapshot.pid is None:
-        _show_absent(screen, here, snapshot.status, config)
+        _show_absent(screen, resolved, snapshot.status, config)
     elif snapshot.status is None:
         screen.line(("starting", "warn"))
         screen.paragraph(f"process {snapshot.pid} has not written its status yet")
     else:
-        facts = _facts(snapshot.status, _connection(here.state))
+        facts = _facts(snapshot.status, _connection(resolved.state))
         _show(screen, snapshot.status, facts, snapshot.verdict)
-        for at, words in enumerate(_recent(here.state)):
+        for at, words in enumerate(_recent(resolved.state)):
             screen.fact("" if at else "requests", words)
     return snapshot.verdict
 
@@ -124,7 +126,7 @@ def _document(state: StateDirectory) -> tuple[dict[str, Any], int]:
     }, snapshot.verdict
 
 
-def _public_document(here: ResolvedState) -> tuple[dict[str, Any], int]:
+def _public_document(resolved: ResolvedState) -> tuple[dict[str, Any], int]:
     """Return what `--json` prints if this user is not permitted to read the state directory.
 
     The document has only facts that every user can see.
@@ -136,7 +138,7 @@ def _public_document(here: ResolvedState) -> tuple[dict[str, Any], int]:
         "verdict": _VERDICTS[NOT_VISIBLE],
         "running": status.is_running,
         "pid": status.pids[0] if len(status.pids) == 1 else None,
-        "state_dir": None if here.guessed_because else str(here.state.path),
+        "state_dir": None if resolved.guessed_because else str(resolved.state.path),
         "machine": None,
         "connection": None,
         "daemon": None,
@@ -144,14 +146,16 @@ def _public_document(here: ResolvedState) -> tuple[dict[str, Any], int]:
     }, NOT_VISIBLE
 
 
-def _show_public(screen: Screen, here: ResolvedState) -> int:
-    """Print what every user can see, and how to see the rest."""
+def _show_public(screen: Screen, resolved: ResolvedState) -> int:
+    """Print what every user can see, and how to see more."""
     from agent.doctor.public_status import describe, public_status  # rarely needed
 
     screen.line(("not visible to you", "warn"))
     show_upgrade(screen)
     screen.fact("agent", describe(public_status()))
-    screen.fact("state", str(here.guessed_because or f"{here.state.path} is closed to this user"))
+    screen.fact(
+        "state", str(resolved.guessed_because or f"{resolved.state.path} is closed to this user")
+    )
     screen.paragraph(f"→ to see its state: {as_root('status')}")
     return NOT_VISIBLE
 
@@ -182,31 +186,31 @@ def _recent(state: StateDirectory) -> list[str]:
 
 
 def _show_absent(
-    screen: Screen, here: ResolvedState, status: DaemonStatus | None, config: Path | None
+    screen: Screen, resolved: ResolvedState, status: DaemonStatus | None, config: Path | None
 ) -> None:
     screen.line(("not running", "bad"))
     if status is not None:
         screen.fact("last seen", f"{ago(status.written_at)}, version {status.version}")
-    screen.fact("state", str(here.state.path))
-    for line in _advice(here, config):
+    screen.fact("state", str(resolved.state.path))
+    for line in _advice(resolved, config):
         screen.paragraph(f"→ {line}")
 
 
-def _advice(here: ResolvedState, config: Path | None) -> Iterator[str]:
+def _advice(resolved: ResolvedState, config: Path | None) -> Iterator[str]:
     """Yield advice on how to start the agent.
 
-    Without a valid configuration it cannot start, so the advice is to correct the configuration.
+    Without a valid configuration, the agent cannot start. The advice is then to correct it.
     """
-    # Imported here, because both are only needed if no agent runs.
+    # These imports are only needed if no agent runs.
     from agent.doctor.processes import other_agents
     from agent.doctor.service_unit import read_unit
 
-    if here.guessed_because is not None and (others := other_agents(None)):
+    if resolved.guessed_because is not None and (others := other_agents(None)):
         numbers = ", ".join(str(pid) for pid in others)
         yield f"an agent runs with another configuration (process {numbers}): use --config"
-    if isinstance(here.guessed_because, ConfigMissing):
-        yield str(here.guessed_because)
-    elif here.guessed_because is not None:
+    if isinstance(resolved.guessed_because, ConfigMissing):
+        yield str(resolved.guessed_because)
+    elif resolved.guessed_because is not None:
         yield "correct the configuration first: `venue-agent config check`"
     else:
         unit = read_unit()

@@ -114,9 +114,9 @@ def key_source(
         if from_systemd.exists():
             return ApiKeySource(from_systemd, None)
     variable = environment.get(VARIABLE)
-    beside = (config or default_config_path()).parent / SYSTEMD_CREDENTIAL
-    is_beside = variable is None and is_there(beside)
-    return ApiKeySource(beside, None) if is_beside else ApiKeySource(None, variable)
+    file_beside_config = (config or default_config_path()).parent / SYSTEMD_CREDENTIAL
+    is_beside = variable is None and is_there(file_beside_config)
+    return ApiKeySource(file_beside_config, None) if is_beside else ApiKeySource(None, variable)
 
 
 def checked_key(text: str, place: str) -> str:

@@ -122,7 +122,7 @@ def review(
 def place_of(
     key: str, path: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> str | None:
-    """Return where ``section.key`` is set: file:line:column or a variable; None if it is not."""
+    """Return where ``section.key`` is set: a variable, file:line:column, or None if it is not."""
     result = _read(Config, path, environment)
     return result.source().place_of(tuple(key.split(".")))[1] if key in result.origins else None
 
@@ -153,10 +153,12 @@ def guessed_state_dir(path: Path | None = None) -> Path:
     """Return the state directory that an invalid or unreadable configuration probably names."""
     source = path or default_config_path()
     try:
-        named = tomllib.loads(_text(path)[0]).get("device", {}).get("state_dir", "")
+        configured_dir = tomllib.loads(_text(path)[0]).get("device", {}).get("state_dir", "")
     except (ConfigError, tomllib.TOMLDecodeError, AttributeError):
-        named = ""
-    return state_dir(DeviceSection(state_dir=named if isinstance(named, str) else ""), source)
+        configured_dir = ""
+    return state_dir(
+        DeviceSection(state_dir=configured_dir if isinstance(configured_dir, str) else ""), source
+    )
 
 
 def _text(path: Path | None) -> tuple[str, Path | None]:

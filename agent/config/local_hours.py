@@ -1,4 +1,4 @@
-"""A time of day range such as "23:00-06:00", which may include midnight."""
+"""A range of times of day, such as "23:00-06:00". It may include midnight."""
 
 from dataclasses import dataclass
 from datetime import datetime, time

@@ -167,8 +167,8 @@ class Service(Section):
         default="",
         description=(
             "Proxy such as http://user:password@proxy:3128. Default: HTTPS_PROXY and NO_PROXY."
-            ' "system": the proxy in the settings of Windows or macOS; on Linux as the default.'
-            " Not used for a service on this machine."
+            ' "system": the proxy in the settings of Windows or macOS; on Linux, the default'
+            " applies. Not used for a service on this machine."
         ),
     )
     request_timeout_seconds: float = Field(
@@ -448,13 +448,13 @@ class LocalConfig(Section):
     @property
     def capabilities(self) -> tuple[str, ...]:
         """The capabilities that this configuration enables, by the service's names for them."""
-        able = {
+        is_enabled_by_name = {
             "network": self.network.enabled,
             "application": self.application.enabled,
             "commands.stream": self.commands.delivery != "poll",
             "commands.poll": self.commands.delivery != "stream",
         }
-        return tuple(name for name, is_able in able.items() if is_able)
+        return tuple(name for name, is_enabled in is_enabled_by_name.items() if is_enabled)
 
 
 class Config(LocalConfig):
@@ -513,7 +513,7 @@ def system_config() -> Path:
 def is_of_the_machine(path: Path | None) -> bool:
     """Return whether ``path`` is the configuration of the machine's agent.
 
-    Without ``path``, it is the default path for this user.
+    If ``path`` is None, the default path for this user is checked.
     """
     return (path or default_config_path()).absolute() == system_config()
 

@@ -11,7 +11,7 @@ from agent.config.syntax import ASSIGNMENT, HEADER
 from agent.redaction.known import redact_value
 from agent.wire.validation import Issue, Path
 
-_NEAR: Final = 0.5
+_SIMILARITY_MIN: Final = 0.5
 """Minimum similarity of a suggestion (difflib's ratio)."""
 _SAME_MEANING: Final = {
     "verbose": "debug", "trace": "debug", "notice": "info", "warn": "warning", "err": "error",
@@ -30,11 +30,11 @@ _WITHOUT_QUOTES: Final = {
 
 def problems_of(model: type[Section], issues: Sequence[Issue], source: "Source") -> tuple[str, ...]:
     """Return a line for each issue."""
-    meant = _meant(model, issues)
+    misspelled = _misspelled(model, issues)
     messages = sorted(
         (*source.place_of(issue.path), _message(model, issue))
         for issue in issues
-        if issue.path not in meant
+        if issue.path not in misspelled
     )
     return tuple(dict.fromkeys(f"{place}: {message}" for _, place, message in messages))
 
@@ -68,22 +68,24 @@ class Source:
         return 0, self.name
 
 
-def _meant(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
-    """Return the missing keys that an unknown key resembles. Only the unknown key is reported.
+def _misspelled(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
+    """Return the missing keys that the user misspelled. Only the unknown key is then reported.
 
-    A missing section is also left out if one of its keys is above the first section.
+    A missing section is also returned if one of its keys is above the first section.
     """
     missing = [issue.path for issue in issues if issue.fault == "missing"]
-    meant: set[Path] = set()
-    for *above, key in (issue.path for issue in issues if issue.fault == "unknown"):
-        if not above:
+    misspelled: set[Path] = set()
+    for *parents, key in (issue.path for issue in issues if issue.fault == "unknown"):
+        if not parents:
             sections = sections_of(model).items()
-            meant.update((name,) for name, section in sections if key in section.model_fields)
-        missing_keys = [str(m[-1]) for m in missing if m[:-1] == tuple(above) and m not in meant]
+            misspelled.update((name,) for name, section in sections if key in section.model_fields)
+        missing_keys = [
+            str(m[-1]) for m in missing if m[:-1] == tuple(parents) and m not in misspelled
+        ]
         nearest = _nearest(str(key), missing_keys)
-        if nearest and _nearest(str(key), keys_below(model, tuple(above))) == nearest:
-            meant.add((*above, nearest))
-    return meant
+        if nearest and _nearest(str(key), keys_below(model, tuple(parents))) == nearest:
+            misspelled.add((*parents, nearest))
+    return misspelled
 
 
 def keys_below(model: type[Section], path: Path) -> list[str]:
@@ -99,7 +101,9 @@ def keys_below(model: type[Section], path: Path) -> list[str]:
 
 
 def _nearest(word: str, known_words: list[str]) -> str | None:
-    return next(iter(difflib.get_close_matches(word, known_words, n=1, cutoff=_NEAR)), None)
+    return next(
+        iter(difflib.get_close_matches(word, known_words, n=1, cutoff=_SIMILARITY_MIN)), None
+    )
 
 
 def positions_of(text: str) -> dict[Path, tuple[int, int]]:
@@ -126,7 +130,7 @@ def _message(model: type[Section], issue: Issue) -> str:
     *section, key = issue.path or ("",)
     where = f" in [{section[0]}]" if section else ""
     if issue.fault == "unknown":
-        return f"unknown key {str(key)!r}{where}{_known_instead(model, issue.path)}"
+        return f"unknown key {str(key)!r}{where}{_hint(model, issue.path)}"
     if issue.fault == "missing":
         return f"the key {str(key)!r}{where} is required"
     reason = "must be a table" if issue.is_table else issue.reason
@@ -136,13 +140,13 @@ def _message(model: type[Section], issue: Issue) -> str:
     return f"{name} {reason} (it is {_redacted_value(issue)}{_instead(issue)})"
 
 
-def _known_instead(model: type[Section], path: Path) -> str:
-    """Return the section that has an unknown key, or else the most similar key."""
-    *above, key = path
+def _hint(model: type[Section], path: Path) -> str:
+    """Return a hint for an unknown key: the section that it belongs to, or the most similar key."""
+    *parents, key = path
     sections = [name for name, section in sections_of(model).items() if key in section.model_fields]
-    if len(sections) == 1 and not above:
+    if len(sections) == 1 and not parents:
         return f": it belongs below a line [{sections[0]}]"
-    nearest = _nearest(str(key), keys_below(model, tuple(above)))
+    nearest = _nearest(str(key), keys_below(model, tuple(parents)))
     if nearest is None and len(sections) == 1:
         return f": it belongs in [{sections[0]}]"
     return _suggestion(nearest)
@@ -157,8 +161,8 @@ def _instead(issue: Issue) -> str:
     if isinstance(value, str) and issue.reason in _WITHOUT_QUOTES:
         return "; delete the quotes" if _WITHOUT_QUOTES[issue.reason].fullmatch(value) else ""
     choices = list(issue.choices)
-    same = _SAME_MEANING.get(str(value).lower())
-    return _suggestion(same if same in choices else _nearest(str(value), choices))
+    synonym = _SAME_MEANING.get(str(value).lower())
+    return _suggestion(synonym if synonym in choices else _nearest(str(value), choices))
 
 
 def _redacted_value(issue: Issue) -> str:

@@ -26,21 +26,21 @@ _TAKES_CONFIG: Final = re.compile(
 )
 """Matches a command between backquotes in a text, if the command accepts `--config`."""
 
-_named: Path | None = None
+_config_path: Path | None = None
 """The configuration that the user named with `--config`."""
 
 
 def name_configuration(path: Path | None) -> None:
     """Store the path that the user named with `--config`, for `with_config`."""
-    global _named  # noqa: PLW0603 - a process runs one verb
-    _named = path
+    global _config_path  # noqa: PLW0603 - a process runs one verb
+    _config_path = path
 
 
 def with_config(text: str) -> str:
     """Add the user's `--config` to the commands in ``text``, so that they can be copied."""
-    if _named is None:
+    if _config_path is None:
         return text
-    option = f" --config {shlex.quote(str(_named))}"
+    option = f" --config {shlex.quote(str(_config_path))}"
     return _TAKES_CONFIG.sub(
         lambda command: command[1] + ("" if "--config" in command[1] else option), text
     )
@@ -68,8 +68,8 @@ def as_root(words: str) -> str:
     if is_for_root():
         return "root has no access either: check the mount and the access rules"
     # sudo(8) does not pass variables.
-    named = os.environ.get("VENUE_AGENT_CONFIG")
-    variable = f"VENUE_AGENT_CONFIG={named} " if named else ""
+    config_path = os.environ.get("VENUE_AGENT_CONFIG")
+    variable = f"VENUE_AGENT_CONFIG={config_path} " if config_path else ""
     return f"as root: `sudo {variable}venue-agent {words}`"
 
 

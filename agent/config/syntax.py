@@ -44,12 +44,12 @@ def syntax_problem(model: type[Section], name: str, error: TOMLDecodeError, text
 
 @dataclass(frozen=True, slots=True)
 class _Mistake:
-    """A syntax error: tomllib's message, the line with the error, and the lines before it."""
+    """A syntax error: tomllib's message, the line with the error, and all earlier lines."""
 
     model: type[Section]
     message: str
     line: str
-    before: Sequence[str]
+    previous_lines: Sequence[str]
 
     def describe(self) -> str:
         """Return what is wrong and what to write instead."""
@@ -110,15 +110,15 @@ class _Mistake:
         name = header[2]
         if get_origin(self.model.model_fields[name].annotation) is tuple:
             return f"write [[{name}]], with two brackets, above each of the {name}"
-        headers = (HEADER.match(line) for line in self.before)
+        headers = (HEADER.match(line) for line in self.previous_lines)
         first = next((n for n, match in enumerate(headers, 1) if match and match[2] == name), None)
         where = f", first in line {first}" if first else ""
         return f"[{name}] appears twice{where}: move these keys there, and delete this line"
 
     def key_twice(self) -> str:
         assignment = ASSIGNMENT.match(self.line)
-        for number in range(len(self.before), 0, -1):
-            line = self.before[number - 1]
+        for number in range(len(self.previous_lines), 0, -1):
+            line = self.previous_lines[number - 1]
             if assignment is None or HEADER.match(line):
                 break
             earlier = ASSIGNMENT.match(line)

@@ -1,7 +1,7 @@
 """The bundle for support: one zip file of redacted texts, without keys.
 
-Only the files that this module names are included. From the quarantine directory it takes only the
-bodies of reports, never other files, such as an old identity key.
+Only the files that this module names are included. Of the quarantine directory, these are only the
+bodies of reports, and never other files, such as an old identity key.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ from agent.wire.payloads.by_kind import PAYLOADS, ReportPayload
 from agent.wire.validation import ValidationError
 from agent.wire.vocabulary import Kind
 
-RECORD_KEPT: Final = timedelta(days=90)
+RECORD_PERIOD: Final = timedelta(days=90)
 REPORTS_MAX: Final = 5
 REPORT_MAX_BYTES: Final = 2_000_000
 CONFIG_MAX_BYTES: Final = 1_000_000
@@ -111,7 +111,7 @@ def _members(context: Context, doctor: dict[str, Any], redactor: Redactor) -> It
         files = ("status.json", _status), ("history.json", _history), ("timeline.json", _timeline)
         for name, read_content in files:
             yield name, _json(redactor.redact_value("", _read(read_content, state)))
-        for name, body in (*_reports_kept(state), *_reports_waiting(state)):
+        for name, body in (*_rejected_reports(state), *_waiting_reports(state)):
             yield name, _without_secrets(body, redactor)
     yield "log.txt", redactor.redact(context.log_text or read_logs())
 
@@ -132,7 +132,7 @@ def _fresh(report: FreshReport, redactor: Redactor) -> Iterator[Member]:
 
 
 def _read(read_content: Callable[[StateDirectory], Any], state: StateDirectory) -> Any:
-    """Return what ``read`` returns, or a document with its error."""
+    """Return what ``read_content`` returns, or a document with its error."""
     try:
         return read_content(state)
     except StateError as error:
@@ -150,7 +150,7 @@ def _history(state: StateDirectory) -> list[dict[str, Any]]:
 
 def _timeline(state: StateDirectory) -> dict[str, Any]:
     now = datetime.now(UTC)
-    record = read_record(state, now - RECORD_KEPT, now)
+    record = read_record(state, now - RECORD_PERIOD, now)
     return record_document(record, now, is_enabled=None)
 
 
@@ -163,16 +163,16 @@ def _without_secrets(body: str, redactor: Redactor) -> str:
     return _json(redactor.redact_value("", document))
 
 
-def read_config(named: Path | None) -> str:
+def read_config(config_path: Path | None) -> str:
     """Return the configuration's text, or why it cannot be read."""
-    path = named or default_config_path()
+    path = config_path or default_config_path()
     try:
         return read_regular(path, CONFIG_MAX_BYTES).decode("utf-8", "replace")
     except OSError as error:
         return f"# {path} cannot be read: {error.strerror}\n"
 
 
-def _reports_kept(state: StateDirectory) -> Iterator[Member]:
+def _rejected_reports(state: StateDirectory) -> Iterator[Member]:
     """Yield the newest bodies that the service rejected."""
     try:
         state.require_quarantine()
@@ -185,7 +185,7 @@ def _reports_kept(state: StateDirectory) -> Iterator[Member]:
             yield f"quarantine/{path.name}", text
 
 
-def _reports_waiting(state: StateDirectory) -> Iterator[Member]:
+def _waiting_reports(state: StateDirectory) -> Iterator[Member]:
     """Yield the newest bodies that wait to be sent."""
     query = "SELECT report_id, substr(body, 1, ?) FROM outbox ORDER BY created_at DESC LIMIT ?"
     try:

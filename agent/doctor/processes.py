@@ -15,14 +15,16 @@ def other_agents(holder: int | None) -> tuple[int, ...] | None:
     """
     import psutil  # slow to import, and rarely needed
 
-    mine = {holder, os.getpid(), os.getppid()}
+    excluded_pids = {holder, os.getpid(), os.getppid()}
     try:
         processes = [
             (process.pid, process.info["cmdline"]) for process in psutil.process_iter(["cmdline"])
         ]
     except (psutil.Error, OSError):
         return None
-    other_processes = ((pid, tuple(words or ())) for pid, words in processes if pid not in mine)
+    other_processes = (
+        (pid, tuple(words or ())) for pid, words in processes if pid not in excluded_pids
+    )
     return tuple(pid for pid, words in other_processes if is_agent(words))
 
 

@@ -30,7 +30,7 @@ def run_checks(
 ) -> tuple[CheckResult, ...]:
     """Return the result of each check, in the order of ``checks``, within ``total_s``.
 
-    Checks with a ``known`` result from an earlier call are not run again.
+    Checks with a result in ``known_results``, from an earlier call, are not run again.
     """
     results = _Runner(checks, context, total_s, known_results).run()
     return explained(tuple(results[check.name] for check in checks))
@@ -44,8 +44,8 @@ class _Runner:
         total_s: float,
         known_results: Sequence[CheckResult],
     ) -> None:
-        self._done: dict[str, CheckResult] = {result.name: result for result in known_results}
-        self._waiting = [check for check in checks if check.name not in self._done]
+        self._results: dict[str, CheckResult] = {result.name: result for result in known_results}
+        self._waiting = [check for check in checks if check.name not in self._results]
         self._running: dict[str, tuple[Check, float]] = {}
         self._context = context
         self._ends_at = time.monotonic() + total_s
@@ -56,14 +56,14 @@ class _Runner:
             self._start_ready()
             if self._running:
                 self._take_outcome()
-        return self._done
+        return self._results
 
     def _start_ready(self) -> None:
         for check in tuple(self._waiting):
-            if any(name not in self._done for name in (*check.depends_on, *check.after)):
+            if any(name not in self._results for name in (*check.depends_on, *check.after)):
                 continue
             self._waiting.remove(check)
-            prerequisites = [self._done[name] for name in check.depends_on]
+            prerequisites = [self._results[name] for name in check.depends_on]
             if cause := cause_of(prerequisites):
                 self._end(check, Outcome("skipped", f"because of {cause}"), 0.0, because=cause)
             elif not check.uses_public_facts and (cause := hidden_by(prerequisites)):
@@ -97,8 +97,8 @@ class _Runner:
             name, outcome = self._outcomes.get(timeout=max(0.0, min(limits.values()) - now))
         except queue.Empty:
             now = time.monotonic()
-            for late in [name for name, limit in limits.items() if limit <= now]:
-                check, start_s = self._running.pop(late)
+            for late_name in [name for name, limit in limits.items() if limit <= now]:
+                check, start_s = self._running.pop(late_name)
                 self._end(
                     check, fail(f"no result after {now - start_s:.1f} s", check.fix), now - start_s
                 )
@@ -116,4 +116,4 @@ class _Runner:
             because, duration_s, outcome.explained_by, outcome.may_cause,
         )  # fmt: skip
         self._context.add(outcome.facts)
-        self._done[check.name] = result
+        self._results[check.name] = result

@@ -15,13 +15,13 @@ FIELDS: Final = ("request_id", "report_id", "binding_id")
 """The fields of a log record that contain the ids in its message. In a message, "request %s" sets
 the field ``request_id``, "report %s" sets ``report_id``, and "binding %s" sets ``binding_id``."""
 
-ALLOWED: Final = 2
+REPEATS_MAX: Final = 2
 """How often the same warning or error is logged in a window of WINDOW_S."""
-ALLOWED_ALIKE: Final = 20
+VARIANTS_MAX: Final = 20
 """How many different messages of one template are logged in a window. Untrusted input can cause any
 number of them. The template is the message before its arguments are inserted."""
 WINDOW_S: Final = 60.0
-REMEMBERED_MAX: Final = 200
+ENTRIES_MAX: Final = 200
 """Maximum number of messages and templates that are counted at the same time."""
 
 _NUMBER: Final = re.compile(r"\b\d+(\.\d+)?\b")
@@ -72,8 +72,8 @@ class RepeatFilter(logging.Filter):
     """Limits repeated messages. In a window of WINDOW_S it passes:
 
     - every DEBUG message;
-    - for each template, ALLOWED_ALIKE messages of level INFO;
-    - for each template, ALLOWED_ALIKE different warnings or errors, and each of them ALLOWED times.
+    - for each template, VARIANTS_MAX messages of level INFO;
+    - for each template, VARIANTS_MAX different warnings or errors, each at most REPEATS_MAX times.
 
     Messages that differ only in numbers are the same message. The filter counts the messages that
     it suppresses. After the window, it calls ``emit`` with one record that contains the count.
@@ -84,7 +84,7 @@ class RepeatFilter(logging.Filter):
         self._emit = emit
         self._clock = clock
         self._lock = threading.Lock()
-        self._seen: OrderedDict[tuple[str, str], _Repetitions] = OrderedDict()
+        self._repetitions: OrderedDict[tuple[str, str], _Repetitions] = OrderedDict()
 
     def filter(self, record: logging.LogRecord) -> bool:
         now = self._clock()
@@ -96,22 +96,24 @@ class RepeatFilter(logging.Filter):
         return passes
 
     def _passes(self, record: logging.LogRecord, now: float) -> bool:
-        kind = (record.name, f"={getattr(record, 'template', record.msg)}")
+        template_key = (record.name, f"={getattr(record, 'template', record.msg)}")
         if record.levelno < logging.WARNING:
-            return self._count(record, kind, ALLOWED_ALIKE, now)
-        same = (record.name, _NUMBER.sub("#", record.getMessage()))
-        # A new message that exceeds the limit of its template is not added to ``_seen``, because
-        # untrusted input can cause any number of different messages.
-        if same not in self._seen and not self._count(record, kind, ALLOWED_ALIKE, now):
+            return self._count(record, template_key, VARIANTS_MAX, now)
+        message_key = (record.name, _NUMBER.sub("#", record.getMessage()))
+        # A new message that exceeds the limit of its template gets no entry in ``_repetitions``,
+        # because untrusted input can cause any number of different messages.
+        if message_key not in self._repetitions and not self._count(
+            record, template_key, VARIANTS_MAX, now
+        ):
             return False
-        return self._count(record, same, ALLOWED, now)
+        return self._count(record, message_key, REPEATS_MAX, now)
 
     def _count(
-        self, record: logging.LogRecord, key: tuple[str, str], allowed: int, now: float
+        self, record: logging.LogRecord, key: tuple[str, str], maximum: int, now: float
     ) -> bool:
-        repetitions = self._seen.setdefault(key, _Repetitions(now))
+        repetitions = self._repetitions.setdefault(key, _Repetitions(now))
         repetitions.count += 1
-        if repetitions.count <= allowed:
+        if repetitions.count <= maximum:
             return True
         repetitions.suppressed += 1
         repetitions.last = record
@@ -120,11 +122,11 @@ class RepeatFilter(logging.Filter):
     def _expire(self, now: float) -> list[logging.LogRecord]:
         """Drop old entries. Return a record for each dropped entry that suppressed messages."""
         counts = []
-        while self._seen:
-            oldest = next(iter(self._seen.values()))
-            if now - oldest.began_s < WINDOW_S and len(self._seen) <= REMEMBERED_MAX:
+        while self._repetitions:
+            oldest = next(iter(self._repetitions.values()))
+            if now - oldest.began_s < WINDOW_S and len(self._repetitions) <= ENTRIES_MAX:
                 break
-            self._seen.popitem(last=False)
+            self._repetitions.popitem(last=False)
             if oldest.last is not None:
                 counts.append(_with_count(oldest.last, oldest.suppressed, now - oldest.began_s))
         return counts

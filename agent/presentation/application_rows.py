@@ -97,7 +97,9 @@ def thing_groups(payload: ApplicationPayload) -> tuple[Group, ...]:
     browser = tuple(_row(field) for field in payload.browser_fields if field.value is not None)
     groups = {
         "Network interfaces": [_section(link.id, link.fields) for link in snapshot.interfaces],
-        "Peripherals": [_section(_named(thing), thing.fields) for thing in snapshot.peripherals],
+        "Peripherals": [
+            _section(_peripheral_title(thing), thing.fields) for thing in snapshot.peripherals
+        ],
         "Kiosk browser": [Section("", browser)] if browser else [],
     }
     return tuple(Group(title, tuple(sections)) for title, sections in groups.items() if sections)
@@ -123,14 +125,14 @@ def absence_rows(payload: ApplicationPayload) -> tuple[AbsenceRow, ...]:
 
 
 def _by_prefix(keys: list[str]) -> tuple[str, ...]:
-    by_beginning: dict[str, list[str]] = {}
+    keys_by_prefix: dict[str, list[str]] = {}
     for key in keys:
-        by_beginning.setdefault(key.rpartition(".")[0], []).append(key)
+        keys_by_prefix.setdefault(key.rpartition(".")[0], []).append(key)
     return tuple(
         names[0]
         if len(names) == 1
         else f"{beginning}: " + ", ".join(key.rpartition(".")[2] for key in names)
-        for beginning, names in by_beginning.items()
+        for beginning, names in keys_by_prefix.items()
     )
 
 
@@ -150,17 +152,19 @@ def _group(prefix: str, fields: list[SnapshotField]) -> Group:
     """
     things: dict[str, list[SnapshotField]] = {"": []}
     for field in fields:
-        between = field.key.partition(".")[2].rpartition(".")[0]
-        things.setdefault(between, []).append(field)
+        thing_name = field.key.partition(".")[2].rpartition(".")[0]
+        things.setdefault(thing_name, []).append(field)
     sections: list[Section] = []
-    for name, known in things.items():
+    for name, thing_fields in things.items():
         thing = THINGS.get(f"{prefix}.{name}") or _thing(name)
-        if len(known) == 1 and name:
-            own = sections.pop(0) if sections and not sections[0].title else Section("", ())
-            row = _row(known[0], f"{thing}: ")
-            sections.insert(0, Section("", (*own.rows, row)))
-        elif known:
-            sections.append(_section(thing, known))
+        if len(thing_fields) == 1 and name:
+            group_section = (
+                sections.pop(0) if sections and not sections[0].title else Section("", ())
+            )
+            row = _row(thing_fields[0], f"{thing}: ")
+            sections.insert(0, Section("", (*group_section.rows, row)))
+        elif thing_fields:
+            sections.append(_section(thing, thing_fields))
     title = _TITLES.get(prefix) or shorten(prefix[:1].upper() + prefix[1:], NAME_LENGTH) or "Other"
     return Group(title, tuple(sections))
 
@@ -171,7 +175,7 @@ def _thing(name: str) -> str:
     return shorten(name if is_path else name.replace(".", " "), NAME_LENGTH)
 
 
-def _named(thing: Peripheral) -> str:
+def _peripheral_title(thing: Peripheral) -> str:
     """Return the name and id of a peripheral, ``TM-T20III (usb-1-3)``, or only its id."""
     keys = ("usb.product", "bluetooth.name", "usb.vendor")
     texts = {field.key: field.value for field in thing.fields if isinstance(field.value, str)}

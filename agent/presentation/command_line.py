@@ -14,7 +14,7 @@ _CHOICE: Final = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 _MISSING: Final = re.compile(r"the following arguments are required: (.*)")
 _NO_VALUE: Final = re.compile(r"argument (\S+): expected one argument")
 _OPTION: Final = re.compile(r"(?<![\w-])--\w[\w-]*")
-_NEAR: Final = 0.6
+_SIMILARITY_MIN: Final = 0.6
 """Minimum similarity of a suggestion (difflib's ratio)."""
 
 
@@ -36,10 +36,10 @@ class SuggestingParser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        options, unknown = super().parse_known_args(args, namespace)
-        if unknown:
-            self.error(f"{UNKNOWN}{' '.join(unknown)}")
-        return options, unknown
+        options, unknown_words = super().parse_known_args(args, namespace)
+        if unknown_words:
+            self.error(f"{UNKNOWN}{' '.join(unknown_words)}")
+        return options, unknown_words
 
     def error(self, message: str) -> NoReturn:
         super().error(readable(message) + did_you_mean(message, self.format_help()))
@@ -62,15 +62,15 @@ def readable(message: str) -> str:
 def did_you_mean(message: str, help_text: str) -> str:
     """Return the nearest valid word, to append to argparse's message; "" if there is none."""
     if choice := _CHOICE.search(message):
-        words, known = [choice[1]], re.findall(r"[\w-]+", choice[2])
+        words, valid_words = [choice[1]], re.findall(r"[\w-]+", choice[2])
     elif message.startswith(UNKNOWN):
         words = [word.partition("=")[0] for word in message.split() if word.startswith("-")]
-        known = _OPTION.findall(help_text)
+        valid_words = _OPTION.findall(help_text)
     else:
         return ""
     from difflib import get_close_matches  # only needed after a mistake
 
     for word in words:
-        if near := get_close_matches(word, known, n=1, cutoff=_NEAR):
-            return f"; did you mean {near[0]!r}?"
+        if matches := get_close_matches(word, valid_words, n=1, cutoff=_SIMILARITY_MIN):
+            return f"; did you mean {matches[0]!r}?"
     return ""

@@ -149,7 +149,7 @@ def field_label(key: str) -> str:
     """Return the label of a fact: from the table, or else from the last part of its key."""
     first, last = key.partition(".")[0], key.rpartition(".")[2]
     forms = (key, f"{first}.*.{last}", f"{first}.{last}")
-    known = next((LABELS[form] for form in forms if form in LABELS), None)
-    if known is None and ".permission." in key:
+    label = next((LABELS[form] for form in forms if form in LABELS), None)
+    if label is None and ".permission." in key:
         return f"Permission: {label_of(key).lower()}"
-    return known or label_of(key)
+    return label or label_of(key)

@@ -5,13 +5,13 @@ from typing import Final
 
 from agent.presentation.plain_text import NAME_LENGTH, shorten
 
-_NAMES_NOTHING: Final = re.compile(
+_NO_NAME: Final = re.compile(
     r"(unenrolled)?|(install-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 )
-"""An install id that is no name: the device is not enrolled, or its id was generated because the
-host had no name."""
+"""Matches an install id that is no name: the device is not enrolled, or its id was generated
+because the host had no name."""
 
 
 def machine_name(install_id: str) -> str | None:
     """Return the install id as a title; None if it was generated."""
-    return None if _NAMES_NOTHING.fullmatch(install_id) else shorten(install_id, NAME_LENGTH)
+    return None if _NO_NAME.fullmatch(install_id) else shorten(install_id, NAME_LENGTH)

@@ -137,8 +137,8 @@ def _interface_row(link: MapInterface) -> InterfaceRow:
     return InterfaceRow(
         name=shorten(link.name, NAME_LENGTH),
         addresses=tuple(
-            f"{shorten(known.address, NAME_LENGTH)}/{known.prefix_length:.6g}"
-            for known in link.addresses
+            f"{shorten(link_address.address, NAME_LENGTH)}/{link_address.prefix_length:.6g}"
+            for link_address in link.addresses
         ),
         gateways=tuple(shorten(gateway, NAME_LENGTH) for gateway in link.gateways),
         mac_address=shorten(link.mac_address or "", NAME_LENGTH),

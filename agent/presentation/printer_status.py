@@ -56,12 +56,12 @@ def verdict_on(printers: tuple[Printer, ...] | None) -> tuple[str, Severity]:
     if not printers:
         return "No printer is configured on this machine.", "muted"
     counts = [(word, sum(status_of(p) == word for p in printers)) for word in STATUS_ORDER]
-    present = [(status, count) for status, count in counts if count]
-    worst = present[0][0]
-    if len(present) == 1:
+    nonzero_counts = [(status, count) for status, count in counts if count]
+    worst = nonzero_counts[0][0]
+    if len(nonzero_counts) == 1:
         return _equal_status(worst, len(printers)), STATUS_SEVERITIES[worst]
-    listed = ", ".join(f"{count} {status}" for status, count in present)
-    return f"{len(printers)} printers: {listed}.", STATUS_SEVERITIES[worst]
+    counts_text = ", ".join(f"{count} {status}" for status, count in nonzero_counts)
+    return f"{len(printers)} printers: {counts_text}.", STATUS_SEVERITIES[worst]
 
 
 def _equal_status(status: Status, total: int) -> str:

@@ -101,16 +101,16 @@ class RunProgress:
         if len(self._steps) >= STEPS_MAX:
             return None
         name = shorten(step, _STEP_LENGTH)
-        new = self._bars.add_task(_LABELS.get(step, name), total=None, name=name, amount="")
-        self._steps[step] = next(task for task in self._bars.tasks if task.id == new)
+        task_id = self._bars.add_task(_LABELS.get(step, name), total=None, name=name, amount="")
+        self._steps[step] = next(task for task in self._bars.tasks if task.id == task_id)
         return self._steps[step]
 
     def _finish(self, task: Task) -> None:
         self._bars.update(task.id, total=task.total or max(task.completed, 1))
         self._bars.stop_task(task.id)
         if not self._console.is_interactive:
-            took = format_seconds(task.elapsed or 0.0)
-            line = f"{task.fields['name']}: {task.fields['amount']} in {took}"
+            duration = format_seconds(task.elapsed or 0.0)
+            line = f"{task.fields['name']}: {task.fields['amount']} in {duration}"
             self._console.print(Text(line), soft_wrap=True)
 
 

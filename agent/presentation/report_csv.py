@@ -68,11 +68,11 @@ def csv_of(headings: Sequence[str], rows: Iterable[Row]) -> str:
     Untrusted text is made plain. An apostrophe is put before text that a spreadsheet would run as
     a formula.
     """
-    to = io.StringIO()
-    writer = csv.writer(to)
+    output = io.StringIO()
+    writer = csv.writer(output)
     writer.writerow(headings)
     writer.writerows([_cell(value) for value in row] for row in rows)
-    return to.getvalue()
+    return output.getvalue()
 
 
 def _cell(value: Cell) -> str:

@@ -1,4 +1,4 @@
-"""The watched devices of a report of either kind, as both reports state them."""
+"""The watched devices of a network report, as rows for every kind of output."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,8 +32,8 @@ class WatchedRow:
 
 def watched_devices(payload: NetworkPayload) -> tuple[WatchedLine, ...]:
     """Return the watched devices of a network report, in the order of the configuration."""
-    own = payload.network_map.limitations if payload.network_map else ()
-    lines = dict.fromkeys((*payload.limitations, *own))
+    map_limitations = payload.network_map.limitations if payload.network_map else ()
+    lines = dict.fromkeys((*payload.limitations, *map_limitations))
     return tuple(filter(None, map(parse_watched, lines)))
 
 
@@ -57,12 +57,12 @@ def watched_rows(payload: NetworkPayload) -> tuple[WatchedRow, ...]:
 
 def located_devices(payload: NetworkPayload) -> dict[str, WatchedLine]:
     """Return the watched devices that answered, by their addresses."""
-    located = (
+    devices = (
         watched_device
         for watched_device in watched_devices(payload)
         if watched_device.state in ("present", "moved")
     )
-    return {device.address: device for device in located if device.address}
+    return {device.address: device for device in devices if device.address}
 
 
 def _details(device: WatchedLine) -> Iterator[str]:

@@ -22,7 +22,7 @@ _COMMENT: Final = re.compile(  # a comment that mentions a secret
 SHORTEST_VALUE: Final = 6
 """Minimum length of a secret value that is masked wherever it occurs in a text. A shorter value is
 masked only after its key, because it could also be a part of an ordinary word."""
-_HASH_WORDS_MAX: Final = 4000
+_COMMENT_LINE_MAX: Final = 4000
 """Maximum length of a line in which a comment is searched for the names of secrets. In a longer
 line, the whole comment is removed."""
 
@@ -63,6 +63,6 @@ def _proxy_value(value: str) -> str:
 
 
 def _without_comment(line: str) -> str:
-    if "#" not in line or len(line) > _HASH_WORDS_MAX:
+    if "#" not in line or len(line) > _COMMENT_LINE_MAX:
         return line if "#" not in line else line.partition("#")[0]
     return _COMMENT.sub(rf"\1 {MASK}", line)

@@ -46,7 +46,7 @@ _NO_SECRET: Final = re.compile(
 _QUOTED: Final = re.compile(r""""(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'""")
 _LITERAL: Final = re.compile(r"'[^'\n]*+'")
 # Matches what can follow a value: a comment, the end of the line or table, or the next key.
-_GOES_ON: Final = re.compile(
+_CAN_FOLLOW: Final = re.compile(
     r"""[^\S\n]*+(?:\r?\n|\Z|\#[^"'\n]*+(?:\n|\Z)|;|[}\])]++(?:[\s,;]|\Z)|,[^\S\n]*+(?:\n|\Z|[}\])]"""
     r"""|(?P<q>["'])[\w\-. ]{1,64}(?P=q)[^\S\n]*+[:=,]|[\w\-.]{1,64}+[^\S\n]*+=))"""
 )
@@ -88,22 +88,22 @@ def names_a_secret(key: str) -> bool:
 
 
 def _without_assigned(text: str) -> str:
-    parts, done_until = [], 0
+    parts, copied_until = [], 0
     for begin, end in _spans(text):
-        parts += [text[done_until:begin], MASK]
-        done_until = end
-    return "".join((*parts, text[done_until:]))
+        parts += [text[copied_until:begin], MASK]
+        copied_until = end
+    return "".join((*parts, text[copied_until:]))
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    done = 0
-    while (name := _NAME.search(text, done)) is not None:
-        done = name.end()
+    position = 0
+    while (name := _NAME.search(text, position)) is not None:
+        position = name.end()
         if _is_secret(name):
             begin, end = _span(text, name)
             if begin < end:
                 yield begin, end
-            done = max(end, done)
+            position = max(end, position)
 
 
 def _is_secret(name: re.Match[str]) -> bool:
@@ -124,10 +124,10 @@ def _span(text: str, name: re.Match[str]) -> tuple[int, int]:
         return _quoted(text, at)
     if first and first in "[{":
         return at, _end_of_list(text, at)
-    return _bare(text, name)
+    return _unquoted(text, name)
 
 
-def _bare(text: str, name: re.Match[str]) -> tuple[int, int]:
+def _unquoted(text: str, name: re.Match[str]) -> tuple[int, int]:
     at = name.end()
     if name["sign"] == ":" and _SOFT.fullmatch(name["word"]):
         word = _ONE_WORD.match(text, at)
@@ -135,8 +135,8 @@ def _bare(text: str, name: re.Match[str]) -> tuple[int, int]:
     begins_line = _begins_a_line(text, name.start())
     if at < len(text) and text[at] not in "\r\n":
         return at, _find(_LINE_END if begins_line else _CLOSING_QUOTE, text, at)
-    if begins_line and name["sign"] == "=" and (following := _NEXT_LINE.match(text, at)):
-        return following.end(), _find(_LINE_END, text, following.end())
+    if begins_line and name["sign"] == "=" and (next_line := _NEXT_LINE.match(text, at)):
+        return next_line.end(), _find(_LINE_END, text, next_line.end())
     return at, at
 
 
@@ -151,9 +151,9 @@ def _quoted(text: str, at: int) -> tuple[int, int]:
             return at + 1, match.end() - 1
     end = _find(_LINE_END, text, at)
     if text.find(text[at], at + 1, end) < 0:
-        while following := _NEXT_LINE.match(text, end):
-            end = _find(_LINE_END, text, following.end())
-            if text.find(text[at], following.end(), end) >= 0:
+        while next_line := _NEXT_LINE.match(text, end):
+            end = _find(_LINE_END, text, next_line.end())
+            if text.find(text[at], next_line.end(), end) >= 0:
                 break
     return at, end
 
@@ -163,13 +163,13 @@ def _end_of_list(text: str, at: int) -> int:
 
     If the list is nested or invalid, this is the end of the last line that could belong to it.
     """
-    plain = _LIST.match(text, at)
-    if plain is not None and _ends_well(text, plain.end(), '"'):
-        return plain.end()
+    flat_list = _LIST.match(text, at)
+    if flat_list is not None and _ends_well(text, flat_list.end(), '"'):
+        return flat_list.end()
     end = _find(_LINE_END, text, at)
     is_last = _LAST_LINE.match(text[at:end])
-    while not is_last and (following := _NEXT_LINE.match(text, end)):
-        begin, end = following.end(), _find(_LINE_END, text, following.end())
+    while not is_last and (next_line := _NEXT_LINE.match(text, end)):
+        begin, end = next_line.end(), _find(_LINE_END, text, next_line.end())
         is_last = _LAST_LINE.match(text[begin:end])
     return end
 
@@ -177,7 +177,7 @@ def _end_of_list(text: str, at: int) -> int:
 def _ends_well(text: str, at: int, quote: str) -> bool:
     """Return whether a value can end at ``at``: the text after ``at`` must not belong to it."""
     rest_of_line = text[at : at + _REST_OF_LINE_MAX].partition("\n")[0]
-    return _GOES_ON.match(text, at) is not None and not rest_of_line.count(quote) % 2
+    return _CAN_FOLLOW.match(text, at) is not None and not rest_of_line.count(quote) % 2
 
 
 def _begins_a_line(text: str, at: int) -> bool:

@@ -20,8 +20,8 @@ _KEY_NAME: Final = "api-key"
 _KEY_FILE: Final = re.compile(
     r"""(?m)^[^\S\n]*(?:service\.)?api_key_file[^\S\n]*=[^\S\n]*["']([^"'\n]{1,4096})"""
 )
-_OURS: Final = "VENUE_AGENT_"
-_KEY_FILE_VARIABLE: Final = f"{_OURS}SERVICE__API_KEY_FILE"
+_PREFIX: Final = "VENUE_AGENT_"
+_KEY_FILE_VARIABLE: Final = f"{_PREFIX}SERVICE__API_KEY_FILE"
 
 
 def secrets_here(config: Path, environment: Mapping[str, str]) -> Iterator[str]:
@@ -40,7 +40,7 @@ def secrets_here(config: Path, environment: Mapping[str, str]) -> Iterator[str]:
 def secrets_in_environment(environment: Mapping[str, str]) -> Iterator[str]:
     """Yield the values of secret variables, and the credentials in URLs."""
     for name, value in environment.items():
-        if name.lower().endswith("_proxy") or (name.startswith(_OURS) and "://" in value):
+        if name.lower().endswith("_proxy") or (name.startswith(_PREFIX) and "://" in value):
             yield from userinfo_of(value)
         elif names_a_secret(name) and len(value) >= SHORTEST_VALUE:
             yield value

@@ -43,7 +43,7 @@ _MAC_IPV6_OR_TIME: Final = re.compile(
 def without_userinfo(text: str) -> str:
     """Return ``text`` with user and password masked in everything that resembles a URL."""
     if "@" in text:
-        text = _WORD.sub(lambda word: _masked(word[0]), _mask_passwords_with_blanks(text))
+        text = _WORD.sub(lambda word: _mask_word(word[0]), _mask_passwords_with_blanks(text))
     return _mask_percent_encoded(text) if "%40" in text else text
 
 
@@ -72,7 +72,7 @@ def userinfo_of(url: str) -> tuple[str, ...]:
     return (userinfo, password, unquote(password)) if colon else (userinfo, unquote(userinfo))
 
 
-def _masked(word: str) -> str:
+def _mask_word(word: str) -> str:
     if "@" not in word:
         return word
     scheme = _SCHEME_END.search(word)
@@ -112,9 +112,9 @@ def _without_scheme(word: str) -> str:
 
 def _mask_passwords_with_blanks(text: str) -> str:
     """Mask user and password of each URL whose password contains blanks."""
-    parts, done_until = [], 0
+    parts, copied_until = [], 0
     for match in _WITH_BLANKS.finditer(text):
-        if match.start() < done_until:
+        if match.start() < copied_until:
             continue
         window = text[match.end() : match.end() + _BLANKS_WINDOW].partition("\n")[0]
         if quote := re.search(_CLOSING_QUOTE, window):
@@ -122,9 +122,9 @@ def _mask_passwords_with_blanks(text: str) -> str:
         at = window.rfind("@")
         if at < 0:
             continue
-        parts += [text[done_until : match.end(1)], MASK]
-        done_until = match.end() + at
-    return "".join((*parts, text[done_until:]))
+        parts += [text[copied_until : match.end(1)], MASK]
+        copied_until = match.end() + at
+    return "".join((*parts, text[copied_until:]))
 
 
 def _mask_percent_encoded(text: str) -> str:

@@ -68,16 +68,16 @@ def _parse_lines(content: bytes) -> Frame:
 
 
 def _frame_of(document: Any) -> Frame:
-    commands, rejected_frames = [], []
+    commands, rejected_entries = [], []
     for index, entry in enumerate(_entries(document)):
         if index >= COMMANDS_MAX:
-            rejected_frames.append(f"more than {COMMANDS_MAX} entries in one frame")
+            rejected_entries.append(f"more than {COMMANDS_MAX} entries in one frame")
             break
         try:
             commands.append(validate(entry, Command))
         except ValidationError as error:
-            rejected_frames.append(f"{error.where or 'entry'}: {error.reason}")
-    return Frame(tuple(commands), tuple(rejected_frames))
+            rejected_entries.append(f"{error.where or 'entry'}: {error.reason}")
+    return Frame(tuple(commands), tuple(rejected_entries))
 
 
 def _entries(document: Any) -> Iterator[Any] | Sequence[Any]:

@@ -199,9 +199,9 @@ CONDITIONS: Final[Mapping[str, Condition]] = MappingProxyType(
 
 def to_show(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Return the problems that no other present problem explains."""
-    present = {problem.code: problem for problem in problems}
+    by_code = {problem.code: problem for problem in problems}
     return tuple(
         problem
-        for code, problem in present.items()
-        if not any(cause in present for cause in CONDITIONS[code].depends_on)
+        for code, problem in by_code.items()
+        if not any(cause in by_code for cause in CONDITIONS[code].depends_on)
     )

@@ -13,7 +13,7 @@ from collectors.contract import Facts, LearnedPrinter, NetworkFacts
 
 PRINTERS_MAX: Final = 256
 TEXT_MAX: Final = 1024
-KEPT: Final = timedelta(days=180)
+DETAILS_AGE_MAX: Final = timedelta(days=180)
 """Details of a printer that was not seen for this time are dropped."""
 
 REPLACED_AFTER: Final = timedelta(days=1)
@@ -63,7 +63,7 @@ NOTHING_LEARNED: Final = Memory()
 
 def still_known(learned: LearnedPrinters, now: datetime) -> LearnedPrinters:
     """Return the printers whose details are not too old."""
-    recent = [printer for printer in learned if _is_within(KEPT, printer.seen_at, now)]
+    recent = [printer for printer in learned if _is_within(DETAILS_AGE_MAX, printer.seen_at, now)]
     return tuple(
         printer
         if _is_within(REPLACEMENT_REPORTED, printer.replaced_at or "", now)
@@ -81,21 +81,27 @@ def updated(memory: Memory, facts: Facts, now: datetime) -> Memory:
     if facts.cancelled:
         return memory
     known_printers = still_known(memory.printers, now)
-    before = {
+    before_by_id = {
         known_printer.id: known_printer
         for known_printer in known_printers
         if _is_there(known_printer.id, facts)
     }
     seen_by_id = _by_id(facts.learned)
-    new = {id_: _merged(before.get(id_), printer) for id_, printer in seen_by_id.items()}
+    new_by_id = {id_: _merge(before_by_id.get(id_), printer) for id_, printer in seen_by_id.items()}
     replacements = _replacements(memory, facts, now)
     for stranger in facts.strangers:
         replacement = replacements.get(stranger.id)
         if replacement is not None and _has_replaced(replacement, now):
-            new.setdefault(stranger.id, replace(replacement.printer, replaced_at=replacement.since))
+            new_by_id.setdefault(
+                stranger.id, replace(replacement.printer, replaced_at=replacement.since)
+            )
     return Memory(
-        tuple((before | new).values())[-PRINTERS_MAX:],
-        tuple(printer for id_, printer in replacements.items() if id_ in before and id_ not in new),
+        tuple((before_by_id | new_by_id).values())[-PRINTERS_MAX:],
+        tuple(
+            printer
+            for id_, printer in replacements.items()
+            if id_ in before_by_id and id_ not in new_by_id
+        ),
     )
 
 
@@ -103,10 +109,10 @@ def _replacements(memory: Memory, facts: Facts, now: datetime) -> dict[str, Repl
     """Return the devices that might have replaced a printer, including devices that are now off."""
     replacements = {replacement.printer.id: replacement for replacement in memory.replacements}
     for id_, stranger in _by_id(facts.strangers).items():
-        was = replacements.get(id_)
-        if was is not None and _is_same(was.printer, stranger):
+        earlier = replacements.get(id_)
+        if earlier is not None and _is_same(earlier.printer, stranger):
             replacements[id_] = Replacement(
-                _merged(was.printer, stranger), was.since, was.reports + 1
+                _merge(earlier.printer, stranger), earlier.since, earlier.reports + 1
             )
         else:
             replacements[id_] = Replacement(stranger, now.isoformat(timespec="seconds"))
@@ -123,23 +129,25 @@ def _by_id(printers: LearnedPrinters) -> dict[str, LearnedPrinter]:
 
 
 def _is_same(one: LearnedPrinter, other: LearnedPrinter) -> bool:
-    pairs = [(a, b) for a, b in zip(_marks(one), _marks(other), strict=True) if a and b]
+    pairs = [(a, b) for a, b in zip(_identifiers(one), _identifiers(other), strict=True) if a and b]
     return bool(pairs) and all(a == b for a, b in pairs)
 
 
-def _marks(printer: LearnedPrinter) -> tuple[str | None, ...]:
+def _identifiers(printer: LearnedPrinter) -> tuple[str | None, ...]:
     return (printer.mac_address, printer.serial, printer.uuid)
 
 
-def _merged(before: LearnedPrinter | None, now: LearnedPrinter) -> LearnedPrinter:
+def _merge(before: LearnedPrinter | None, current: LearnedPrinter) -> LearnedPrinter:
     """Return the details of this report. Earlier details fill in what this report lacks.
 
     Earlier details are not used if the printer's setup has changed.
     """
-    if before is None or before.setup != now.setup:
-        return now
-    missing = {f.name: getattr(before, f.name) for f in fields(now) if not getattr(now, f.name)}
-    return replace(now, **missing)
+    if before is None or before.setup != current.setup:
+        return current
+    missing = {
+        f.name: getattr(before, f.name) for f in fields(current) if not getattr(current, f.name)
+    }
+    return replace(current, **missing)
 
 
 def _is_there(printer_id: str, facts: Facts) -> bool:

@@ -115,9 +115,9 @@ def acknowledgement_owed(
 ) -> AcknowledgedStatus | None:
     """Return the acknowledgement to repeat for a request that is delivered again, or None.
 
-    ``delivered`` is its status at the service. If this status is behind ``state``, the service has
-    lost the acknowledgement. A request that ended without a report is not acknowledged, so that the
-    service does not wait for a report.
+    ``delivered_status`` is its status at the service. If this status is behind ``state``, the
+    service has lost the acknowledgement. A request that ended without a report is not acknowledged,
+    so that the service does not wait for a report.
     """
     if state is State.ACKNOWLEDGED:
         return "received" if delivered_status == "queued" else None

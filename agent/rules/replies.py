@@ -43,7 +43,9 @@ def error_of(
     """
     is_html = "text/html" in headers.get("content-type", "").lower()
     if status == HTTPStatus.UNAUTHORIZED:
-        return CredentialRefused(_words(status, body, "the service does not accept this API key"))
+        return CredentialRefused(
+            _describe(status, body, "the service does not accept this API key")
+        )
     if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return ServiceUnavailable("proxy", "the proxy requires a user and a password (407)")
     if 300 <= status < 400:
@@ -62,18 +64,20 @@ def _failure(status: int, headers: Mapping[str, str], body: bytes, now: datetime
         status == HTTPStatus.SERVICE_UNAVAILABLE and requested_s is not None
     ):
         return Throttled(
-            _words(status, body, f"the service requires a wait (status {status})"), requested_s
+            _describe(status, body, f"the service requires a wait (status {status})"), requested_s
         )
     if status >= 500:
         return ServiceUnavailable("server-error", f"the service failed (status {status})")
     if status in TRY_AGAIN:
         return ServiceUnavailable("timeout", f"the service timed out (status {status})")
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return BodyTooLarge(_words(status, body, "the service does not accept a body of this size"))
+        return BodyTooLarge(
+            _describe(status, body, "the service does not accept a body of this size")
+        )
     if status in REFUSALS:
         problem = _problem(body)
-        return Refused(status, problem.code, _words(status, body, "the service refuses"))
-    return BodyRejected(status, _words(status, body, "the service rejects the request"))
+        return Refused(status, problem.code, _describe(status, body, "the service refuses"))
+    return BodyRejected(status, _describe(status, body, "the service rejects the request"))
 
 
 def retry_after_s(value: str | None, now: datetime) -> float | None:
@@ -105,10 +109,10 @@ def _problem(body: bytes) -> Problem:
         return Problem()
 
 
-def _words(status: int, body: bytes, otherwise: str) -> str:
-    """Return the service's description of a failure, or ``otherwise``; printable and short."""
+def _describe(status: int, body: bytes, fallback: str) -> str:
+    """Return the service's description of a failure, or ``fallback``; printable and short."""
     problem = _problem(body)
-    parts = [problem.detail or problem.title or otherwise]
+    parts = [problem.detail or problem.title or fallback]
     for field, messages in (problem.errors or {}).items():
         parts.append(f"{field}: {', '.join(messages)}")
     return f"{_short(without_controls('; '.join(parts)))} (status {status})"

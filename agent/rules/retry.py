@@ -1,7 +1,8 @@
 """Waits before retries: they grow up to a maximum, and half of each is random (jitter).
 
-The jitter prevents that many devices retry at the same time. Half of each wait is fixed, to limit
-the number of attempts (AWS Architecture Blog, "Exponential Backoff And Jitter": equal jitter).
+The jitter prevents many devices from retrying at the same time. Half of each wait is fixed, to
+limit the number of attempts (AWS Architecture Blog, "Exponential Backoff And Jitter": equal
+jitter).
 """
 
 from dataclasses import dataclass
@@ -80,6 +81,6 @@ def throttled_delay_s(retry_after_s: float | None, attempt: int, rng: Random) ->
     """
     if retry_after_s is None:
         return UNAVAILABLE.delay_s(attempt, rng)
-    least = RETRY_AFTER_MIN_S if attempt <= 1 else RETRY_AFTER_AGAIN_MIN_S
-    wait_s = min(max(retry_after_s, least), RETRY_AFTER_MAX_S)
+    minimum_s = RETRY_AFTER_MIN_S if attempt <= 1 else RETRY_AFTER_AGAIN_MIN_S
+    wait_s = min(max(retry_after_s, minimum_s), RETRY_AFTER_MAX_S)
     return wait_s * rng.uniform(1.0, 1.1)

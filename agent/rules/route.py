@@ -91,8 +91,8 @@ def _proxy_of(
     for name in (f"{scheme}_proxy", "all_proxy"):
         for variable in (name, name.upper()):
             if url := environment.get(variable):
-                exempt = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
-                if rule := _exempting(host, exempt):
+                no_proxy = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
+                if rule := _matching_entry(host, no_proxy):
                     return "", f"NO_PROXY names {rule}"
                 return url, variable
     if url := system.get(scheme):
@@ -100,7 +100,7 @@ def _proxy_of(
     return "", "no proxy is configured"
 
 
-def _exempting(host: str, no_proxy: str) -> str | None:
+def _matching_entry(host: str, no_proxy: str) -> str | None:
     """Return the entry of NO_PROXY that covers ``host``."""
     for entry in (text.strip().lower() for text in no_proxy.split(",")):
         name = entry.removeprefix("*").lstrip(".")

@@ -42,13 +42,13 @@ class TimeJump:
         return " and ".join(parts)
 
 
-def jump_between(before: ClockReading, after: ClockReading, *, meant_s: float) -> TimeJump | None:
+def jump_between(before: ClockReading, after: ClockReading, *, planned_s: float) -> TimeJump | None:
     """Return the jump between two readings; None if there was none.
 
-    ``meant_s`` is the intended time between the readings.
+    ``planned_s`` is the planned time between the readings.
     """
     passed_s = after.monotonic_s - before.monotonic_s
-    slept_s = passed_s - meant_s
+    slept_s = passed_s - planned_s
     stepped_s = (after.wall - before.wall).total_seconds() - passed_s
     jump = TimeJump(
         slept_s=slept_s if slept_s >= SLEEP_MIN_S else 0.0,

@@ -17,9 +17,9 @@ from agent.wire.vocabulary import AcknowledgedStatus
 
 log = logging.getLogger(__name__)
 
-PUT_OFF_S: Final = 30.0
+POSTPONED_PAUSE_S: Final = 30.0
 """Pause before failed acknowledgements are tried again."""
-AGAIN_MAX: Final = 1000
+REPEATS_MAX: Final = 1000
 """Maximum number of repeated acknowledgements that wait to be sent."""
 REFUSED_PAUSE_S: Final = 5.0
 """Pause after a refusal. It limits the rate of calls if the service refuses many requests."""
@@ -34,7 +34,9 @@ class Acknowledger:
     clock: Clock
     wake_executor: Callable[[], None]
     _work: asyncio.Event = field(default_factory=asyncio.Event)
-    _again: OrderedDict[UUID, tuple[Entry, AcknowledgedStatus]] = field(default_factory=OrderedDict)
+    _repeats: OrderedDict[UUID, tuple[Entry, AcknowledgedStatus]] = field(
+        default_factory=OrderedDict
+    )
     expired: int = 0
     """Number of requests that expired before they were acknowledged."""
 
@@ -43,9 +45,9 @@ class Acknowledger:
 
     def acknowledge_again(self, entry: Entry, status: AcknowledgedStatus) -> None:
         """Repeat an acknowledgement that the service has lost. The request does not run again."""
-        self._again[entry.request_id] = (entry, status)
-        if len(self._again) > AGAIN_MAX:
-            self._again.popitem(last=False)  # the service will deliver it again
+        self._repeats[entry.request_id] = (entry, status)
+        if len(self._repeats) > REPEATS_MAX:
+            self._repeats.popitem(last=False)  # the service will deliver it again
         self._work.set()
 
     async def run(self) -> None:
@@ -53,23 +55,23 @@ class Acknowledger:
         while True:
             await self.session.binding_state.wait_until_bound()
             self._work.clear()
-            put_off = 0
+            postponed_count = 0
             for entry in self.journal.in_state(State.RECEIVED):
                 try:
                     await self._acknowledge_received(entry)
                 except (ServiceUnavailable, CredentialRefused) as error:
                     log.warning("request %s is acknowledged later: %s", entry.request_id, error)
-                    put_off += 1
+                    postponed_count += 1
             self.wake_executor()
-            await self._acknowledge_all_again()
-            if put_off:
-                await self.clock.sleep(PUT_OFF_S)
+            await self._acknowledge_repeats()
+            if postponed_count:
+                await self.clock.sleep(POSTPONED_PAUSE_S)
             else:
                 await self._work.wait()
 
-    async def _acknowledge_all_again(self) -> None:
-        while self._again:
-            _, (entry, status) = self._again.popitem(last=False)
+    async def _acknowledge_repeats(self) -> None:
+        while self._repeats:
+            _, (entry, status) = self._repeats.popitem(last=False)
             try:
                 await self.session.acknowledge_again(entry, status)
             except ServiceError as error:

@@ -115,14 +115,14 @@ class Collection:
             report=payload,
             failure_reason=result.failure_reason,
         )
-        most = self.config.limits.max_report_bytes
-        report = seal(request, most)
+        max_bytes = self.config.limits.max_report_bytes
+        report = seal(request, max_bytes)
         if payload is not None and report.tier == LAST_TIER:
             log.warning(
                 "the %s report is larger than limits.max_report_bytes (%d) even without most of its"
                 " content: a failed report is sent instead; raise this limit",
                 result.kind,
-                most,
+                max_bytes,
             )
         return report
 
@@ -136,8 +136,8 @@ class Collection:
                 self.memory.write(updated_memory)
 
     def _show_progress(self, progress: Progress) -> None:
-        of = "" if progress.total is None else f" of {progress.total}"
-        self.on_activity(f"collecting: {progress.step} {progress.done}{of}")
+        total_text = "" if progress.total is None else f" of {progress.total}"
+        self.on_activity(f"collecting: {progress.step} {progress.done}{total_text}")
 
     def _context(self) -> ReportContext:
         binding = self.binding_state.binding

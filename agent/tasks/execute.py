@@ -2,8 +2,8 @@
 
 A collection answers all requests of its kind that wait when it starts. Each request gets its own
 report. The journal marks a request as RUNNING before the collector starts, and as REPORTED in the
-transaction that queues its report. If the agent crashes between the two, the collected facts are
-lost, but the request is not.
+transaction that queues its report. If the agent crashes between these two steps, the collected
+facts are lost, but the request is not.
 """
 
 import asyncio
@@ -196,7 +196,7 @@ class Executor:
     ) -> None:
         """Acknowledge the start of ``entries`` within a time limit.
 
-        Entries that the service refuses are added to ``refused``. Entries that are not
+        Entries that the service refuses are added to ``refused_entries``. Entries that are not
         acknowledged in time are acknowledged before their report is sent (tasks.submit).
         """
         with contextlib.suppress(TimeoutError, ServiceUnavailable, CredentialRefused):

@@ -31,10 +31,10 @@ class HealthBoard:
         """Note that the condition ``code`` (rules.health) is present."""
         condition = CONDITIONS[code]
         detail = clip(redact(detail))  # the detail can contain text from the service
-        present = self._present.get(code)
-        if present is not None and present.detail == detail:
+        problem = self._present.get(code)
+        if problem is not None and problem.detail == detail:
             return
-        since = present.since if present else self.clock.now().isoformat(timespec="seconds")
+        since = problem.since if problem else self.clock.now().isoformat(timespec="seconds")
         self._present[code] = Problem(
             code=code,
             severity=condition.severity,
@@ -43,7 +43,7 @@ class HealthBoard:
             fix=condition.fix,
             since=since,
         )
-        if present is None:
+        if problem is None:
             level = logging.ERROR if condition.severity == "error" else logging.WARNING
             log.log(level, "%s: %s (%s)", condition.title, detail, condition.fix)
         else:

@@ -21,7 +21,7 @@ class Heartbeat:
     session: DeviceSession
     health: HealthBoard
     last_at: datetime | None = None
-    """The time of the last heartbeat, by the service's clock."""
+    """The time of the last accepted heartbeat, by the service's clock."""
 
     async def send(self) -> None:
         """Send a heartbeat, if the device is bound."""

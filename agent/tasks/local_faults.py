@@ -1,7 +1,7 @@
 """Records faults that leave the connection intact: print queues, the kiosk, watched devices.
 
-A part of the recorder, which calls it with heartbeats. It is imported only where there is something
-to read.
+The recorder calls this module after heartbeats. It is imported only where there is something to
+read.
 """
 
 import logging
@@ -16,13 +16,13 @@ from agent.wire.payloads.history import Event, Incident
 log = logging.getLogger(__name__)
 
 EVERY_S: Final = 300.0
-"""Interval of the readings. They follow the first heartbeat after it, so this needs no timer."""
+"""Interval of the readings. The first heartbeat after it causes the reading, without a timer."""
 CONFIRM_AFTER_S: Final = 20.0
-"""The same after a reading that the next one has to confirm."""
+"""Interval after a reading whose result the next reading has to confirm."""
 
 
 class LocalFaultRecorder:
-    """Reads the faults, and keeps those that last.
+    """Reads the faults, and remembers those that have not ended.
 
     Args:
         read: returns the present state, within about two seconds. It never raises.
@@ -34,9 +34,9 @@ class LocalFaultRecorder:
         self._throttling = Throttling()
         self._due_s = 0.0
 
-    def resume(self, recent: Iterable[Incident], lasting: Iterable[Incident]) -> None:
-        """Continue the incidents of the recorder before, after a reload of the configuration."""
-        self._faults = LocalFaults(recent, lasting)
+    def resume(self, recent: Iterable[Incident], open_incidents: Iterable[Incident]) -> None:
+        """Continue the incidents of the previous recorder, after a reload of the configuration."""
+        self._faults = LocalFaults(recent, open_incidents)
 
     def is_due(self, now_s: float) -> bool:
         return now_s >= self._due_s
@@ -49,32 +49,34 @@ class LocalFaultRecorder:
         Args:
             now: returns the wall clock's time.
             now_s: the monotonic time.
-            is_excused: nothing lasts now, because of ``quiet_hours``.
+            is_excused: whether the time is in ``quiet_hours``. All open incidents then end.
         """
         reading = await self._read()
         at = now()
-        throttled = self._throttling.event(reading.throttles, at, now_s)
+        throttling = self._throttling.event(reading.throttles, at, now_s)
         events = [Event(kind, at, detail) for kind, detail in reading.events]
-        events += filter(None, (throttled,))
-        before = self._faults.present(at)
-        ended = self._faults.end_all(at) if is_excused else self._faults.observe(at, reading)
+        events += filter(None, (throttling,))
+        earlier_faults = self._faults.present(at)
+        ended_incidents = (
+            self._faults.end_all(at) if is_excused else self._faults.observe(at, reading)
+        )
         is_unsure = self._faults.is_suspected or reading.is_pending
         self._due_s = now_s + (CONFIRM_AFTER_S if is_unsure else EVERY_S)
-        new = [fault for fault in self._faults.present(at) if fault not in before]
-        for fault in new:
+        new_faults = [fault for fault in self._faults.present(at) if fault not in earlier_faults]
+        for fault in new_faults:
             log.warning("%s (%s)", fault.evidence, fault.cause)
-        for fault in ended:
+        for fault in ended_incidents:
             log.warning("the fault of %s (%s) ended", fault.subject, fault.cause)
-        return ended, events, bool(new)
+        return ended_incidents, events, bool(new_faults)
 
     def end_all(self, now: datetime) -> Sequence[Incident]:
         """End all incidents. Returns them."""
         return self._faults.end_all(now)
 
     def present(self, now: datetime) -> Sequence[Incident]:
-        """Return the incidents that last, with their downtime until ``now``."""
+        """Return the open incidents, with their downtime until ``now``."""
         return self._faults.present(now)
 
     def shift(self, by: timedelta) -> None:
-        """Move what lasts, because the wall clock was set."""
+        """Move the open incidents, because the wall clock was set."""
         self._faults.shift(by)

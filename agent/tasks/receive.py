@@ -39,7 +39,7 @@ from agent.wire.device_operations import Command
 
 log = logging.getLogger(__name__)
 
-Way = Literal["stream", "poll"]
+Method = Literal["stream", "poll"]
 
 SHORT_STREAM_S: Final = 10.0
 """Each consecutive stream that lasts less than this increases the wait before the next stream."""
@@ -86,7 +86,7 @@ class Receiver:
     _rejections: int = 0
     _breaks: int = 0
     _renew: asyncio.Event = field(default_factory=asyncio.Event)
-    delivery: Way | None = None
+    delivery: Method | None = None
     """How the last call of `onCommands` received commands. None if the call failed."""
     received: int = 0
     unreadable: int = 0
@@ -107,20 +107,20 @@ class Receiver:
         while True:
             await self.session.binding_state.wait_until_bound()
             start_s = self.clock.monotonic()
-            way = self._way()
+            method = self._method()
             is_lasting = False
             try:
-                is_lasting = await self._receive_once(way)
+                is_lasting = await self._receive_once(method)
             except (Refused, BodyRejected, BodyTooLarge) as error:
                 self.delivery = None
-                self._note_rejection(error, way)
+                self._note_rejection(error, method)
             except (ServiceUnavailable, CredentialRefused) as error:
                 self.delivery = None
                 if not self.session.breaker.is_up:
                     continue  # no contact: the circuit breaker delays the next call
-                if way == "stream":
+                if method == "stream":
                     self._note_stream_refused(error)
-            if way == "stream" and self._way() == "poll":
+            if method == "stream" and self._method() == "poll":
                 continue  # the stream was just refused: poll at once
             await self._pause(is_lasting, self.clock.monotonic() - start_s)
 
@@ -128,33 +128,33 @@ class Receiver:
         """Replace the present stream. Its connection might be lost without an error."""
         self._renew.set()
 
-    def _way(self) -> Way:
+    def _method(self) -> Method:
         if self.config.delivery != "auto":
             return self.config.delivery
         return "stream" if self.clock.monotonic() >= self._stream_not_before else "poll"
 
-    async def _receive_once(self, way: Way) -> bool:
+    async def _receive_once(self, method: Method) -> bool:
         """Read one reply of `onCommands` to its end. Returns whether the reply was a stream."""
         async with contextlib.AsyncExitStack() as connection:
             loss = asyncio.create_task(self.session.binding_state.wait_for_loss())
             connection.callback(loss.cancel)
-            answer = await self.session.open_commands(connection, stream=way == "stream")
+            answer = await self.session.open_commands(connection, stream=method == "stream")
             self.delivery = "stream" if answer.is_lasting else "poll"
-            before = self.unreadable
+            unreadable_before = self.unreadable
             await self._take_all(answer, loss)
             if loss.done():
                 self.delivery = None
-            self._note_end(way, self.unreadable - before)
+            self._note_end(method, self.unreadable - unreadable_before)
             return answer.is_lasting
 
-    def _note_end(self, way: Way, unreadable: int) -> None:
+    def _note_end(self, method: Method, unreadable: int) -> None:
         """Update counts and conditions after a reply with ``unreadable`` unreadable entries."""
         if unreadable > UNREADABLE_MAX:
             self._rejections += 1
-            if way == "stream":
+            if method == "stream":
                 self._note_stream_refused(f"{unreadable} unreadable entries")
             return
-        if way == "stream":
+        if method == "stream":
             self._stream_refusals = 0
         self._rejections = 0
         self.health.clear({"commands-rejected"})
@@ -164,25 +164,25 @@ class Receiver:
     async def _take_all(self, answer: CommandStream, loss: asyncio.Task[None]) -> None:
         """Process frames until the reply ends, the binding is lost, or the stream is too old."""
         self._renew.clear()
-        taking = asyncio.create_task(self._take_frames(answer))
+        reading = asyncio.create_task(self._take_frames(answer))
         renewed_after_s = STREAM_RENEWED_AFTER_S * self.rng.uniform(1.0, 1.2)
         renew = asyncio.create_task(wait_at_most(self._renew, renewed_after_s, self.clock))
         try:
-            await asyncio.wait((taking, loss, renew), return_when=asyncio.FIRST_COMPLETED)
-            self._was_cut = taking.done()
-            if taking.done():
-                taking.result()
+            await asyncio.wait((reading, loss, renew), return_when=asyncio.FIRST_COMPLETED)
+            self._was_cut = reading.done()
+            if reading.done():
+                reading.result()
         finally:
-            taking.cancel()
+            reading.cancel()
             renew.cancel()
-            await asyncio.wait((taking, renew))
+            await asyncio.wait((reading, renew))
 
     async def _take_frames(self, answer: CommandStream) -> None:
-        most = self.unreadable + UNREADABLE_MAX
+        maximum = self.unreadable + UNREADABLE_MAX
         try:
             async for frame in answer.frames:
                 self.take(frame)
-                if self.unreadable > most:
+                if self.unreadable > maximum:
                     log.info("a reply of onCommands is closed: too many entries are unreadable")
                     break
                 await asyncio.sleep(0)  # other tasks must run during a flood of frames
@@ -197,10 +197,10 @@ class Receiver:
             if isinstance(answer.frames, AsyncGenerator):
                 await answer.frames.aclose()
 
-    def _note_rejection(self, error: Refused | BodyRejected | BodyTooLarge, way: Way) -> None:
+    def _note_rejection(self, error: Refused | BodyRejected | BodyTooLarge, method: Method) -> None:
         if isinstance(error, Refused):
             self.session.request_recheck()
-        if way == "stream" and self.config.delivery == "auto":
+        if method == "stream" and self.config.delivery == "auto":
             self._note_stream_refused(error)
             return
         self._rejections += 1
@@ -283,8 +283,8 @@ class Receiver:
     def _may_acknowledge_again(self, request_id: UUID) -> bool:
         """Return whether a repeated acknowledgement of this request is due, and note its time."""
         now = self.clock.monotonic()
-        before = self._acknowledged_again_at.get(request_id)
-        if before is not None and now - before < ACKNOWLEDGED_AGAIN_AFTER_S:
+        last_at = self._acknowledged_again_at.get(request_id)
+        if last_at is not None and now - last_at < ACKNOWLEDGED_AGAIN_AFTER_S:
             return False
         self._acknowledged_again_at[request_id] = now
         self._acknowledged_again_at.move_to_end(request_id)

@@ -1,11 +1,10 @@
 """The recorder: detects interruptions of the connection, and records them with their cause.
 
 A healthy connection costs no timer and no packet, except a query to each name server every five
-minutes, and one probe of each new path. At the same interval, it reads the print queues, the kiosk
-and the watched devices. The recorder runs when the system reports a changed link,
-address or route, when a call to the service fails, and with heartbeats. While an interruption
-lasts, it probes the path to the service every few seconds, so that the begin, the end and the cause
-are known.
+minutes, and one probe of each new path. The recorder runs when the system reports a changed link,
+address or route, when a call to the service fails, and with heartbeats. Every five minutes, it also
+reads the print queues, the kiosk and the watched devices. During an interruption, it probes the
+path to the service every few seconds, to find the beginning, the end and the cause.
 """
 
 import asyncio
@@ -42,7 +41,7 @@ log = logging.getLogger(__name__)
 NAME_SERVERS_EVERY_S: Final = 300.0
 """Interval of the queries to the name servers while the connection works."""
 SILENT_PROBES_MAX: Final = 3
-"""Number of probes of a new path whose gateway never answers. More would tell nothing new."""
+"""Maximum number of probes of a new path whose gateway never answers."""
 STREAM_SILENT_S: Final = 5.0
 """An idle command stream breaks 3 to 7 seconds after the path was interrupted
 (`adapters.http_client`)."""
@@ -51,8 +50,8 @@ GRACE_S: Final = 60.0
 is not an interruption."""
 SLEEP_MIN_S: Final = 5.0
 WRITE_EVERY_S: Final = 60.0
-"""Interval at which a lasting interruption is written. If the agent is killed or the power fails,
-the record shows at least this part of it."""
+"""Interval at which an open interruption is written. If the agent is killed or the power fails, the
+record shows the interruption until the last write."""
 PRUNE_EVERY_S: Final = 3 * 86_400.0
 """Interval at which old rows are deleted if only hours are written. Each write changes whole pages
 of 4 KiB, and a healthy day should write less than 100 KiB."""
@@ -150,9 +149,9 @@ class Recorder:
         hour = self._hours.hour()
         if hour is None:
             return history
-        earlier = [other for other in history.hours if other.at != hour.at]
-        written = [other for other in history.hours if other.at == hour.at]
-        return replace(history, hours=(*earlier, reduce(joined_hours, (*written, hour))))
+        other_hours = [other for other in history.hours if other.at != hour.at]
+        stored_hours = [other for other in history.hours if other.at == hour.at]
+        return replace(history, hours=(*other_hours, reduce(joined_hours, (*stored_hours, hour))))
 
     # ------------------------------------------------------------------ the loop
 
@@ -192,15 +191,15 @@ class Recorder:
         """Record how the previous run ended, and continue its record."""
         now = self._now()
         self.record.quarantine_unreadable()
-        values, lasting = self.record.values(), self.record.open_incidents()
+        values, open_incidents = self.record.values(), self.record.open_incidents()
         recent = self.record.history(now - FLAPPING_WITHIN, now).incidents
-        broken = [incident for incident in lasting if incident.is_interruption]
+        interruptions = [incident for incident in open_incidents if incident.is_interruption]
         self._link, self._machine = self.sensors.read_link(), self.read_machine()
         self._slept_s = self.clock.slept_s()
         if self.run_id and values.get("stopped") == self.run_id:
-            self._incidents = IncidentBuilder(recent, broken)
+            self._incidents = IncidentBuilder(recent, interruptions)
             self._present = self._incidents.present(now)
-            faults = (incident for incident in lasting if not incident.is_interruption)
+            faults = (incident for incident in open_incidents if not incident.is_interruption)
             if self.local is None:
                 self._ended += faults
             else:
@@ -208,9 +207,9 @@ class Recorder:
         else:
             self._incidents = IncidentBuilder(recent)
             self._events += describe_start(values, self.boot_id, now)
-            self._ended += lasting
+            self._ended += open_incidents
             self._excuse()
-        # A stored begin in the future was written before the clock was set back.
+        # A stored beginning in the future was written before the clock was set back.
         since = min(float(values.get("since", now.timestamp())), now.timestamp())
         self._write(("since", str(since)), ("boot-id", self.boot_id or ""), ("stopped", ""))
         self._has_begun = True
@@ -252,24 +251,27 @@ class Recorder:
         diagnosis = None if self._is_excused() else diagnose(sample)
         now = self._now()  # the clock may have been set since
         woken_at = now - timedelta(seconds=self.clock.monotonic() - woken_s)
-        # Failed calls show the begin of an interruption late, except a refused connection.
+        # A failed call shows the beginning of an interruption late. A refused one shows it at once.
         is_late = sample.service != "refused" and not self._incidents.is_open
         began_at = (is_late and self._suspicion.since) or woken_at
-        ended = self._incidents.observe(now, diagnosis, began_at)
-        if ended:
+        ended_incidents = self._incidents.observe(now, diagnosis, began_at)
+        if ended_incidents:
             if (failed_until := self._suspicion.failed_until) is not None:
-                ended = (*ended[:-1], with_uncertain_end(ended[-1], failed_until))
+                ended_incidents = (
+                    *ended_incidents[:-1],
+                    with_uncertain_end(ended_incidents[-1], failed_until),
+                )
             self._suspicion.since = self._suspicion.failed_until = None
-        self._ended += ended
-        self._note_present(ended)
+        self._ended += ended_incidents
+        self._note_present(ended_incidents)
 
     async def _observe_local(self, local: "LocalFaultRecorder") -> None:
-        ended, events, is_new = await local.observe(
+        ended_incidents, events, is_new = await local.observe(
             self._now, self.clock.monotonic(), is_excused=self._is_in_quiet_hours()
         )
-        self._ended += ended
+        self._ended += ended_incidents
         self._events += events
-        if ended or is_new:
+        if ended_incidents or is_new:
             self._write()
 
     def _is_local_due(self) -> bool:
@@ -298,7 +300,7 @@ class Recorder:
         return Sample(link, name_servers=await self.sensors.query_name_servers(), service="reply")
 
     def _note_present(self, ended: Sequence[Incident]) -> None:
-        """Write ended incidents, the begin of a new one, and regularly how long it has lasted."""
+        """Write ended incidents, the beginning of a new one, and its duration at intervals."""
         before, self._present = self._present, self._incidents.present(self._now())
         is_new = [incident.cause for incident in before] != [
             incident.cause for incident in self._present
@@ -339,7 +341,7 @@ class Recorder:
         self._suspicion = Suspicion()
 
     def _is_excused(self) -> bool:
-        """Return whether an interruption would be no surprise now."""
+        """Return whether interruptions are expected now, and are not recorded."""
         return self._is_in_quiet_hours() or self.clock.monotonic() < self._excused_until_s
 
     def _is_in_quiet_hours(self) -> bool:
@@ -347,7 +349,7 @@ class Recorder:
         return self.quiet_hours is not None and self.quiet_hours.contains(local)
 
     def _now(self) -> datetime:
-        """Return the time. If the wall clock was set since the last call, move what lasts."""
+        """Return the time. Move open incidents if the wall clock was set since the last call."""
         offset_s = self._read_clock_offset_s()
         stepped_s, self._clock_offset_s = offset_s - self._clock_offset_s, offset_s
         if abs(stepped_s) >= STEP_MIN_S:
@@ -361,15 +363,15 @@ class Recorder:
         return self.clock.now().timestamp() - self.clock.monotonic()
 
     def _write(self, *values: tuple[str, str]) -> None:
-        """Write what is new. If that fails, it stays in memory and is written later."""
+        """Write the new rows. If this fails, they stay in memory and are written later."""
         self._write_due_s = self.clock.monotonic() + WRITE_EVERY_S
         self._notes.update(values)
-        lasting = self.local.present(self.clock.now()) if self.local else ()
+        open_faults = self.local.present(self.clock.now()) if self.local else ()
         has_more = bool(self._ended or self._present or self._events)
         is_pruned = has_more or self.clock.monotonic() >= self._prune_due_s
         try:
             self.record.write(
-                incidents=(*self._ended, *self._present, *lasting),
+                incidents=(*self._ended, *self._present, *open_faults),
                 events=self._events,
                 hours=self._finished,
                 values=self._notes.items(),
@@ -382,5 +384,5 @@ class Recorder:
             return
         if is_pruned:
             self._prune_due_s = self.clock.monotonic() + PRUNE_EVERY_S
-        for written in (self._ended, self._events, self._finished, self._notes):
-            written.clear()
+        for written_rows in (self._ended, self._events, self._finished, self._notes):
+            written_rows.clear()

@@ -86,7 +86,7 @@ class Scheduler:
         try:
             await self._send()
         except asyncio.CancelledError:
-            # APScheduler logs a cancelled job as an error. At the stop it is not one.
+            # APScheduler logs a cancelled job as an error. While the timers stop, it is not one.
             if self._scheduler.running:
                 raise
 

@@ -26,9 +26,9 @@ log = logging.getLogger(__name__)
 DRAIN_PAUSE_S: Final = 1.0
 """Maximum pause between two reports, so that many devices that come online together do not overload
 the service."""
-AWAITED_PAUSE_MIN_S: Final = 0.02
+USER_WAITS_PAUSE_MIN_S: Final = 0.02
 """Minimum pause after a report that a user waits for."""
-AWAITED_SHARE: Final = 2.0
+USER_WAITS_FACTOR: Final = 2.0
 """After a report that a user waits for, the pause is this multiple of the service's response time.
 The pause is never longer than the pause after other reports."""
 AFTER_FAILURE: Final = Backoff(base_s=4.0, cap_s=120.0)
@@ -85,11 +85,11 @@ class Submitter:
         if self._failures:
             return AFTER_FAILURE.delay_s(self._failures, self.rng)
         pause_s = DRAIN_PAUSE_S * self.rng.uniform(0.5, 1.0)
-        if self._is_awaited(item):
-            return min(pause_s, max(AWAITED_PAUSE_MIN_S, AWAITED_SHARE * took_s))
+        if self._has_waiting_user(item):
+            return min(pause_s, max(USER_WAITS_PAUSE_MIN_S, USER_WAITS_FACTOR * took_s))
         return pause_s
 
-    def _is_awaited(self, item: Item) -> bool:
+    def _has_waiting_user(self, item: Item) -> bool:
         """Return whether a user waits for a report. A user waits until the request expires."""
         entry = None if item.request_id is None else self.ledger.journal.get(item.request_id)
         return entry is not None and not self.session.is_past(entry.expires_at)

@@ -18,7 +18,7 @@ async def watch_clocks(clock: Clock, on_jump: Callable[[TimeJump], None]) -> Non
     while True:
         await clock.sleep(CHECK_EVERY_S)
         after = ClockReading(clock.now(), clock.monotonic())
-        jump = jump_between(before, after, meant_s=CHECK_EVERY_S)
+        jump = jump_between(before, after, planned_s=CHECK_EVERY_S)
         before = after
         if jump is not None:
             log.warning("%s: restarting timers and connections", jump.describe())

@@ -36,10 +36,10 @@ def validate(value: Any, kind: type[T]) -> T:
     """Validate plain values, such as parsed JSON or TOML, as ``kind``. Raises ValidationError."""
     key: Any = kind  # mypy does not know that a type is hashable
     with _as_issues(value):
-        made: T = _adapter(key).validate_python(
+        result: T = _adapter(key).validate_python(
             value, context=FROM_OUTSIDE, by_alias=True, by_name=False
         )
-    return made
+    return result
 
 
 def decode_strictly(content: bytes, kind: Any) -> Any:

@@ -20,8 +20,8 @@ class Notifier:
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         address = environment.get("NOTIFY_SOCKET", "")
         self._address = "\0" + address[1:] if address.startswith("@") else address
-        is_ours = environment.get("WATCHDOG_PID") in {None, str(os.getpid())}
-        microseconds = environment.get("WATCHDOG_USEC", "") if is_ours else ""
+        is_for_this_process = environment.get("WATCHDOG_PID") in {None, str(os.getpid())}
+        microseconds = environment.get("WATCHDOG_USEC", "") if is_for_this_process else ""
         self.watchdog_s = int(microseconds) / 1e6 if microseconds.isdecimal() else 0.0
 
     def ready(self, status: str = "") -> None:

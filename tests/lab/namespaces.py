@@ -28,14 +28,15 @@ def entering(*namespaces: str, probe: tuple[str, ...] = ("true",)) -> tuple[str,
     ``probe`` is a command that must succeed in the namespace. Raises LookupError with the reason if
     no namespace can be created.
     """
-    # Root also tries a user namespace, because most machines run the tests in one.
-    ways = [_AS_ROOT, _WITHOUT_PRIVILEGES] if os.geteuid() == 0 else [_WITHOUT_PRIVILEGES]
+    # Root may lack the right to create a namespace directly, for example in a container. A user
+    # namespace may be permitted nevertheless.
+    prefixes = [_AS_ROOT, _WITHOUT_PRIVILEGES] if os.geteuid() == 0 else [_WITHOUT_PRIVILEGES]
     reasons = []
-    for way in ways:
-        line = (*way, "--net", *namespaces, *LOOPBACK)
-        reason = failure_of(*line, *probe)
+    for prefix in prefixes:
+        command_prefix = (*prefix, "--net", *namespaces, *LOOPBACK)
+        reason = failure_of(*command_prefix, *probe)
         if reason is None:
-            return line
+            return command_prefix
         reasons.append(reason)
     raise LookupError("; ".join(dict.fromkeys(reasons)))
 
@@ -68,7 +69,7 @@ def namespace_prefix() -> tuple[str, ...]:
 def failure_of(*command: str) -> str | None:
     """Run a command; return None if it succeeded, otherwise its message."""
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             command, capture_output=True, check=False, stdin=subprocess.DEVNULL, cwd=ROOT,
             timeout=_WITHIN_S,
         )  # fmt: skip
@@ -76,8 +77,8 @@ def failure_of(*command: str) -> str | None:
         return f"{command[0]}: {error.strerror}"
     except subprocess.TimeoutExpired:
         return f"{command[0]}: no end after {_WITHIN_S} s"
-    if done.returncode == 0:
+    if result.returncode == 0:
         return None
-    lines = (done.stderr or done.stdout).decode(errors="replace").split("\n")
+    lines = (result.stderr or result.stdout).decode(errors="replace").split("\n")
     # The last line of a traceback is the message.
-    return next((line for line in reversed(lines) if line.strip()), f"exit {done.returncode}")
+    return next((line for line in reversed(lines) if line.strip()), f"exit {result.returncode}")

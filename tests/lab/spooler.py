@@ -88,32 +88,32 @@ class Spooler:
         """
         for path in ("cache", "spool", "state", "root/ppd", "tmp", "log", "bin/backend"):
             (self.directory / path).mkdir(parents=True)
-        for place in (PROGRAMS, PROGRAMS / "backend"):
-            for program in place.iterdir():
-                own = self.directory / "bin" / program.relative_to(PROGRAMS)
+        for directory in (PROGRAMS, PROGRAMS / "backend"):
+            for program in directory.iterdir():
+                link = self.directory / "bin" / program.relative_to(PROGRAMS)
                 if program.name != "backend":
-                    own.symlink_to(program)
+                    link.symlink_to(program)
         for name in backends:
             stub = self.directory / "bin/backend" / name
             if not stub.is_symlink():
                 stub.write_text("#!/bin/sh\nexit 1\n")
                 stub.chmod(0o755)
-        listening = f"Listen {listen}\nServerAlias *" if listen else ""
+        listen_lines = f"Listen {listen}\nServerAlias *" if listen else ""
         (self.directory / "cupsd.conf").write_text(
-            _CUPSD_CONF.format(socket=self.socket, listen=listening)
+            _CUPSD_CONF.format(socket=self.socket, listen=listen_lines)
         )
         (self.directory / "cups-files.conf").write_text(
             _CUPS_FILES.format(directory=self.directory)
         )
         subprocess.run(["chown", "-R", "lp:lp", str(self.directory)], check=True)
-        own = f"{self.directory}/cupsd.conf", "-s", f"{self.directory}/cups-files.conf"
-        return ("cupsd", "-f", "-c", *own)
+        files = f"{self.directory}/cupsd.conf", "-s", f"{self.directory}/cups-files.conf"
+        return ("cupsd", "-f", "-c", *files)
 
     def wait(self) -> None:
         """Wait until cupsd listens on its socket. Raises TimeoutError."""
-        give_up_at = time.monotonic() + READY_S
+        deadline_s = time.monotonic() + READY_S
         while not self.socket.exists():
-            if time.monotonic() > give_up_at:
+            if time.monotonic() > deadline_s:
                 raise TimeoutError(f"cupsd was not ready within {READY_S} s")
             time.sleep(_POLL_S)
 

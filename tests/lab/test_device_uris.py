@@ -26,7 +26,7 @@ QUEUES = {
 
 
 @pytest.fixture(scope="module")
-def known() -> dict[str, KnownPrinter]:
+def printers_by_queue() -> dict[str, KnownPrinter]:
     """Create a queue for each URI in a cupsd. Returns the printers that were read, by queue."""
     with tempfile.TemporaryDirectory(prefix="peers-") as path:
         Path(path).chmod(0o755)
@@ -49,23 +49,25 @@ def known() -> dict[str, KnownPrinter]:
 def create_queue(spooler: Spooler, name: str, uri: str) -> bool:
     """Create a queue. Return False if CUPS refuses it."""
     command = queue_command(name, uri)
-    done = subprocess.run(command, env=spooler.environment, check=False, capture_output=True)
-    return done.returncode == 0
+    result = subprocess.run(command, env=spooler.environment, check=False, capture_output=True)
+    return result.returncode == 0
 
 
 def test_each_queue_except_virtual_ones_is_read_as_a_printer(
-    known: dict[str, KnownPrinter],
+    printers_by_queue: dict[str, KnownPrinter],
 ) -> None:
     for name, (kind, uri) in QUEUES.items():
-        right = None if uri in REFUSED else queue_printer(name, "", uri, None)
-        assert (right is None) == (kind == "virtual" or uri in REFUSED), uri
-        assert (name in known) == (right is not None), uri
-        if right is not None:
-            assert bool(right.backend) == (kind == "unknown"), uri
-            assert replace(known[name], make_model=right.make_model) == right, uri
+        expected = None if uri in REFUSED else queue_printer(name, "", uri, None)
+        assert (expected is None) == (kind == "virtual" or uri in REFUSED), uri
+        assert (name in printers_by_queue) == (expected is not None), uri
+        if expected is not None:
+            assert bool(expected.backend) == (kind == "unknown"), uri
+            assert replace(printers_by_queue[name], make_model=expected.make_model) == expected, uri
 
 
-def test_every_installed_cups_backend_has_a_published_uri(known: dict[str, KnownPrinter]) -> None:
+def test_every_installed_cups_backend_has_a_published_uri(
+    printers_by_queue: dict[str, KnownPrinter],
+) -> None:
     """Backends that only discover devices, such as snmp, are in ``PUBLISHED`` as well."""
     installed = {program.name for program in (PROGRAMS / "backend").iterdir()}
     published = {uri.partition(":")[0] for uris in PUBLISHED.values() for uri in uris}

@@ -34,17 +34,17 @@ def run_on_machine(lan: PeerLan, machine: Peer, spooler: Spooler, *command: str)
     )  # fmt: skip
 
 
-def collected(
+def collect_facts(
     lan: PeerLan, machine: Peer, spooler: Spooler, job: dict[str, object]
 ) -> ApplicationFacts:
     snapshot_process = (sys.executable, "-m", "tests.unit.collectors.application.run_snapshot")
-    done = subprocess.run(
+    result = subprocess.run(
         lan.command(machine, "unshare", "--mount", *snapshot_process, json.dumps(job)),
         env=spooler.environment,
         cwd=ROOT, capture_output=True, timeout=300, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr.decode()[-3000:]
-    facts = json.loads(done.stdout)["events"][-1]["facts"]
+    assert result.returncode == 0, result.stderr.decode()[-3000:]
+    facts = json.loads(result.stdout)["events"][-1]["facts"]
     return TypeAdapter(ApplicationFacts).validate_python(facts)
 
 
@@ -67,7 +67,7 @@ def test_each_problem_of_a_real_machine_has_a_finding() -> None:
             "kiosk_debug_url": "http://127.0.0.1:2",
             "full_disk": str(disk),
         }
-        findings = judged_facts(collected(lan, machine, spooler, job))
+        findings = judged_facts(collect_facts(lan, machine, spooler, job))
     (stuck,) = findings["print-queue-stuck"]
     assert stuck.startswith("The print queue kitchen is stuck: 1 job waits, the oldest for ")
     assert findings["program-missing"] == ("The program no-such-till is not running.",)
@@ -84,8 +84,8 @@ def test_each_problem_of_a_real_machine_has_a_finding() -> None:
 @pytest.mark.needs("network-namespace")
 def test_machine_without_network_has_the_finding_no_network() -> None:
     collect = (sys.executable, "-m", "agent", "collect", "network", "--json")
-    done = subprocess.run(
+    result = subprocess.run(
         (*entering(), *collect), cwd=ROOT, capture_output=True, timeout=300, check=False
     )
-    (finding,) = findings_of(decode(done.stdout, NetworkPayload))
+    (finding,) = findings_of(decode(result.stdout, NetworkPayload))
     assert finding.code == "no-network"

@@ -85,13 +85,13 @@ def test_a_simulated_lan_fails_on_forbidden_traffic(
         terminals=(WATCHED_MAC,),
     )  # fmt: skip
     save_plan(plan, tmp_path / "plan.json")
-    played = (sys.executable, "-m", "tests.lab.tap.lan", str(tmp_path / "plan.json"))
-    done = subprocess.run(
-        [*namespace_prefix(), *played, sys.executable, "-c", script],
+    lan_command = (sys.executable, "-m", "tests.lab.tap.lan", str(tmp_path / "plan.json"))
+    result = subprocess.run(
+        [*namespace_prefix(), *lan_command, sys.executable, "-c", script],
         capture_output=True, check=False, text=True, cwd=ROOT, timeout=300,
     )  # fmt: skip
-    assert done.returncode == (HARMED if message else 0), done.stderr
-    assert message in done.stderr
+    assert result.returncode == (HARMED if message else 0), result.stderr
+    assert message in result.stderr
 
 
 LISTEN = """
@@ -118,9 +118,9 @@ def test_a_peer_lan_fails_on_forbidden_traffic(tmp_path: Path) -> None:
 def run_at_a_peer(lan: PeerLan, script: str) -> None:
     till, listener = lan.add_host("till", 1), lan.add_host("listener", 2)
     command = lan.command(listener, sys.executable, "-c", LISTEN)
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as listening:
-        assert listening.stdout is not None
-        assert listening.stdout.readline() == b"ready\n"
-        there = script.format(address=listener.address, port=9100)
-        subprocess.run(lan.command(till, sys.executable, "-c", there), check=True)
-        listening.kill()
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        script_at_listener = script.format(address=listener.address, port=9100)
+        subprocess.run(lan.command(till, sys.executable, "-c", script_at_listener), check=True)
+        process.kill()

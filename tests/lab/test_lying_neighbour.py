@@ -77,7 +77,7 @@ def lan(lies: int, rate: int = 0) -> LabPlan:
     )
 
 
-def collected(tmp_path: Path, lies: int, rate: int = 0) -> ChildRun:
+def collect(tmp_path: Path, lies: int, rate: int = 0) -> ChildRun:
     directory = tmp_path / str(lies)
     directory.mkdir()
     (run,) = collect_in_lan(lan(lies, rate), JOB, directory).runs
@@ -91,8 +91,8 @@ def collected(tmp_path: Path, lies: int, rate: int = 0) -> ChildRun:
 
 def honest_part(run: ChildRun) -> dict[str, Any]:
     """Return the part of a report that is about the ten printers."""
-    own = {p.address for p in PRINTERS}
-    endpoints = [e for e in run.facts["endpoints"] if e["address"] in own]
+    addresses = {p.address for p in PRINTERS}
+    endpoints = [e for e in run.facts["endpoints"] if e["address"] in addresses]
     return {
         "printers": run.facts["printers"],
         "endpoints": {
@@ -103,7 +103,7 @@ def honest_part(run: ChildRun) -> dict[str, Any]:
         "hosts": {
             h["address"]: (h["hostname"], h["mac_address"], h["reachability"])
             for h in run.facts["hosts"]
-            if h["address"] in own
+            if h["address"] in addresses
         },
     }  # fmt: skip
 
@@ -112,17 +112,17 @@ def honest_part(run: ChildRun) -> dict[str, Any]:
 def test_lying_neighbour_does_not_change_the_report_of_other_printers(
     tmp_path: Path, rate: int
 ) -> None:
-    without, beside = collected(tmp_path, 0), collected(tmp_path, LIES, rate)
-    assert honest_part(beside) == honest_part(without)
-    assert [p["status"] for p in without.facts["printers"]] == ["reachable"] * 9
-    assert without.facts["limitations"] == []
-    assert beside.facts["failures"] == []
+    undisturbed, disturbed = collect(tmp_path, 0), collect(tmp_path, LIES, rate)
+    assert honest_part(disturbed) == honest_part(undisturbed)
+    assert [p["status"] for p in undisturbed.facts["printers"]] == ["reachable"] * 9
+    assert undisturbed.facts["limitations"] == []
+    assert disturbed.facts["failures"] == []
     for source in ("interfaces_source", "mdns_source", "scan_source"):
-        assert beside.facts[source]["state"] == "succeeded"
-    assert any(LIAR in text for text in beside.facts["limitations"])
-    assert beside.peak_mib <= PEAK_MAX_MIB
-    payload = payload_of(beside.facts, {**JOB, "printers": ()})
+        assert disturbed.facts[source]["state"] == "succeeded"
+    assert any(LIAR in text for text in disturbed.facts["limitations"])
+    assert disturbed.peak_mib <= PEAK_MAX_MIB
+    payload = payload_of(disturbed.facts, {**JOB, "printers": ()})
     assert payload.completeness == "limited"
-    listed = {(e.address, e.port) for e in payload.endpoints}
-    assert {(p.address, port) for p in PRINTERS for port in p.open_ports} <= listed
+    listed_endpoints = {(e.address, e.port) for e in payload.endpoints}
+    assert {(p.address, port) for p in PRINTERS for port in p.open_ports} <= listed_endpoints
     decode(encode(payload), NetworkPayload)

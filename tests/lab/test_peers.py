@@ -67,17 +67,17 @@ class Venue:
         )
 
     def start_report(self) -> subprocess.Popen[bytes]:
-        started = self.start("-m", "collectors", "network", stdin=subprocess.PIPE)
-        assert started.stdin is not None
+        process = self.start("-m", "collectors", "network", stdin=subprocess.PIPE)
+        assert process.stdin is not None
         # An earlier report learned the MAC of the printer that gets another address.
         cellar = {
             "id": "cups:cellar",
             "setup": f"10.66.0.13 {self.printers['Cellar'].uuid}",
             "mac_address": "02:66:00:00:00:0d",
         }
-        started.stdin.write(json.dumps(JOB | {"learned": [cellar]}).encode() + b"\n")
-        started.stdin.flush()
-        return started
+        process.stdin.write(json.dumps(JOB | {"learned": [cellar]}).encode() + b"\n")
+        process.stdin.flush()
+        return process
 
     def browse(self, limit: int = 1000) -> subprocess.Popen[bytes]:
         """Start the script browse.py. It waits until `findings_of` lets it begin."""
@@ -123,7 +123,7 @@ def findings_of(*browsing: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def directory() -> Iterator[Path]:
-    """Yield a directory that cupsd's user can enter. That user cannot enter those of pytest."""
+    """Yield a directory that cupsd's user can enter, unlike the directories of pytest."""
     with tempfile.TemporaryDirectory(prefix="peers-") as path:
         Path(path).chmod(0o755)
         yield Path(path)
@@ -155,12 +155,14 @@ def venue(directory: Path) -> Iterator[Venue]:
             assert listener.stdout is not None
             assert listener.stdout.readline() == b"ready\n"
             spooler = lan.start_spooler(machine)
-            shared = lan.start_spooler(server, listen=f"{server.address}:631")
+            server_spooler = lan.start_spooler(server, listen=f"{server.address}:631")
             lan.wait_for_printers(machine)
             truth = directory / "truth.json"
-            made = Venue(lan, machine, printers, spooler, server, shared, counts, truth)
-            _set_up(made)
-            yield made
+            new_venue = Venue(
+                lan, machine, printers, spooler, server, server_spooler, counts, truth
+            )
+            _set_up(new_venue)
+            yield new_venue
         finally:
             listener.kill()
             listener.communicate()
@@ -350,10 +352,10 @@ def test_no_payload_reaches_print_ports(facts: dict[str, Any], venue: Venue):
 def test_two_reports_at_once_do_not_disturb_each_other(venue: Venue, facts: dict[str, Any]):
     running = [venue.start_report(), venue.start_report()]
     for report in running:
-        again = facts_of(report)
-        assert again["failures"] == []
+        second_facts = facts_of(report)
+        assert second_facts["failures"] == []
         for printer_facts in facts["printers"]:
-            other = printer(again, printer_facts["id"])
+            other = printer(second_facts, printer_facts["id"])
             assert (other["status"], other["matched_endpoint"]) == (
                 printer_facts["status"],
                 printer_facts["matched_endpoint"],
@@ -371,17 +373,17 @@ def test_concurrent_browses_return_the_same_printers(venue: Venue):
 
 
 def test_other_program_on_the_mdns_port_is_tolerated(venue: Venue):
-    keep = (
+    script = (
         "import socket, sys; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
         " s.bind(('', 5353)); print('bound', flush=True); sys.stdin.read()"
     )
-    keeper = venue.start("-c", keep, stdin=subprocess.PIPE)
+    blocker = venue.start("-c", script, stdin=subprocess.PIPE)
     try:
-        assert keeper.stdout is not None
-        assert keeper.stdout.readline() == b"bound\n"
+        assert blocker.stdout is not None
+        assert blocker.stdout.readline() == b"bound\n"
         (findings,) = findings_of(venue.browse())
     finally:
-        keeper.communicate(timeout=60)
+        blocker.communicate(timeout=60)
     assert findings["state"]["state"] == "succeeded"
     assert "another program uses UDP port 5353 exclusively" in findings["limitations"][0]
     assert {"Kitchen", "Bar"} <= {s["instance"] for s in findings["services"]}
@@ -404,21 +406,23 @@ def test_thousands_of_services_with_hostile_names_are_listed_up_to_the_limit(ven
     finally:
         announcer.kill()
         announcer.communicate()
-    own = [service for service in whole["services"] if host.address in service["addresses"]]
+    hostile_services = [
+        service for service in whole["services"] if host.address in service["addresses"]
+    ]
     # One instance in 70 has a name that is not UTF-8 and is sent without its address. It cannot be
     # queried by name, so its address stays unknown.
-    assert len(own) >= services * 59 // 60
+    assert len(hostile_services) >= services * 59 // 60
     assert whole["truncated"] is False
     assert len(cut["services"]) == limit
     assert cut["truncated"] is True
     assert any(
         "services over the limit were left out" in limitation for limitation in cut["limitations"]
     )
-    for service in own:
+    for service in hostile_services:
         texts = (service["instance"], *(value for _, value in service["txt"]))
         for text in texts:
             assert text.replace("\u200d", "").isprintable(), repr(text)
-    assert any("<script>" in service["instance"] for service in own)
+    assert any("<script>" in service["instance"] for service in hostile_services)
     assert whole["rss_mib"] < 90
 
 

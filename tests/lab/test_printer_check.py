@@ -46,8 +46,8 @@ JOB: dict[str, Any] = {
 }
 
 
-def check(directory: Path, **changed: object) -> LabResult:
-    return collect_in_lan(PLAN, JOB | changed, directory)
+def check(directory: Path, **changes: object) -> LabResult:
+    return collect_in_lan(PLAN, JOB | changes, directory)
 
 
 def test_check_of_all_printers_names_each_cause_and_contacts_nothing_else(tmp_path: Path) -> None:
@@ -91,9 +91,9 @@ def test_snmp_only_reads_the_state_of_the_printers(
 ) -> None:
     folder = Path(os.environ.get(RECORDS) or tmp_path)
     monkeypatch.setenv(RECORDS, str(folder))
-    before = set(folder.glob("*-*.json"))
+    earlier_records = set(folder.glob("*-*.json"))
     result = check(tmp_path, snmp_community="public")
-    (record,) = {*folder.glob("*-*.json")} - before
+    (record,) = {*folder.glob("*-*.json")} - earlier_records
     requests = {(kind, request) for kind, request, _ in json.loads(record.read_text())["requests"]}
     assert {request for request in requests if "SNMP" in request[1]} == {("printer", "SNMP get")}
     check_harmless(result)

@@ -46,7 +46,7 @@ def report(
     memory: PrinterMemory, hosts: tuple[LanHost, ...], home: Path
 ) -> dict[str, dict[str, Any]]:
     """Create a report and store what it learned, as the daemon does. Returns printers by name."""
-    known, reason = memory.load()
+    stored, reason = memory.load()
     assert reason is None
     now = datetime.now(UTC)
     job: dict[str, Any] = {
@@ -54,7 +54,7 @@ def report(
         "max_hosts": 256,
         "max_services": 512,
         "max_duration_s": 300,
-        "learned": [asdict(printer_facts) for printer_facts in still_known(known.printers, now)],
+        "learned": [asdict(printer_facts) for printer_facts in still_known(stored.printers, now)],
         "printers": [
             {"id": name, "name": name, "transport": "network", "address": f"{address}:9100"}
             for name, address in ADDRESSES.items()
@@ -65,7 +65,7 @@ def report(
     assert result.counters.harm() == {}
     assert result.counters.most_print_connections <= 1
     (run,) = result.runs
-    memory.write(updated(known, validate(run.facts, NetworkFacts), now))
+    memory.write(updated(stored, validate(run.facts, NetworkFacts), now))
     return {printer_facts["id"]: printer_facts for printer_facts in run.facts["printers"]}
 
 
@@ -76,8 +76,12 @@ def test_moved_swapped_and_replaced_printers_are_identified_by_mac(tmp_path: Pat
 
     printers = report(memory, FIRST, tmp_path)
     assert {printer_facts["status"] for printer_facts in printers.values()} == {"reachable"}
-    known = {printer_facts.id: printer_facts for printer_facts in memory.load()[0].printers}
-    assert {name: known_printer.mac_address for name, known_printer in known.items()} == MACS
+    known_printers = {
+        printer_facts.id: printer_facts for printer_facts in memory.load()[0].printers
+    }
+    assert {
+        name: known_printer.mac_address for name, known_printer in known_printers.items()
+    } == MACS
 
     printers = report(memory, SECOND, tmp_path)
     for name, place in (("kitchen", 6), ("bar", 5), ("office", 20)):
@@ -98,4 +102,6 @@ def test_moved_swapped_and_replaced_printers_are_identified_by_mac(tmp_path: Pat
     assert {
         printer_facts.id: replace(printer_facts, seen_at="")
         for printer_facts in memory.load()[0].printers
-    } == {name: replace(known_printer, seen_at="") for name, known_printer in known.items()}
+    } == {
+        name: replace(known_printer, seen_at="") for name, known_printer in known_printers.items()
+    }

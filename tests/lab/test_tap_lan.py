@@ -46,14 +46,14 @@ JOB: dict[str, Any] = {
 def check_truth(plan: LabPlan, run: ChildRun) -> None:
     """Check that the report has every live host with its MAC and every open port, and no others."""
     hosts = {h["address"]: h for h in run.facts["hosts"]}
-    own = hosts.pop(plan.agent_address)
-    assert "local" in own["sources"]
+    agent_host = hosts.pop(plan.agent_address)
+    assert "local" in agent_host["sources"]
     assert {address: host["mac_address"] for address, host in hosts.items()} == plan.macs()
     assert all(host["reachability"] == "reachable" for host in hosts.values())
-    reached = {
+    reachable_endpoints = {
         (e["address"], e["port"]) for e in run.facts["endpoints"] if e["status"] == "reachable"
     }
-    assert reached == plan.open_endpoints()
+    assert reachable_endpoints == plan.open_endpoints()
     assert "gateway" in hosts[plan.gateway]["sources"]
 
 
@@ -130,10 +130,10 @@ def test_network_with_only_a_gateway_has_the_finding_nothing_but_gateway(tmp_pat
 def test_addresses_that_only_proxy_arp_answers_are_not_listed(tmp_path: Path) -> None:
     plan = plan_lan("10.77.0.0/24", 8, seed=6, wifi_share=0.0)
     proxy_mac = "02:bb:00:00:00:01"
-    behind = LanHost("10.77.0.40", proxy_mac, (80,))
+    proxied_host = LanHost("10.77.0.40", proxy_mac, (80,))
     plan = replace(
         plan,
-        hosts=(*(h for h in plan.hosts if h.address != behind.address), behind),
+        hosts=(*(h for h in plan.hosts if h.address != proxied_host.address), proxied_host),
         proxy_arp_mac=proxy_mac,
         proxied="10.77.0.0/24",
     )
@@ -141,7 +141,7 @@ def test_addresses_that_only_proxy_arp_answers_are_not_listed(tmp_path: Path) ->
     (run,) = result.runs
     hosts = {h["address"]: h["mac_address"] for h in run.facts["hosts"]}
     del hosts[plan.agent_address]
-    assert hosts == {**plan.macs(), behind.address: None}
+    assert hosts == {**plan.macs(), proxied_host.address: None}
     assert any("proxy ARP" in text for text in run.facts["limitations"])
     assert [finding.code for finding in findings_of(payload_of(run.facts, JOB))] == ["proxy-arp"]
     check_harmless(result)
@@ -166,8 +166,8 @@ def test_collector_contacts_no_excluded_address_and_only_the_ports_of_the_job(
     job = {**JOB, "exclude": excluded, "ports": (80, 443), "enrich": False}
     result = collect_in_lan(plan, job, tmp_path)
     (run,) = result.runs
-    seen = {h["address"] for h in run.facts["hosts"]}
-    assert seen == {plan.agent_address, plan.gateway}
+    addresses = {h["address"] for h in run.facts["hosts"]}
+    assert addresses == {plan.agent_address, plan.gateway}
     assert set(result.counters.syns_by_port) == {80, 443}
     assert result.counters.payload_bytes.total() == 0
 
@@ -187,8 +187,11 @@ def test_printer_contacted_after_the_scan_is_queried_over_the_same_connection(
     (run,) = result.runs
     assert result.counters.syns_by_port[631] == 1
     check_harmless(result)
-    (output,) = run.facts["printers"]
-    assert (output["status"], output["matched_endpoint"]) == ("reachable", "10.77.0.50:631")
+    (printer_facts,) = run.facts["printers"]
+    assert (printer_facts["status"], printer_facts["matched_endpoint"]) == (
+        "reachable",
+        "10.77.0.50:631",
+    )
     models = {(e["address"], e["port"]): e["model"] for e in run.facts["endpoints"]}
     assert models["10.77.0.50", 631] == "Lab Printer 1"
 
@@ -210,8 +213,8 @@ def test_hostile_service_names_are_cleaned_and_the_report_is_cut_to_its_limits(
     check_harmless(result)
     facts = run.facts
     assert facts["mdns_source"]["state"] == "succeeded"
-    announced = [e for e in facts["endpoints"] if "mdns" in e["discovered_by"]]
-    assert len(announced) > services * 2 // 3
+    announced_endpoints = [e for e in facts["endpoints"] if "mdns" in e["discovered_by"]]
+    assert len(announced_endpoints) > services * 2 // 3
     assert facts["truncated"]
     assert len(facts["printers"]) == 79
     for endpoint in facts["endpoints"]:
@@ -255,8 +258,8 @@ def venue_with_known_makers() -> LabPlan:
 def test_nine_of_ten_hosts_of_a_venue_have_a_name_a_model_or_a_maker(tmp_path: Path) -> None:
     (run,) = collect_in_lan(venue_with_known_makers(), JOB, tmp_path).runs
     rows = host_rows(payload_of(run.facts, JOB))
-    strangers = [row.address for row in rows if not row.is_recognisable]
-    assert strangers == ["10.77.0.99"]
+    unrecognised = [row.address for row in rows if not row.is_recognisable]
+    assert unrecognised == ["10.77.0.99"]
     assert len(rows) == 11
     by_address = {row.address: row.what for row in rows}
     assert by_address["10.77.0.50"] == ("printer", "TM-T88", "Seiko Epson")

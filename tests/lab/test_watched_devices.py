@@ -179,7 +179,7 @@ def test_a_generated_venue_sends_nothing_to_its_terminals(tmp_path: Path, seed: 
     """The devices of a generated venue have moved since they were learned."""
     venue = venue_of(seed)
     learned = [asdict(device_state) for device_state in learned_on_the_first_day(venue)]
-    known = {
+    job_devices = {
         "devices": [asdict(device_state) for device_state in venue.devices],
         "learned": learned,
     }
@@ -193,13 +193,13 @@ def test_a_generated_venue_sends_nothing_to_its_terminals(tmp_path: Path, seed: 
     )
     plan = LabPlan(f"{NETWORK}.0/24", OWN, GATEWAY_ADDRESS, hosts, terminals=terminals)
     runs = collect_in_lan(
-        plan, {**network, **known}, tmp_path, others=({**snapshot, **known},)
+        plan, {**network, **job_devices}, tmp_path, others=({**snapshot, **job_devices},)
     ).runs
     fields = {field["key"]: field["value"] for field in runs[1].facts["fields"]}
     for watched_device, state in zip(venue.watched, runs[0].facts["devices"], strict=True):
         if (
             watched_device.fate != "new MAC"
-        ):  # this LAN has no names, by which the device is recognised
+        ):  # only its host name identifies such a device, and this LAN announces none
             assert (state["state"], state["address"]) == (
                 watched_device.network.state,
                 watched_device.network.address,

@@ -39,10 +39,10 @@ def is_private_group(gid: int, uid: int) -> bool:
 
 
 def owners_outside(proc: Path = Path("/proc")) -> frozenset[int]:
-    """Return the id of the user that represents all users outside of this user namespace.
+    """Return the user id that represents all users outside of this user namespace, as a set.
 
-    The result is a set with this id. It is empty if this process can see all users. No process in
-    the namespace can act as this user (user_namespaces(7), "Unmapped user and group IDs").
+    The set is empty if this process can see all users. No process in the namespace can act as the
+    user with this id (user_namespaces(7), "Unmapped user and group IDs").
     """
     try:
         if (proc / "self/uid_map").read_text().split() == _WHOLE_RANGE:

@@ -65,7 +65,7 @@ def step_down(directory: Path) -> bool:
 
 @contextlib.contextmanager
 def writer_of(path: Path, mode: int = PRIVATE) -> Iterator[Callable[[bytes], None]]:
-    """Yield a function that writes one file with the present rights, even after `step_down`.
+    """Yield a function that writes one file with this process's rights from before `step_down`.
 
     If this process runs as root, the function sends the content to a child process, which keeps
     root's rights. The child ends when this context ends. The function raises OSError. Enter this
@@ -104,12 +104,12 @@ def writer_of(path: Path, mode: int = PRIVATE) -> Iterator[Callable[[bytes], Non
 def replace_file(path: Path, content: bytes, mode: int = PRIVATE) -> None:
     """Write a file atomically. Raises OSError, also if the path is not a regular file."""
     try:
-        present = path.lstat().st_mode
+        file_mode = path.lstat().st_mode
     except FileNotFoundError:
         pass
     else:
-        if not stat.S_ISREG(present):
-            raise OSError(errno.EINVAL, f"it is {kind_of(present)}, not a file", str(path))
+        if not stat.S_ISREG(file_mode):
+            raise OSError(errno.EINVAL, f"it is {kind_of(file_mode)}, not a file", str(path))
     write_atomically(path, content, mode)
 
 

@@ -41,12 +41,12 @@ def weakness_of(path: Path, owners: Collection[int]) -> Weakness | None:
     be read.
     """
     trusted_owners = {*owners, *owners_outside()}
-    last = None
+    previous = None
     for step, status in _steps_to(path):
-        if last is not None and (weakness := _judge(*last, trusted_owners, is_last=False)):
+        if previous is not None and (weakness := _judge(*previous, trusted_owners, is_last=False)):
             return weakness
-        last = step, status
-    return _judge(*last, trusted_owners, is_last=True) if last else None
+        previous = step, status
+    return _judge(*previous, trusted_owners, is_last=True) if previous else None
 
 
 def weakness_below(directory: Path, owners: Collection[int]) -> Weakness | None:

@@ -7,8 +7,8 @@ has gone. So the gateway is contacted in several ways. Every reply counts, even 
 - one UDP datagram to the discard port, which is usually answered by ICMP port unreachable,
 - TCP connections to the ports of DNS and HTTP. They are closed at once, and send no data.
 
-This traffic also makes the kernel resolve the gateway's address. An entry that is new or has become
-reachable counts as well. If the address cannot be resolved, the gateway does not answer.
+This traffic also makes the kernel resolve the gateway's address. If this creates an entry, or makes
+one reachable, the gateway answers. If the address cannot be resolved, the gateway does not answer.
 """
 
 import asyncio
@@ -57,10 +57,10 @@ class GatewayProbe:
     """Probes the gateway, and remembers the last gateway that has replied."""
 
     def __init__(self) -> None:
-        self._replied_as: tuple[str, str | None] | None = None
+        self._last_replier: tuple[str, str | None] | None = None
 
     async def answers(self, gateway: str, index: int, find_neighbour: FindNeighbour) -> bool | None:
-        """Return whether the gateway answers, or None if it is unknown.
+        """Return whether the gateway answers, or None if this is unknown.
 
         Args:
             gateway: the address of the gateway.
@@ -68,22 +68,22 @@ class GatewayProbe:
             find_neighbour: returns the gateway's entry of the neighbour table.
         """
         before = find_neighbour()
-        contacted = _Gateway(gateway, index)
+        target = _Gateway(gateway, index)
         replied = await _any(
-            _ping(contacted),
-            _is_refused_by_udp(contacted),
-            *(_is_answered_by_tcp(contacted, port) for port in _TCP_PORTS),
+            _ping(target),
+            _is_refused_by_udp(target),
+            *(_is_answered_by_tcp(target, port) for port in _TCP_PORTS),
             _is_resolved(before, find_neighbour),
         )
         after = find_neighbour()
-        known_as = (gateway, after.mac_address if after else None)
+        identity = (gateway, after.mac_address if after else None)
         if replied:
-            self._replied_as = known_as
+            self._last_replier = identity
             return True
         if after is not None and after.state in ("resolving", "failed"):
             return False
-        # The entry is still valid. If the gateway has replied before, it would reply now.
-        return False if known_as == self._replied_as else None
+        # The entry is still valid. A gateway that has replied to an earlier probe would reply now.
+        return False if identity == self._last_replier else None
 
 
 async def _any(*probes: Awaitable[bool]) -> bool:
@@ -107,20 +107,20 @@ async def _ping(gateway: _Gateway) -> bool:
     loop = asyncio.get_running_loop()
     with contextlib.suppress(OSError):
         protocol = _PING_PROTOCOL[gateway.family]
-        with socket.socket(gateway.family, socket.SOCK_DGRAM, protocol) as opened:
-            opened.setblocking(False)
-            opened.connect(gateway.at(0))
-            replied = asyncio.ensure_future(loop.sock_recv(opened, _REPLY_MAX))
+        with socket.socket(gateway.family, socket.SOCK_DGRAM, protocol) as sock:
+            sock.setblocking(False)
+            sock.connect(gateway.at(0))
+            reply = asyncio.ensure_future(loop.sock_recv(sock, _REPLY_MAX))
             try:
                 for number, after_s in enumerate(_PING_AT_S, start=1):
-                    await asyncio.wait({replied}, timeout=after_s)
-                    if replied.done():
+                    await asyncio.wait({reply}, timeout=after_s)
+                    if reply.done():
                         break
-                    opened.send(echo_request(_ECHO_REQUEST[gateway.family], number))
-                return bool(await replied)
+                    sock.send(echo_request(_ECHO_REQUEST[gateway.family], number))
+                return bool(await reply)
             finally:
-                replied.cancel()
-                await asyncio.gather(replied, return_exceptions=True)
+                reply.cancel()
+                await asyncio.gather(reply, return_exceptions=True)
     return False
 
 
@@ -134,13 +134,13 @@ def echo_request(kind: int, number: int) -> bytes:
 async def _is_refused_by_udp(gateway: _Gateway) -> bool:
     with (
         contextlib.suppress(OSError),
-        socket.socket(gateway.family, socket.SOCK_DGRAM) as opened,
+        socket.socket(gateway.family, socket.SOCK_DGRAM) as sock,
     ):
-        opened.setblocking(False)
-        opened.connect(gateway.at(_UDP_PORT))
-        opened.send(b"")
+        sock.setblocking(False)
+        sock.connect(gateway.at(_UDP_PORT))
+        sock.send(b"")
         try:
-            return bool(await asyncio.get_running_loop().sock_recv(opened, 1))
+            return bool(await asyncio.get_running_loop().sock_recv(sock, 1))
         except ConnectionRefusedError:
             return True
     return False
@@ -149,11 +149,11 @@ async def _is_refused_by_udp(gateway: _Gateway) -> bool:
 async def _is_answered_by_tcp(gateway: _Gateway, port: int) -> bool:
     with (
         contextlib.suppress(OSError),
-        socket.socket(gateway.family, socket.SOCK_STREAM) as opened,
+        socket.socket(gateway.family, socket.SOCK_STREAM) as sock,
     ):
-        opened.setblocking(False)
+        sock.setblocking(False)
         with contextlib.suppress(ConnectionRefusedError):
-            await asyncio.get_running_loop().sock_connect(opened, gateway.at(port))
+            await asyncio.get_running_loop().sock_connect(sock, gateway.at(port))
         return True
     return False
 

@@ -26,5 +26,8 @@ async def read_page(url: str) -> str | None:
 
 
 def fault_of(body: bytes) -> str | None:
-    """Return what a list of targets shows. Raises ValueError if it is not such a list."""
+    """Return the fault that a list of DevTools targets shows; None if a page is open.
+
+    Raises ValueError if ``body`` is not such a list.
+    """
     return None if open_pages(body) else "the browser has no page open"

@@ -1,4 +1,4 @@
-"""Judges this machine's side of the path to the service, from the tables of its system. Pure."""
+"""Summarizes this machine's links, addresses and routes. Pure."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from collectors.shared.addresses import Network, parse_networks
 from collectors.shared.linux.rtnetlink import DefaultRoute, Link, LinkAddress, NeighbourState
 
 _HARDWARE: Final = frozenset({"", "wwan", "rmnet"})
-"""The kinds of links that transfer data out of the machine. Mobile modems have a kind."""
+"""The kinds of links that transfer data out of the machine. Most have no kind. Modems have one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class LinkReading:
         index: the number of the interface.
         networks: the networks of this machine.
         conflict: the only address of the interface, if another machine uses it as well. The kernel
-            detects this for IPv6. For IPv4, it would need a raw socket (RFC 5227).
+            detects this for IPv6. For IPv4, detection would need a raw socket (RFC 5227).
     """
 
     state: LinkState = field(default_factory=LinkState)
@@ -50,22 +50,22 @@ def summarize(tables: Tables, last: str | None, *, needs_ipv4: bool = False) -> 
     route = min(routes, key=lambda each: (each.is_ipv6, each.metric), default=None)
     candidates = _candidates(tables.links, route, last)
     indexes = {each.index for each in candidates}
-    own = [
+    own_addresses = [
         each
         for each in tables.addresses
         if each.index in indexes and not (needs_ipv4 and ":" in each.address)
     ]
-    lasting = tuple(each.address for each in own if _is_lasting(each))
-    duplicate = next((each.address for each in own if each.is_duplicate), None)
+    lasting_addresses = tuple(each.address for each in own_addresses if _is_lasting(each))
+    duplicate = next((each.address for each in own_addresses if each.is_duplicate), None)
     # A duplicate address does no harm if there is another one.
-    conflict = None if lasting else duplicate
+    conflict = None if lasting_addresses else duplicate
     main = candidates[0] if len(candidates) == 1 else None
     is_known = bool(candidates or last) or all(each.is_loopback for each in tables.links)
     return LinkReading(
         state=LinkState(
             interface=main.name if main else last,
             has_link=any(each.has_carrier for each in candidates) if is_known else None,
-            addresses=((conflict,) if conflict else lasting) if is_known else None,
+            addresses=((conflict,) if conflict else lasting_addresses) if is_known else None,
             has_route=route is not None,
             gateway=route.gateway if route else None,
             link_errors=main.errors if main else None,
@@ -85,7 +85,7 @@ class Neighbour:
 
 
 def _candidates(links: Sequence[Link], route: DefaultRoute | None, last: str | None) -> list[Link]:
-    """Return the interface that leads to the service; all that can lead to it if it is unknown."""
+    """Return the interface that leads to the service. If unknown, return all possible ones."""
     if route is not None:
         return [each for each in links if each.index == route.index]
     if last is not None:

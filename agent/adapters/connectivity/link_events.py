@@ -41,10 +41,10 @@ class Coalescer:
 
     def _notify(self) -> None:
         self._is_pending = False
-        self._timer = self._loop.call_later(COALESCE_S, self._waited)
+        self._timer = self._loop.call_later(COALESCE_S, self._on_timer)
         self._on_change()
 
-    def _waited(self) -> None:
+    def _on_timer(self) -> None:
         self._timer = None
         if self._is_pending:
             self._notify()
@@ -69,7 +69,7 @@ class LinkEvents:
     def _readable(self) -> None:
         """Discard the messages, because the tables are read anew.
 
-        An error ends this as well: ENOBUFS means that the kernel discarded messages.
+        An error also counts as a change: ENOBUFS means that the kernel discarded messages.
         """
         with contextlib.suppress(OSError):
             for _ in range(_DATAGRAMS_AT_ONCE):

@@ -1,6 +1,6 @@
 """Reads interfaces, addresses and default gateways with psutil and netifaces (macOS, Windows).
 
-These libraries need half a megabyte of memory, so they are imported when the recorder starts.
+These libraries need half a megabyte of memory, so they are imported only when they are used.
 """
 
 import contextlib
@@ -56,10 +56,10 @@ def assemble(
     The position of a gateway in ``gateways`` is used as the metric of its route.
     """
     links, own_addresses, routes = [], [], []
-    for index, (name, listed) in enumerate(addresses.items(), start=1):
-        own = list(_addresses(index, listed))
-        texts = {each.address for each in own}
-        own_addresses += own
+    for index, (name, entries) in enumerate(addresses.items(), start=1):
+        link_addresses = list(_addresses(index, entries))
+        texts = {each.address for each in link_addresses}
+        own_addresses += link_addresses
         links.append(_link(index, name, stats.get(name), counters.get(name), platform))
         routes += [
             DefaultRoute(index, gateway.gateway, metric, ":" in gateway.gateway)
@@ -82,8 +82,8 @@ def _link(index: int, name: str, stats: Any, counters: Any, platform: str) -> Li
     )
 
 
-def _addresses(index: int, listed: Sequence[Any]) -> Iterator[LinkAddress]:
-    for entry in listed:
+def _addresses(index: int, entries: Sequence[Any]) -> Iterator[LinkAddress]:
+    for entry in entries:
         address = entry.address.split("%")[0]
         if entry.family not in (socket.AF_INET, socket.AF_INET6):
             continue

@@ -69,8 +69,8 @@ class SystemLocalSensors:
     async def _queues(self) -> dict[str, LocalState] | None:
         """Return the state of each print queue; None if it is unknown.
 
-        systemd starts an idle CUPS for each connection to its socket. So nothing connects to the
-        socket of a CUPS that does not run: then it has no jobs to print either.
+        A connection to the socket of CUPS makes systemd start CUPS. Therefore the socket is used
+        only while CUPS runs. A CUPS that does not run has no jobs to print.
         """
         if sys.platform == "win32":
             from agent.adapters.connectivity.print_queues_windows import read_queues

@@ -68,15 +68,16 @@ async def query_servers(
         host: the name of the service, or of its proxy.
         servers: the addresses of the name servers.
         networks: the networks of this machine.
-        is_interrupted: also query local servers for a name that nobody has queried before. A local
-            server answers it only if it reaches other name servers.
+        is_interrupted: whether the service is unreachable. Then local servers are also queried for
+            a random name, which no server has cached. A local server answers this query only if it
+            reaches other name servers.
         port: the port of the name servers.
     """
-    unknown = f"{os.urandom(4).hex()}.{host}"
+    random_name = f"{os.urandom(4).hex()}.{host}"
 
     async def query(server: str) -> tuple[NameServer, tuple[str, ...]]:
         is_local = is_in(server, networks)
-        names = (host, unknown) if is_interrupted and is_local else (host,)
+        names = (host, random_name) if is_interrupted and is_local else (host,)
         replies = await asyncio.gather(*(_query(server, port, name) for name in names))
         answer = _answer_of(replies[0])
         is_comparable = len(replies) > 1 and answer != "silent"
@@ -164,9 +165,9 @@ def _registered_servers() -> tuple[str, ...]:
         with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, _INTERFACES_KEY) as interfaces:
             for number in range(winreg.QueryInfoKey(interfaces)[0]):
                 with winreg.OpenKey(interfaces, winreg.EnumKey(interfaces, number)) as key:
-                    written = ""
+                    text = ""
                     for value in ("NameServer", "DhcpNameServer"):
                         with contextlib.suppress(OSError):
-                            written = written or str(winreg.QueryValueEx(key, value)[0])
-                    texts += written.replace(",", " ").split()
+                            text = text or str(winreg.QueryValueEx(key, value)[0])
+                    texts += text.replace(",", " ").split()
     return name_servers(texts)

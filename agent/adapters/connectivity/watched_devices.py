@@ -63,7 +63,7 @@ class WatchedDevices:
         return self._resolved is not None
 
     def step(self, now_s: float | None = None) -> LocalReading:
-        """Resolve the addresses, or return the result of the step before. Never raises."""
+        """Resolve the addresses, or return the result of the previous step. Never raises."""
         now_s = time.monotonic() if now_s is None else now_s
         if self._resolved is not None and now_s < self._due_s:
             return LocalReading()
@@ -86,25 +86,27 @@ class WatchedDevices:
 
     def _judge(self, table: dict[str, LinkNeighbour], resolved: set[str]) -> LocalReading:
         """Return the state of each device that could be checked."""
-        there = {
+        macs_by_address = {
             address: each.mac_address
             for address, each in table.items()
             if each.mac_address
             and (each.state == "reachable" or (address in resolved and each.state not in _GONE))
         }
-        answers = Answers(there, silent=resolved - there.keys())
+        answers = Answers(macs_by_address, silent=resolved - macs_by_address.keys())
         states: dict[Key, LocalState] = {}
         events: list[tuple[EventKind, str]] = []
         for device in self._devices:
-            before = self._last.get(device.name) or device.address
-            known = contract.WatchedDevice(device.name, device.kind, before, device.mac)
-            state = state_of(Expectation(known), answers)
+            last_address = self._last.get(device.name) or device.address
+            device_there = contract.WatchedDevice(
+                device.name, device.kind, last_address, device.mac
+            )
+            state = state_of(Expectation(device_there), answers)
             if state.address and state.state in ("present", "moved"):
                 self._last[device.name] = state.address
                 states["device-absent", device.name] = LocalState(None)
-                if before is not None and before != state.address:
+                if last_address is not None and last_address != state.address:
                     events.append(
-                        ("device-moved", f"{device.name}: from {before} to {state.address}")
+                        ("device-moved", f"{device.name}: from {last_address} to {state.address}")
                     )
             elif state.address in resolved and (fault := _fault_of(state)):
                 states["device-absent", device.name] = LocalState(fault)

@@ -25,8 +25,8 @@ from agent.adapters.storage.safe_file import require_own
 from agent.errors import StateError
 
 ROOTS: Final = frozenset({ROOT})
-_ELSEWHERE: Final = "or install it from its package, or into /opt/venue-agent as root"
-_FOREIGN: Final = "check its content, then "
+_ALTERNATIVE: Final = "or install it from its package, or into /opt/venue-agent as root"
+_CHECK_FIRST: Final = "check its content, then "
 _HOMES: Final = (Path("/home"), Path("/root"), Path("/Users"))
 _READABLE: Final = 0o644
 
@@ -125,7 +125,7 @@ def require_roots_state(paths: ServicePaths, owners: Collection[int] = ROOTS) ->
     Call this for a service that runs as root.
     """
     if _require_safe_start(paths.state, owners) == paths.state:
-        _require_safe(paths.state, owners, weakness_below, _FOREIGN)
+        _require_safe(paths.state, owners, weakness_below, _CHECK_FIRST)
 
 
 def write_if_changed(path: Path, content: bytes) -> bool:
@@ -149,9 +149,11 @@ def _import_paths() -> Iterator[Path]:
 
 def _require_safe_start(path: Path, owners: Collection[int]) -> Path:
     """Check the longest existing part of ``path``, and return this part."""
-    present = next(ancestor for ancestor in (path, *path.parents) if os.path.lexists(ancestor))
-    _require_safe(present, owners, first_step=_FOREIGN)
-    return present
+    existing_part = next(
+        ancestor for ancestor in (path, *path.parents) if os.path.lexists(ancestor)
+    )
+    _require_safe(existing_part, owners, first_step=_CHECK_FIRST)
+    return existing_part
 
 
 def _require_safe(
@@ -165,7 +167,7 @@ def _require_safe(
     except OSError as error:
         raise ServiceManagerError(f"{error.filename or path}: {error.strerror}") from None
     if weakness is not None:
-        fix = f"{first_step}{weakness.fix}" if first_step else f"{weakness.fix}, {_ELSEWHERE}"
+        fix = f"{first_step}{weakness.fix}" if first_step else f"{weakness.fix}, {_ALTERNATIVE}"
         raise ServiceManagerError(
             f"not installed: {weakness.detail}. The service must not use files that other users can"
             f" change.\nto install: {fix}"

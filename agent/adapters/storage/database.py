@@ -32,7 +32,7 @@ FILES: Final = (NAME, f"{NAME}-wal", f"{NAME}-shm", f"{NAME}-journal")
 SCHEMA_VERSION: Final = 1
 BUSY_TIMEOUT_S: Final = 5.0
 
-_NOT_THE_FILES_FAULT: Final = frozenset(
+_NOT_FIXED_BY_A_NEW_FILE: Final = frozenset(
     {
         sqlite3.SQLITE_AUTH, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL,
         sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY,
@@ -117,7 +117,7 @@ class Database:
         except OSError as error:
             raise StateError(f"{self._path} cannot be opened: {error.strerror}") from None
         except sqlite3.DatabaseError as error:
-            if _primary_code(error) in _NOT_THE_FILES_FAULT:
+            if _primary_code(error) in _NOT_FIXED_BY_A_NEW_FILE:
                 raise StateError(f"{self._path} cannot be opened: {error}") from None
             log.error("the journal cannot be read (%s) and is quarantined", error)
             self._connection = self._begin_anew()
@@ -212,14 +212,14 @@ class Database:
     def quarantine_tables(self, name: str, tables: Sequence[str], failpoint: Failpoint) -> None:
         """Copy the rows of tables to the quarantine, and drop the tables."""
         table_names = {row[0] for row in self.query("SELECT name FROM sqlite_schema")}
-        present = [table for table in tables if table in table_names]
+        existing_tables = [table for table in tables if table in table_names]
         rows = {
             table: [tuple(row) for row in self.query(f"SELECT * FROM {table}")]  # noqa: S608
-            for table in present
+            for table in existing_tables
         }
         self._state.quarantine(name, json.dumps(rows, default=repr).encode())
         with self.transaction(failpoint) as connection:
-            for table in present:
+            for table in existing_tables:
                 connection.execute(f"DROP TABLE {table}")
         self._note_quarantined(sum(map(len, rows.values())))
 

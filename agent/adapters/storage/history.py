@@ -29,12 +29,12 @@ SELECT created_at, kind, request_id, 'submitted', 0, report_id, outcome, NULL
     FROM sent WHERE request_id IS NULL
 ORDER BY at DESC LIMIT ?
 """  # noqa: S608 - a constant of this module
-_NAMED: Final = "(report_id LIKE :start || '%' OR request_id LIKE :start || '%')"
+_ID_MATCHES: Final = "(report_id LIKE :start || '%' OR request_id LIKE :start || '%')"
 _COLUMNS: Final = "report_id, request_id, kind, outcome, created_at"
-_KEPT: Final = f"""
-SELECT {_COLUMNS}, NULL AS sent_at, body FROM outbox WHERE {_NAMED}
+_REPORTS: Final = f"""
+SELECT {_COLUMNS}, NULL AS sent_at, body FROM outbox WHERE {_ID_MATCHES}
 UNION ALL
-SELECT {_COLUMNS}, sent_at, body FROM sent WHERE {_NAMED}
+SELECT {_COLUMNS}, sent_at, body FROM sent WHERE {_ID_MATCHES}
 ORDER BY created_at DESC LIMIT 20
 """  # noqa: S608 - constants of this module
 
@@ -80,14 +80,14 @@ def find_reports(state: StateDirectory, start: str) -> tuple[KeptReport, ...]:
 
     ``start`` is the beginning of the report id, or of the id of its request.
     """
-    return tuple(KeptReport(*row) for row in _select(state, _KEPT, {"start": start}))
+    return tuple(KeptReport(*row) for row in _select(state, _REPORTS, {"start": start}))
 
 
 def read_bodies(state: StateDirectory, report_ids: Collection[str]) -> dict[str, bytes]:
     """Return the sealed bodies of those reports that are still stored. Raises StateError."""
-    marks = ", ".join("?" * len(report_ids))
+    placeholders = ", ".join("?" * len(report_ids))
     query = " UNION ALL ".join(
-        f"SELECT report_id, body FROM {table} WHERE report_id IN ({marks})"  # noqa: S608 - no values
+        f"SELECT report_id, body FROM {table} WHERE report_id IN ({placeholders})"  # noqa: S608 - no values
         for table in ("outbox", "sent")
     )
     return dict(_select(state, query, (*report_ids, *report_ids)))
@@ -98,7 +98,7 @@ def find_requests(state: StateDirectory, start: str) -> tuple[HistoryRow, ...]:
 
     ``start`` is the beginning of the request id, or of the id of its report.
     """
-    query = f"{_REQUESTS} WHERE {_NAMED} ORDER BY received_at DESC LIMIT 20"
+    query = f"{_REQUESTS} WHERE {_ID_MATCHES} ORDER BY received_at DESC LIMIT 20"
     rows = _select(state, query, {"start": start})
     return tuple(_without_secrets(HistoryRow(*row)) for row in rows)
 

@@ -112,9 +112,9 @@ class Outbox:
             "SELECT report_id, created_at, length(body) AS size FROM outbox"
             " ORDER BY request_id IS NOT NULL, created_at"
         )
-        oldest_kept = (now - max_age).isoformat()
-        to_drop = [row for row in rows if row["created_at"] < oldest_kept]
-        recent_rows = [row for row in rows if row["created_at"] >= oldest_kept]
+        cutoff = (now - max_age).isoformat()
+        to_drop = [row for row in rows if row["created_at"] < cutoff]
+        recent_rows = [row for row in rows if row["created_at"] >= cutoff]
         total = sum(row["size"] for row in recent_rows)
         for row in recent_rows:
             if total <= max_bytes:

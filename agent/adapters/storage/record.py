@@ -1,7 +1,7 @@
 """The connectivity record: incidents, events and hourly figures in the agent's database.
 
-Nothing here is synced to the disk by itself: a power loss can undo the newest rows. The tables are
-created with their first row, so that the daemon can start on a full disk.
+Transactions are not durable: a power loss can undo the newest rows. The tables are created with
+their first row, so that the daemon can start on a full disk.
 """
 
 import contextlib
@@ -89,8 +89,8 @@ class Record:
     ) -> None:
         """Add rows in one transaction, and delete rows from before ``keep_since``.
 
-        ``incidents`` must contain the incidents that last, because the stored ones are deleted. An
-        incident replaces the stored incidents of its cause and subject that began within it.
+        ``incidents`` must contain every open incident, because stored open incidents are deleted.
+        An incident replaces stored incidents of the same cause and subject that began during it.
         ``values`` are the recorder's own notes, which replace earlier ones with the same name.
         """
         with self._database.transaction(Failpoint.RECORD_WRITTEN, durably=False) as connection:
@@ -136,7 +136,7 @@ class Record:
         return {row["name"]: row["value"] for row in rows}
 
     def open_incidents(self) -> tuple[Incident, ...]:
-        """Return the incidents that the previous run did not end, ended where they were noted."""
+        """Return the open incidents of the previous run, ended at the last recorded downtime."""
         with contextlib.suppress(sqlite3.OperationalError):
             rows = self._database.query("SELECT * FROM incidents WHERE ended_at IS NULL")
             return tuple(_closed(_incident(row)) for row in rows)
@@ -150,7 +150,7 @@ class Record:
 def read_record(state: StateDirectory, since: datetime, until: datetime) -> History:
     """Return the record between two times, also while the daemon runs. Raises StateError.
 
-    If no daemon runs, no incident lasts: an incident without an end has ended where it was noted.
+    If no daemon runs, an open incident is returned as ended at its last recorded downtime.
     """
     path = state.path / NAME
     try:
@@ -158,15 +158,16 @@ def read_record(state: StateDirectory, since: datetime, until: datetime) -> Hist
         if not path.exists():
             return History(until)
         with contextlib.closing(connect_to_read(state)) as connection:
-            known = _history(lambda sql, v: connection.execute(sql, v).fetchall(), since, until)
+            history = _history(lambda sql, v: connection.execute(sql, v).fetchall(), since, until)
     except (sqlite3.Error, OSError, ValueError, OverflowError) as error:
         raise StateError(f"{path} cannot be read: {error}") from None
     if state.holder() is not None:
-        return known
+        return history
     ended = (
-        _closed(incident) if incident.ended_at is None else incident for incident in known.incidents
+        _closed(incident) if incident.ended_at is None else incident
+        for incident in history.incidents
     )
-    return replace(known, incidents=tuple(ended))
+    return replace(history, incidents=tuple(ended))
 
 
 def _write_incident(connection: sqlite3.Connection, incident: Incident) -> None:
@@ -201,7 +202,7 @@ def _write_hour(connection: sqlite3.Connection, hour: Hour) -> None:
 
 def _prune(connection: sqlite3.Connection, oldest: float) -> None:
     """Delete old rows, and the oldest rows above the maximum."""
-    for table, column, most in (
+    for table, column, maximum in (
         ("incidents", "began_at", INCIDENTS_MAX),
         ("events", "at", EVENTS_MAX),
         ("hours", "at", HOURS_MAX),
@@ -209,7 +210,7 @@ def _prune(connection: sqlite3.Connection, oldest: float) -> None:
         connection.execute(
             f"DELETE FROM {table} WHERE {column} < ?1 OR {column} <"  # noqa: S608 - no values
             f" (SELECT {column} FROM {table} ORDER BY {column} DESC LIMIT 1 OFFSET ?2)",
-            (oldest, most - 1),
+            (oldest, maximum - 1),
         )
 
 

@@ -1,1 +1,1 @@
-"""What is known of upgrades: the record of the last one, and what the package manager offers."""
+"""Reads the record of the last upgrade, and the version that the package manager offers."""

@@ -1,4 +1,4 @@
-"""Reads from the system's package manager which version of the agent it has and offers.
+"""Reads the installed and the available version of the agent from the package manager.
 
 Nothing is downloaded: the result is as old as the package manager's last update of its lists.
 Sources: apt-cache(8) `policy`, apt-mark(8) `showhold`, dnf(8) `repoquery`, rpm(8), winget's `list`.
@@ -49,16 +49,16 @@ def _read_apt(run: Run) -> Package | None:
 
 
 def _read_dnf(run: Run) -> Package | None:
-    known = _output(
+    latest = _output(
         run, "dnf", "--quiet", "--cacheonly", "repoquery", "--latest-limit=1",
         "--queryformat=%{version}-%{release}\n", PACKAGE,
     )  # fmt: skip
-    if known is None:
+    if latest is None:
         return None
     installed = _output(run, "rpm", "-q", "--queryformat=%{version}-%{release}\n", PACKAGE)
     locks = _output(run, "dnf", "--quiet", "--cacheonly", "versionlock", "list")
     return Package(
-        "dnf", _version_in(installed or ""), _version_in(known),
+        "dnf", _version_in(installed or ""), _version_in(latest),
         None if locks is None else PACKAGE in locks,
     )  # fmt: skip
 
@@ -77,10 +77,10 @@ def _read_winget(run: Run) -> Package | None:
 def _output(run: Run, *words: str) -> str | None:
     """Return what a program prints; None if it is missing, fails or needs too long."""
     try:
-        done = run(*words, timeout_s=WITHIN_S)
+        result = run(*words, timeout_s=WITHIN_S)
     except ServiceManagerError:
         return None
-    return done.stdout if done.returncode == 0 else None
+    return result.stdout if result.returncode == 0 else None
 
 
 def _version_after(word: str, text: str) -> str | None:

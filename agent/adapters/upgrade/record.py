@@ -26,7 +26,7 @@ class Upgrade:
     Args:
         state: "incomplete" if the package manager has not finished it, "pending" if the new version
             is not verified yet, "failed" if the old version was restored.
-        reason: what the new version did not do, such as ``did not start``.
+        reason: how the new version failed, such as ``did not start``.
         log: the last line in the log of the new version.
         at: the beginning of the upgrade, or of the restored version, as ISO 8601 in UTC.
     """
@@ -39,7 +39,7 @@ class Upgrade:
     log: str = ""
 
     def sentence(self, now: datetime | None = None) -> str:
-        """Return what happened, for users."""
+        """Return a sentence for users about the upgrade."""
         today = (now or datetime.now(UTC)).astimezone()
         at = parse_timestamp(self.at)
         since = "" if at is None else f" since {time_text(at.astimezone(today.tzinfo), today)}"
@@ -88,7 +88,7 @@ def upgrade_document() -> dict[str, str] | None:
 
 
 def kept_version(upgrade: Upgrade | None) -> str | None:
-    """Return the version in the kept directory; None if no version is kept."""
+    """Return the previous version that is kept on this machine; None if there is none."""
     if not KEPT.is_dir():
         return None
     if upgrade is not None:

@@ -97,10 +97,10 @@ def _fresh_reports(context: Context) -> Iterator[FreshReport]:
         elif not is_enabled(local, kind):
             yield FreshReport(kind, None, SWITCHED_OFF)
         else:
-            yield _collected(local, state, kind)
+            yield _collect(local, state, kind)
 
 
-def _collected(local: LocalConfig, state: StateDirectory, kind: Kind) -> FreshReport:
+def _collect(local: LocalConfig, state: StateDirectory, kind: Kind) -> FreshReport:
     try:
         if not _wait_for_the_daemon(state):
             return FreshReport(kind, None, "the daemon was collecting a report at the same time")
@@ -116,12 +116,12 @@ def _wait_for_the_daemon(state: StateDirectory) -> bool:
 
     Return False if the daemon still collects after ``DAEMON_WAIT_MAX_S`` seconds.
     """
-    until = time.monotonic() + DAEMON_WAIT_MAX_S
+    deadline = time.monotonic() + DAEMON_WAIT_MAX_S
     while state.holder() is not None:
         status = StatusFile(state).read()
         if status is None or not status.activity.startswith("collecting"):
             return True
-        if time.monotonic() >= until:
+        if time.monotonic() >= deadline:
             return False
         time.sleep(POLL_S)
     return True

@@ -24,7 +24,7 @@ LISTED_MAX: Final = 40
 _TITLE_WIDTH: Final = 12
 _HEAD_WIDTH: Final = 6
 _WIDE_FROM: Final = 76
-"""Width of the terminal from which on an hour has two columns."""
+"""Minimum width of the terminal at which each hour has two columns instead of one."""
 
 Part = tuple[str, Style]
 
@@ -53,27 +53,27 @@ def show_timeline(
     rows = hour_rows(history, history.since, now, zone)
     present = HourRow(Hour(to_local(now).replace(minute=0, second=0, microsecond=0)))
     if is_running and rows and rows[-1].hour.at < present.hour.at:
-        rows = (*rows, present)  # it is written when it ends
+        rows = (*rows, present)  # the record has no row of an hour that has not ended
     _show_days(screen, day_rows(rows))
     _show_list(screen, history, now, to_local)
 
 
 def _show_verdict(screen: Screen, history: History, now: datetime, to_local: ToLocal) -> None:
     since = time_text(to_local(history.since))
-    if lasting := open_incident(history.incidents):
-        began = time_text(to_local(lasting.began_at), to_local(now))
-        screen.paragraph(f"No connection since {began}: {redact(lasting.evidence)}", "bad")
+    if incident := open_incident(history.incidents):
+        began = time_text(to_local(incident.began_at), to_local(now))
+        screen.paragraph(f"No connection since {began}: {redact(incident.evidence)}", "bad")
     for fault in history.incidents:
         if fault.ended_at is None and not fault.is_interruption:
             began = time_text(to_local(fault.began_at), to_local(now))
             title = CAUSE_TITLES[fault.cause].sentence
             screen.paragraph(f"Lasts since {began}: {title}: {redact(fault.evidence)}", "warn")
-    known = list(interruptions(history, history.since, now))
-    if not known:
+    incidents = list(interruptions(history, history.since, now))
+    if not incidents:
         screen.paragraph(f"No interruptions since {since}.", "good")
         return
-    total = format_seconds(round(sum(incident.duration_s for incident in known)))
-    screen.paragraph(f"{counted(len(known), 'interruption')} since {since}, {total} in total.")
+    total = format_seconds(round(sum(incident.duration_s for incident in incidents)))
+    screen.paragraph(f"{counted(len(incidents), 'interruption')} since {since}, {total} in total.")
 
 
 def _show_days(screen: Screen, days: tuple[DayRow, ...]) -> None:

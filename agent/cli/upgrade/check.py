@@ -36,7 +36,11 @@ _TO_RELEASE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """``status`` is None if no daemon runs, or if this user may not read its status."""
+    """What is known about the versions.
+
+    ``kept`` is the previous version, to which a failed upgrade returns. ``status`` is None if no
+    daemon runs, or if this user may not read its status.
+    """
 
     package: Package | None
     kept: str | None
@@ -64,12 +68,12 @@ def run(options: argparse.Namespace) -> int:
     return COMPLETE if facts.is_visible else NOT_VISIBLE
 
 
-def _facts(package: Package | None, here: ResolvedState) -> Facts:
+def _facts(package: Package | None, resolved: ResolvedState) -> Facts:
     upgrade = read_upgrade()
     status = None
-    if not here.is_closed and here.state.holder() is not None:
-        status = StatusFile(here.state).read()
-    return Facts(package, record.kept_version(upgrade), upgrade, status, not here.is_closed)
+    if not resolved.is_closed and resolved.state.holder() is not None:
+        status = StatusFile(resolved.state).read()
+    return Facts(package, record.kept_version(upgrade), upgrade, status, not resolved.is_closed)
 
 
 def _document(facts: Facts) -> dict[str, Any]:

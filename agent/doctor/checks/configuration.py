@@ -39,8 +39,8 @@ def _guessed_state(path: Path | None) -> StateDirectory:
 
 
 def _judge_loaded(path: Path | None, context: Context, loaded: LoadedConfig[Config]) -> Outcome:
-    if doubts := review(path, context.environment):
-        return warn("; ".join(doubts), _CORRECT)
+    if problems := review(path, context.environment):
+        return warn("; ".join(problems), _CORRECT)
     overrides = len(set(loaded.origins.values()) - {str(loaded.path)})
     more = f", {overrides} from the environment" if overrides and loaded.path else ""
     return ok(f"{loaded.path or 'environment'}{more}")

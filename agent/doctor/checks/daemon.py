@@ -173,7 +173,7 @@ def conditions(_: Context, status: DaemonStatus) -> Outcome:
 
 @_of_running
 def interruptions(context: Context, _: DaemonStatus) -> Outcome:
-    """Return the incident that lasts, or the last one."""
+    """Return the open incident, or the last one if none is open."""
     now = datetime.now(UTC)
     state = context.state
     if state is None:

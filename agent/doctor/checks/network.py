@@ -115,23 +115,23 @@ def neighbours(context: Context) -> Outcome:
 
 def multicast(context: Context) -> Outcome:
     """Join the mDNS group (RFC 6762) on each interface and leave it again."""
-    able, unable = [], []
+    working_interfaces, problems = [], []
     flags = _interface_flags()
     for interface in _facts(context).interfaces:
         for address in _ipv4(interface)[:1]:
             problem = _why_no_multicast(address, flags.get(interface.name, ""))
             if problem is None:
-                able.append(interface.name)
+                working_interfaces.append(interface.name)
             else:
-                unable.append(f"{interface.name} ({problem})")
-    if unable:
+                problems.append(f"{interface.name} ({problem})")
+    if problems:
         return warn(
-            f"not on {', '.join(unable)}",
+            f"not on {', '.join(problems)}",
             "the announcements of devices on these interfaces are not received: allow multicast",
         )
-    if not able:
+    if not working_interfaces:
         return skipped("there is no interface to test")
-    return ok(", ".join(able))
+    return ok(", ".join(working_interfaces))
 
 
 def _interface_flags() -> dict[str, str]:

@@ -30,7 +30,7 @@ FREE_BYTES_FAIL: Final = 8 * 2**20
 FREE_BYTES_WARN: Final = 128 * 2**20
 PROBE_BYTES: Final = 64 * 1024
 FREE_INODES_FAIL: Final = 64
-_RECREATED: Final = "restart the agent: it moves the file to quarantine and creates a new one"
+_RESTART_FIX: Final = "restart the agent: it moves the file to quarantine and creates a new one"
 
 
 def state_directory(context: Context) -> Outcome:
@@ -107,7 +107,7 @@ def device_record(context: Context) -> Outcome:
         return _not_readable(path)
     record = DeviceRecordFile(context.state).peek()
     if record is None:
-        return warn(f"{path} is damaged", _RECREATED)
+        return warn(f"{path} is damaged", _RESTART_FIX)
     present_fingerprint, stored_fingerprint = machine.fingerprint(), record.fingerprint
     outcome = ok(f"install id {record.legacy_install_id}")
     if present_fingerprint and stored_fingerprint and present_fingerprint != stored_fingerprint:
@@ -125,9 +125,9 @@ def journal(context: Context) -> Outcome:
             verdict = database.execute("PRAGMA quick_check(1)").fetchone()[0]
             rows = database.execute("SELECT count(*) FROM requests").fetchone()[0]
     except sqlite3.Error as error:
-        return warn(f"{path}: {error}", _RECREATED)
+        return warn(f"{path}: {error}", _RESTART_FIX)
     if verdict != "ok":
-        return warn(f"{path} is damaged", _RECREATED)
+        return warn(f"{path} is damaged", _RESTART_FIX)
     return ok(f"{rows} requests")
 
 

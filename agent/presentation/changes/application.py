@@ -40,7 +40,7 @@ RENEWED_S: Final = 86400.0
 """Minimum change of a certificate's expiry, in seconds. A renewal moves the expiry by weeks."""
 
 _BROWSER: Final = re.compile(r"(?:Edg|Chrome|Chromium|Firefox)/[\d.]+")
-_NAMED: Final = re.compile(r"<\w+>")
+_PLACEHOLDER: Final = re.compile(r"<\w+>")
 _KEY: Final = re.compile(r"[a-z]+(?:\.(?:\w+|<\w+>))+")
 
 
@@ -79,26 +79,27 @@ _TEXTS: Final = (
 
 
 def application_changes(before: ApplicationPayload, after: ApplicationPayload) -> Changes:
-    was, now = facts_of(before), facts_of(after)
-    changes_in_lists, not_compared = list_changes((before, was), (after, now))
+    earlier, later = facts_of(before), facts_of(after)
+    changes_in_lists, not_compared = list_changes((before, earlier), (after, later))
     changes = [
-        *_restarts(was, now),
-        *(c for group in _GROUPS for c in _state_changes(was.machine, now.machine, group)),
+        *_restarts(earlier, later),
+        *(c for group in _GROUPS for c in _state_changes(earlier.machine, later.machine, group)),
         *changes_in_lists,
-        *_texts(was.machine, now.machine),
-        *_figures(was.machine, now.machine),
-        *incident_changes(was, now),
+        *_texts(earlier.machine, later.machine),
+        *_figures(earlier.machine, later.machine),
+        *incident_changes(earlier, later),
     ]
-    was_checked = _checked(before, was, after), _checked(after, now, before)
-    changes_in_findings = finding_changes(APPLICATION_RULES, (was, now), was_checked)
+    was_checked = _coverage(before, earlier, after), _coverage(after, later, before)
+    changes_in_findings = finding_changes(APPLICATION_RULES, (earlier, later), was_checked)
     full = {change_.thing for change_ in changes_in_findings if change_.code == "finding disk-full"}
-    changes += (disk for disk in _disks(was.machine, now.machine) if disk.thing not in full)
+    changes += (disk for disk in _disks(earlier.machine, later.machine) if disk.thing not in full)
     return Changes(
         before.started_at, most_severe_first((*changes, *changes_in_findings)), not_compared
     )
 
 
 def has_moved(before: float, after: float, by: float) -> bool:
+    """Return whether a value changed by at least ``by``."""
     # The tolerance is for rounding: 0.82 - 0.80 is not exactly 0.02.
     return abs(after - before) >= by - 1e-9
 
@@ -106,10 +107,12 @@ def has_moved(before: float, after: float, by: float) -> bool:
 # ---------------------------------------------------------------------------- starts
 
 
-def _restarts(was: SnapshotFacts, now: SnapshotFacts) -> Iterator[Change]:
-    boots = tuple(parse_timestamp(payload.machine.text("os.bootTime")) for payload in (was, now))
+def _restarts(earlier: SnapshotFacts, later: SnapshotFacts) -> Iterator[Change]:
+    boots = tuple(
+        parse_timestamp(payload.machine.text("os.bootTime")) for payload in (earlier, later)
+    )
     machine = tuple(_restarted("machine-start", "", "The machine", boots, BOOT_MOVED_S))
-    starts = _agent_start(was), _agent_start(now)
+    starts = _agent_start(earlier), _agent_start(later)
     yield from machine or _restarted("agent-start", "", "The agent", starts, BOOT_MOVED_S)
 
 
@@ -151,18 +154,20 @@ _GROUPS: Final = (
 )
 
 
-def _state_changes(was: Fields, now: Fields, group: _Group) -> Iterator[Change]:
-    names = (payload.names(group.name, group.aspect) for payload in (was, now))
+def _state_changes(earlier: Fields, later: Fields, group: _Group) -> Iterator[Change]:
+    names = (payload.names(group.name, group.aspect) for payload in (earlier, later))
     for name in dict.fromkeys(chain(*names)):
         key = f"{group.name}.{name}"
-        label = f"The {group.label} {shorten(now.text(f'{key}.name') or name, NAME_LENGTH)}"
-        old, new = group.state(was, name), group.state(now, name)
+        label = f"The {group.label} {shorten(later.text(f'{key}.name') or name, NAME_LENGTH)}"
+        old, new = group.state(earlier, name), group.state(later, name)
         if old and new and old != new:
             severity = group.severities.get(new, "muted")
             sentence = f"{label} is {new}; it was {old}."
             yield change(group.label, name, (old, new), severity, sentence)
         elif old and new and new != "not running":
-            starts = tuple(parse_timestamp(e.text(f"{key}.{group.since}")) for e in (was, now))
+            starts = tuple(
+                parse_timestamp(e.text(f"{key}.{group.since}")) for e in (earlier, later)
+            )
             yield from _restarted(group.label, name, label, starts, STARTED_MOVED_S)
 
 
@@ -185,17 +190,21 @@ def _is_other(times: tuple[datetime | None, ...], by_s: float) -> bool:
 # ---------------------------------------------------------------------------- texts and figures
 
 
-def _texts(was: Fields, now: Fields) -> Iterator[Change]:
+def _texts(earlier: Fields, later: Fields) -> Iterator[Change]:
     for row in _TEXTS:
-        old, new = (shorten(row.read(payload, row.key), NAME_LENGTH) for payload in (was, now))
+        old, new = (
+            shorten(row.read(payload, row.key), NAME_LENGTH) for payload in (earlier, later)
+        )
         if old and new and old != new:
             sentence = row.sentence.format(label=row.label, old=old, new=new)
             yield change(row.key, "", (old, new), row.severity, sentence)
 
 
-def _disks(was: Fields, now: Fields) -> Iterator[Change]:
-    for mount in was.names("disk", "usedFraction"):
-        before, after = (payload.number(f"disk.{mount}.usedFraction") for payload in (was, now))
+def _disks(earlier: Fields, later: Fields) -> Iterator[Change]:
+    for mount in earlier.names("disk", "usedFraction"):
+        before, after = (
+            payload.number(f"disk.{mount}.usedFraction") for payload in (earlier, later)
+        )
         if before is None or after is None or not has_moved(before, after, DISK_MOVED):
             continue
         old_level, new_level = (sum(used >= at for at in DISK_LEVELS) for used in (before, after))
@@ -206,15 +215,15 @@ def _disks(was: Fields, now: Fields) -> Iterator[Change]:
             yield change("disk-use", mount, (old, new), severity, sentence)
 
 
-def _figures(was: Fields, now: Fields) -> Iterator[Change]:
-    before, after = (payload.number("hardware.memoryBytes") or 0 for payload in (was, now))
+def _figures(earlier: Fields, later: Fields) -> Iterator[Change]:
+    before, after = (payload.number("hardware.memoryBytes") or 0 for payload in (earlier, later))
     if before and after and has_moved(before, after, MEMORY_MOVED * max(before, after)):
         old, new = format_bytes(before), format_bytes(after)
         severity: Severity = "warn" if after < before else "muted"
         sentence = f"The installed memory is {new}; it was {old}."
         yield change("hardware.memoryBytes", "", (old, new), severity, sentence)
     key = "network.service.tlsExpiresAt"
-    texts = was.text(key), now.text(key)
+    texts = earlier.text(key), later.text(key)
     if _is_other(tuple(map(parse_timestamp, texts)), RENEWED_S):
         sentence = f"The service's certificate is valid until {format_timestamp(texts[1])}."
         yield change(key, "", texts, "muted", sentence)
@@ -223,7 +232,7 @@ def _figures(was: Fields, now: Fields) -> Iterator[Change]:
 # ---------------------------------------------------------------------------- coverage
 
 
-def _checked(
+def _coverage(
     one: ApplicationPayload, facts: SnapshotFacts, other: ApplicationPayload
 ) -> Callable[[Match[SnapshotFacts]], bool]:
     """Return a function that returns whether ``one`` has the fields for a finding of ``other``.
@@ -270,9 +279,9 @@ def _matching(
     ``disk./home.sizeBytes``. If there is no such field, return the fields of all things that
     ``pattern`` matches.
     """
-    own = fields.get(_NAMED.sub(lambda _: name, pattern))
-    if own is not None:
-        return [own]
+    exact_match = fields.get(_PLACEHOLDER.sub(lambda _: name, pattern))
+    if exact_match is not None:
+        return [exact_match]
     before, _, after = pattern.partition("<")
     after = after.partition(">")[2]
     return [

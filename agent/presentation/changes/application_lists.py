@@ -34,8 +34,8 @@ def list_changes(
     before: ReportWithFacts, after: ReportWithFacts
 ) -> tuple[list[Change], tuple[str, ...]]:
     """Return the changes, and sentences about what one of the reports did not check."""
-    (one, was), (other, now) = before, after
-    changes = [*_links(dict(was.interfaces), dict(now.interfaces))]
+    (one, earlier), (other, later) = before, after
+    changes = [*_links(dict(earlier.interfaces), dict(later.interfaces))]
     lines = [
         f"{report} was cut at its limits, so added and removed items were not compared."
         for payload, report in ((one, "The earlier report"), (other, "This report"))
@@ -43,7 +43,7 @@ def list_changes(
     ]
     is_whole = not lines
     for key, label, plural, severity in _LISTS:
-        old, new = _members(was.machine, key), _members(now.machine, key)
+        old, new = _members(earlier.machine, key), _members(later.machine, key)
         if old is not None and new is not None and is_whole:
             changes += _added_and_removed(key, label, severity, old, new)
         elif (old is None) != (new is None):
@@ -57,17 +57,17 @@ def list_changes(
 def _added_and_removed(
     key: str, label: str, severity: Severity, old: Mapping[str, str], new: Mapping[str, str]
 ) -> Iterator[Change]:
-    for name, removed_count, added_count in differences(old, new):
-        if added_count is None:
+    for name, old_label, new_label in differences(old, new):
+        if new_label is None:
             yield change(
                 key,
                 name,
-                (removed_count or "", ""),
+                (old_label or "", ""),
                 severity,
-                f"{label} {removed_count} was removed.",
+                f"{label} {old_label} was removed.",
             )
         else:
-            yield change(key, name, ("", added_count), "muted", f"{label} {added_count} is new.")
+            yield change(key, name, ("", new_label), "muted", f"{label} {new_label} is new.")
 
 
 def _members(fields: Fields, key: str) -> dict[str, str] | None:
@@ -80,9 +80,9 @@ def _members(fields: Fields, key: str) -> dict[str, str] | None:
 # ---------------------------------------------------------------------------- interfaces
 
 
-def _links(was: Mapping[str, Fields], now: Mapping[str, Fields]) -> Iterator[Change]:
-    for name, one in was.items():
-        other = now.get(name)
+def _links(earlier: Mapping[str, Fields], later: Mapping[str, Fields]) -> Iterator[Change]:
+    for name, one in earlier.items():
+        other = later.get(name)
         if other is None or not {f.text("interface.type") for f in (one, other)} <= REAL_LINKS:
             continue
         label = f"The interface {shorten(name, NAME_LENGTH)}"
@@ -148,9 +148,9 @@ def _peripheral_changes(before: ReportWithFacts, after: ReportWithFacts) -> Iter
     for kind, bus in (("usb", "USB"), ("bluetooth", "Bluetooth")):
         if not (_is_counted(before[1], kind) and _is_counted(after[1], kind)):
             continue
-        was, now = _devices(before[0], kind), _devices(after[0], kind)
-        by_identity = {device.identity: device for device in (*was, *now)}
-        counts = (Counter(device.identity for device in devices) for devices in (was, now))
+        earlier, later = _devices(before[0], kind), _devices(after[0], kind)
+        by_identity = {device.identity: device for device in (*earlier, *later)}
+        counts = (Counter(device.identity for device in devices) for devices in (earlier, later))
         for identity, old, new in differences(*counts):
             device, is_removed = by_identity[identity], (new or 0) < (old or 0)
             remaining_text = f" {new} of them remain." if is_removed and new else ""

@@ -117,12 +117,12 @@ def covers(
 def _limits(payload: NetworkPayload | ApplicationPayload) -> frozenset[str]:
     """Return a report's limitations. Each number in them, which can vary, is replaced by ``#``."""
     if isinstance(payload, ApplicationPayload):
-        own = payload.snapshot.limitations
+        inner_limitations = payload.snapshot.limitations
     else:
-        own = payload.network_map.limitations if payload.network_map else ()
+        inner_limitations = payload.network_map.limitations if payload.network_map else ()
     lines = (
         limitation
-        for limitation in (*payload.limitations, *own)
+        for limitation in (*payload.limitations, *inner_limitations)
         if parse_watched(limitation) is None
     )
     return frozenset(_NUMBERS.sub("#", line) for line in lines)

@@ -59,7 +59,7 @@ def finding_changes(
     rules = tuple(rules)
     before, after = (_matches(rules, facts_of_report) for facts_of_report in facts)
     return [
-        _changed(key, old, new, match, was_checked)
+        _change_of(key, old, new, match, was_checked)
         for key, old, new in differences(before, after)
         if (match := new or old) and not (old and new and old.rule.code == new.rule.code)
     ]
@@ -70,9 +70,9 @@ def _matches(
 ) -> Mapping[tuple[str, str], Match[Facts]]:
     """Return the matches by rule and thing. Of two degrees of a problem, return the severe one."""
     matches: dict[tuple[str, str], Match[Facts]] = {}
-    for rule, matched in detect(rules, facts):
+    for rule, values_of_matches in detect(rules, facts):
         if rule.code not in _COMPARED_ELSEWHERE:
-            for values in matched:
+            for values in values_of_matches:
                 key = f"finding {_DEGREES.get(rule.code, rule.code)}", _thing(values)
                 matches.setdefault(key, Match(rule, key[1], rule.sentence_of(values)))
     return matches
@@ -82,14 +82,14 @@ def _thing(values: Values) -> str:
     return next((values[name] for name in _NAMES if name in values), "")
 
 
-def _changed(
+def _change_of(
     key: tuple[str, str],
     old: Match[Facts] | None,
     new: Match[Facts] | None,
     match: Match[Facts],
     was_checked: tuple[WasChecked[Facts], WasChecked[Facts]],
 ) -> Change:
-    """Return a change. ``known`` is ``new``, or ``old`` if ``new`` is None."""
+    """Return a change. ``match`` is ``new``, or ``old`` if ``new`` is None."""
     severity: Severity = match.rule.severity
     if old is None:
         is_new = was_checked[0](match)

@@ -12,19 +12,21 @@ from agent.presentation.severity import Severity
 from agent.wire.payloads.history import CAUSES
 
 
-def incident_changes(was: SnapshotFacts, now: SnapshotFacts) -> Iterator[Change]:
+def incident_changes(earlier: SnapshotFacts, later: SnapshotFacts) -> Iterator[Change]:
     """Yield a change for each cause of the incidents that began after the earlier report.
 
     The figures of the record differ between any two reports, and are not compared.
     """
-    record = record_of(now.machine)
-    if record is None or was.taken_at is None:
+    record = record_of(later.machine)
+    if record is None or earlier.taken_at is None:
         return
-    new = [incident for incident in record.incidents if incident.began_at > was.taken_at]
+    new_incidents = [
+        incident for incident in record.incidents if incident.began_at > earlier.taken_at
+    ]
     for cause in CAUSES:
-        if same := [incident for incident in new if incident.cause == cause]:
-            count = times(sum(incident.count for incident in same))
-            downtime_s = sum(incident.downtime_s for incident in same)
+        if incidents := [incident for incident in new_incidents if incident.cause == cause]:
+            count = times(sum(incident.count for incident in incidents))
+            downtime_s = sum(incident.downtime_s for incident in incidents)
             severity: Severity = "warn" if downtime_s >= LONG_S else "muted"
             duration = format_seconds(round(downtime_s))
             sentence = f"{CAUSE_TITLES[cause].sentence} {count}, {duration} in total."

@@ -17,7 +17,7 @@ from agent.presentation.humanize import counted
 from agent.wire.addresses import parse_ip
 from agent.wire.payloads.network import MapHost, NetworkMap, NetworkPayload
 
-_PORTS_NAMED: Final = 8
+_PORTS_LISTED_MAX: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +66,15 @@ def host_changes(
     before: NetworkPayload, after: NetworkPayload
 ) -> tuple[list[Change], tuple[str, ...]]:
     """Return the changes, and sentences about hosts that one of the reports did not check."""
-    pairs, removed_hosts, new = _paired(_hosts(before), _hosts(after))
-    routers, removed_hosts, new = _routers(removed_hosts, new)
-    gone_checked, gone_unchecked = _split(removed_hosts, _coverage(after, before))
-    new_checked, new_unchecked = _split(new, _coverage(before, after))
-    changes = [*routers, *_added_and_removed(gone_checked, new_checked)]
+    pairs, removed_hosts, new_hosts = _pair_hosts(_hosts(before), _hosts(after))
+    routers, removed_hosts, new_hosts = _routers(removed_hosts, new_hosts)
+    removed_checked, removed_unchecked = _split(removed_hosts, _coverage(after, before))
+    new_checked, new_unchecked = _split(new_hosts, _coverage(before, after))
+    changes = [*routers, *_added_and_removed(removed_checked, new_checked)]
     changes += (c for pair in pairs if (c := _other_address(*pair)) is not None)
     changes += _port_changes(pairs, before, after)
     lines = (
-        _not_checked(len(gone_unchecked), " of the earlier report", "this time"),
+        _not_checked(len(removed_unchecked), " of the earlier report", "this time"),
         _not_checked(len(new_unchecked), "", "in the earlier report"),
     )
     return changes, tuple(filter(None, lines))
@@ -104,7 +104,7 @@ def _split(hosts: list[_Host], is_covered: Callable[[MapHost], bool]) -> tuple[l
 # ---------------------------------------------------------------------------- pairs
 
 
-def _paired(
+def _pair_hosts(
     before: list[_Host], after: list[_Host]
 ) -> tuple[list[_Pair], list[_Host], list[_Host]]:
     """Return pairs of hosts in both reports, then hosts only in ``before``, then only in ``after``.
@@ -139,13 +139,13 @@ def _without(pairs: list[_Pair], hosts: list[_Host], side: int) -> list[_Host]:
 
 
 def _routers(
-    removed_hosts: list[_Host], new: list[_Host]
+    removed_hosts: list[_Host], new_hosts: list[_Host]
 ) -> tuple[list[Change], list[_Host], list[_Host]]:
-    """Return the replaced routers as changes, and ``gone`` and ``new`` without these routers.
+    """Return the replaced routers as changes, and the given hosts without these routers.
 
     A router is replaced if the gateway at its address is now a different device.
     """
-    by_address = {host.address: host for host in new if "gateway" in host.host.sources}
+    by_address = {host.address: host for host in new_hosts if "gateway" in host.host.sources}
     swapped_routers = [
         (removed, by_address[removed.address])
         for removed in removed_hosts
@@ -161,22 +161,28 @@ def _routers(
         )
         for one, other in swapped_routers
     ]
-    return changes, _without(swapped_routers, removed_hosts, 0), _without(swapped_routers, new, 1)
+    return (
+        changes,
+        _without(swapped_routers, removed_hosts, 0),
+        _without(swapped_routers, new_hosts, 1),
+    )
 
 
-def _added_and_removed(removed_hosts: list[_Host], new: list[_Host]) -> Iterator[Change]:
+def _added_and_removed(removed_hosts: list[_Host], new_hosts: list[_Host]) -> Iterator[Change]:
     for hosts, ending in (
         (removed_hosts, "is no longer on the network"),
-        (new, "is new on the network"),
+        (new_hosts, "is new on the network"),
     ):
         for host in hosts:
             if not host.is_transient:
                 states = (host.label, "") if hosts is removed_hosts else ("", host.label)
                 yield change("host", host.thing, states, "muted", f"{host.label} {ending}.")
-    went, came = (sum(host.is_transient for host in hosts) for hosts in (removed_hosts, new))
-    if went or came:
-        sentence = f"Phones and devices without a name: {came} new, {went} gone."
-        yield change("passing-hosts", "", (str(went), str(came)), "muted", sentence)
+    gone_count, new_count = (
+        sum(host.is_transient for host in hosts) for hosts in (removed_hosts, new_hosts)
+    )
+    if gone_count or new_count:
+        sentence = f"Phones and devices without a name: {new_count} new, {gone_count} gone."
+        yield change("passing-hosts", "", (str(gone_count), str(new_count)), "muted", sentence)
 
 
 def _other_address(one: _Host, other: _Host) -> Change | None:
@@ -194,21 +200,26 @@ def _port_changes(
 ) -> Iterator[Change]:
     scanned_ports = _scanned_ports(before) & _scanned_ports(after)
     for one, other in pairs:
-        was, now = _open_ports(one.host) & scanned_ports, _open_ports(other.host) & scanned_ports
-        if was == now or one.is_transient or other.is_transient:
+        old_ports, new_ports = (
+            _open_ports(one.host) & scanned_ports,
+            _open_ports(other.host) & scanned_ports,
+        )
+        if old_ports == new_ports or one.is_transient or other.is_transient:
             continue
-        states = _listed(was - now), _listed(now - was)
-        opened_text = f"has opened {_ports(now - was)}" if now - was else ""
-        closed_text = f"no longer answers on {_ports(was - now)}" if was - now else ""
+        states = _listed(old_ports - new_ports), _listed(new_ports - old_ports)
+        opened_text = f"has opened {_ports(new_ports - old_ports)}" if new_ports - old_ports else ""
+        closed_text = (
+            f"no longer answers on {_ports(old_ports - new_ports)}" if old_ports - new_ports else ""
+        )
         sentence = f"{other.label} {' and '.join(filter(None, (opened_text, closed_text)))}."
         thing = one.mac or other.mac or one.address
         yield change("open-ports", thing, states, "warn" if opened_text else "muted", sentence)
 
 
 def _ports(numbers: set[int]) -> str:
-    other_count = len(numbers) - _PORTS_NAMED
+    other_count = len(numbers) - _PORTS_LISTED_MAX
     more = f" and {other_count} more" if other_count > 0 else ""
-    listed_ports = ", ".join(map(str, sorted(numbers)[:_PORTS_NAMED]))
+    listed_ports = ", ".join(map(str, sorted(numbers)[:_PORTS_LISTED_MAX]))
     return f"port{'s'[: len(numbers) != 1]} {listed_ports}{more}"
 
 

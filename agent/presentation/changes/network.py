@@ -30,20 +30,23 @@ from agent.wire.payloads.network import MapInterface, NetworkMap, NetworkPayload
 
 
 def network_changes(before: NetworkPayload, after: NetworkPayload) -> Changes:
-    own = list(_own_network(before, after))
-    changes, lines = [*_printer_changes(before, after), *own], _unread_printers(before, after)
-    if any(limitation.code == "network" for limitation in own):
+    own_changes = list(_own_network(before, after))
+    changes, lines = (
+        [*_printer_changes(before, after), *own_changes],
+        _unread_printers(before, after),
+    )
+    if any(own_change.code == "network" for own_change in own_changes):
         lines = (*lines, "Hosts were not compared: the machine is on another network.")
     else:
         changes_in_hosts, hosts_not_compared = host_changes(before, after)
         changes += changes_in_hosts
         lines = (*lines, *hosts_not_compared)
-    was_checked = _checked(before, after), _checked(after, before)
+    was_checked = _coverage(before, after), _coverage(after, before)
     changes += finding_changes(NETWORK_RULES, (before, after), was_checked)
     return Changes(before.started_at, most_severe_first(changes), lines)
 
 
-def _checked(one: NetworkPayload, other: NetworkPayload) -> WasChecked[NetworkPayload]:
+def _coverage(one: NetworkPayload, other: NetworkPayload) -> WasChecked[NetworkPayload]:
     """Return a function that returns whether ``one`` checked the subject of a finding of ``other``.
 
     A report has a line for each watched device, which states whether the device was checked.
@@ -67,15 +70,15 @@ def _checked(one: NetworkPayload, other: NetworkPayload) -> WasChecked[NetworkPa
 def _printer_changes(before: NetworkPayload, after: NetworkPayload) -> Iterator[Change]:
     if before.printers is None or after.printers is None:
         return
-    was = {printer.id: printer for printer in before.printers}
-    now = {printer.id: printer for printer in after.printers}
-    for _, old, new in differences(was, now):
+    earlier = {printer.id: printer for printer in before.printers}
+    later = {printer.id: printer for printer in after.printers}
+    for _, old, new in differences(earlier, later):
         if old and new:
             yield from _printer_change(old, new)
         elif old:
-            yield _printer_removed(old, covers(after, before) and len(now) < limits.PRINTERS_MAX)
+            yield _printer_removed(old, covers(after, before) and len(later) < limits.PRINTERS_MAX)
         elif new:
-            yield _printer_added(new, covers(before, after) and len(was) < limits.PRINTERS_MAX)
+            yield _printer_added(new, covers(before, after) and len(earlier) < limits.PRINTERS_MAX)
 
 
 def _printer_removed(printer: Printer, is_removed: bool) -> Change:
@@ -94,23 +97,30 @@ def _printer_added(printer: Printer, is_new: bool) -> Change:
     return change("printer", printer.id, states, "muted" if is_normal else severity, sentence)
 
 
-def _printer_change(was: Printer, now: Printer) -> Iterator[Change]:
-    name, status = described_name(now), status_of(now)
-    is_elsewhere = is_other_address(was.matched_endpoint, now.matched_endpoint)
-    if status_of(was) != status or (status == "moved" and is_elsewhere):
-        sentence = f"{name} {_predicate(now)}; it was {_description(was)}."
+def _printer_change(earlier: Printer, later: Printer) -> Iterator[Change]:
+    name, status = described_name(later), status_of(later)
+    is_elsewhere = is_other_address(earlier.matched_endpoint, later.matched_endpoint)
+    if status_of(earlier) != status or (status == "moved" and is_elsewhere):
+        sentence = f"{name} {_predicate(later)}; it was {_description(earlier)}."
         yield change(
-            "printer", now.id, (_state(was), _state(now)), STATUS_SEVERITIES[status], sentence
+            "printer",
+            later.id,
+            (_state(earlier), _state(later)),
+            STATUS_SEVERITIES[status],
+            sentence,
         )
-    if was.address != now.address:
-        states = shorten(was.address or "", NAME_LENGTH), shorten(now.address or "", NAME_LENGTH)
+    if earlier.address != later.address:
+        states = (
+            shorten(earlier.address or "", NAME_LENGTH),
+            shorten(later.address or "", NAME_LENGTH),
+        )
         old, new = (state or "no address" for state in states)
         sentence = f"{name} is configured with {new}; before, with {old}."
-        yield change("printer-address", now.id, states, "muted", sentence)
-    elif status_of(was) == status == "reachable" and is_elsewhere:
-        states = was.matched_endpoint or "", now.matched_endpoint or ""
+        yield change("printer-address", later.id, states, "muted", sentence)
+    elif status_of(earlier) == status == "reachable" and is_elsewhere:
+        states = earlier.matched_endpoint or "", later.matched_endpoint or ""
         sentence = f"{name} is at {states[1]}; it was at {states[0]}."
-        yield change("printer-place", now.id, states, "muted", sentence)
+        yield change("printer-place", later.id, states, "muted", sentence)
 
 
 def _state(printer: Printer) -> str:
@@ -144,17 +154,17 @@ def _unread_printers(before: NetworkPayload, after: NetworkPayload) -> tuple[str
 
 
 def _own_network(before: NetworkPayload, after: NetworkPayload) -> Iterator[Change]:
-    was, now = readable_map(before), readable_map(after)
-    if was is None or now is None:
+    earlier, later = readable_map(before), readable_map(after)
+    if earlier is None or later is None:
         return
-    old, new = own_networks(was), own_networks(now)
+    old, new = own_networks(earlier), own_networks(later)
     if old and new and not old & new:
         states = ", ".join(sorted(map(str, old))), ", ".join(sorted(map(str, new)))
         sentence = f"The machine is on another network: {states[1]}; it was on {states[0]}."
         yield change("network", "", states, "warn", sentence)
         return
     are_known = are_gateways_known(before) and are_gateways_known(after)
-    for name, one, other in differences(_links(was), _links(now)):
+    for name, one, other in differences(_links(earlier), _links(later)):
         label = shorten(name, NAME_LENGTH)
         if _addresses(one) != _addresses(other):
             yield _address_change(name, label, _addresses(one), _addresses(other))

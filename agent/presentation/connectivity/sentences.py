@@ -30,28 +30,28 @@ def is_empty(history: History, until: datetime) -> bool:
 
 def open_incident(incidents: Iterable[Incident]) -> Incident | None:
     """Return the interruption of the connection that lasts now."""
-    lasting = (incident for incident in incidents if incident.ended_at is None)
-    return next((incident for incident in lasting if incident.is_interruption), None)
+    open_incidents = (incident for incident in incidents if incident.ended_at is None)
+    return next((incident for incident in open_incidents if incident.is_interruption), None)
 
 
 def connection_sentence(history: History, now: datetime, zone: tzinfo | None = None) -> str:
-    """Return the incident that lasts, or the last one: ``no connection since 14:02: …``.
+    """Return a sentence about the open or the last incident: ``no connection since 14:02: …``.
 
     Args:
         zone: the local time zone; None for the system's.
     """
-    if lasting := open_incident(history.incidents):
-        since = time_text(lasting.began_at.astimezone(zone), now.astimezone(zone))
-        return f"no connection since {since}: {lasting.evidence}"
-    known = [incident for incident in history.incidents if incident.is_interruption]
-    if not known:
+    if incident := open_incident(history.incidents):
+        since = time_text(incident.began_at.astimezone(zone), now.astimezone(zone))
+        return f"no connection since {since}: {incident.evidence}"
+    interruptions = [incident for incident in history.incidents if incident.is_interruption]
+    if not interruptions:
         since = time_text(history.since.astimezone(zone), now.astimezone(zone))
         return f"no interruption since {since}"
-    last = max(known, key=lambda incident: incident.ended_at or incident.began_at)
-    ended = ago((last.ended_at or last.began_at).isoformat(), now)
+    last = max(interruptions, key=lambda incident: incident.ended_at or incident.began_at)
+    when = ago((last.ended_at or last.began_at).isoformat(), now)
     title = CAUSE_TITLES[last.cause].sentence
     title = title[:1].lower() + title[1:]
-    return f"last interruption {ended}, for {format_seconds(round(last.downtime_s))}: {title}"
+    return f"last interruption {when}, for {format_seconds(round(last.downtime_s))}: {title}"
 
 
 def time_text(local: datetime, today: datetime | None = None) -> str:
@@ -79,11 +79,11 @@ def _incident_entry(incident: Incident, now: datetime | None, to_local: ToLocal)
         until = f" until {time_text(to_local(ended_at), began_at)}" if ended_at else ""
         title = f"{title} {times(incident.count)}{until}"
     what = f"{title}: {incident.evidence}" if incident.evidence else title
-    duration_s, lasts = incident.downtime_s, incident.ended_at is None
-    if lasts and now is not None:
+    duration_s, is_open = incident.downtime_s, incident.ended_at is None
+    if is_open and now is not None:
         duration_s = max(0.0, (now - incident.began_at).total_seconds())
-    duration = format_seconds(round(duration_s)) + ("…" if lasts else "")
-    return Entry(time_text(began_at), duration, what, "bad" if lasts else "warn")
+    duration = format_seconds(round(duration_s)) + ("…" if is_open else "")
+    return Entry(time_text(began_at), duration, what, "bad" if is_open else "warn")
 
 
 def _event_entry(event: Event, to_local: ToLocal) -> Entry:

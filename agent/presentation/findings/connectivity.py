@@ -42,19 +42,19 @@ _NO_ROUTE: Final = "no route to it"
 def is_routable(address: str) -> bool:
     """Return whether an address, with or without prefix length, is valid beyond its link."""
     try:
-        known = ipaddress.ip_interface(address).ip
+        ip = ipaddress.ip_interface(address).ip
     except ValueError:
         return False
-    return not (known.is_loopback or known.is_link_local or known.is_unspecified)
+    return not (ip.is_loopback or ip.is_link_local or ip.is_unspecified)
 
 
 def is_self_assigned(address: str) -> bool:
     """Return whether a machine assigned itself this IPv4 address without DHCP (RFC 3927)."""
     try:
-        known = ipaddress.ip_interface(address).ip
+        ip = ipaddress.ip_interface(address).ip
     except ValueError:
         return False
-    return known.version == 4 and known.is_link_local
+    return ip.version == 4 and ip.is_link_local
 
 
 def _up(facts: SnapshotFacts) -> Iterator[tuple[str, Fields]]:
@@ -132,31 +132,33 @@ def _valid_for(facts: SnapshotFacts) -> timedelta | None:
 
 
 def _expired(facts: SnapshotFacts) -> Iterator[Values]:
-    left = _valid_for(facts)
-    if left is not None and left <= timedelta():
+    remaining = _valid_for(facts)
+    if remaining is not None and remaining <= timedelta():
         ended = format_timestamp(facts.machine.text("network.service.tlsExpiresAt"))
         yield {"ended": ended}
 
 
 def _expiring(facts: SnapshotFacts) -> Iterator[Values]:
-    left = _valid_for(facts)
-    if left is not None and timedelta() < left < _renewed_before(facts):
-        yield {"time": format_seconds(left.total_seconds(), units=1)}
+    remaining = _valid_for(facts)
+    if remaining is not None and timedelta() < remaining < _renewed_before(facts):
+        yield {"time": format_seconds(remaining.total_seconds(), units=1)}
 
 
 def _renewed_before(facts: SnapshotFacts) -> timedelta:
     """Return the remaining validity below which a certificate should have been renewed."""
     starts = parse_timestamp(facts.machine.text("network.service.tlsIssuedAt"))
     ends = parse_timestamp(facts.machine.text("network.service.tlsExpiresAt"))
-    least = timedelta(days=CERTIFICATE_DAYS)
+    minimum = timedelta(days=CERTIFICATE_DAYS)
     return (
-        least if starts is None or ends is None else min(least, CERTIFICATE_LIFE * (ends - starts))
+        minimum
+        if starts is None or ends is None
+        else min(minimum, CERTIFICATE_LIFE * (ends - starts))
     )
 
 
 def _untrusted(facts: SnapshotFacts) -> Iterator[Values]:
-    left = _valid_for(facts)
-    is_expired = left is not None and left <= timedelta()
+    remaining = _valid_for(facts)
+    is_expired = remaining is not None and remaining <= timedelta()
     if facts.machine.flag("network.service.tlsTrusted") is False and not is_expired:
         yield {"issuer": facts.machine.text("network.service.tlsIssuer") or "unnamed"}
 
@@ -188,9 +190,9 @@ def _is_direct(link: Fields) -> bool:
 
 def _lossy(facts: SnapshotFacts) -> Iterator[Values]:
     # Tunnels are skipped, because they count packets without a peer as errors.
-    real = ((n, i) for n, i in facts.interfaces if i.text("interface.type") in REAL_LINKS)
-    for name, link in real:
-        for way, errors_key, packets_key in (
+    real_links = ((n, i) for n, i in facts.interfaces if i.text("interface.type") in REAL_LINKS)
+    for name, link in real_links:
+        for direction, errors_key, packets_key in (
             ("received", "interface.receiveErrors", "interface.receivedPackets"),
             ("sent", "interface.sendErrors", "interface.sentPackets"),
         ):
@@ -198,8 +200,8 @@ def _lossy(facts: SnapshotFacts) -> Iterator[Values]:
             if errors is None or packets is None or errors < ERRORS:
                 continue
             if errors >= ERROR_SHARE * (packets + errors):
-                of = f"{errors:,.0f} of {packets + errors:,.0f} packets {way}"
-                yield {"interface": name, "errors": of}
+                error_count = f"{errors:,.0f} of {packets + errors:,.0f} packets {direction}"
+                yield {"interface": name, "errors": error_count}
 
 
 CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (

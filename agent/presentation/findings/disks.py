@@ -29,15 +29,15 @@ def _disks(facts: SnapshotFacts, used: float, free: float) -> Iterator[Values]:
     """
     disk = facts.machine
     for mount in disk.names("disk", "usedFraction"):
-        used_there = disk.number(f"disk.{mount}.usedFraction")
-        free_there = disk.number(f"disk.{mount}.freeBytes")
+        used_share = disk.number(f"disk.{mount}.usedFraction")
+        free_bytes = disk.number(f"disk.{mount}.freeBytes")
         is_written = not disk.flag(f"disk.{mount}.readOnly") or _shares_space(facts, mount)
-        if used_there is None or free_there is None or not is_written:
+        if used_share is None or free_bytes is None or not is_written:
             continue
-        if used_there >= used and free_there < free:
+        if used_share >= used and free_bytes < free:
             size = disk.number(f"disk.{mount}.sizeBytes")
-            of = "" if size is None else f" of {format_bytes(size)}"
-            yield {"mount": mount, "free": format_bytes(free_there) + of}
+            total_text = "" if size is None else f" of {format_bytes(size)}"
+            yield {"mount": mount, "free": format_bytes(free_bytes) + total_text}
 
 
 def _shares_space(facts: SnapshotFacts, mount: str) -> bool:

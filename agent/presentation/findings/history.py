@@ -71,12 +71,12 @@ def _outage(facts: SnapshotFacts, cause: Cause, at_least: int = REPEATED) -> Val
         "times": times(count),
         "period": period,
         "duration": format_seconds(downtime_s),
-        "hours": _mostly(hours, cause) if count >= MOSTLY_FROM else "",
+        "hours": _peak_hours(hours, cause) if count >= MOSTLY_FROM else "",
         "why": of_cause[0].evidence if of_cause else "the reason is not in the report",
     }
 
 
-def _mostly(rows: Iterable[HourRow], cause: Cause) -> str:
+def _peak_hours(rows: Iterable[HourRow], cause: Cause) -> str:
     """Return the hours of the day with most of the downtime: ``, mostly 18:00-20:00``.
 
     Return "" if these are more than `MOSTLY_HOURS_MAX` hours.
@@ -108,12 +108,12 @@ def _repeated(cause: Cause, at_least: int = REPEATED) -> Detect[SnapshotFacts]:
 def _lost_interface(facts: SnapshotFacts) -> tuple[str, str]:
     """Return the name and the type of the interface that lost its link last; "" if unknown."""
     record = record_of(facts.machine)
-    lost = (
+    link_losses = (
         incident
         for incident in (record.incidents if record else ())
         if incident.cause == "link-down"
     )
-    match = next((m for incident in lost if (m := _NO_LINK.match(incident.evidence))), None)
+    match = next((m for incident in link_losses if (m := _NO_LINK.match(incident.evidence))), None)
     types = {name: link.text("interface.type") for name, link in facts.interfaces}
     return (match[1], types.get(match[1], "")) if match else ("", "")
 
@@ -141,8 +141,10 @@ def _events(kind: EventKind, at_least: int) -> Detect[SnapshotFacts]:
         if now is None or not any(kind in line for line in facts.machine.texts(_EVENTS)):
             return
         record = record_of(facts.machine)
-        known = [event for event in record.events if event.kind == kind] if record else []
-        recent = [event for event in known if timedelta() <= now - event.at <= _WEEK_DAYS * _DAY]
+        events_of_kind = [event for event in record.events if event.kind == kind] if record else []
+        recent = [
+            event for event in events_of_kind if timedelta() <= now - event.at <= _WEEK_DAYS * _DAY
+        ]
         if record is not None and len(recent) >= at_least:
             count, why = times(len(recent)), recent[0].detail
             yield {"times": count, "period": _period(record, now), "why": why}

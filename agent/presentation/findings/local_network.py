@@ -73,10 +73,14 @@ def _self_assigned(payload: NetworkPayload) -> Iterator[tuple[bool, Values]]:
     network = readable_map(payload)
     for link in network.interfaces if network is not None else ():
         addresses = [address.address for address in link.addresses]
-        own = next(filter(is_self_assigned, addresses), None)
-        if network is not None and own is not None and not any(map(is_routable, addresses)):
+        self_assigned = next(filter(is_self_assigned, addresses), None)
+        if (
+            network is not None
+            and self_assigned is not None
+            and not any(map(is_routable, addresses))
+        ):
             is_direct = bool(_in_use(network)) and not link.name.startswith(_WIRELESS_NAMES)
-            yield is_direct, {"interface": link.name, "address": own}
+            yield is_direct, {"interface": link.name, "address": self_assigned}
 
 
 def _without_dhcp(payload: NetworkPayload) -> Iterator[Values]:
@@ -106,12 +110,12 @@ def _gateway_unanswered(payload: NetworkPayload) -> Iterator[Values]:
     network = _scanned(payload)
     for gateway in _gateways(network):
         hosts = network.hosts if network else ()
-        link = (h for h in hosts if h.interface_name == gateway.interface_name)
+        hosts_of_link = (h for h in hosts if h.interface_name == gateway.interface_name)
         is_scanned = ":" not in gateway.address  # the scan only tries IPv4 addresses
         if (
             is_scanned
             and not _is_present(gateway)
-            and any(_is_present(h) and h.mac_address for h in link)
+            and any(_is_present(h) and h.mac_address for h in hosts_of_link)
         ):
             yield {"gateway": gateway.address}
 
@@ -143,7 +147,7 @@ def _same_address(payload: NetworkPayload) -> Iterator[Values]:
     network = payload.network_map
     if network is None:
         return
-    own = Counter(
+    interface_counts = Counter(
         address
         for link in network.interfaces
         for address in {listed.address for listed in link.addresses}
@@ -154,7 +158,7 @@ def _same_address(payload: NetworkPayload) -> Iterator[Values]:
     for address, mac in (*pairs, *((h.address, h.mac_address) for h in network.hosts)):
         if mac is not None:
             macs.setdefault(address, {})[mac.lower()] = None
-    for address, count in own.items():
+    for address, count in interface_counts.items():
         if count > 1:
             yield {"address": address, "by": f"{count} interfaces of this machine"}
     for address, pair in macs.items():

@@ -151,12 +151,12 @@ def _stuck_jobs(facts: SnapshotFacts, queue: str) -> float:
 
 def _complaints(facts: SnapshotFacts, queue: str, ignored_reasons: Container[str]) -> str:
     reasons = facts.machine.texts(f"printqueue.{queue}.reasons")
-    bare = (
+    bare_reasons = (
         reason if reason in _ATTENTION else reason.removesuffix("-error").removesuffix("-warning")
         for reason in reasons
     )
     known_reasons = (
-        reason for reason in bare if reason in _ATTENTION and reason not in ignored_reasons
+        reason for reason in bare_reasons if reason in _ATTENTION and reason not in ignored_reasons
     )
     return ", ".join(dict.fromkeys(map(_ATTENTION.__getitem__, known_reasons)))
 

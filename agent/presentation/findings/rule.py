@@ -76,7 +76,7 @@ def _filled_in(text: str, values: Values) -> str:
 class Finding:
     """The matches of one rule.
 
-    Each of the first `SENTENCES_MAX` matches has a sentence. ``more`` is the number of the others.
+    Each of the first `SENTENCES_MAX` matches has a sentence. ``more`` counts further matches.
     """
 
     code: str

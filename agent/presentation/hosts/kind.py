@@ -34,22 +34,24 @@ def kind_of(
     Args:
         is_matched: Whether a printer of this machine was matched to the host.
     """
-    own = tuple(endpoints)
+    host_endpoints = tuple(endpoints)
     if "local" in host.sources:
         return "machine"
     if is_gateway or "gateway" in host.sources:
         return "router"
-    printing = [e for e in own if e.matched_printer_ids] or [
-        e for e in own if _types(host, e.port) & evidence.PRINT_TYPES
+    print_endpoints = [e for e in host_endpoints if e.matched_printer_ids] or [
+        e for e in host_endpoints if _types(host, e.port) & evidence.PRINT_TYPES
     ]
-    if printing and all(_role(endpoint) == SHARED_QUEUE for endpoint in printing):
+    if print_endpoints and all(_role(endpoint) == SHARED_QUEUE for endpoint in print_endpoints):
         return "server"
     if is_matched:
         return "printer"
     by_name, by_port = _by_pattern(evidence.NAMES, (host.hostname or "",)), _by_port(host)
     return (
-        _by_word(host, own)
-        or _by_pattern(evidence.PAGES, (e.label for e in own if "mdns" not in e.discovered_by))
+        _by_word(host, host_endpoints)
+        or _by_pattern(
+            evidence.PAGES, (e.label for e in host_endpoints if "mdns" not in e.discovered_by)
+        )
         or (by_name if by_port == "server" else None)
         or by_port
         or by_name

@@ -37,7 +37,7 @@ class Registry:
     """The packed registry.
 
     Raises:
-        ValueError: ``packed`` is not a registry, or is cut short.
+        ValueError: ``table`` is not a packed registry, or is cut short.
     """
 
     def __init__(self, table: bytes) -> None:
@@ -59,8 +59,8 @@ class Registry:
         block, name = self._record(at)
         if (kind := block[4] & 0x0F) >= len(BLOCK_BITS):
             return ""
-        beyond = 40 - BLOCK_BITS[kind]
-        if int.from_bytes(block) >> beyond != int.from_bytes(last_prefix) >> beyond:
+        shift = 40 - BLOCK_BITS[kind]
+        if int.from_bytes(block) >> shift != int.from_bytes(last_prefix) >> shift:
             return ""
         start = self._names + int.from_bytes(name)
         return self._packed[start : self._packed.find(b"\n", start)].decode(errors="replace")

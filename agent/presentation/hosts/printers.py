@@ -31,8 +31,8 @@ def _on_network(payload: NetworkPayload) -> str:
     network = rows[0].address.rpartition(".")[0]
     printer_names: list[str] = []
     for row in rows[:NAMED_MAX]:
-        near, _, last = row.address.rpartition(".")
-        where = f".{last}" if printer_names and near and near == network else row.address
+        prefix, _, last_octet = row.address.rpartition(".")
+        where = f".{last_octet}" if printer_names and prefix and prefix == network else row.address
         printer_names.append(f"{row.model or row.name or row.known_maker or 'one'} at {where}")
     more = f" and {len(rows) - len(printer_names)} more" if len(rows) > len(printer_names) else ""
     return f"{len(rows)} discovered on the network: {', '.join(printer_names)}{more}"

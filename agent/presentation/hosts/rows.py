@@ -94,8 +94,8 @@ class HostRow:
         """Return whether a user can recognise the device by name, model or maker."""
         letters = re.sub(r"[\W\d_]", "", _TECHNICAL.sub("", self.name))
         is_named = len(letters) >= _WORD_MIN if _TECHNICAL.search(self.name) else bool(self.name)
-        known = self.printers or self.model or self.known_maker
-        return self.kind == "machine" or is_named or bool(known)
+        identification = self.printers or self.model or self.known_maker
+        return self.kind == "machine" or is_named or bool(identification)
 
 
 def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
@@ -110,16 +110,18 @@ def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
     gateways = {gateway for link in links for gateway in link.gateways}
     mapped_addresses = {host.address for host in hosts}
     unmapped_hosts = (
-        _unmapped(own) for address, own in endpoints.items() if address not in mapped_addresses
+        _unmapped(host_endpoints)
+        for address, host_endpoints in endpoints.items()
+        if address not in mapped_addresses
     )
 
     def row(host: MapHost) -> HostRow:
-        own = endpoints.get(host.address, ())
-        at_host = matched_printers.get(host.address, ())
+        host_endpoints = endpoints.get(host.address, ())
+        host_printers = matched_printers.get(host.address, ())
         is_gateway = host.address in gateways
-        kind = kind_of(host, own, is_matched=bool(at_host), is_gateway=is_gateway)
-        printers = dict.fromkeys((*at_host, *expected_printers.get(host.address, ())))
-        plain_row = _host_row(host, own, kind, tuple(printers))
+        kind = kind_of(host, host_endpoints, is_matched=bool(host_printers), is_gateway=is_gateway)
+        printers = dict.fromkeys((*host_printers, *expected_printers.get(host.address, ())))
+        plain_row = _host_row(host, host_endpoints, kind, tuple(printers))
         if device := watched_by_address.get(host.address):
             kind = kind if printers or kind in ("machine", "router") else "watched"
             name = shorten(device.name, NAME_LENGTH)
@@ -134,7 +136,7 @@ def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
 
 
 def by_interest(rows: Iterable[HostRow]) -> tuple[tuple[HostRow, ...], tuple[HostRow, ...]]:
-    """Return the most relevant hosts, and the rest.
+    """Return the most relevant hosts, and all others.
 
     This machine, the router, printers and hosts with a name or model come first.
     """
@@ -168,8 +170,8 @@ def _host_row(
     host: MapHost, endpoints: Sequence[Endpoint], kind: HostKind, printers: tuple[str, ...]
 ) -> HostRow:
     address = shorten(host.address, NAME_LENGTH)
-    known = "" if host.hostname in (None, host.address) else host.hostname or ""
-    hostname = shorten(known, NAME_LENGTH).removesuffix(".").removesuffix(".local")
+    raw_hostname = "" if host.hostname in (None, host.address) else host.hostname or ""
+    hostname = shorten(raw_hostname, NAME_LENGTH).removesuffix(".").removesuffix(".local")
     name = hostname if kind == "machine" else _name(endpoints, hostname)
     maker = shorten(maker_of(host.mac_address or ""), NAME_LENGTH)
     model = _model(endpoints, kind)

@@ -27,8 +27,8 @@ from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
 
 _PRINTERS_FIRST: Final = 12
-"""Number of printers that are visible at first; the rest is in a list that can be opened. Printers
-that need attention are always visible."""
+"""Number of printers that are visible at first. All others are in a list that can be opened.
+Printers that need attention are always visible."""
 
 _TEMPLATES: Final = files("agent.presentation.page") / "templates"
 
@@ -41,11 +41,11 @@ def report_page(
     ``changes`` are the differences from the previous report, if there is one.
     """
     if isinstance(payload, NetworkPayload):
-        name, words = "network.html", _network(payload)
+        name, values = "network.html", _network(payload)
     else:
-        name, words = "application.html", _application(payload)
+        name, values = "application.html", _application(payload)
     since = format_timestamp(changes.since) if changes else ""
-    return _environment().get_template(name).render(words, changes=changes, since=since)
+    return _environment().get_template(name).render(values, changes=changes, since=since)
 
 
 def style_hash() -> str:
@@ -72,8 +72,8 @@ def _network(payload: NetworkPayload) -> dict[str, Any]:
 
 def _by_need(rows: tuple[PrinterRow, ...]) -> tuple[tuple[PrinterRow, ...], ...]:
     """Return the printers that are visible at first, and the printers in a collapsed list."""
-    needy = sum(row.status != "reachable" for row in rows)
-    first = max(needy, _PRINTERS_FIRST)
+    attention_count = sum(row.status != "reachable" for row in rows)
+    first = max(attention_count, _PRINTERS_FIRST)
     return rows[:first], rows[first:]
 
 

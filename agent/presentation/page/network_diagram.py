@@ -128,7 +128,7 @@ def _centre_and_others(hosts: tuple[HostRow, ...]) -> tuple[HostRow, list[HostRo
 
 
 def _important(sorted_rows: list[HostRow]) -> int:
-    """Return how many hosts at the start of ``ordered`` are important enough for a label."""
+    """Return how many hosts at the start of ``sorted_rows`` are important enough for a label."""
     important = sum(
         bool(row.printers) or row.kind in {"printer", "watched", "machine", "router"}
         for row in sorted_rows

@@ -121,8 +121,8 @@ def _around(inner: Point, dots: int) -> tuple[tuple[Point, ...], Point]:
     half, turn = inner, 0.0
     while len(points) < dots:
         half = Point(half.x + _DOT_STEP, half.y + _DOT_STEP)
-        fitting = math.floor(_length(_outline(half.x, half.y)) / _DOT_STEP)
-        count = min(fitting, dots - len(points))
+        capacity = math.floor(_length(_outline(half.x, half.y)) / _DOT_STEP)
+        count = min(capacity, dots - len(points))
         points += _even_points(half.x, half.y, count, turn)
         turn = 0.5 - turn
     rim = DOT_DIAMETER / 2 if dots else 0.0

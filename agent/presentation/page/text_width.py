@@ -41,10 +41,10 @@ def wrap(text: str, width: float, font_size: float) -> tuple[str, ...]:
     if estimated_width(text, font_size) <= width:
         return (text,)
     breaks = [index for index, character in enumerate(text) if character == " "]
-    fitting = [at for at in breaks if estimated_width(text[:at], font_size) <= width]
-    if not fitting:
+    fitting_breaks = [at for at in breaks if estimated_width(text[:at], font_size) <= width]
+    if not fitting_breaks:
         return (fit(text, width, font_size, keep_end=5),)
-    first, second = text[: fitting[-1]], text[fitting[-1] + 1 :]
+    first, second = text[: fitting_breaks[-1]], text[fitting_breaks[-1] + 1 :]
     return first, fit(second, width, font_size, keep_end=5)
 
 

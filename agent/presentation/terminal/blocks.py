@@ -60,13 +60,13 @@ def table(first: tuple[str, int], second: str, rows: Iterable[tuple[Text, Text]]
     width of the terminal.
     """
     heading, width = first
-    built = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, expand=True)
-    built.header_style = "dim"
-    built.add_column(heading, width=width, overflow="fold")
-    built.add_column(second, overflow="fold", ratio=1)
+    result = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, expand=True)
+    result.header_style = "dim"
+    result.add_column(heading, width=width, overflow="fold")
+    result.add_column(second, overflow="fold", ratio=1)
     for row in rows:
-        built.add_row(*row)
-    return built
+        result.add_row(*row)
+    return result
 
 
 def title(text: str, count: int | None = None) -> Text:

@@ -69,8 +69,8 @@ def _hosts(payload: NetworkPayload) -> Iterator[RenderableType]:
     if not rows:
         yield words("No host was discovered.", "dim")
         return
-    first, other_rows = by_interest(rows)
-    yield columns(map(_host, first), _FIRST_WIDTH)
+    first_rows, other_rows = by_interest(rows)
+    yield columns(map(_host, first_rows), _FIRST_WIDTH)
     if other_rows:
         yield title("Further hosts", len(other_rows))
         yield columns(map(_further_host, other_rows), _FIRST_WIDTH)
@@ -80,12 +80,12 @@ def _hosts(payload: NetworkPayload) -> Iterator[RenderableType]:
 
 def _host(row: HostRow) -> tuple[Text, Text]:
     tags = (words(f"printer {name}", "magenta") for name in row.printers)
-    beside = [fact for fact in row.what if fact != row.title]
+    details = [fact for fact in row.what if fact != row.title]
     offers = filter(None, (", ".join(row.services), row.latency))
     return (
         stacked(words(row.address), words(row.mac_address, "dim")),
         stacked(
-            _joined(words(row.title, "bold"), *tags, *map(words, beside)),
+            _joined(words(row.title, "bold"), *tags, *map(words, details)),
             words(" · ".join(offers), "dim"),
         ),
     )

@@ -22,9 +22,8 @@ connection was refused. ``unreachable``: the network reported that there is no r
 class NameServer:
     """The answer of one name server to a query for the service's name.
 
-    ``is_local``: the server is in a network of this machine. ``knows_others`` is whether the server
-    answered a query that needs another name server, for a name that nobody has queried before. None
-    if this was not tried.
+    ``is_local``: the server is in a network of this machine. ``knows_others``: the server answered
+    a query for a random name, for which it needs another name server. None if this was not tried.
     """
 
     address: str
@@ -61,7 +60,7 @@ class LinkState:
 
     @property
     def path(self) -> tuple[object, ...]:
-        """What must be the same for the path to work as before."""
+        """The parts of the state. If one of them changes, the path may not work any more."""
         return self.interface, self.has_link, bool(self.addresses), self.has_route, self.gateway
 
 
@@ -148,11 +147,18 @@ def _beyond(sample: Sample) -> Diagnosis | None:
     if sample.is_service_local:
         return Diagnosis("service-down", "the service in this network does not answer")
     gateway = f"the gateway {sample.link.gateway} answers, " if sample.gateway_answers else ""
-    answering, silent = _names(sample, is_answer=True), _names(sample, is_answer=False)
+    answering_servers, silent_servers = (
+        _names(sample, is_answer=True),
+        _names(sample, is_answer=False),
+    )
     if _is_beyond_reachable(sample):
-        return Diagnosis("service-down", f"{gateway}{answering} answers, the service does not")
-    if silent:
-        return Diagnosis("provider-down", f"{gateway}no answer from {silent} and the service")
+        return Diagnosis(
+            "service-down", f"{gateway}{answering_servers} answers, the service does not"
+        )
+    if silent_servers:
+        return Diagnosis(
+            "provider-down", f"{gateway}no answer from {silent_servers} and the service"
+        )
     if sample.service == "unreachable" or _cannot_forward(sample):
         return Diagnosis("provider-down", f"{gateway}nothing beyond it answers")
     return Diagnosis("unreachable", f"{gateway}the service does not")

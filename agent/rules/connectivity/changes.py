@@ -14,15 +14,18 @@ DISK_FLOOR_BYTES: Final = 50 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class MachineState:
-    """The number of programs that the kernel ended because memory ran out, since its start, and the
-    free space of the disk with the agent's state. None: not known on this platform."""
+    """The state of memory and disk. None: not known on this platform.
+
+    ``memory_kills`` counts the programs that the kernel has ended since its start, because memory
+    ran out. ``free_bytes`` is the free space of the disk with the agent's state.
+    """
 
     memory_kills: int | None = None
     free_bytes: int | None = None
 
 
 def machine_events(before: MachineState, after: MachineState, at: datetime) -> Iterator[Event]:
-    """Yield what has happened between two states."""
+    """Yield an event if memory ran out or the disk became full between two states."""
     kills = (after.memory_kills or 0) - (before.memory_kills or 0)
     if before.memory_kills is not None and kills > 0:
         yield Event("memory-exhausted", at, f"{kills} programs were ended")

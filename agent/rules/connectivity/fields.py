@@ -49,7 +49,7 @@ def missing_history_fields(reason: str) -> Iterator[Field]:
 
 
 def history_fields(history: History, now: datetime, zone: tzinfo | None = None) -> Iterator[Field]:
-    """Yield the fields of docs/application-fields.md.
+    """Yield the fields of the record, which docs/application-fields.md describes.
 
     Args:
         zone: the local time zone of the machine; None for the system's.

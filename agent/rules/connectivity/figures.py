@@ -13,7 +13,10 @@ _HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Interruption:
-    """One interruption of the connection, which ended at ``ended_at`` or lasts until then."""
+    """One interruption of the connection.
+
+    While it lasts, ``ended_at`` is the end of the examined period.
+    """
 
     cause: Cause
     began_at: datetime
@@ -30,10 +33,10 @@ def interruptions(
     until: datetime,
     causes: Collection[Cause] = PATH_CAUSES,
 ) -> Iterator[Interruption]:
-    """Yield the interruptions between the two times. Those that began or ended outside are cut.
+    """Yield the interruptions between two times. One that began or ended outside is cut.
 
-    The record does not contain the times of the interruptions that were joined to one incident.
-    They are spread evenly over its time.
+    If an incident consists of several interruptions, the record does not contain the times of each.
+    They are therefore spread evenly over the incident.
     """
     for incident in history.incidents:
         if incident.cause not in causes:
@@ -87,7 +90,10 @@ def hour_rows(
 
 
 def _local(at: datetime, zone: tzinfo | None) -> datetime:
-    """Return a local time with a fixed offset: only these can be compared around a time change."""
+    """Return a local time with a fixed offset from UTC.
+
+    Without a fixed offset, the hours around a change to or from summer time compare wrongly.
+    """
     local = at.astimezone(zone)
     return local.replace(tzinfo=timezone(local.utcoffset() or timedelta()), fold=0)
 

@@ -17,13 +17,13 @@ class HourBuilder:
     """Collects the figures of the present hour. Call its methods in the order of time."""
 
     at: datetime
-    """The begin of the present hour."""
+    """The beginning of the present hour."""
     _heartbeats: int = 0
     _failures: int = 0
     _round_trips_ms: list[float] = field(default_factory=list)
     _signal_dbm: int | None = None
     _link_errors: int | None = None
-    _counter: int | None = None
+    _last_link_errors: int | None = None
 
     def add_heartbeat(self, round_trip_ms: float | None) -> None:
         """Add a heartbeat. ``round_trip_ms`` is None if it failed."""
@@ -37,13 +37,17 @@ class HourBuilder:
         """Add the signal of the Wi-Fi, and the error counter of the interface."""
         if signal_dbm is not None:
             self._signal_dbm = min(signal_dbm, self._signal_dbm or 0)
-        if link_errors is not None and self._counter is not None:
+        if link_errors is not None and self._last_link_errors is not None:
             # A counter that is lower than before belongs to a new interface.
-            increase = link_errors - self._counter if link_errors >= self._counter else link_errors
+            increase = (
+                link_errors - self._last_link_errors
+                if link_errors >= self._last_link_errors
+                else link_errors
+            )
             self._link_errors = (self._link_errors or 0) + increase
         elif link_errors is not None:
             self._link_errors = self._link_errors or 0
-        self._counter = link_errors
+        self._last_link_errors = link_errors
 
     def hour(self) -> Hour | None:
         """Return the figures of the present hour so far; None if there are none."""
@@ -64,10 +68,10 @@ class HourBuilder:
         at = begin_of_hour(now)
         if at == self.at:
             return None
-        finished = self.hour()
+        finished_hour = self.hour()
         self.at, self._heartbeats, self._failures = at, 0, 0
         self._round_trips_ms, self._signal_dbm, self._link_errors = [], None, None
-        return finished
+        return finished_hour
 
 
 def joined_hours(first: Hour, second: Hour) -> Hour:

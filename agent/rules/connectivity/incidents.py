@@ -6,8 +6,8 @@ Some rules keep the record short and true:
 - The cause of an interruption can change. After a link was down, the machine has no address for
   some seconds. A later part of the path that fails for less than ``RECOVERY_S`` before the end
   belongs to the earlier cause.
-- A fault becomes visible step by step. A cause that is diagnosed for less than ``FIRST_S`` and
-  followed by one nearer to this machine belongs to the nearer one.
+- A fault becomes visible step by step. If a cause is diagnosed for less than ``FIRST_S``, and then
+  a cause nearer to this machine, the whole time belongs to the nearer cause.
 - Interruptions with the same cause, less than ``MERGE_S`` apart, are one incident.
 - More than ``FLAPPING_FROM`` incidents with the same cause within an hour become one with a count.
 """
@@ -25,13 +25,13 @@ RECOVERY_S: Final = 30.0
 FIRST_S: Final = 6.0
 MERGE_S: Final = 60.0
 UNCERTAIN_S: Final = 60.0
-"""The end of an incident is called uncertain if it may have been earlier by this time."""
+"""The end of an incident is uncertain if the incident may have ended earlier by this time."""
 FLAPPING_FROM: Final = 6
 FLAPPING_WITHIN: Final = timedelta(hours=1)
 
 
 def with_uncertain_end(incident: Incident, failed_until: datetime) -> Incident:
-    """Return an ended incident whose end only a later call has shown.
+    """Return an ended incident. If its end is uncertain, the evidence states by how much.
 
     Args:
         failed_until: when the last call failed before the end.
@@ -56,14 +56,17 @@ class _Segment:
 class IncidentBuilder:
     """Turns diagnoses into incidents. ``observe`` must be called in the order of time.
 
-    ``recent`` are the ended incidents of the last hour, which a new one may continue. ``lasting``
-    are those that last.
+    ``recent`` are the ended incidents of the last hour, which a new one may continue.
+    ``open_incidents`` are the incidents that have not ended.
     """
 
-    def __init__(self, recent: Iterable[Incident] = (), lasting: Iterable[Incident] = ()) -> None:
+    def __init__(
+        self, recent: Iterable[Incident] = (), open_incidents: Iterable[Incident] = ()
+    ) -> None:
         self._recent = [incident for incident in recent if incident.ended_at is not None]
         self._segments = [
-            _Segment(incident.cause, incident.began_at, incident.evidence) for incident in lasting
+            _Segment(incident.cause, incident.began_at, incident.evidence)
+            for incident in open_incidents
         ]
         self._ended_at: datetime | None = None
 
@@ -74,7 +77,7 @@ class IncidentBuilder:
 
     @property
     def began_at(self) -> datetime | None:
-        """The begin of the present interruption."""
+        """The beginning of the present interruption."""
         return self._segments[0].began_at if self._segments else None
 
     def observe(
@@ -82,23 +85,23 @@ class IncidentBuilder:
     ) -> tuple[Incident, ...]:
         """Add a diagnosis. Returns the incidents that ended.
 
-        An incident replaces all incidents of the same cause that began within it.
+        A returned incident replaces all incidents of the same cause that began during it.
 
         Args:
             at: the time of the sample.
             diagnosis: None if the sample shows no interruption.
-            began_at: the begin of this diagnosis, if it is known to be earlier than ``at``. An
-                interruption begins after the end of the one before.
+            began_at: the beginning of this diagnosis, if it is known to be earlier than ``at``. An
+                interruption never begins before the end of the previous one.
         """
         if diagnosis is not None:
             begins_at = max(began_at or at, self._ended_at or began_at or at)
             self._extend(_Segment(diagnosis.cause, begins_at, diagnosis.evidence))
             return ()
-        ended = tuple(self._ended(at))
-        if ended:
+        ended_incidents = tuple(self._incidents_until(at))
+        if ended_incidents:
             self._ended_at = at
         self._segments.clear()
-        return tuple(self._merged(incident) for incident in ended)
+        return tuple(self._merge(incident) for incident in ended_incidents)
 
     def shift(self, by: timedelta) -> None:
         """Move the present interruption, because the wall clock was set."""
@@ -112,7 +115,7 @@ class IncidentBuilder:
 
         The last one has not ended.
         """
-        incidents = [*self._ended(at)]
+        incidents = [*self._incidents_until(at)]
         incidents[-1:] = [replace(incident, ended_at=None) for incident in incidents[-1:]]
         return tuple(incidents)
 
@@ -133,30 +136,30 @@ class IncidentBuilder:
     def _parts(self, at: datetime) -> Iterator[tuple[_Segment, datetime]]:
         """Yield each segment with its end. Short segments are joined with a neighbour."""
         ends = [*(segment.began_at for segment in self._segments[1:]), at]
-        kept: list[tuple[_Segment, datetime]] = []
+        parts: list[tuple[_Segment, datetime]] = []
         for segment, ends_at in zip(self._segments, ends, strict=False):
-            if kept and _continues(kept[-1][0].cause, segment, ends_at):
-                kept[-1] = (kept[-1][0], ends_at)
+            if parts and _continues(parts[-1][0].cause, segment, ends_at):
+                parts[-1] = (parts[-1][0], ends_at)
             else:
-                kept.append((segment, ends_at))
-        yield from kept
+                parts.append((segment, ends_at))
+        yield from parts
 
-    def _ended(self, at: datetime) -> Iterator[Incident]:
+    def _incidents_until(self, at: datetime) -> Iterator[Incident]:
         return (_incident(segment, ends_at) for segment, ends_at in self._parts(at))
 
-    def _merged(self, incident: Incident) -> Incident:
+    def _merge(self, incident: Incident) -> Incident:
         """Return the incident, joined with an earlier one where the rules say so."""
         earliest = incident.began_at - FLAPPING_WITHIN
         self._recent = [other for other in self._recent if _end_of(other) >= earliest]
-        same = [other for other in self._recent if other.cause == incident.cause]
-        if same and (incident.began_at - _end_of(same[-1])).total_seconds() < MERGE_S:
-            same = same[-1:]
-        elif sum(other.count for other in same) < FLAPPING_FROM:
-            same = []
-        merged = reduce(_joined, (*same, incident))
-        self._recent = [other for other in self._recent if other not in same]
-        self._recent.append(merged)
-        return merged
+        same_cause = [other for other in self._recent if other.cause == incident.cause]
+        if same_cause and (incident.began_at - _end_of(same_cause[-1])).total_seconds() < MERGE_S:
+            same_cause = same_cause[-1:]
+        elif sum(other.count for other in same_cause) < FLAPPING_FROM:
+            same_cause = []
+        joined_incident = reduce(_join, (*same_cause, incident))
+        self._recent = [other for other in self._recent if other not in same_cause]
+        self._recent.append(joined_incident)
+        return joined_incident
 
 
 def _incident(segment: _Segment, ends_at: datetime) -> Incident:
@@ -164,7 +167,7 @@ def _incident(segment: _Segment, ends_at: datetime) -> Incident:
     return Incident(segment.cause, segment.began_at, ends_at, downtime_s, segment.evidence)
 
 
-def _joined(first: Incident, second: Incident) -> Incident:
+def _join(first: Incident, second: Incident) -> Incident:
     return replace(
         first,
         ended_at=second.ended_at,

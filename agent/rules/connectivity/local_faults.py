@@ -35,7 +35,8 @@ class LocalReading(NamedTuple):
 
     Args:
         states: the subjects whose state is known.
-        complete: the causes whose subjects are all in ``states``. Other subjects do not exist.
+        complete: the causes whose subjects are all in ``states``. If a subject with such a cause is
+            not in ``states``, it does not exist any more.
         events: what was noticed, with its detail.
         throttles: how often the processor was slowed down because of heat, since the start of the
             machine. None: not known.
@@ -52,18 +53,20 @@ class LocalReading(NamedTuple):
 class LocalFaults:
     """The incidents of local faults. Call ``observe`` in the order of time.
 
-    ``recent`` are the ended incidents of the last hour, which a new one may continue. ``lasting``
-    are those that last.
+    ``recent`` are the ended incidents of the last hour, which a new one may continue.
+    ``open_incidents`` are the incidents that have not ended.
     """
 
-    def __init__(self, recent: Iterable[Incident] = (), lasting: Iterable[Incident] = ()) -> None:
+    def __init__(
+        self, recent: Iterable[Incident] = (), open_incidents: Iterable[Incident] = ()
+    ) -> None:
         self._builders: dict[Key, IncidentBuilder] = {}
         self._suspected: dict[Key, datetime] = {}
         earlier = tuple(recent)
-        for incident in lasting:
+        for incident in open_incidents:
             key = (incident.cause, incident.subject)
-            own = (one for one in earlier if (one.cause, one.subject) == key)
-            self._builders[key] = IncidentBuilder(own, (incident,))
+            recent_of_subject = (one for one in earlier if (one.cause, one.subject) == key)
+            self._builders[key] = IncidentBuilder(recent_of_subject, (incident,))
 
     @property
     def is_suspected(self) -> bool:
@@ -72,16 +75,16 @@ class LocalFaults:
 
     def observe(self, now: datetime, reading: LocalReading) -> tuple[Incident, ...]:
         """Add a reading. Returns the incidents that ended."""
-        ended: list[Incident] = []
+        ended_incidents: list[Incident] = []
         for key, state in reading.states.items():
             if state.fault is None:
-                ended += self._end(key, state.changed_at or now, now)
+                ended_incidents += self._end(key, state.changed_at or now, now)
             else:
                 self._note(key, state.fault, state.changed_at or now, now)
         for key in {*self._builders, *self._suspected} - reading.states.keys():
             if key[0] in reading.complete:
-                ended += self._end(key, now, now)
-        return tuple(ended)
+                ended_incidents += self._end(key, now, now)
+        return tuple(ended_incidents)
 
     def end_all(self, now: datetime) -> tuple[Incident, ...]:
         """End all incidents. Returns them."""
@@ -89,11 +92,11 @@ class LocalFaults:
         return tuple(incident for key in keys for incident in self._end(key, now, now))
 
     def present(self, now: datetime) -> tuple[Incident, ...]:
-        """Return the incidents that last, with their downtime until ``now``."""
+        """Return the open incidents, with their downtime until ``now``."""
         return tuple(fault for builder in self._builders.values() for fault in builder.present(now))
 
     def shift(self, by: timedelta) -> None:
-        """Move what lasts, because the wall clock was set."""
+        """Move the open incidents and suspected faults, because the wall clock was set."""
         for builder in self._builders.values():
             builder.shift(by)
         self._suspected = {key: at + by for key, at in self._suspected.items()}
@@ -110,7 +113,7 @@ class LocalFaults:
         self._builders.setdefault(key, IncidentBuilder()).observe(now, diagnosis, began_at)
 
     def _free_begin(self, at: datetime) -> datetime:
-        """Return a begin that no other incident has, because it identifies the incident."""
+        """Return a beginning that no other incident has, because it identifies the incident."""
         begins = {builder.began_at for builder in self._builders.values()}
         while at in begins:
             at += timedelta(microseconds=1)

@@ -14,7 +14,7 @@ _HOUR: Final = timedelta(hours=1)
 
 @dataclass(slots=True)
 class ProbePace:
-    """Probes every five seconds for five minutes of an hour, and every ten seconds after that.
+    """Probes every five seconds for at most five minutes in an hour, then every ten seconds.
 
     After an hour without a connection, probes follow once a minute.
     """

@@ -8,8 +8,8 @@ from agent.wire.payloads.history import Event
 
 HOUR_S: Final = 3600.0
 CHANGES_MIN: Final = 3
-"""Changes of the gateway's MAC within an hour that are a conflict. A redundant pair of routers
-needs two, to the second router and back."""
+"""Minimum number of changes of the gateway's MAC within an hour that counts as a conflict. A
+redundant pair of routers causes two changes: to the second router and back."""
 
 
 class Throttling:

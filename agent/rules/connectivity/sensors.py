@@ -1,4 +1,4 @@
-"""What the recorder needs of the operating system."""
+"""The interface through which the recorder reads the operating system."""
 
 from collections.abc import Callable
 from typing import Protocol

@@ -19,8 +19,8 @@ def describe_start(
     if not values:
         return
     is_clean = values.get("stopped") == "cleanly"
-    before = values.get("boot-id") or None
-    if boot_id is not None and before is not None and boot_id != before:
+    previous_boot_id = values.get("boot-id") or None
+    if boot_id is not None and previous_boot_id is not None and boot_id != previous_boot_id:
         yield Event("machine-started" if is_clean else "power-lost", now)
     else:
         yield Event("agent-started" if is_clean else "agent-killed", now)

@@ -1,4 +1,4 @@
-"""What calls to the service tell about the connection.
+"""What the results of calls to the service show about the connection.
 
 A failed call is only a suspicion: a probe then finds the cause. But a probe only makes TCP
 connections. If calls fail although connections succeed, the service itself is the cause.

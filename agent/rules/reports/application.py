@@ -79,7 +79,7 @@ def _browser_fields_kept(collected: facts.ApplicationFacts) -> tuple[facts.Field
 
 
 def _field(field: facts.Field) -> wire.SnapshotField:
-    field = _with_a_number(field)
+    field = _with_finite_number(field)
     return wire.SnapshotField(
         key=clip(field.key),
         source=clip(field.source),
@@ -90,7 +90,7 @@ def _field(field: facts.Field) -> wire.SnapshotField:
 
 
 def _browser_field(field: facts.Field) -> wire.BrowserField:
-    field = _with_a_number(field)
+    field = _with_finite_number(field)
     common: dict[str, Any] = {
         "key": field.key,
         "source": clip_id(field.source, "unknown", limits.BROWSER_SOURCE_MAX),
@@ -105,7 +105,7 @@ def _browser_field(field: facts.Field) -> wire.BrowserField:
     return wire.BrowserField(**common, status=status, reason=reason)
 
 
-def _with_a_number(field: facts.Field) -> facts.Field:
+def _with_finite_number(field: facts.Field) -> facts.Field:
     """Return the fact. Infinity and NaN mark it as failed, because JSON cannot represent them."""
     if not isinstance(field.value, float) or math.isfinite(field.value):
         return field

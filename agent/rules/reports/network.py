@@ -56,7 +56,7 @@ def switched_off_report(
     Facts that were not collected are null, not empty (docs/adr/0009).
     """
     state = facts.SourceState("unsupported", why)
-    nothing = facts.NetworkFacts(
+    empty_facts = facts.NetworkFacts(
         scope="device",
         os_platform="",
         os_version=None,
@@ -67,7 +67,7 @@ def switched_off_report(
         unavailable=facts.Unavailable(interfaces=why),
         limitations=(why,),
     )
-    return network_report(nothing, job, context).model_copy(update={"network_map": None})
+    return network_report(empty_facts, job, context).model_copy(update={"network_map": None})
 
 
 def completeness(collected: facts.NetworkFacts) -> Completeness:

@@ -102,7 +102,9 @@ class CircuitBreaker:
     health: HealthBoard
     api_key: ApiKeySource
     _shared: _Breaker = field(default_factory=_Breaker)
-    _of: defaultdict[Operation, _Breaker] = field(default_factory=lambda: defaultdict(_Breaker))
+    _breakers: defaultdict[Operation, _Breaker] = field(
+        default_factory=lambda: defaultdict(_Breaker)
+    )
     _answers: int = 0
     on_attempt: Callable[[Operation, ServiceError | None, float], None] = lambda *_: None
     """Called after each attempt with its error, or None, and its duration in seconds."""
@@ -148,7 +150,7 @@ class CircuitBreaker:
         """
         if operation == "heartbeat":
             await self._yield_attempts()
-        async with self._passing(self._of[operation]), self._passing(self._shared):
+        async with self._passing(self._breakers[operation]), self._passing(self._shared):
             return await self._attempt(operation, ask)
 
     def set_reconnect_time(self, requested_s: float) -> None:
@@ -157,7 +159,7 @@ class CircuitBreaker:
 
     def wait_left_s(self, operation: Operation) -> float:
         """Return how long the breaker of ``operation`` stays open, in seconds."""
-        breaker = self._of[operation]
+        breaker = self._breakers[operation]
         return 0.0 if breaker.is_closed else max(0.0, breaker.retry_at - self.clock.monotonic())
 
     def retry_now(self) -> None:
@@ -165,7 +167,7 @@ class CircuitBreaker:
 
         Call this after the machine slept or its clock was set: the network might have changed.
         """
-        for breaker in (self._shared, *self._of.values()):
+        for breaker in (self._shared, *self._breakers.values()):
             if not breaker.has_retry_after:
                 breaker.retry_at = self.clock.monotonic()
         self._retry_now.set()
@@ -173,9 +175,9 @@ class CircuitBreaker:
     async def wait_for_another_key(self, at_most_s: float) -> None:
         """Return after ``at_most_s`` seconds, or earlier if a user replaces the API key."""
         key_before = self._present_key()
-        until = self.clock.monotonic() + at_most_s
+        deadline = self.clock.monotonic() + at_most_s
         while (
-            remaining_s := until - self.clock.monotonic()
+            remaining_s := deadline - self.clock.monotonic()
         ) > 0 and self._present_key() == key_before:
             await self.clock.sleep(min(remaining_s, KEY_CHECK_S))
 
@@ -202,14 +204,14 @@ class CircuitBreaker:
             await self.clock.sleep(self.rng.uniform(0.0, self.reconnect_over_s))
 
     async def _attempt(self, operation: Operation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-        before = (self._shared.generation, self._of[operation].generation)
+        generations = (self._shared.generation, self._breakers[operation].generation)
         began_s = self.clock.monotonic()
         try:
             answer = await ask()
         except ServiceError as error:
             self.on_attempt(operation, error, self.clock.monotonic() - began_s)
             if isinstance(error, ServiceUnavailable | CredentialRefused):
-                self._note_failure(operation, error, *before)
+                self._note_failure(operation, error, *generations)
             else:
                 self._note_answer(operation)
             raise
@@ -235,26 +237,26 @@ class CircuitBreaker:
         If another call has changed a breaker since then, this failure does not change it again.
         Therefore calls that fail together count as one failure.
         """
-        own = self._of[operation]
+        breaker = self._breakers[operation]
         has_contact = (
             not isinstance(error, ServiceUnavailable) or error.cause not in WITHOUT_CONTACT
         )
         if has_contact:
             self._note_contact()
-        elif not self._fails_alone(own) and shared_generation == self._shared.generation:
+        elif not self._fails_alone(breaker) and shared_generation == self._shared.generation:
             self._open(self._shared, error, "the service")
-        if generation != own.generation:
+        if generation != breaker.generation:
             return
-        if own.is_closed:
-            own.answers_before = self._answers
-        if has_contact or self._fails_alone(own):
-            self._open(own, error, operation)
-            if own.failures >= PARTLY_FAILING_FROM and self._answers > own.answers_before:
+        if breaker.is_closed:
+            breaker.answers_before = self._answers
+        if has_contact or self._fails_alone(breaker):
+            self._open(breaker, error, operation)
+            if breaker.failures >= PARTLY_FAILING_FROM and self._answers > breaker.answers_before:
                 self.health.set("partly-failing", f"{operation}: {error}")
         else:
-            own.failures += 1
-            own.generation += 1
-            own.retry_at = self.clock.monotonic()
+            breaker.failures += 1
+            breaker.generation += 1
+            breaker.retry_at = self.clock.monotonic()
 
     def _fails_alone(self, breaker: _Breaker) -> bool:
         """Return whether other calls have succeeded since this operation began to fail."""
@@ -306,19 +308,19 @@ class CircuitBreaker:
     def _note_answer(self, operation: Operation) -> None:
         self._note_contact()
         self._answers += 1
-        own = self._of[operation]
-        if own.code is not None:
-            log.info("%s succeeds again, after %d failed attempts", operation, own.failures)
-        own.generation += 1
+        breaker = self._breakers[operation]
+        if breaker.code is not None:
+            log.info("%s succeeds again, after %d failed attempts", operation, breaker.failures)
+        breaker.generation += 1
         self.reset(operation)
 
     def reset(self, operation: Operation) -> None:
         """Close the breaker of ``operation``, and clear its condition."""
-        own = self._of[operation]
-        own.failures = own.tries = 0
-        own.has_retry_after = False
-        own.refused_key = None
-        self._set_condition(own, None)
+        breaker = self._breakers[operation]
+        breaker.failures = breaker.tries = 0
+        breaker.has_retry_after = False
+        breaker.refused_key = None
+        self._set_condition(breaker, None)
 
     # ------------------------------------------------------------------ conditions
 
@@ -327,27 +329,27 @@ class CircuitBreaker:
 
         Its previous condition is cleared, unless another breaker has the same condition.
         """
-        before, breaker.code = breaker.code, code
-        if before is not None and before not in {
-            other.code for other in (self._shared, *self._of.values())
+        previous_code, breaker.code = breaker.code, code
+        if previous_code is not None and previous_code not in {
+            other.code for other in (self._shared, *self._breakers.values())
         }:
-            self.health.clear({before})
+            self.health.clear({previous_code})
         if code is not None:
             self.health.set(code, detail)
-        if not any(b.code and b.failures >= PARTLY_FAILING_FROM for b in self._of.values()):
+        if not any(b.code and b.failures >= PARTLY_FAILING_FROM for b in self._breakers.values()):
             self.health.clear({"partly-failing"})
 
     @contextlib.contextmanager
     def _trying(self, operation: Operation) -> Iterator[None]:
         """Clear the operation's condition when its last caller has left the body."""
-        own = self._of[operation]
-        own.callers += 1
+        breaker = self._breakers[operation]
+        breaker.callers += 1
         try:
             yield
         finally:
-            own.callers -= 1
-            if not own.callers:
-                self._set_condition(own, None)
+            breaker.callers -= 1
+            if not breaker.callers:
+                self._set_condition(breaker, None)
 
     # ------------------------------------------------------------------ waits
 

@@ -163,6 +163,6 @@ class DeviceSession:
 
     def give_up_stream(self) -> float:
         """Close the breaker of streams. Return how long it would have stayed open, in seconds."""
-        left_s = self.breaker.wait_left_s("onCommands as a stream")
+        remaining_s = self.breaker.wait_left_s("onCommands as a stream")
         self.breaker.reset("onCommands as a stream")
-        return left_s
+        return remaining_s

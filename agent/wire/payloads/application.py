@@ -93,12 +93,12 @@ def _one_of_the_two(schema: dict[str, Any]) -> None:
     del schema["required"]
     schema["oneOf"] = [
         {
-            "properties": {name: fields[name] for name in (*required_names, has)}
+            "properties": {name: fields[name] for name in (*required_names, key)}
             | {"status": status},
-            "required": [*required_names, has],
+            "required": [*required_names, key],
             **closed_schema,
         }
-        for has, status in shapes
+        for key, status in shapes
     ]
 
 
@@ -115,11 +115,13 @@ class BrowserField(Exact):
 
     @model_validator(mode="after")
     def _has_one_of_the_two(self) -> Self:
-        has, lacks = ("value", "reason") if self.status == "available" else ("reason", "value")
-        if getattr(self, has) is None:
-            raise ValueError(f"`{has}` is required where the status is {self.status}")
-        if getattr(self, lacks) is not None:
-            raise ValueError(f"`{lacks}` is not allowed where the status is {self.status}")
+        required, forbidden = (
+            ("value", "reason") if self.status == "available" else ("reason", "value")
+        )
+        if getattr(self, required) is None:
+            raise ValueError(f"`{required}` is required where the status is {self.status}")
+        if getattr(self, forbidden) is not None:
+            raise ValueError(f"`{forbidden}` is not allowed where the status is {self.status}")
         return self
 
 

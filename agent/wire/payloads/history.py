@@ -23,8 +23,8 @@ Cause = Literal[
 ]
 """The cause of an incident: the first part of the path to the service that failed. If it is
 ``unreachable``, the gateway works, and it is unknown whether the provider or the service failed.
-The last three are faults beside the connection: a print queue, the kiosk's page, a watched
-device."""
+The last three are local faults, which leave the connection intact: a print queue, the kiosk's page,
+a watched device."""
 
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
 """All causes: first those of `PATH_CAUSES`."""
@@ -101,7 +101,7 @@ class Event:
 class Hour:
     """The figures of one hour of UTC, which begins at ``at``.
 
-    ``heartbeats`` is the number of heartbeats that were tried, ``failures`` of those that failed.
+    ``heartbeats`` is the number of attempted heartbeats, ``failures`` the number of failed ones.
     The round-trip times are those of heartbeats, in milliseconds. ``signal_dbm`` is the weakest
     Wi-Fi signal. ``link_errors`` is the increase of the interface's error counters. A figure is
     None if it was not measured.

@@ -1,7 +1,7 @@
 """The connectivity record as lines of text in a report, and the parsers of these lines.
 
-The lines of a foreign report are untrusted. A parser returns None for a text that the function
-beside it cannot have written.
+The lines of a received report are untrusted. A parser returns None for a text that the function
+above it cannot have written.
 """
 
 import re
@@ -55,9 +55,9 @@ def incident_line(incident: Incident) -> str:
     the downtime. `` x3`` after them is the number of interruptions if there are several.
     """
     ended_at = incident.ended_at
-    ends = ".." if ended_at is None else _timestamp(max(ended_at, incident.began_at))
+    end_text = ".." if ended_at is None else _timestamp(max(ended_at, incident.began_at))
     count = f" x{incident.count}" if incident.count > 1 else ""
-    interval = f"{_timestamp(incident.began_at)}/{ends}"
+    interval = f"{_timestamp(incident.began_at)}/{end_text}"
     seconds = f"{incident.cause} {incident.downtime_s:.0f} s"
     return f"{interval} {seconds}{count}: {incident.evidence}"
 
@@ -104,9 +104,8 @@ def hour_line(row: HourRow) -> str:
     """Return an hour as a line of text.
 
     ``2026-11-22T19+01:00: link-down 95 s, 60 heartbeats, 2 failed, 45/180 ms, -78 dBm``. The time
-    is local, with its offset from UTC. First, it names the downtime by cause. The milliseconds are
-    the median and the 95th percentile of the round-trip time. Parts that are 0 or unknown are left
-    out.
+    is local, with its offset from UTC. The downtime by cause comes first. The milliseconds are the
+    median and the 95th percentile of the round-trip time. Parts that are 0 or unknown are left out.
     """
     return f"{_local_hour(row.hour.at)}: {', '.join(_hour_parts(row))}"
 

@@ -5,8 +5,8 @@
     python -m tests.lab.connectivity.peer names NAME ADDRESS [UPSTREAM]
 
 A name server knows one name. It forwards queries for other names to ``UPSTREAM``, and without one,
-answers that they do not exist. It prints "ready" when it can be used, and ends when stdin is
-closed.
+answers that they do not exist. Each program prints "ready" when it can be used, and ends when stdin
+is closed.
 """
 
 import os
@@ -24,44 +24,44 @@ _STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: open\n\n
 
 
 def serve(port: int) -> None:
-    with socket.create_server(("", port)) as listening:
+    with socket.create_server(("", port)) as server:
         print("ready", flush=True)
         while True:
-            listening.accept()[0].close()
+            server.accept()[0].close()
 
 
 def stream(port: int) -> None:
     """Begin a command stream on each connection, and send nothing more."""
     streams: list[socket.socket] = []
-    with socket.create_server(("", port)) as listening:
+    with socket.create_server(("", port)) as server:
         print("ready", flush=True)
         while True:
-            streams.append(listening.accept()[0])
+            streams.append(server.accept()[0])
             streams[-1].sendall(_STREAM)
 
 
 def resolve(name: str, address: str, upstream: str | None) -> None:
-    known = write_question(name.split("."), "A") or b""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
-        opened.bind(("", 53))
+    question = write_question(name.split("."), "A") or b""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind(("", 53))
         print("ready", flush=True)
         while True:
-            query, sender = opened.recvfrom(512)
-            if query[_HEADER_BYTES:].lower() == known:
+            query, sender = sock.recvfrom(512)
+            if query[_HEADER_BYTES:].lower() == question:
                 record = _ANSWER + _TTL + (4).to_bytes(2, "big") + socket.inet_aton(address)
-                opened.sendto(_head(query, answers=1) + record, sender)
+                sock.sendto(_head(query, answers=1) + record, sender)
             elif upstream is None:
-                opened.sendto(_head(query, code=_NO_SUCH_NAME), sender)
+                sock.sendto(_head(query, code=_NO_SUCH_NAME), sender)
             else:
-                threading.Thread(target=_forward, args=(opened, query, sender, upstream)).start()
+                threading.Thread(target=_forward, args=(sock, query, sender, upstream)).start()
 
 
-def _forward(opened: socket.socket, query: bytes, sender: object, upstream: str) -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as onward:
-        onward.settimeout(30)
+def _forward(sock: socket.socket, query: bytes, sender: object, upstream: str) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as upstream_socket:
+        upstream_socket.settimeout(30)
         try:
-            onward.sendto(query, (upstream, 53))
-            opened.sendto(onward.recv(512), sender)
+            upstream_socket.sendto(query, (upstream, 53))
+            sock.sendto(upstream_socket.recv(512), sender)
         except OSError:
             return
 

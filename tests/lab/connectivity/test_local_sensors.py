@@ -20,13 +20,13 @@ pytestmark = [pytest.mark.lab, pytest.mark.needs("peers")]
 def spooler() -> Iterator[Spooler]:
     with tempfile.TemporaryDirectory() as path:
         Path(path).chmod(0o711)
-        made = Spooler(Path(path) / "cups")
-        with subprocess.Popen([*entering(), *made.set_up()]) as running:
+        cups = Spooler(Path(path) / "cups")
+        with subprocess.Popen([*entering(), *cups.set_up()]) as running:
             try:
-                made.wait()
+                cups.wait()
                 for name in ("receipts", "kitchen"):
-                    run(made, *queue_command(name, "socket://192.0.2.9:9100"))
-                yield made
+                    run(cups, *queue_command(name, "socket://192.0.2.9:9100"))
+                yield cups
             finally:
                 running.terminate()
 
@@ -43,18 +43,18 @@ async def read(spooler: Spooler) -> LocalReading:
 
 
 async def test_a_stopped_queue_is_read_from_cups_with_its_reason_and_time(spooler: Spooler) -> None:
-    before = await read(spooler)
-    assert before.complete == {"queue-stopped"}
-    assert {key[1]: state.fault for key, state in before.states.items()} == {
+    first_reading = await read(spooler)
+    assert first_reading.complete == {"queue-stopped"}
+    assert {key[1]: state.fault for key, state in first_reading.states.items()} == {
         "receipts": None, "kitchen": None,
     }  # fmt: skip
     run(spooler, "cupsdisable", "-r", "no paper", "receipts")
     run(spooler, "cupsreject", "kitchen")
     states = (await read(spooler)).states
-    stopped = states["queue-stopped", "receipts"]
-    assert stopped.fault == "stopped (paused)"
-    assert stopped.changed_at is not None
-    earlier = before.states["queue-stopped", "receipts"].changed_at
+    receipts = states["queue-stopped", "receipts"]
+    assert receipts.fault == "stopped (paused)"
+    assert receipts.changed_at is not None
+    earlier = first_reading.states["queue-stopped", "receipts"].changed_at
     assert earlier is not None
-    assert stopped.changed_at >= earlier
+    assert receipts.changed_at >= earlier
     assert states["queue-stopped", "kitchen"].fault == "it accepts no jobs"

@@ -22,20 +22,20 @@ pytestmark = [pytest.mark.lab, pytest.mark.needs("veth")]
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Venue]:
-    with venue() as built:
-        yield built
+    with venue() as lab_venue:
+        yield lab_venue
 
 
 @pytest.fixture(scope="module")
 def sensor(lab: Venue) -> SensorProcess:
     """The sensors, after a probe while everything works."""
-    started = lab.sensor(GATEWAY, INTERNET)
-    started.ask("probe")
-    return started
+    sensor_process = lab.sensor(GATEWAY, INTERNET)
+    sensor_process.ask("probe")
+    return sensor_process
 
 
 @contextlib.contextmanager
-def changed(lab: Venue, name: str, fault: str, *repairs: str) -> Iterator[None]:
+def with_fault(lab: Venue, name: str, fault: str, *repairs: str) -> Iterator[None]:
     """Run an ip(8) command in a namespace, and later the commands that undo it."""
     lab.ip(name, fault)
     try:
@@ -46,7 +46,7 @@ def changed(lab: Venue, name: str, fault: str, *repairs: str) -> Iterator[None]:
 
 
 def without_gateway(lab: Venue) -> contextlib.AbstractContextManager[None]:
-    return changed(lab, "gateway", "link set eth0 down", "link set eth0 up")
+    return with_fault(lab, "gateway", "link set eth0 down", "link set eth0 up")
 
 
 def answers(sample: dict[str, Any]) -> dict[str, tuple[str, bool | None]]:
@@ -71,7 +71,7 @@ def test_a_lost_carrier_is_notified_although_address_and_route_remain(
     lab: Venue, sensor: SensorProcess
 ) -> None:
     sensor.ask("link")
-    with changed(lab, "switch", "link set till down", "link set till up"):
+    with with_fault(lab, "switch", "link set till down", "link set till up"):
         sensor.wait_until(lambda link: link["has_link"] is False)
         sample, cause = sensor.ask("probe")
     assert cause == "link-down"
@@ -83,7 +83,7 @@ def test_a_lost_carrier_is_notified_although_address_and_route_remain(
 
 def test_a_removed_address_is_notified(lab: Venue, sensor: SensorProcess) -> None:
     repairs = (f"addr add {TILL}/24 dev eth0", f"route add default via {GATEWAY}")
-    with changed(lab, "till", f"addr del {TILL}/24 dev eth0", *repairs):
+    with with_fault(lab, "till", f"addr del {TILL}/24 dev eth0", *repairs):
         sensor.wait_until(lambda link: link["addresses"] == [])
         sample, cause = sensor.ask("probe")
     assert cause == "no-address"
@@ -92,7 +92,7 @@ def test_a_removed_address_is_notified(lab: Venue, sensor: SensorProcess) -> Non
 
 
 def test_a_removed_default_route_is_notified(lab: Venue, sensor: SensorProcess) -> None:
-    with changed(lab, "till", "route del default", f"route add default via {GATEWAY}"):
+    with with_fault(lab, "till", "route del default", f"route add default via {GATEWAY}"):
         sensor.wait_until(lambda link: link["has_route"] is False)
         sample, cause = sensor.ask("probe")
     assert cause == "gateway-silent"
@@ -131,7 +131,7 @@ def test_a_local_name_server_without_others_shows_that_the_provider_is_down(
     lab: Venue, sensor: SensorProcess
 ) -> None:
     """The local server still answers the service's name from its cache."""
-    with changed(lab, "gateway", "link set wan0 down", "link set wan0 up"):
+    with with_fault(lab, "gateway", "link set wan0 down", "link set wan0 up"):
         sample, cause = sensor.ask("probe")
     assert cause == "provider-down"
     assert sample["gateway_answers"] is True

@@ -62,10 +62,10 @@ class Venue:
         self.run(name, "ip", *arguments.split())
 
     def run(self, name: str, *command: str) -> None:
-        done = subprocess.run(
+        result = subprocess.run(
             [*self._inside(name), *command], capture_output=True, check=False, text=True
         )
-        assert done.returncode == 0, (name, command, done.stderr)
+        assert result.returncode == 0, (name, command, result.stderr)
 
     def start(self, program: str, name: str, *arguments: str) -> None:
         module = (sys.executable, "-m", "tests.lab.connectivity.peer")
@@ -107,8 +107,10 @@ class Venue:
 
     def _inside(self, name: str) -> tuple[str, ...]:
         pid = self.pid_of(name)
-        own = Path("/proc/self/ns/user").readlink() == Path(f"/proc/{pid}/ns/user").readlink()
-        user = () if own else ("--user", "--preserve-credentials")
+        is_own_namespace = (
+            Path("/proc/self/ns/user").readlink() == Path(f"/proc/{pid}/ns/user").readlink()
+        )
+        user = () if is_own_namespace else ("--user", "--preserve-credentials")
         return ("nsenter", f"--target={pid}", "--net", *user)
 
     def _start(self, *command: str) -> subprocess.Popen[str]:
@@ -155,9 +157,9 @@ class SensorProcess:
 def venue() -> Iterator[Venue]:
     """Yield a venue in which everything works."""
     with contextlib.ExitStack() as stack:
-        built = Venue(stack)
-        built.build()
-        yield built
+        new_venue = Venue(stack)
+        new_venue.build()
+        yield new_venue
 
 
 def _end(process: subprocess.Popen[str]) -> None:

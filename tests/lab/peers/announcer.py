@@ -41,31 +41,31 @@ def instance_label(number: int) -> bytes:
 
 def main() -> None:
     address, count = sys.argv[1], int(sys.argv[2])
-    listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * 1024 * 1024)
-    listening.bind(("", PORT))
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * 1024 * 1024)
+    sock.bind(("", PORT))
     membership = socket.inet_aton(GROUP) + socket.inet_aton(address)
-    listening.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
-    listening.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(address))
-    listening.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 0)
+    sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+    sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(address))
+    sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 0)
     answers = _answers(address, count)
     print("ready", flush=True)
     queue: dict[bytes, None] = {}
     while True:
-        names = _read_names(listening, wait=not queue)
+        names = _read_names(sock, wait=not queue)
         queue |= dict.fromkeys(name for name in names if name in answers)
         if not queue:
             continue
         name = min(queue, key=lambda sender: len(answers[sender]))  # with equal counts, the oldest
         del queue[name]
         for number, packet in enumerate(answers[name], 1):
-            listening.sendto(packet, (GROUP, PORT))
+            sock.sendto(packet, (GROUP, PORT))
             if number % BURST == 0:
                 time.sleep(PAUSE_S)
 
 
-def _read_names(listening: socket.socket, *, wait: bool) -> Iterator[bytes]:
+def _read_names(sock: socket.socket, *, wait: bool) -> Iterator[bytes]:
     """Yield the names in the questions of all packets that are waiting.
 
     With ``wait``, block until the first packet arrives. The caller answers a name once, even if
@@ -75,7 +75,7 @@ def _read_names(listening: socket.socket, *, wait: bool) -> Iterator[bytes]:
     flags = 0 if wait else socket.MSG_DONTWAIT
     with suppress(BlockingIOError):
         while True:
-            query = listening.recv(9000, flags)
+            query = sock.recv(9000, flags)
             yield from (b".".join(name) for name in read_questions(query))
             flags = socket.MSG_DONTWAIT
 
@@ -87,16 +87,16 @@ def _answers(address: str, count: int) -> dict[bytes, list[bytes]]:
     answers[b"_services._dns-sd._udp.local"] = [_packet(types)]
     for number in range(count):
         kind = _labels(TYPES[number % len(TYPES)])
-        own = [instance_label(number), *kind]
+        instance = [instance_label(number), *kind]
         host = [f"host-{number}".encode(), b"local"]
-        pointer = _record(_name(kind), _PTR, _name(own))
-        srv = _record(_name(own), _SRV, struct.pack("!HHH", 0, 0, 1024 + number) + _name(host))
-        txt = _record(_name(own), _TXT, _TXT_4K if number % 500 == 0 else b"\x0aty=Hostile")
+        pointer = _record(_name(kind), _PTR, _name(instance))
+        srv = _record(_name(instance), _SRV, struct.pack("!HHH", 0, 0, 1024 + number) + _name(host))
+        txt = _record(_name(instance), _TXT, _TXT_4K if number % 500 == 0 else b"\x0aty=Hostile")
         a = _record(_name(host), _A, socket.inet_aton(address))
         is_bare = number % 10 == 0
-        whole = [_packet([pointer]) if is_bare else _packet([pointer, srv, txt, a])]
-        answers.setdefault(b".".join(kind).lower(), []).extend(whole)
-        answers[b".".join(own).lower()] = [_packet([srv, txt])]
+        packets = [_packet([pointer]) if is_bare else _packet([pointer, srv, txt, a])]
+        answers.setdefault(b".".join(kind).lower(), []).extend(packets)
+        answers[b".".join(instance).lower()] = [_packet([srv, txt])]
         answers[b".".join(host).lower()] = [_packet([a])]
     return answers
 

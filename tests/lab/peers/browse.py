@@ -23,6 +23,8 @@ schedule ends earlier. This one is longer because answers arrive late on a busy 
 
 
 class _Run:
+    """A run that is never cancelled and reports no progress."""
+
     cancelled = False
 
     def progress(self, step: str, done: int, total: int | None = None) -> None: ...
@@ -44,19 +46,19 @@ def main() -> None:
     )
     print("ready", flush=True)
     sys.stdin.readline()
-    started, busy = time.monotonic(), time.process_time()
+    start_s, cpu_start_s = time.monotonic(), time.process_time()
     findings = browse(
         [interface],
         NetworkJob(max_services=limit),
-        started + deadline_s,
+        start_s + deadline_s,
         _Run(),
         schedule=QuerySchedule(
             settle_s=SETTLE_S, crowded_s=deadline_s, resolve_after_s=RESOLVE_AFTER_S
         ),
     )
     figures = {
-        "seconds": round(time.monotonic() - started, 3),
-        "cpu_seconds": round(time.process_time() - busy, 3),
+        "seconds": round(time.monotonic() - start_s, 3),
+        "cpu_seconds": round(time.process_time() - cpu_start_s, 3),
         "rss_mib": peak_rss_mib(),
     }
     print(json.dumps({**asdict(findings), **figures}))

@@ -109,14 +109,16 @@ class PeerLan:
         runs."""
         peer = self.add_host(name, number)
         peer.is_printer = True
-        own = self.directory / name
-        own.mkdir()
-        (own / "avahi.conf").write_text(_AVAHI_CONF.format(host=f"{name}-host"))
-        arguments = [str(own), maker, model, name]
-        peer.process = self._start(peer, ["sh", "-c", _PRINTER, "printer", *arguments], own)
+        printer_directory = self.directory / name
+        printer_directory.mkdir()
+        (printer_directory / "avahi.conf").write_text(_AVAHI_CONF.format(host=f"{name}-host"))
+        arguments = [str(printer_directory), maker, model, name]
+        peer.process = self._start(
+            peer, ["sh", "-c", _PRINTER, "printer", *arguments], printer_directory
+        )
         return peer
 
-    def wait_for_printers(self, asking: Peer) -> None:
+    def wait_for_printers(self, client: Peer) -> None:
         """Wait until every printer has announced itself, and read its UUID from its answer.
 
         Call it before `move`: an announcer whose address changes while it still probes its names
@@ -128,7 +130,7 @@ class PeerLan:
             if peer.is_printer and not peer.uuid:
                 log = self.directory / peer.name / "peer.log"
                 _wait(lambda log=log: _ANNOUNCED in log.read_bytes(), f"{peer.name}'s announcer")  # type: ignore[misc]
-                peer.uuid = _wait(lambda peer=peer: self._ask_uuid(asking, peer, test), peer.name)  # type: ignore[misc]
+                peer.uuid = _wait(lambda peer=peer: self._ask_uuid(client, peer, test), peer.name)  # type: ignore[misc]
 
     def start_spooler(self, peer: Peer, listen: str = "") -> Spooler:
         """Start cupsd on a peer. ``listen`` is an address for other hosts; the default is none."""
@@ -190,18 +192,21 @@ class PeerLan:
         assert self._watcher.stdout is not None
         assert self._watcher.stdout.readline() == "ready\n"
 
-    def _ask_uuid(self, asking: Peer, peer: Peer, test: Path) -> str | None:
+    def _ask_uuid(self, client: Peer, peer: Peer, test: Path) -> str | None:
         uri = f"ipp://{peer.address}/ipp/print"
-        command = self.command(asking, "ipptool", "-tv", "-T", "2", uri, str(test))
-        done = subprocess.run(command, capture_output=True, check=False, text=True)
-        match = _UUID.search(done.stdout)
+        command = self.command(client, "ipptool", "-tv", "-T", "2", uri, str(test))
+        result = subprocess.run(command, capture_output=True, check=False, text=True)
+        match = _UUID.search(result.stdout)
         return match[1] if match else None
 
     def _start(self, peer: Peer, command: list[str], directory: Path) -> subprocess.Popen[bytes]:
-        apart = ["unshare", "-m", "-p", "-f", "--kill-child", *command]
+        isolated_command = ["unshare", "-m", "-p", "-f", "--kill-child", *command]
         with (directory / "peer.log").open("wb") as log:
             return subprocess.Popen(
-                self.command(peer, *apart), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                self.command(peer, *isolated_command),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
             )
 
     def _add_namespace(self, name: str) -> str:
@@ -231,9 +236,9 @@ def peer_lan(directory: Path, excluded: tuple[str, ...] = ()) -> Iterator[PeerLa
 
 
 def _run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, check=False, text=True)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
+    result = subprocess.run(command, capture_output=True, check=False, text=True)
+    if result.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: {result.stderr.strip()}")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -243,8 +248,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _end_all_in(namespace: str) -> None:
     """Kill all processes that still run in a namespace after a test."""
-    listed = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, check=False)
-    for pid in listed.stdout.split():
+    pids = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, check=False)
+    for pid in pids.stdout.split():
         with suppress(ProcessLookupError):
             os.kill(int(pid), signal.SIGKILL)
 

@@ -18,8 +18,8 @@ def main() -> None:
     counts = {port: [0, 0] for port in HARM_PORTS}
     selector = selectors.DefaultSelector()
     for port in HARM_PORTS:
-        listening = socket.create_server(("", port))
-        selector.register(listening, selectors.EVENT_READ, port)
+        server = socket.create_server(("", port))
+        selector.register(server, selectors.EVENT_READ, port)
     _write(file, counts)
     print("ready", flush=True)
     while True:
@@ -27,9 +27,9 @@ def main() -> None:
             if not isinstance(key.fileobj, socket.socket):
                 continue
             if key.fileobj.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                accepted, _ = key.fileobj.accept()
+                connection, _ = key.fileobj.accept()
                 counts[key.data][0] += 1
-                selector.register(accepted, selectors.EVENT_READ, key.data)
+                selector.register(connection, selectors.EVENT_READ, key.data)
             else:
                 size = _read(key.fileobj)
                 counts[key.data][1] += size
@@ -47,9 +47,9 @@ def _read(from_socket: socket.socket) -> int:
 
 
 def _write(file: Path, counts: dict[int, list[int]]) -> None:
-    new = file.with_suffix(".new")
-    new.write_text(json.dumps(counts))
-    new.replace(file)
+    temporary_file = file.with_suffix(".new")
+    temporary_file.write_text(json.dumps(counts))
+    temporary_file.replace(file)
 
 
 if __name__ == "__main__":

@@ -28,15 +28,15 @@ def main() -> None:
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL)) as wire:
         wire.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
         wire.bind((name, _ETH_P_ALL))
-        wanted = struct.pack("=IHH8s", socket.if_nametoindex(name), _PACKET_MR_PROMISC, 0, b"")
-        wire.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, wanted)
+        membership = struct.pack("=IHH8s", socket.if_nametoindex(name), _PACKET_MR_PROMISC, 0, b"")
+        wire.setsockopt(_SOL_PACKET, _PACKET_ADD_MEMBERSHIP, membership)
         print("ready", flush=True)
         watch(wire, harm)
-        _, lost = _STATISTICS.unpack(
+        _, lost_count = _STATISTICS.unpack(
             wire.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
         )
-    if lost:
-        harm.counts["frames lost before they were checked"] = lost
+    if lost_count:
+        harm.counts["frames lost before they were checked"] = lost_count
     print(harm, end="")
 
 

@@ -127,7 +127,7 @@ def at(number: int, port: int = 631) -> str:
     return f"{NET}.{number}:{port}"
 
 
-def _lost(*excludes: int, includes: tuple[str, ...] = ()) -> Verdict:
+def _unreachable(*excludes: int, includes: tuple[str, ...] = ()) -> Verdict:
     return Verdict("unreachable", None, includes, tuple(f"{NET}.{number}" for number in excludes))
 
 
@@ -229,7 +229,7 @@ OTHERS_SCENES = (
     Scene(
         "the kitchen is off, and the bar's printer announces the kitchen's name",
         Part(
-            {"kitchen": _lost(11), "bar": _reachable(at(11, 9100))},
+            {"kitchen": _unreachable(11), "bar": _reachable(at(11, 9100))},
             (BAR,),
             queues=(
                 Queue("kitchen", f"socket://{NET}.10", "Kitchen"),
@@ -244,7 +244,7 @@ OTHERS_SCENES = (
     Scene(
         "a device without a queue announces the name of a printer that is off",
         Part(
-            {"terrace": _lost(includes=(f"{NET}.13", "may be"))},
+            {"terrace": _unreachable(includes=(f"{NET}.13", "may be"))},
             (TERRACE,),
             queues=(Queue("terrace", f"socket://{NET}.12", "Terrace"),),
         ),
@@ -253,7 +253,7 @@ OTHERS_SCENES = (
     Scene(
         "a Chromecast has the printer's address",
         Part(
-            {"lounge": _lost(includes=("Chromecast",))},
+            {"lounge": _unreachable(includes=("Chromecast",))},
             (CAST,),
             queues=(Queue("lounge", f"socket://{NET}.30"),),
         ),
@@ -269,7 +269,7 @@ OTHERS_SCENES = (
             (TERMINAL, EXCLUDED),
             queues=(Queue("left-alone", f"ipp://{NET}.200/ipp/print"),),
         ),
-        Part({"terminal": _lost(), "left-alone": Verdict("unknown")}, (EXCLUDED,)),
+        Part({"terminal": _unreachable(), "left-alone": Verdict("unknown")}, (EXCLUDED,)),
     ),
 )
 
@@ -290,7 +290,7 @@ UUID_SCENES = (
     Scene(
         "one printer on cable and Wi-Fi is off, then on",
         Part(
-            {"office": _lost(), "office-wifi": _lost(), "old-office": _lost()},
+            {"office": _unreachable(), "office-wifi": _unreachable(), "old-office": _unreachable()},
             queues=(
                 Queue("office", f"dnssd://Office._ipp._tcp.local/?uuid={uuid_of(14)}"),
                 Queue("office-wifi", f"ipp://{NET}.15/ipp/print?uuid={uuid_of(14)}"),
@@ -302,7 +302,7 @@ UUID_SCENES = (
                 "office": _reachable(at(14)),
                 "office-wifi": _reachable(at(15)),
                 # CUPS resolves the instance name. The UUID only excludes other services.
-                "old-office": _lost(includes=("o device announces the name Old name",)),
+                "old-office": _unreachable(includes=("o device announces the name Old name",)),
             },
             OFFICE,
         ),
@@ -462,31 +462,31 @@ URI_SCENES = (
 
 # ------------------------------------------------------------------ names that do not resolve
 
-_NAMED = (
+_BY_HOST_NAME = (
     ("half-mac", "socket://hp4d1c2a.lan", printer(42, "A", mac="00:1b:a9:4d:1c:2a"), 9100),
     ("brn", "lpd://BRN_020554/BINARY_P1", printer(43, "B", mac="00:80:77:02:05:54"), 515),
     ("brother", "lpd://BRN807702EF165F/L", printer(71, "D", mac="80:77:02:ef:16:5f"), 515),
     ("bare", "socket://snug", printer(72, "E", host="snug"), 9100),
 )
-_LOST_NAMES = {
+_UNRESOLVED = {
     "half-mac": Verdict("unreachable", at(42, 9100), (f"the device is at {NET}.42",)),
     "brn": Verdict("unreachable", at(43, 515), (f"the device is at {NET}.43",)),
     "brother": Verdict("unreachable", at(71, 515), ("o address was found for the name brn80",)),
-    "bare": _lost(includes=(f"its host name was seen at {NET}.72",)),
+    "bare": _unreachable(includes=(f"its host name was seen at {NET}.72",)),
 }
-_HOSTS = "".join(f"{host.address} {uri.split('/')[2]}\\n" for _, uri, host, _ in _NAMED)
+_HOSTS = "".join(f"{host.address} {uri.split('/')[2]}\\n" for _, uri, host, _ in _BY_HOST_NAME)
 
 NAMES_SCENES = (
     Scene(
         "jobs go where the print system resolves a host name, not where the printer was seen",
         Part(
-            _LOST_NAMES,
-            tuple(host for *_, host, _ in _NAMED),
-            queues=tuple(Queue(name, uri) for name, uri, *_ in _NAMED),
+            _UNRESOLVED,
+            tuple(host for *_, host, _ in _BY_HOST_NAME),
+            queues=tuple(Queue(name, uri) for name, uri, *_ in _BY_HOST_NAME),
         ),
         Part(
-            {name: _reachable(f"{host.address}:{port}") for name, _, host, port in _NAMED},
-            tuple(host for *_, host, _ in _NAMED),
+            {name: _reachable(f"{host.address}:{port}") for name, _, host, port in _BY_HOST_NAME},
+            tuple(host for *_, host, _ in _BY_HOST_NAME),
             commands=(f"printf '{_HOSTS}' > /run/hosts && mount --bind /run/hosts /etc/hosts",),
         ),
     ),
@@ -495,7 +495,7 @@ NAMES_SCENES = (
         Part(
             {
                 "loft": Verdict("unreachable", at(73, 9100), ("brn80770200000", f"{NET}.73")),
-                "den": _lost(includes=("o device announces the name Den",)),
+                "den": _unreachable(includes=("o device announces the name Den",)),
             },
             (
                 LanHost(f"{NET}.73", "80:77:02:00:00:01", (80, 515, 631, 9100)),
@@ -518,8 +518,12 @@ NAMES_SCENES = (
         "the printer's name is announced only with another type of service",
         Part(
             {
-                "nook": _lost(includes=(f"Nook is announced at {NET}.75, but not as _ipp._tcp",)),
-                "bay": _lost(includes=(f"Bay is announced at {NET}.76, but not as _ipp._tcp",)),
+                "nook": _unreachable(
+                    includes=(f"Nook is announced at {NET}.75, but not as _ipp._tcp",)
+                ),
+                "bay": _unreachable(
+                    includes=(f"Bay is announced at {NET}.76, but not as _ipp._tcp",)
+                ),
             },
             (
                 _announcing(75, LanService("Nook", "_pdl-datastream._tcp", 9100, ("ty=Lab",))),
@@ -538,7 +542,7 @@ NAMES_SCENES = (
     Scene(
         "a relay announces the UUID of a printer that is off",
         Part(
-            {"crypt": _lost(includes=("o device announces the name Crypt",))},
+            {"crypt": _unreachable(includes=("o device announces the name Crypt",))},
             (printer(78, "AirPrint Crypt", uuid=uuid_of(77), host="relay4", ports=(22, 631)),),
             queues=(Queue("crypt", f"dnssd://Crypt._ipp._tcp.local/?uuid={uuid_of(77)}"),),
         ),
@@ -553,7 +557,7 @@ NAMES_SCENES = (
     Scene(
         "one service is announced at two addresses without a UUID, by cable and Wi-Fi",
         Part(
-            {"dual": _lost()},
+            {"dual": _unreachable()},
             queues=(Queue("dual", "dnssd://Dual._ipp._tcp.local/"),),
         ),
         Part(
@@ -574,7 +578,7 @@ MOVED_SCENES = (
     Scene(
         "no DHCP server answered the printer",
         Part(
-            {"patio": _lost(includes=("DHCP",))},
+            {"patio": _unreachable(includes=("DHCP",))},
             (printer("169.254.7.8", "Patio", uuid=uuid_of(60), mac=mac_of(".60")),),
             queues=(Queue("patio", _with_uuid(60)),),
         ),
@@ -583,7 +587,7 @@ MOVED_SCENES = (
     Scene(
         "the printer is in another subnet",
         Part(
-            {"garden": _lost(includes=("another network",))},
+            {"garden": _unreachable(includes=("another network",))},
             (printer("192.168.5.20", "Garden", uuid=uuid_of(61), mac=mac_of(".61")),),
             queues=(Queue("garden", _with_uuid(61)),),
         ),
@@ -605,7 +609,11 @@ MOVED_SCENES = (
     Scene(
         "a device announces the UUID of a printer that is off: it may be a relay",
         Part(
-            {"sauna": _lost(includes=("is it switched on", f"its UUID was seen at {NET}.70"))},
+            {
+                "sauna": _unreachable(
+                    includes=("is it switched on", f"its UUID was seen at {NET}.70")
+                )
+            },
             (printer(70, "AirPrint Sauna", uuid=uuid_of(69), host="relay3", ports=(22, 631)),),
             queues=(Queue("sauna", _with_uuid(69)),),
         ),
@@ -615,9 +623,9 @@ MOVED_SCENES = (
         "the name of a driver is evidence only if it contains a model",
         Part(
             {
-                "raw": _lost(65, 67),
-                "ufr": _lost(includes=(f"{NET}.65",)),
-                "kpdl": _lost(includes=(f"{NET}.67",)),
+                "raw": _unreachable(65, 67),
+                "ufr": _unreachable(includes=(f"{NET}.65",)),
+                "kpdl": _unreachable(includes=(f"{NET}.67",)),
             },
             (printer(65, "MF", "ty=Canon MF640C"), printer(67, "KM", "ty=ECOSYS M2540dn")),
             queues=(

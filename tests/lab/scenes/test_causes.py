@@ -206,7 +206,7 @@ _REMOVE_SECOND_INTERFACE = ("ip link del wlan0",)
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> list[Report]:
     trouble, fixed = acts(SCENES)
-    venue = (
+    all_acts = (
         _NO_DHCP_AND_NO_SPOOLER,
         _ISOLATED,
         replace(
@@ -214,7 +214,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> list[Report]:
         ),
         replace(fixed, commands=(*_REMOVE_SECOND_INTERFACE, *fixed.commands)),
     )
-    return play(venue, VENUE, tmp_path_factory.mktemp("causes"))
+    return play(all_acts, VENUE, tmp_path_factory.mktemp("causes"))
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.title)
@@ -228,14 +228,14 @@ def test_a_missing_dhcp_server_and_a_stopped_spooler_are_reported_until_fixed(
 ) -> None:
     first, last = reports[0], reports[3]
     (bar,) = (printer_facts for printer_facts in first["printers"] if printer_facts["id"] == "bar")
-    without = "no address from a DHCP server on"
-    assert without in bar["reason"]
-    assert any(without in limitation for limitation in first["limitations"])
+    message = "no address from a DHCP server on"
+    assert message in bar["reason"]
+    assert any(message in limitation for limitation in first["limitations"])
     assert [failure["reason"] for failure in first["failures"]] == [
         "the print spooler (CUPS) does not run: start it (`systemctl start cups`)"
     ]
     assert last["failures"] == []
-    assert not any(without in limitation for limitation in last["limitations"])
+    assert not any(message in limitation for limitation in last["limitations"])
 
 
 @pytest.mark.parametrize(

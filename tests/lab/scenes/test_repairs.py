@@ -34,7 +34,7 @@ def raw(name: str, number: int) -> Queue:
     return Queue(name, f"socket://{NET}.{number}")
 
 
-def learned(name: str, number: int, mac: str) -> LearnedPrinter:
+def remembered_printer(name: str, number: int, mac: str) -> LearnedPrinter:
     address = f"{NET}.{number}"
     return LearnedPrinter(f"cups:{name}", address, address=address, mac_address=mac)
 
@@ -52,7 +52,11 @@ QUEUES = (
     *(raw("bar-new", 20), Queue("bar-airprint", f"ipp://{NET}.20/ipp/print")),
     Queue("named", "socket://named.lan"),
 )
-MEMORY = (learned("bar", 7, BAR_MAC), learned("pass", 8, PASS_MAC), learned("roof", 9, ROOF_MAC))
+MEMORY = (
+    remembered_printer("bar", 7, BAR_MAC),
+    remembered_printer("pass", 8, PASS_MAC),
+    remembered_printer("roof", 9, ROOF_MAC),
+)
 SECOND_NAME_SERVER = f"""
 import os, socket, struct
 mute = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); mute.bind(("127.0.0.9", 53))

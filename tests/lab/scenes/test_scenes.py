@@ -19,14 +19,14 @@ Report = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("venue")
 
 
 @pytest.fixture(scope="module")
-def reports(place: Path) -> list[Report]:
+def reports(directory: Path) -> list[Report]:
     """Return the report of all faults, and the report after all fixes."""
-    return play(acts(SCENES), LAN, place)
+    return play(acts(SCENES), LAN, directory)
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.title)
@@ -39,11 +39,13 @@ def test_report_is_clean_after_the_fix(scene: Any, reports: list[Report]) -> Non
     check(scene.fixed, reports[1])
 
 
-def test_check_of_the_printers_agrees_with_the_report(reports: list[Report], place: Path) -> None:
+def test_check_of_the_printers_agrees_with_the_report(
+    reports: list[Report], directory: Path
+) -> None:
     """`venue-agent printers` contacts only the printers, and has the same result for each."""
-    states = json.loads((place / CHECKED).read_text())["states"]
-    checked = {state["id"]: (state["status"], state["matchedEndpoint"]) for state in states}
-    assert checked == {
+    states = json.loads((directory / CHECKED).read_text())["states"]
+    checked_states = {state["id"]: (state["status"], state["matchedEndpoint"]) for state in states}
+    assert checked_states == {
         printer["id"]: (printer["status"], printer["matchedEndpoint"])
         for printer in reports[0]["printers"]
     }
@@ -57,11 +59,11 @@ def test_reports_have_no_failures(reports: list[Report]) -> None:
 
 def check(part: Part, report: Report) -> None:
     printers = {printer["id"]: printer for printer in report["printers"]}
-    for name, right in part.verdicts.items():
+    for name, verdict in part.verdicts.items():
         queue = printers.get(f"cups:{name}") or printers[name]
-        seen = (queue["status"], queue["matchedEndpoint"], queue["transport"])
-        assert seen == (right.status, right.endpoint, right.transport), queue
-        for words in right.includes:
+        actual = (queue["status"], queue["matchedEndpoint"], queue["transport"])
+        assert actual == (verdict.status, verdict.endpoint, verdict.transport), queue
+        for words in verdict.includes:
             assert words in queue["reason"], queue
-        for words in right.excludes:
+        for words in verdict.excludes:
             assert words not in queue["reason"], queue

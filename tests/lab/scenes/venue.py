@@ -120,10 +120,10 @@ def play(acts: Sequence[Act], lan: Lan, directory: Path) -> list[dict[str, Any]]
     (directory / "venue.json").write_text(json.dumps(plans))
     command = [sys.executable, "-m", "tests.lab.scenes.venue", str(directory)]
     directories = ("sh", "-c", _PRIVATE_DIRECTORIES, "places", str(directory / "resolv.conf"))
-    played = (sys.executable, "-m", "tests.lab.tap.lan", plans[0]["plan"])
+    lan_command = (sys.executable, "-m", "tests.lab.tap.lan", plans[0]["plan"])
     probe = ("sh", "-c", f"{MOUNT_PROBE[-1]} && {TAP_PROBE[-1]}")
     subprocess.run(
-        [*entering("--mount", probe=probe), *directories, *played, *command],
+        [*entering("--mount", probe=probe), *directories, *lan_command, *command],
         check=True,
         cwd=ROOT,
         timeout=TIME_LIMIT_S,
@@ -134,17 +134,17 @@ def play(acts: Sequence[Act], lan: Lan, directory: Path) -> list[dict[str, Any]]
 def _plug_in(devices: Sequence[dict[str, str]]) -> None:
     """Replace the USB devices in sysfs with ``devices``."""
     shutil.rmtree(USB_DEVICES, ignore_errors=True)
-    for lan_device in devices:
-        device = USB_DEVICES / lan_device["bus_id"]
-        interface = USB_DEVICES / f"{lan_device['bus_id']}:1.0"
-        (interface / "usbmisc" / lan_device["node"]).mkdir(parents=True)
+    for usb_device in devices:
+        device = USB_DEVICES / usb_device["bus_id"]
+        interface = USB_DEVICES / f"{usb_device['bus_id']}:1.0"
+        (interface / "usbmisc" / usb_device["node"]).mkdir(parents=True)
         device.mkdir()
-        files = {name: lan_device[name] for name in ("manufacturer", "product", "serial")}
+        files = {name: usb_device[name] for name in ("manufacturer", "product", "serial")}
         for name, text in {**files, "idVendor": "0519", "idProduct": "0003"}.items():
             if text:
                 (device / name).write_text(f"{text}\n")
         (interface / "bInterfaceClass").write_text("07\n")
-        (interface / "ieee1284_id").write_text(f"{lan_device['device_id']}\n")
+        (interface / "ieee1284_id").write_text(f"{usb_device['device_id']}\n")
 
 
 def _set_up_queue(spooler: Spooler, queue: dict[str, str]) -> None:
@@ -174,14 +174,14 @@ def main() -> int:
     SPOOLER_SOCKET.parent.chmod(0o755)
     spooler = Spooler(Path("/run/spooler"))
     os.environ["VENUE_AGENT_DEVICE__STATE_DIR"] = str(STATE)
-    starting = spooler.set_up(backends=BACKENDS)
-    with ExitStack() as running:
+    start_command = spooler.set_up(backends=BACKENDS)
+    with ExitStack() as stack:
         is_started = False
         for number, act in enumerate(json.loads((directory / "venue.json").read_text())):
             if act["has_spooler"] and not is_started:
                 is_started = True
-                process = running.enter_context(subprocess.Popen(starting))
-                running.callback(process.kill)
+                process = stack.enter_context(subprocess.Popen(start_command))
+                stack.callback(process.kill)
                 SPOOLER_SOCKET.unlink(missing_ok=True)
                 SPOOLER_SOCKET.symlink_to(spooler.socket)
                 spooler.wait()
@@ -198,8 +198,8 @@ def main() -> int:
             report = _run_agent(directory / "config.toml", "collect", "network")
             (directory / f"report-{number}.json").write_text(report)
             if number == 0:
-                checked = _run_agent(directory / "config.toml", "printers")
-                (directory / CHECKED).write_text(checked)
+                printers = _run_agent(directory / "config.toml", "printers")
+                (directory / CHECKED).write_text(printers)
     return 0
 
 

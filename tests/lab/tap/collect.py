@@ -3,8 +3,8 @@
     python -m tests.lab.tap.collect JOBS.json RESULT.json [CANCEL_STEP]
 
 One collector for each job runs, all at the same time. With ``CANCEL_STEP`` each is cancelled at the
-first progress event of that step. Before that, the neighbour table gets the older entries of the
-file.
+first progress event of that step. Before the collectors start, the entries under ``stale`` in
+JOBS.json are added to the neighbour table.
 """
 
 import json
@@ -74,9 +74,9 @@ def collect_in_lan(
     return LabResult([ChildRun(**run) for run in raw["runs"]], counters_from_json(raw["counters"]))
 
 
-def run_child(job: str, module: str, cancel_at: str, kept: ChildRun) -> None:
+def run_child(job: str, module: str, cancel_at: str, run: ChildRun) -> None:
     """Run one collector to its end, as the agent does."""
-    began = time.monotonic()
+    start_s = time.monotonic()
     command = [sys.executable, "-m", module, json.loads(job).get("kind", "network")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdin is not None
@@ -84,15 +84,15 @@ def run_child(job: str, module: str, cancel_at: str, kept: ChildRun) -> None:
         child.stdin.write(job.encode() + b"\n")
         child.stdin.flush()
         for line in child.stdout:
-            kept.peak_mib = max(kept.peak_mib, peak_rss_kib(child.pid) / 1024)
+            run.peak_mib = max(run.peak_mib, peak_rss_kib(child.pid) / 1024)
             event = json.loads(line)
-            kept.events.append(event["event"])
+            run.events.append(event["event"])
             if event["event"] == "progress" and event["step"] == cancel_at:
                 cancel_at = ""
                 child.stdin.write(b"cancel\n")
                 child.stdin.flush()
-            kept.facts = event.get("facts", kept.facts)
-    kept.took_s = time.monotonic() - began
+            run.facts = event.get("facts", run.facts)
+    run.took_s = time.monotonic() - start_s
 
 
 def main() -> int:

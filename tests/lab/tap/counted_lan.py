@@ -104,17 +104,19 @@ class CountedLan(TapLan):
         elif segment.flags & frames.RST:
             self._handshakes.pop(connection, None)
         elif connection in self._handshakes:
-            self._connected(host, client_port, port, self._handshakes.pop(connection))
+            self._note_connection(host, client_port, port, self._handshakes.pop(connection))
         if segment.flags & (frames.RST | frames.FIN):
             self._connections[host].discard((client_port, port))
 
-    def _connected(self, host: str, client_port: int, port: int, began_ms: int | None) -> None:
-        held = self._connections[host]
-        held.add((client_port, port))
+    def _note_connection(
+        self, host: str, client_port: int, port: int, began_ms: int | None
+    ) -> None:
+        connections = self._connections[host]
+        connections.add((client_port, port))
         counters = self.counters
-        counters.most_connections = max(counters.most_connections, len(held))
-        printing = sum(1 for _, p in held if p in PRINT_PORTS)
-        counters.most_print_connections = max(counters.most_print_connections, printing)
+        counters.most_connections = max(counters.most_connections, len(connections))
+        print_count = sum(1 for _, p in connections if p in PRINT_PORTS)
+        counters.most_print_connections = max(counters.most_print_connections, print_count)
         if port in PRINT_PORTS and began_ms is not None:
             if (last_ms := self._last_printing_ms.get((host, port))) is not None:
                 pause_s = (began_ms - last_ms) % 2**32 / 1000

@@ -88,8 +88,8 @@ class Totals:
         }  # fmt: skip
 
     def _bytes(self, protocols: Iterable[str]) -> int:
-        wanted = frozenset(protocols)
-        return sum(size for (_, protocol), size in self.payload.items() if protocol in wanted)
+        names = frozenset(protocols)
+        return sum(size for (_, protocol), size in self.payload.items() if protocol in names)
 
     def _requests(self, start: str) -> int:
         return sum(
@@ -122,7 +122,7 @@ def _rows(totals: Totals, kind: str) -> Iterator[tuple[str, ...]]:
         )
         groups.setdefault(group, []).append(protocol)
     for group, members in groups.items():
-        name = members[0] if len(members) == 1 else _joined(members)
+        name = members[0] if len(members) == 1 else _join_ports(members)
         packets = sum(totals.packets[kind, p] for p in members)
         size = sum(totals.payload[kind, p] for p in members)
         meaning = _meaning(group, members[0], size)
@@ -135,7 +135,7 @@ def _meaning(group: str, protocol: str, size: int) -> str:
     return "connects and closes" if group == "connections" else MEANINGS.get(protocol, "")
 
 
-def _joined(protocols: list[str]) -> str:
+def _join_ports(protocols: list[str]) -> str:
     return f"TCP {', '.join(p.removeprefix('TCP ') for p in protocols)}"
 
 

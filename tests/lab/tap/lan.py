@@ -2,8 +2,9 @@
 
     python -m tests.lab.tap.lan PLAN.json COMMAND [ARGUMENT ...]
 
-It exits with the code of the command, or with HARMED if the LAN received forbidden traffic. It must
-run in its own network namespace (see namespaces.py), whose only devices are loopback and the TAP.
+The script exits with the code of the command, or with HARMED if the LAN received forbidden traffic.
+It must run in its own network namespace (see namespaces.py), whose only devices are loopback and
+the TAP.
 In the environment of the command, ``TAP_LAN_CONTROL`` is the path of the socket that
 `read_counters` and `reset_counters` use.
 """
@@ -45,11 +46,11 @@ def change_plan(path: Path) -> None:
 
 
 def _ask(question: bytes) -> bytes:
-    with tempfile.TemporaryDirectory() as directory, _control_socket() as asking:
-        asking.bind(str(Path(directory) / "reply"))
-        asking.settimeout(60)
-        asking.sendto(question, os.environ[CONTROL_VARIABLE])
-        return asking.recv(FRAME_MAX)
+    with tempfile.TemporaryDirectory() as directory, _control_socket() as client:
+        client.bind(str(Path(directory) / "reply"))
+        client.settimeout(60)
+        client.sendto(question, os.environ[CONTROL_VARIABLE])
+        return client.recv(FRAME_MAX)
 
 
 def _control_socket() -> socket.socket:
@@ -96,12 +97,12 @@ def play(
 
 
 def _answer_control(lan: CountedLan, control: socket.socket) -> None:
-    question, asker = control.recvfrom(FRAME_MAX)
+    question, sender = control.recvfrom(FRAME_MAX)
     if question == b"reset":
         lan.reset()
     elif question.startswith(_PLAY):
         lan.play(load_plan(Path(os.fsdecode(question.removeprefix(_PLAY)))))
-    control.sendto(json.dumps(counters_to_json(lan.counters)).encode(), asker)
+    control.sendto(json.dumps(counters_to_json(lan.counters)).encode(), sender)
 
 
 def main() -> int:

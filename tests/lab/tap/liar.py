@@ -89,14 +89,17 @@ class Liar:
         for victim in self._victims():
             host = _name(victim.hostname, "local")
             records = _service(victim.services[0].instance, 631, host, ttl=0)
-            gone = _record(host, A, _packed(victim), _FLUSH, ttl=0)
-            yield self._multicast(self._response([*records, gone]))
+            goodbye = _record(host, A, _packed(victim), _FLUSH, ttl=0)
+            yield self._multicast(self._response([*records, goodbye]))
 
     def far_addresses(self) -> Iterator[bytes]:
         for n in self._numbers:
             host = _name(f"far-{n}", "local")
-            far = [socket.inet_aton(f"203.0.{n % 256}.{k + 1}") for k in range(ADDRESSES)]
-            records = [*_service(f"Far {n}", 80, host), *(_a(host, address) for address in far)]
+            addresses = [socket.inet_aton(f"203.0.{n % 256}.{k + 1}") for k in range(ADDRESSES)]
+            records = [
+                *_service(f"Far {n}", 80, host),
+                *(_a(host, address) for address in addresses),
+            ]
             yield self._multicast(self._response(records))
 
     def huge_texts(self) -> Iterator[bytes]:
@@ -153,9 +156,11 @@ class Liar:
     def questions(self) -> Iterator[bytes]:
         for n in self._numbers:
             question = _name(f"q{n}", "local") + struct.pack("!HH", ANY, 1)
-            known = _record(_name(*_IPP), PTR, _name(self._honest[0].services[0].instance, *_IPP))
+            known_answer = _record(
+                _name(*_IPP), PTR, _name(self._honest[0].services[0].instance, *_IPP)
+            )
             header = struct.pack("!6H", 0, 0, 1, 1, 0, 0)
-            yield self._multicast(header + question + known)
+            yield self._multicast(header + question + known_answer)
 
     def reverse_names(self) -> Iterator[bytes]:
         for victim in self._victims():
@@ -196,12 +201,12 @@ KINDS: tuple[str, ...] = tuple(
 def _service(
     instance: str, port: int, host: bytes, txt: bytes = b"\0", *, ttl: int = 120
 ) -> list[bytes]:
-    own = _name(instance, *_IPP)
-    place = struct.pack("!HHH", 0, 0, port) + host
+    instance_name = _name(instance, *_IPP)
+    srv_data = struct.pack("!HHH", 0, 0, port) + host
     return [
-        _record(_name(*_IPP), PTR, own, ttl=ttl),
-        _record(own, SRV, place, _FLUSH, ttl=ttl),
-        _record(own, TXT, txt, _FLUSH, ttl=ttl),
+        _record(_name(*_IPP), PTR, instance_name, ttl=ttl),
+        _record(instance_name, SRV, srv_data, _FLUSH, ttl=ttl),
+        _record(instance_name, TXT, txt, _FLUSH, ttl=ttl),
     ]
 
 
@@ -233,28 +238,32 @@ def _mac(host: LanHost) -> bytes:
 def _udp_v6(source: bytes, destination: bytes, payload: bytes) -> bytes:
     """Return an IPv6 packet with a UDP checksum, which IPv6 requires (RFC 8200, section 8.1)."""
     length = 8 + len(payload)
-    bare = struct.pack("!HHHH", PORT, PORT, length, 0) + payload
+    datagram = struct.pack("!HHHH", PORT, PORT, length, 0) + payload
     pseudo = source + destination + struct.pack("!II", length, frames.UDP)
-    total = frames.checksum(pseudo + bare) or 0xFFFF
+    total = frames.checksum(pseudo + datagram) or 0xFFFF
     header = struct.pack("!IHBB", 6 << 28, length, frames.UDP, 255) + source + destination
-    return header + bare[:6] + total.to_bytes(2, "big") + bare[8:]
+    return header + datagram[:6] + total.to_bytes(2, "big") + datagram[8:]
 
 
 def main() -> int:
     plan, tap_fd, packets = load_plan(Path(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3])
-    made = list(itertools.islice(Liar(plan).frames(), packets))
+    all_frames = list(itertools.islice(Liar(plan).frames(), packets))
     print("ready", flush=True)
     sys.stdin.readline()
-    began = time.monotonic()
-    for number, frame in enumerate(made):
+    start_s = time.monotonic()
+    for number, frame in enumerate(all_frames):
         if plan.lies_per_s and number % _BURST == 0:
-            ahead_s = began + number / plan.lies_per_s - time.monotonic()
-            time.sleep(max(0.0, ahead_s))
+            pause_s = start_s + number / plan.lies_per_s - time.monotonic()
+            time.sleep(max(0.0, pause_s))
         try:
             os.write(tap_fd, frame)
         except OSError:  # if the device's queue is full, the frame is dropped, as in a switch
             continue
-    print(f"{len(made)} packets in {time.monotonic() - began:.2f} s", file=sys.stderr, flush=True)
+    print(
+        f"{len(all_frames)} packets in {time.monotonic() - start_s:.2f} s",
+        file=sys.stderr,
+        flush=True,
+    )
     return 0
 
 

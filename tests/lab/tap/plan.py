@@ -76,9 +76,9 @@ def plan_lan(subnet: str, live: int, *, seed: int = 1, wifi_share: float = 0.35)
     addresses = [str(network[1]), *map(str, _sample(rng, network, live))]
     agent_address = addresses.pop()
     wifi = set(rng.sample(range(1, live), round(live * wifi_share)))
-    losers = set(rng.sample(sorted(wifi), round(len(wifi) * 0.15)))
+    arp_losers = set(rng.sample(sorted(wifi), round(len(wifi) * 0.15)))
     hosts = tuple(
-        _host(rng, number, address, is_wifi=number in wifi, loses_first_arp=number in losers)
+        _host(rng, number, address, is_wifi=number in wifi, loses_first_arp=number in arp_losers)
         for number, address in enumerate(addresses)
     )
     return LabPlan(subnet, agent_address, str(network[1]), hosts, seed=seed)
@@ -91,10 +91,10 @@ def with_mute_pages(plan: LabPlan, count: int) -> LabPlan:
     """
     rng = random.Random(plan.seed)
     pages = [h for h in plan.hosts if not h.drops_all and WEB_PORTS & set(h.open_ports)]
-    mute = {h.address for h in rng.sample(pages, count)}
+    mute_addresses = {h.address for h in rng.sample(pages, count)}
     hosts = (
         replace(h, mute_ports=tuple(p for p in h.open_ports if p in WEB_PORTS)[:1])
-        if h.address in mute
+        if h.address in mute_addresses
         else h
         for h in plan.hosts
     )
@@ -106,12 +106,12 @@ def with_silent_hosts(plan: LabPlan) -> LabPlan:
     ARP request.
     """
     rng = random.Random(plan.seed)
-    silent = {host.address for host in rng.sample(plan.hosts[1:], len(plan.hosts) // 4)}
+    silent_addresses = {host.address for host in rng.sample(plan.hosts[1:], len(plan.hosts) // 4)}
     hosts = (
         replace(
             host,
             filtered_ports=tuple(port for port in VENUE_PORTS if port not in host.open_ports)
-            if host.address in silent
+            if host.address in silent_addresses
             else host.filtered_ports,
             loses_first_arp=host.loss > 0,
         )

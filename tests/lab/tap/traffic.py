@@ -24,13 +24,13 @@ VARIABLE: Final = "HARM_RECORD"
 PERMITTED: Final = frozenset(
     {"HTTP GET", "IPP Get-Printer-Attributes", "SNMP get", "TLS handshake"}
 )
-"""The requests that a report may send. Others fail the test that sent them."""
+"""The requests that a report may send. Any other request fails the test that sent it."""
 CONTENT: Final = frozenset(
     {f"TCP {port}" for port in ALLOWED} | {"UDP 5353", "UDP 161", "UDP 53", "IPv6", "IGMP", "ICMP"}
 )
 """The protocols that may carry content. All others only get connections or empty datagrams."""
 TERMINAL, EXCLUDED, ALL = "payment terminal", "excluded device", "all devices"
-_TERMINAL_MAY_GET: Final = frozenset({"ARP", "UDP 9"})
+_PERMITTED_AT_TERMINALS: Final = frozenset({"ARP", "UDP 9"})
 
 _METHOD: Final = re.compile(rb"([A-Z]{3,10}) \S+ HTTP/1\.[01]\r\n")
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
@@ -143,7 +143,7 @@ class Traffic:
                 counts[f"{request} to a {kind}"] += count
         for (kind, protocol), count in self.packets.items():
             size = self.payload[kind, protocol]
-            if kind == EXCLUDED or (kind == TERMINAL and protocol not in _TERMINAL_MAY_GET):
+            if kind == EXCLUDED or (kind == TERMINAL and protocol not in _PERMITTED_AT_TERMINALS):
                 counts[f"packets of {protocol} to a {kind}"] += count
             if size and (protocol not in CONTENT or kind == TERMINAL):
                 counts[f"bytes of {protocol} to a {kind}"] += size

@@ -1,4 +1,4 @@
-"""Runs a collector on a system that reports no neighbour events, as macOS and Windows."""
+"""Runs a collector as on a system that reports no neighbour events, such as macOS or Windows."""
 
 import errno
 import os

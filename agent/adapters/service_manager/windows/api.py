@@ -149,11 +149,12 @@ class Win32ServiceControl:
         """
         api = self._security
         parts = api.OWNER_SECURITY_INFORMATION | api.DACL_SECURITY_INFORMATION
-        closed = api.ConvertStringSecurityDescriptorToSecurityDescriptor(_CLOSED, 1)
+        descriptor = api.ConvertStringSecurityDescriptorToSecurityDescriptor(_CLOSED, 1)
         with self._errors(what=f"{path} cannot be protected"):
             api.SetNamedSecurityInfo(
                 str(path), api.SE_FILE_OBJECT, parts | api.PROTECTED_DACL_SECURITY_INFORMATION,
-                closed.GetSecurityDescriptorOwner(), None, closed.GetSecurityDescriptorDacl(), None,
+                descriptor.GetSecurityDescriptorOwner(), None,
+                descriptor.GetSecurityDescriptorDacl(), None,
             )  # fmt: skip
 
     def make_closed(self, directory: Path) -> None:

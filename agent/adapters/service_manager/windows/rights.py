@@ -12,7 +12,7 @@ ADMINISTRATORS: Final = "S-1-5-32-544"
 TRUSTED_INSTALLER: Final = "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464"
 TRUSTED: Final = frozenset({SYSTEM, ADMINISTRATORS, TRUSTED_INSTALLER})
 
-_STAND_FOR_THE_OWNER: Final = frozenset({"S-1-3-0", "S-1-3-1", "S-1-3-4"})
+_OWNER_PLACEHOLDERS: Final = frozenset({"S-1-3-0", "S-1-3-1", "S-1-3-4"})
 """SIDs that give no rights to further users. CREATOR OWNER and CREATOR GROUP apply to new files
 only. OWNER RIGHTS applies to the owner, whom `untrusted_account` checks separately."""
 
@@ -77,7 +77,7 @@ def untrusted_account(security: Security, *, is_parent: bool = False) -> str | N
     mask = sum(rights.values())
     for entry in security.entries:
         applies_here = entry.kind in ALLOWED_TYPES and not entry.flags & INHERIT_ONLY
-        is_other = entry.sid not in TRUSTED | _STAND_FOR_THE_OWNER
+        is_other = entry.sid not in TRUSTED | _OWNER_PLACEHOLDERS
         if applies_here and is_other and entry.mask & mask:
             return entry.sid
     return None

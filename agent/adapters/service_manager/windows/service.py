@@ -149,12 +149,12 @@ class WindowsService(ServiceManager):
                 " install venue-agent.exe from its zip"
             )
 
-    def _wait(self, is_done: Callable[[Query | None], bool], complaint: str) -> None:
+    def _wait(self, is_done: Callable[[Query | None], bool], problem: str) -> None:
         for _ in range(round(CHANGED_WITHIN_S / POLL_EVERY_S)):
             if is_done(self.control.query()):
                 return
             self.sleep(POLL_EVERY_S)
-        raise ServiceManagerError(f"the service {complaint} (waited {CHANGED_WITHIN_S:.0f} s)")
+        raise ServiceManagerError(f"the service {problem} (waited {CHANGED_WITHIN_S:.0f} s)")
 
 
 def quoted(words: tuple[str, ...]) -> str:

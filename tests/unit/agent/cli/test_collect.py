@@ -59,7 +59,7 @@ def test_child_receives_the_learned_printers_and_writes_no_state(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     PrinterMemory(StateDirectory(home / "state")).write(Memory((KITCHEN,)))
-    monkeypatch.setattr("agent.rules.learned_printers.KEPT", TIMELESS)
+    monkeypatch.setattr("agent.rules.learned_printers.DETAILS_AGE_MAX", TIMELESS)
     before = {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in (home / "state").iterdir()}
     report = collect_report(home, capsys)
     (job,) = Child.jobs

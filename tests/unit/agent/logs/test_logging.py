@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from agent.config.model import Logging
 from agent.logs.filters import (
-    ALLOWED_ALIKE,
+    ENTRIES_MAX,
     FIELDS,
-    REMEMBERED_MAX,
+    VARIANTS_MAX,
     RedactFilter,
     RepeatFilter,
 )
@@ -130,23 +130,23 @@ def test_messages_of_one_template_are_limited_per_minute(level: int) -> None:
     for number in range(5000):
         repeats.now = number / 1000
         repeats.log(record("ignored: %s", f"entry-{number}x", level=level))
-    assert len(repeats.written) == ALLOWED_ALIKE
+    assert len(repeats.written) == VARIANTS_MAX
     repeats.now = 66.0
     repeats.log(record("something else", level=logging.INFO))
-    assert repeats.written[ALLOWED_ALIKE].endswith(
-        f"(and {5000 - ALLOWED_ALIKE} more like it in 66 s)"
+    assert repeats.written[VARIANTS_MAX].endswith(
+        f"(and {5000 - VARIANTS_MAX} more like it in 66 s)"
     )
 
 
 def test_redacted_messages_are_limited_by_their_template() -> None:
     repeats = Repeats()
-    for number in range(ALLOWED_ALIKE * 2):
+    for number in range(VARIANTS_MAX * 2):
         entry = record("no way by %s", f"http://u{number}x:hunter2@proxy{number}x")
         assert RedactFilter().filter(entry)
         assert vars(entry)["template"] == "no way by %s"
         assert "hunter2" not in entry.getMessage()
         repeats.log(entry)
-    assert len(repeats.written) == ALLOWED_ALIKE
+    assert len(repeats.written) == VARIANTS_MAX
 
 
 def test_arguments_that_do_not_match_the_template_are_appended() -> None:
@@ -166,10 +166,10 @@ def test_debug_messages_are_never_suppressed() -> None:
 
 def test_the_memory_of_repeated_messages_is_bounded_and_drops_are_counted() -> None:
     repeats = Repeats()
-    for number in range(REMEMBERED_MAX * 2):
+    for number in range(ENTRIES_MAX * 2):
         for _ in range(3):
             repeats.log(record(f"it is n{number}x"))
-    assert len([line for line in repeats.written if "1 more" in line]) >= REMEMBERED_MAX - 2
+    assert len([line for line in repeats.written if "1 more" in line]) >= ENTRIES_MAX - 2
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent.rules.learned_printers import (
-    KEPT,
+    DETAILS_AGE_MAX,
     PRINTERS_MAX,
     REPLACEMENT_REPORTED,
     TEXT_MAX,
@@ -148,8 +148,10 @@ def test_learned_details_contain_no_secret() -> None:
     assert "geheim7" not in (learned.model or "")
 
 
-@pytest.mark.parametrize("seen_at", ["", "yesterday", (NOW - KEPT).isoformat(), "2026-11-21"])
+@pytest.mark.parametrize(
+    "seen_at", ["", "yesterday", (NOW - DETAILS_AGE_MAX).isoformat(), "2026-11-21"]
+)
 def test_learned_printers_with_an_old_or_invalid_time_are_ignored(seen_at: str) -> None:
     assert still_known((replace(KITCHEN, seen_at=seen_at),), NOW) == ()
-    recent = replace(KITCHEN, seen_at=(NOW - KEPT + timedelta(seconds=1)).isoformat())
+    recent = replace(KITCHEN, seen_at=(NOW - DETAILS_AGE_MAX + timedelta(seconds=1)).isoformat())
     assert still_known((recent,), NOW) == (recent,)

@@ -33,14 +33,14 @@ def after(passed_s: float, stepped_s: float = 0.0) -> ClockReading:
 def test_sleep_and_clock_steps_are_time_jumps(
     passed_s: float, stepped_s: float, expected: TimeJump | None
 ) -> None:
-    assert jump_between(BEFORE, after(passed_s, stepped_s), meant_s=MEANT_S) == expected
+    assert jump_between(BEFORE, after(passed_s, stepped_s), planned_s=MEANT_S) == expected
 
 
 @given(st.floats(0, 1e8), st.floats(-1e8, 1e8))
 def test_a_time_jump_is_at_least_as_long_as_the_threshold(
     passed_s: float, stepped_s: float
 ) -> None:
-    jump = jump_between(BEFORE, after(passed_s, stepped_s), meant_s=MEANT_S)
+    jump = jump_between(BEFORE, after(passed_s, stepped_s), planned_s=MEANT_S)
 
     if jump is None:
         assert passed_s < MEANT_S + SLEEP_MIN_S + 0.01

@@ -165,7 +165,7 @@ def test_a_page_of_a_large_venue_folds_less_important_hosts() -> None:
 def test_a_host_is_displayed_with_its_model_maker_and_services() -> None:
     text = " ".join(" ".join(Page(report_page(small_venue())).data).split())
     for displayed in ("screen or kiosk · Chromecast · Seiko Epson", "plays casts (8008)"):
-        assert displayed in text.partition("Menu board made")[2][:100]
+        assert displayed in text.partition("Menu board what")[2][:100]
 
 
 def test_a_report_without_a_map_has_no_map_on_its_page() -> None:
