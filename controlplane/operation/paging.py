@@ -1,7 +1,7 @@
 """Pages of rows, by cursors that name the last row of a page."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -77,13 +77,38 @@ def page(
         query: selects one class, or columns that include those of ``order``.
         listing: everything that must be the same when the cursor is used, the organization first.
     """
-    if cursor is not None:
-        query = query.where(order.after(context.cursors.read(listing, cursor)))
+    first_page = pages_of(query, order, limit)
+    return page_after(context, first_page, order, listing, cursor=cursor, limit=limit)
+
+
+def pages_of(query: Select[Any], order: Order, limit: int) -> Select[Any]:
+    """Return the statement for pages in this order, without the condition of a cursor."""
     columns = [column for column in (order.column, order.position) if column is not None]
     query = query.order_by(
         *(column.desc() if order.is_descending else column for column in columns)
     )
-    result = context.session.execute(query.limit(limit + 1))
+    return query.limit(limit + 1)
+
+
+def page_after(
+    context: RequestContext,
+    statement: Select[Any],
+    order: Order,
+    listing: tuple[str, ...],
+    *,
+    cursor: str | None,
+    limit: int,
+    parameters: Mapping[str, Any] | None = None,
+) -> tuple[Sequence[Any], str | None]:
+    """Return the page after ``cursor`` as `page` does.
+
+    Args:
+        statement: a result of `pages_of`, which can be built once for many calls.
+        parameters: the values of the bound parameters of ``statement``.
+    """
+    if cursor is not None:
+        statement = statement.where(order.after(context.cursors.read(listing, cursor)))
+    result = context.session.execute(statement, parameters)
     rows: Sequence[Any] = result.scalars().all() if len(result.keys()) == 1 else result.all()
     if len(rows) <= limit:
         return rows, None

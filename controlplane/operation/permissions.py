@@ -143,66 +143,70 @@ def _credentials(
     ``is_outer`` includes credentials without a user.
     """
     is_member = and_(
-        Membership.user_id == user_id, Membership.organization_id == table.organization_id
+        _memberships.user_id == user_id, _memberships.organization_id == table.organization_id
     )
     return (
         select(
             table.id,
             table.organization_id,
             user_id.label("owner_id"),
-            Membership.role,
-            Membership.locations.label("bounds"),
-            User.permissions_version,
+            _memberships.role,
+            _memberships.locations.label("bounds"),
+            _users.permissions_version,
             *columns,
         )
-        .join(User, User.id == user_id, isouter=is_outer)
-        .join(Membership, is_member, isouter=is_outer)
+        .join(User.__table__, _users.id == user_id, isouter=is_outer)
+        .join(Membership.__table__, is_member, isouter=is_outer)
     )
 
 
-# Each statement is built once, because building it takes longer than executing it.
+# Each statement is built once, because building it takes longer than executing it. It selects columns of
+# tables, not of classes, because the ORM would take longer than the database.
+_users: Final = User.__table__.c
+_memberships: Final = Membership.__table__.c
+_keys: Final = ApiKey.__table__.c
+_policies: Final = SignInPolicy.__table__.c
+_sessions: Final = SignInSession.__table__.c
+_grants: Final = OAuthGrant.__table__.c
+_tokens: Final = OAuthToken.__table__.c
 _KEYS: Final = _credentials(
-    ApiKey, ApiKey.owner_id, ApiKey.can_write, ApiKey.locations, is_outer=True
-).where(ApiKey.revoked_at.is_(None))
-_KEYS_BY_ID: Final = _KEYS.where(ApiKey.id.in_(bindparam("ids", expanding=True)))
-_KEYS_BY_HASH: Final = _KEYS.add_columns(ApiKey.secret_hash).where(
-    ApiKey.secret_hash.in_(bindparam("hashes", expanding=True))
+    _keys, _keys.owner_id, _keys.can_write, _keys.locations, is_outer=True
+).where(_keys.revoked_at.is_(None))
+_KEYS_BY_ID: Final = _KEYS.where(_keys.id.in_(bindparam("ids", expanding=True)))
+_KEYS_BY_HASH: Final = _KEYS.add_columns(_keys.secret_hash).where(
+    _keys.secret_hash.in_(bindparam("hashes", expanding=True))
 )
 
 _HAS_STRICTER_POLICY: Final = (
-    select(SignInPolicy.organization_id)
+    select(_policies.organization_id)
     .where(
-        SignInPolicy.organization_id == SignInSession.organization_id,
-        SignInSession.provider.is_(None),
+        _policies.organization_id == _sessions.organization_id,
+        _sessions.provider.is_(None),
         or_(
-            SignInPolicy.accepts_passwords.is_(False),
+            _policies.accepts_passwords.is_(False),
             and_(
-                SignInPolicy.requires_second_factor.is_(True),
-                SignInSession.has_second_factor.is_(False),
+                _policies.requires_second_factor.is_(True),
+                _sessions.has_second_factor.is_(False),
             ),
         ),
     )
     .exists()
 )
-_SESSIONS: Final = _credentials(
-    SignInSession, SignInSession.user_id, SignInSession.last_used_at
-).where(
-    SignInSession.expires_at > bindparam("now"),
-    or_(SignInSession.verified_until.is_(None), SignInSession.verified_until > bindparam("now")),
-    Membership.managed_by.is_not_distinct_from(SignInSession.provider),
+_SESSIONS: Final = _credentials(_sessions, _sessions.user_id, _sessions.last_used_at).where(
+    _sessions.expires_at > bindparam("now"),
+    or_(_sessions.verified_until.is_(None), _sessions.verified_until > bindparam("now")),
+    _memberships.managed_by.is_not_distinct_from(_sessions.provider),
     ~_HAS_STRICTER_POLICY,
 )
-_SESSIONS_BY_ID: Final = _SESSIONS.where(SignInSession.id.in_(bindparam("ids", expanding=True)))
-_SESSION_BY_HASH: Final = _SESSIONS.where(SignInSession.token_hash == bindparam("hash"))
+_SESSIONS_BY_ID: Final = _SESSIONS.where(_sessions.id.in_(bindparam("ids", expanding=True)))
+_SESSION_BY_HASH: Final = _SESSIONS.where(_sessions.token_hash == bindparam("hash"))
 
-_GRANTS: Final = _credentials(OAuthGrant, OAuthGrant.user_id).where(
-    OAuthGrant.expires_at > bindparam("now")
-)
-_GRANTS_BY_ID: Final = _GRANTS.where(OAuthGrant.id.in_(bindparam("ids", expanding=True)))
-_GRANT_BY_TOKEN: Final = _GRANTS.join(OAuthToken, OAuthToken.grant_id == OAuthGrant.id).where(
-    OAuthToken.token_hash == bindparam("hash"),
-    OAuthToken.kind == "access",
-    OAuthToken.expires_at > bindparam("now"),
+_GRANTS: Final = _credentials(_grants, _grants.user_id).where(_grants.expires_at > bindparam("now"))
+_GRANTS_BY_ID: Final = _GRANTS.where(_grants.id.in_(bindparam("ids", expanding=True)))
+_GRANT_BY_TOKEN: Final = _GRANTS.join(OAuthToken.__table__, _tokens.grant_id == _grants.id).where(
+    _tokens.token_hash == bindparam("hash"),
+    _tokens.kind == "access",
+    _tokens.expires_at > bindparam("now"),
 )
 
 

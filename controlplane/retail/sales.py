@@ -3,17 +3,17 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Row, bindparam, select
+from sqlalchemy import Row, Select, bindparam, select
 
 from agent.wire import codec
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import SortKey, invalid_cursor
 from controlplane.operation.errors import validation_error
-from controlplane.operation.paging import Order, listing_of, page
+from controlplane.operation.paging import Order, listing_of, page_after, pages_of
 from controlplane.retail import models as wire
 from controlplane.retail.limits import CURRENCY, PAGE_SIZE
 from controlplane.retail.parts import not_found, percentage
@@ -110,40 +110,40 @@ def sales(context: RequestContext, parameters: wire.SalesQuery) -> wire.SalePage
     currency. Sales with the same sort value are in the order of their creation. The next page
     begins after the last sale of this page, even if that sale has changed.
     """
-    name, _, direction = parameters.sort.rpartition("_")
-    order = Order(_sales.position, _COLUMNS[name], is_descending=direction == "desc")
-    if name == "number":
+    statement, order = _statement(parameters.sort)
+    if order.column is _sales.number:
         order = replace(order, value_at=partial(_number_at, context))
-    listing = listing_of(context, "sales", parameters)
-    rows, cursor = page(
+    rows, cursor = page_after(
         context,
-        _matching(context, parameters),
+        _narrow(statement, parameters),
         order,
-        listing,
+        listing_of(context, "sales", parameters),
         cursor=parameters.cursor,
         limit=PAGE_SIZE,
+        parameters={"organization_id": context.organization_id},
     )
     return wire.SalePage.model_construct(cursor=cursor, items=tuple(_replies(context, rows)))
 
 
-_COLUMNS: Final[dict[str, Any]] = {
-    "initiated_at": _sales.initiated_at,
-    "created_at": _sales.created_at,
-    "updated_at": _sales.updated_at,
-    "number": _sales.number,
-}
+@cache
+def _statement(sort: wire.SaleOrder) -> tuple[Select[*tuple[Any, ...]], Order]:
+    """Return the statement for pages of an organization's sales, and their order."""
+    name, _, direction = sort.rpartition("_")
+    order = Order(_sales.position, _sales[name], is_descending=direction == "desc")
+    query = _SALES.where(_sales.organization_id == bindparam("organization_id"))
+    return pages_of(query, order, PAGE_SIZE), order
 
 
-def _matching(context: RequestContext, parameters: wire.SalesQuery) -> Any:
+def _narrow(statement: Select[Any], parameters: wire.SalesQuery) -> Select[Any]:
+    """Return the statement, limited to the requested times."""
     first, last = parameters.initiated_at_from, parameters.initiated_at_to
     if first is not None and last is not None and last < first:
         raise validation_error({"initiated_at_to": ("must not be before initiated_at_from",)})
-    query = _SALES.where(_sales.organization_id == context.organization_id)
     if first is not None:
-        query = query.where(_sales.initiated_at >= first)
+        statement = statement.where(_sales.initiated_at >= first)
     if last is not None:
-        query = query.where(_sales.initiated_at <= last)
-    return query
+        statement = statement.where(_sales.initiated_at <= last)
+    return statement
 
 
 def _number_at(context: RequestContext, sort_key: SortKey) -> str:

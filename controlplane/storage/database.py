@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.orm import Session
@@ -84,7 +84,6 @@ class Database:
         # SQLite waits for its lock by polling at growing intervals, so a thread can wait for a long
         # time. Threads of one process therefore take this lock first, which is fairer.
         self._turn = threading.Lock()
-        self._writer = self._engine.execution_options(venue_writes=True)
         try:
             self._make_tables()
         except BaseException:
@@ -94,6 +93,8 @@ class Database:
     def read(self, work: Callable[[Session], Result]) -> Result:
         """Run ``work`` in a transaction that only reads. Raises what ``work`` raises."""
         with self._lock_errors(), Session(self._engine, expire_on_commit=False) as session:
+            if self._is_sqlite:
+                self._begin_sqlite(session.connection(), "BEGIN")
             return work(session)
 
     def write(self, work: Callable[[Session], Result]) -> Result:
@@ -115,10 +116,11 @@ class Database:
         with (
             self._take_turn(),
             self._lock_errors(),
-            Session(self._writer, expire_on_commit=False) as session,
+            Session(self._engine, expire_on_commit=False) as session,
             session.begin(),
         ):
-            session.connection()  # takes the lock
+            if self._is_sqlite:
+                self._begin_sqlite(session.connection(), "BEGIN IMMEDIATE")
             self._is_locked = False
             return work(session)
 
@@ -168,20 +170,22 @@ class Database:
             connect_args={"timeout": self._busy_timeout_s, "check_same_thread": False},
         )
         event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", self._begin_sqlite)
         return engine
 
-    def _begin_sqlite(self, connection: Any) -> None:
-        writes = connection.get_execution_options().get("venue_writes", False)
-        patience_s = self._patience_s
+    def _begin_sqlite(self, connection: Connection, statement: str) -> None:
+        # An event of SQLAlchemy would do the same, but would make every later statement slower.
+        patience_s, driver = self._patience_s, connection.connection.driver_connection
+        assert driver is not None  # noqa: S101 - the connection is open
         if connection.info.get("busy_timeout_s", self._busy_timeout_s) != patience_s:
-            connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(patience_s * 1000)}")
+            driver.execute(f"PRAGMA busy_timeout = {round(patience_s * 1000)}").close()
             connection.info["busy_timeout_s"] = patience_s
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        driver.execute(statement).close()
 
     def _make_tables(self) -> None:
-        with self._writer.begin() as connection:
-            if connection.dialect.name == "postgresql":
+        with self._engine.begin() as connection:
+            if self._is_sqlite:
+                self._begin_sqlite(connection, "BEGIN IMMEDIATE")
+            else:
                 # Without the lock, processes that start together would create the same tables.
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LAYOUT_LOCK})
             upgrade(connection)
@@ -207,7 +211,7 @@ def sqlite_file(text: str) -> Path | None:
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
-    # The driver must not BEGIN by itself: _begin_sqlite does.
+    # The driver must not BEGIN by itself: `Database` does.
     connection.isolation_level = None
     for pragma in SQLITE_PRAGMAS:
         connection.execute(f"PRAGMA {pragma}").close()

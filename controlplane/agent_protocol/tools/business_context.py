@@ -108,20 +108,23 @@ def _span(rows: Collection[Row[*tuple[Any, ...]]]) -> DataSpan | None:
     return DataSpan(from_date=date_of(first).isoformat(), to_date=date_of(last).isoformat())
 
 
-# Each statement is built once, because building it takes longer than executing it.
-_ORGANIZATION_NAME: Final = select(Organization.name).where(
-    Organization.id == bindparam("organization_id")
-)
+# Each statement is built once, because building it takes longer than executing it. It selects columns of
+# tables, not of classes, because the ORM would take longer than the database.
+_organizations: Final = Organization.__table__.c
+_locations: Final = Location.__table__.c
 _days: Final = DayRollup.__table__.c
-_of_location: Final = _days.location == Location.position
+_ORGANIZATION_NAME: Final = select(_organizations.name).where(
+    _organizations.id == bindparam("organization_id")
+)
+_of_location: Final = _days.location == _locations.position
 # Each location has its own subqueries. The database answers each of them with one entry of the
 # primary key. With GROUP BY over the locations, it would read all rows of each location.
 _NAMES_AND_DAYS: Final = select(
-    Location.position,
-    Location.name,
+    _locations.position,
+    _locations.name,
     select(func.min(_days.day)).where(_of_location).scalar_subquery().label("first"),
     select(func.max(_days.day)).where(_of_location).scalar_subquery().label("last"),
-).where(Location.position.in_(bindparam("positions", expanding=True)))
+).where(_locations.position.in_(bindparam("positions", expanding=True)))
 
 
 BUSINESS_CONTEXT = tool(

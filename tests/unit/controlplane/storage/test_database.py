@@ -141,20 +141,25 @@ class TestLockedByAnotherProgram:
     ) -> None:
         database = Database(str(path), busy_timeout_s=0.05)
         other.execute("BEGIN EXCLUSIVE")
-        waits: list[int] = []
+        statements: list[str] = []
 
-        def record_timeout(_connection: Any, cursor: sqlite3.Cursor, sql: str, *_: Any) -> None:
-            if sql == "BEGIN IMMEDIATE":
-                waits.extend(cursor.connection.execute("PRAGMA busy_timeout").fetchone())
+        def trace(connection: sqlite3.Connection, *_: Any) -> None:
+            connection.set_trace_callback(statements.append)
 
-        event.listen(database._engine, "before_cursor_execute", record_timeout)
+        event.listen(database._engine, "checkout", trace)
         for _ in range(3):
             with pytest.raises(DatabaseBusyError):
                 database.write(_layout)
         other.execute("ROLLBACK")
         for _ in range(2):
             assert database.write(_layout) == SCHEMA_VERSION
-        assert waits == [50, 0, 0, 0, 50]
+        begin, short, long = "BEGIN IMMEDIATE", "busy_timeout = 0", "busy_timeout = 50"
+        changes = [
+            statement.removeprefix("PRAGMA ")
+            for statement in statements
+            if statement.endswith((begin, short, long))
+        ]
+        assert changes == [begin, short, begin, begin, begin, long, begin]
         database.close()
 
     def test_the_wait_for_another_thread_of_the_process_has_the_same_limit(
