@@ -244,3 +244,17 @@ $(INSPECTOR_STAMP): $(CONFORMANCE_STAMP) $(INSPECTOR_LOCK)/package-lock.json
 
 test-mcp-inspector: $(INSPECTOR_STAMP) ## sign in with the MCP Inspector in Chromium and call the tools (half a minute)
 	@$(BIN)/python -m pytest -n0 tests/contract/agent_protocol/verify_inspector.py $(ARGS)
+
+OPENID_PROVIDER := build/openid-provider
+OPENID_PROVIDER_LOCK := tests/contract/openid_provider
+OPENID_PROVIDER_STAMP := $(OPENID_PROVIDER)/.installed
+.PHONY: openid-provider test-oidc
+openid-provider: $(OPENID_PROVIDER_STAMP) ## fetch oidc-provider, an OpenID provider
+$(OPENID_PROVIDER_STAMP): $(CONFORMANCE_STAMP) $(OPENID_PROVIDER_LOCK)/package-lock.json
+	@rm -rf $(OPENID_PROVIDER) && mkdir -p $(OPENID_PROVIDER)
+	@cp $(OPENID_PROVIDER_LOCK)/package.json $(OPENID_PROVIDER_LOCK)/package-lock.json $(OPENID_PROVIDER)
+	@$(NODE)/bin/node $(NODE)/lib/node_modules/npm/bin/npm-cli.js ci --silent --ignore-scripts --no-audit --no-fund --prefix $(OPENID_PROVIDER)
+	@touch $@
+
+test-oidc: $(OPENID_PROVIDER_STAMP) ## sign in with an independent OpenID provider (half a minute)
+	@$(BIN)/python -m pytest -n0 tests/contract/openid_provider/verify_sign_in.py $(ARGS)

@@ -120,8 +120,8 @@ def is_visible(context: RequestContext) -> ColumnElement[bool]:
     return condition
 
 
-# Each statement is built once, because building it takes longer than executing it. It selects columns
-# of tables, not of classes, because the ORM would take longer than the database.
+# Each statement is built once, because building it takes longer than executing it. It selects
+# columns of tables, not of classes, because the ORM would take longer than the database.
 _locations: Final = Location.__table__.c
 _WITH_FIGURES: Final = select(
     _locations.position, _locations.id, _locations.currency, _locations.zone

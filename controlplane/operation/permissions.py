@@ -160,8 +160,8 @@ def _credentials(
     )
 
 
-# Each statement is built once, because building it takes longer than executing it. It selects columns
-# of tables, not of classes, because the ORM would take longer than the database.
+# Each statement is built once, because building it takes longer than executing it. It selects
+# columns of tables, not of classes, because the ORM would take longer than the database.
 _users: Final = User.__table__.c
 _memberships: Final = Membership.__table__.c
 _keys: Final = ApiKey.__table__.c

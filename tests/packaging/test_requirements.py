@@ -129,9 +129,11 @@ def test_forged_wheel_of_a_pinned_version_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "site").exists()
 
 
-@pytest.mark.parametrize("suite", ["suite", "inspector"])
+@pytest.mark.parametrize(
+    "suite", ["agent_protocol/suite", "agent_protocol/inspector", "openid_provider"]
+)
 def test_every_npm_package_has_a_hash(suite: str) -> None:
-    lock = ROOT / "tests/contract/agent_protocol" / suite / "package-lock.json"
+    lock = ROOT / "tests/contract" / suite / "package-lock.json"
     packages = json.loads(lock.read_text())["packages"]
     without = [name for name, entry in packages.items() if name and "integrity" not in entry]
     assert packages

@@ -108,8 +108,8 @@ def _span(rows: Collection[Row[*tuple[Any, ...]]]) -> DataSpan | None:
     return DataSpan(from_date=date_of(first).isoformat(), to_date=date_of(last).isoformat())
 
 
-# Each statement is built once, because building it takes longer than executing it. It selects columns
-# of tables, not of classes, because the ORM would take longer than the database.
+# Each statement is built once, because building it takes longer than executing it. It selects
+# columns of tables, not of classes, because the ORM would take longer than the database.
 _organizations: Final = Organization.__table__.c
 _locations: Final = Location.__table__.c
 _days: Final = DayRollup.__table__.c

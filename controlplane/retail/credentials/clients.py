@@ -96,8 +96,8 @@ def caller_of(session: Session, key_id: UUID, family: UUID) -> Caller | None:
     return None if row is None else Caller(key_id, row.organization_id, row.can_write)
 
 
-# The statement is built once, because building it takes longer than executing it. It selects columns
-# of tables, not of classes, because the ORM would take longer than the database.
+# The statement is built once, because building it takes longer than executing it. It selects
+# columns of tables, not of classes, because the ORM would take longer than the database.
 _keys: Final = RetailKey.__table__.c
 _tokens: Final = RefreshToken.__table__.c
 _CLIENT: Final = select(_keys.organization_id, _keys.can_write).where(

@@ -1,0 +1,1 @@
+"""Sign-in with an independent OpenID provider: `oidc-provider` on Node.js."""

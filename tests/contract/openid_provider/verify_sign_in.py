@@ -1,0 +1,343 @@
+"""Sign-in with oidc-provider, a certified OpenID provider: `make test-oidc`.
+
+The provider and the service run on loopback. A client without JavaScript opens the pages of both,
+follows their redirects and submits their forms. The service's clock is the real one, plus the time
+by which a test has advanced it.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
+
+import httpx2
+import pytest
+import uvicorn
+from sqlalchemy import select
+
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
+from controlplane.accounts.oidc.providers import read_providers
+from controlplane.accounts.sessions import VERIFY_EVERY
+from controlplane.server import bind, url_of
+from controlplane.settings import Settings
+from controlplane.storage.account_tables import SignInSession, User
+from controlplane.storage.audit_tables import AuditEntry
+from controlplane.storage.database import Database
+from controlplane.web.accounts.oidc.provider_client import KEYS_AGAIN_S
+from controlplane.web.accounts.oidc.session_checks import check_sessions
+from controlplane.web.app import build_app
+from controlplane.web.core import Core
+from tests.contract.openid_provider.provider import (
+    CLIENT_ID,
+    CLIENT_SECRET,
+    Provider,
+    running_provider,
+)
+
+CALLBACK: Final = "/api/auth/oidc/contoso/callback"
+OVERVIEW: Final = "/console/api/overview"
+CREATE_KEY: Final = "/console/api/profile/create-key"
+NEW_KEY: Final = {"name": "till", "canWrite": True, "locations": []}
+GROUPS: Final = {
+    "ada": ["all-staff", "venue-owners"],
+    "vera": ["venue-viewers"],
+    "norman": ["all-staff"],
+}
+SHUTDOWN_TIMEOUT_S: Final = 300
+
+
+class OffsetClock:
+    """The real time, plus the time by which a test has advanced it."""
+
+    def __init__(self) -> None:
+        self._offset_s = 0.0
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + timedelta(seconds=self._offset_s)
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self._offset_s
+
+    def advance(self, seconds: float) -> None:
+        self._offset_s += seconds
+
+
+@dataclass
+class Venue:
+    """The service and the provider."""
+
+    url: str
+    core: Core
+    database: Database
+    clock: OffsetClock
+    provider: Provider
+
+    async def check_sessions(self) -> None:
+        """Let the time pass until the sessions are due, and check them with the provider."""
+        self.clock.advance(VERIFY_EVERY.total_seconds())
+        await check_sessions(self.core)
+
+    def audit_log(self) -> list[tuple[str, str]]:
+        query = select(AuditEntry.operation, AuditEntry.detail).order_by(AuditEntry.position)
+        rows = self.database.read(lambda session: session.execute(query).all())
+        return [(operation, detail) for operation, detail in rows]
+
+    def refresh_tokens(self) -> list[str | None]:
+        query = select(SignInSession.refresh_token)
+        return self.database.read(lambda session: list(session.scalars(query)))
+
+
+@asynccontextmanager
+async def _venue(folder: Path, *, issues_refresh_tokens: bool) -> AsyncIterator[Venue]:
+    listener = bind("127.0.0.1", 0)
+    url = url_of(listener)
+    async with running_provider(
+        folder, url + CALLBACK, issues_refresh_tokens=issues_refresh_tokens
+    ) as provider:
+        provider.set_groups(GROUPS)
+        database, clock = Database(str(folder / "service.db")), OffsetClock()
+        core = Core(
+            database,
+            Settings(rate_per_s=0),
+            clock,
+            monotonic=clock.monotonic,
+            identity_providers=read_providers(_provider_file(folder, provider.issuer)),
+        )
+        config = uvicorn.Config(build_app(core), log_config=None, access_log=False, lifespan="off")
+        server = uvicorn.Server(config)
+        task = asyncio.create_task(server._serve(sockets=[listener]))
+        try:
+            yield Venue(url, core, database, clock, provider)
+        finally:
+            server.should_exit = True
+            await asyncio.wait_for(task, SHUTDOWN_TIMEOUT_S)
+            listener.close()
+            core.close()
+            database.close()
+
+
+def _provider_file(folder: Path, issuer: str) -> Path:
+    (folder / "contoso.secret").write_text(CLIENT_SECRET)
+    file = folder / "providers.toml"
+    roles = "".join(
+        f'[[provider.roles]]\norganization = "{DEFAULT_ORGANIZATION}"\n'
+        f'group = "venue-{role}s"\nrole = "{role}"\n'
+        for role in ("owner", "viewer")
+    )
+    file.write_text(
+        f'[[provider]]\nid = "contoso"\nlabel = "Contoso"\nissuer = "{issuer}"\n'
+        f'client_id = "{CLIENT_ID}"\nclient_secret_file = "contoso.secret"\n'
+        f'domains = ["contoso.example"]\n{roles}'
+    )
+    return file
+
+
+@pytest.fixture(params=[True, False], ids=["refresh-token", "userinfo"])
+async def venue(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Venue]:
+    async with _venue(tmp_path, issues_refresh_tokens=request.param) as running:
+        yield running
+
+
+class _Page(HTMLParser):
+    """The links and the first form of a page."""
+
+    def __init__(self, reply: httpx2.Response) -> None:
+        super().__init__()
+        self.links: dict[str, str] = {}
+        self.action = ""
+        self.fields: dict[str, str] = {}
+        self._link = ""
+        self.feed(reply.text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        if tag == "form":
+            self.action = self.action or values["action"]
+        elif tag == "input":
+            self.fields[values["name"]] = values.get("value", "")
+        elif tag == "a":
+            self._link = values["href"]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "a":
+            self._link = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._link:
+            self.links[data.strip()] = self._link
+
+
+class Visitor:
+    """A browser without JavaScript."""
+
+    def __init__(self, venue: Venue, http: httpx2.AsyncClient) -> None:
+        self._venue = venue
+        self._http = http
+        self.follows_redirects = True
+
+    async def get(self, address: str) -> httpx2.Response:
+        address = urljoin(self._venue.url, address)
+        return await self._http.get(address, follow_redirects=self.follows_redirects)
+
+    async def submit(self, page: httpx2.Response, **fields: str) -> httpx2.Response:
+        """Submit the first form of a page, as a browser does."""
+        form = _Page(page)
+        assert form.action, page.text
+        address = urljoin(str(page.url), form.action)
+        origin = "{0.scheme}://{0.netloc}".format(urlsplit(str(page.url)))
+        return await self._http.post(
+            address,
+            data=form.fields | fields,
+            headers={"origin": origin},
+            follow_redirects=self.follows_redirects,
+        )
+
+    async def open_provider(self) -> httpx2.Response:
+        """Follow the link on the sign-in page. Return the provider's page."""
+        page = await self.get("/sign-in")
+        reply = await self.get(_Page(page).links["Sign in with Contoso"])
+        assert str(reply.url).startswith(self._venue.provider.issuer), reply.text
+        return reply
+
+    async def sign_in(self, user: str) -> httpx2.Response:
+        """Sign in and consent at the provider. Return the service's page."""
+        page = await self.open_provider()
+        page = await self.submit(page, login=user, password="any")
+        assert "Authorize" in page.text, page.text
+        return await self.submit(page)
+
+    async def call(self, path: str, body: dict[str, Any] | None = None) -> httpx2.Response:
+        """Call an operation of the console."""
+        headers = {"origin": self._venue.url}
+        return await self._http.post(self._venue.url + path, json=body or {}, headers=headers)
+
+
+@asynccontextmanager
+async def _visitor(venue: Venue) -> AsyncIterator[Visitor]:
+    async with httpx2.AsyncClient(trust_env=False) as http:
+        yield Visitor(venue, http)
+
+
+@asynccontextmanager
+async def _signed_in(venue: Venue, user: str) -> AsyncIterator[Visitor]:
+    async with _visitor(venue) as visitor:
+        page = await visitor.sign_in(user)
+        assert (page.status_code, str(page.url)) == (200, venue.url + "/"), page.text
+        yield visitor
+
+
+async def test_groups_give_roles_until_the_user_signs_out(venue: Venue) -> None:
+    async with _signed_in(venue, "ada") as ada, _signed_in(venue, "vera") as vera:
+        for visitor, role, can_write in ((ada, "owner", 200), (vera, "viewer", 403)):
+            page = await visitor.get("/sign-in")
+            assert f"{role} of" in page.text
+            assert (await visitor.call(OVERVIEW)).status_code == 200
+            assert (await visitor.call(CREATE_KEY, NEW_KEY)).status_code == can_write
+        page = await ada.submit(await ada.get("/sign-in"))
+        assert "Sign in with Contoso" in page.text
+        assert (await ada.call(OVERVIEW)).status_code == 401
+        assert (await vera.call(OVERVIEW)).status_code == 200
+
+
+async def test_user_without_a_mapped_group_is_refused(venue: Venue) -> None:
+    async with _visitor(venue) as visitor:
+        page = await visitor.sign_in("norman")
+        assert page.status_code == 403
+        assert "None of your groups at Contoso may use this service" in page.text
+        assert (await visitor.call(OVERVIEW)).status_code == 401
+    query = select(User)
+    assert venue.database.read(lambda session: session.scalars(query).all()) == []
+
+
+async def test_user_who_cancels_is_not_signed_in(venue: Venue) -> None:
+    async with _visitor(venue) as visitor:
+        page = await visitor.open_provider()
+        page = await visitor.get(urljoin(str(page.url), _Page(page).links["[ Cancel ]"]))
+        assert page.status_code == 403
+        assert "The provider refused, or you cancelled" in page.text
+
+
+async def test_answer_for_another_browser_is_refused(venue: Venue) -> None:
+    async with _visitor(venue) as attacker, _visitor(venue) as victim:
+        page = await attacker.submit(await attacker.open_provider(), login="ada", password="any")
+        attacker.follows_redirects = False
+        reply = await attacker.submit(page)
+        while not (answer := reply.headers["location"]).startswith(venue.url):
+            reply = await attacker.get(answer)
+        await victim.open_provider()
+        page = await victim.get(answer)
+        assert page.status_code == 403
+        assert "does not belong to this browser" in page.text
+        assert (await victim.call(OVERVIEW)).status_code == 401
+
+
+async def test_provider_requires_the_code_challenge_that_the_service_sends(venue: Venue) -> None:
+    async with _visitor(venue) as visitor:
+        visitor.follows_redirects = False
+        location = (await visitor.get("/api/auth/oidc/contoso")).headers["location"]
+        query = {name: value[0] for name, value in parse_qs(urlsplit(location).query).items()}
+        assert query["code_challenge_method"] == "S256"
+        del query["code_challenge"], query["code_challenge_method"]
+        reply = await visitor.get(f"{location.partition('?')[0]}?{urlencode(query)}")
+        assert "error=invalid_request" in reply.headers["location"]
+
+
+async def test_session_continues_while_the_provider_confirms_the_user(venue: Venue) -> None:
+    async with _signed_in(venue, "ada") as ada:
+        [token] = venue.refresh_tokens()
+        assert (token is not None) == venue.provider.issues_refresh_tokens
+        for _ in range(4):
+            await venue.check_sessions()
+            assert (await ada.call(OVERVIEW)).status_code == 200
+
+
+async def test_sign_in_and_sessions_continue_after_the_provider_has_replaced_its_key(
+    venue: Venue,
+) -> None:
+    async with _signed_in(venue, "ada") as ada, _visitor(venue) as vera:
+        key_id = await venue.provider.replace_key()
+        async with httpx2.AsyncClient(trust_env=False) as http:
+            keys = (await http.get(f"{venue.provider.issuer}/jwks")).json()["keys"]
+        assert [each["kid"] for each in keys] == [key_id]
+        venue.clock.advance(KEYS_AGAIN_S)
+        assert (await vera.sign_in("vera")).status_code == 200
+        for _ in range(2):
+            await venue.check_sessions()
+            for visitor in (ada, vera):
+                assert (await visitor.call(OVERVIEW)).status_code == 200
+
+
+async def test_removed_group_ends_the_session_and_the_key(venue: Venue) -> None:
+    async with _signed_in(venue, "ada") as ada, _signed_in(venue, "vera") as vera:
+        key = (await ada.call(CREATE_KEY, NEW_KEY)).json()["secret"]
+        venue.provider.set_groups({**GROUPS, "ada": ["all-staff"]})
+        await venue.check_sessions()
+        assert (await ada.call(OVERVIEW)).status_code == 401
+        assert (await vera.call(OVERVIEW)).status_code == 200
+        assert ("member.remove", "groups at Contoso") in venue.audit_log()
+        async with httpx2.AsyncClient(trust_env=False) as http:
+            headers = {"authorization": f"Bearer {key}"}
+            reply = await http.post(venue.url + OVERVIEW, json={}, headers=headers)
+        assert reply.status_code == 401
+
+
+async def test_changed_group_changes_the_role(venue: Venue) -> None:
+    async with _signed_in(venue, "ada") as ada:
+        venue.provider.set_groups({**GROUPS, "ada": ["venue-viewers"]})
+        await venue.check_sessions()
+        assert (await ada.call(CREATE_KEY, NEW_KEY)).status_code == 403
+        assert "viewer of" in (await ada.get("/sign-in")).text
+
+
+async def test_deleted_user_is_signed_out(venue: Venue) -> None:
+    async with _signed_in(venue, "ada") as ada:
+        venue.provider.set_groups({"vera": ["venue-viewers"]})
+        await venue.check_sessions()
+        assert (await ada.call(OVERVIEW)).status_code == 401
+        assert venue.audit_log()[-1][0] == "session.end"
