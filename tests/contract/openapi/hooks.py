@@ -174,9 +174,9 @@ def _device() -> dict[str, Any]:
 
 def _request_body(kind: str | None) -> dict[str, Any]:
     """Return an open request of this kind, or of any kind if it is None."""
-    for query in _requests:
-        if kind in {None, query["kind"]}:
-            return query
+    for request in _requests:
+        if kind in {None, request["kind"]}:
+            return request
     return _post("createRequest", instanceId=_device()["instanceId"], kind=kind or "network")
 
 

@@ -47,12 +47,12 @@ def test_every_operation_has_an_example(service: Recorder) -> None:
 
 
 def test_every_retail_reply_fits_the_documented_schema(service: Recorder) -> None:
-    of_retail = [
+    retail_replies = [
         reply for reply in service.replies if reply.request.url.path.startswith("/api/v1/")
     ]
-    for reply in of_retail:
+    for reply in retail_replies:
         require_fitting(reply)
-    assert {reply.status_code for reply in of_retail} == {
+    assert {reply.status_code for reply in retail_replies} == {
         200, 201, 400, 401, 403, 404, 409, 415, 429, 500, 503,
     }  # fmt: skip
 
@@ -74,16 +74,16 @@ def names_in(path: str) -> Iterator[str]:
 
 
 def test_every_test_named_in_the_service_document_exists() -> None:
-    named = {test for table in TABLES for row in table.rows for test in row.tests}
-    named |= set(SEEN_ELSEWHERE.values())
-    for path in sorted({test.partition("::")[0] for test in named}):
-        wanted = {test.partition("::")[2] for test in named if test.startswith(path)}
-        assert wanted <= set(names_in(path)), path
+    tests = {test for table in TABLES for row in table.rows for test in row.tests}
+    tests |= set(SEEN_ELSEWHERE.values())
+    for path in sorted({test.partition("::")[0] for test in tests}):
+        test_names = {test.partition("::")[2] for test in tests if test.startswith(path)}
+        assert test_names <= set(names_in(path)), path
     for row in (row for table in TABLES for row in table.rows):
         assert bool(row.tests) != bool(row.why), row.statement
 
 
-def of_facade(service: Recorder) -> Iterator[httpx2.Response]:
+def facade_replies(service: Recorder) -> Iterator[httpx2.Response]:
     for reply in service.replies:
         if reply.request.url.path.startswith("/api/public/v1/") and reply.status_code < 400:
             yield reply
@@ -92,11 +92,11 @@ def of_facade(service: Recorder) -> Iterator[httpx2.Response]:
 def test_success_is_200_with_json(service: Recorder) -> None:
     results = {
         (reply.status_code, reply.headers["content-type"].partition(";")[0])
-        for reply in of_facade(service)
+        for reply in facade_replies(service)
     }
     assert results == {(200, "application/json")}
-    called = {reply.request.url.path for reply in of_facade(service)}
-    assert called == {operation.path for operation in OPERATIONS}
+    paths = {reply.request.url.path for reply in facade_replies(service)}
+    assert paths == {operation.path for operation in OPERATIONS}
 
 
 def values_in(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -114,7 +114,9 @@ def values_in(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 def test_amounts_timestamps_and_numbers_have_the_documented_form(service: Recorder) -> None:
     seen: Counter[str] = Counter()
-    for name, value in (pair for reply in of_facade(service) for pair in values_in(reply.json())):
+    for name, value in (
+        pair for reply in facade_replies(service) for pair in values_in(reply.json())
+    ):
         if name.endswith("Cents") or name == "cents":
             seen["amounts"] += 1
             # The only amount that need not be an integer is an average.

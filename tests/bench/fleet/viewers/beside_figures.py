@@ -35,7 +35,7 @@ SLOWER: Final = 2.0
 
 def beside_figures(databases: list[str]) -> Iterator[str]:
     """Yield a line for each database and number of keys: the 95th percentile of the heartbeats
-    undisturbed and beside the attack, and the time to recover.
+    undisturbed and during the attack, and the time to recover.
     """
     for database in databases:
         for keys in KEYS:
@@ -49,26 +49,28 @@ def beside_figures(databases: list[str]) -> Iterator[str]:
 async def _measured(port: int, member: Member, attackers: list[str]) -> str:
     await _latencies_s(port, member, WARM_UP_S)
     rounds = [await _round(port, member, attackers) for _ in range(ROUNDS)]
-    alone_ms, beside_ms, ratio, recovered_s = map(statistics.median, zip(*rounds, strict=True))
+    undisturbed_ms, attacked_ms, ratio, recovered_s = map(
+        statistics.median, zip(*rounds, strict=True)
+    )
     return (
-        f"p95 {alone_ms:.0f} ms undisturbed  {beside_ms:.0f} ms beside figures  ×{ratio:.1f}"
+        f"p95 {undisturbed_ms:.0f} ms undisturbed  {attacked_ms:.0f} ms with figures  ×{ratio:.1f}"
         f"  recovered after {recovered_s:.1f} s"
     )
 
 
 async def _round(port: int, member: Member, attackers: list[str]) -> tuple[float, ...]:
-    """Return the 95th percentile undisturbed and beside the attack in milliseconds, their ratio,
+    """Return the 95th percentile undisturbed and during the attack in milliseconds, their ratio,
     and the time to recover in seconds. Raises RuntimeError if a heartbeat failed.
     """
-    alone_s = _p95(await _latencies_s(port, member, PHASE_S))
+    undisturbed_s = _p95(await _latencies_s(port, member, PHASE_S))
     with attacking("viewers.greedy_viewer", port, *attackers):
-        beside_s = _p95(await _latencies_s(port, member, PHASE_S))
+        attacked_s = _p95(await _latencies_s(port, member, PHASE_S))
         ready = await get(port, "/readyz")
         if ready != HTTPStatus.OK:
             raise RuntimeError(f"/readyz returned {ready}")
         stopped_s = time.perf_counter()
-    recovered_s = await _recovered_s(port, member, SLOWER * alone_s, stopped_s)
-    return 1000 * alone_s, 1000 * beside_s, beside_s / alone_s, recovered_s
+    recovered_s = await _recovered_s(port, member, SLOWER * undisturbed_s, stopped_s)
+    return 1000 * undisturbed_s, 1000 * attacked_s, attacked_s / undisturbed_s, recovered_s
 
 
 def _organizations(url: str, keys: int) -> tuple[Member, list[str]]:

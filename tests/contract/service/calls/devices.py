@@ -28,7 +28,7 @@ async def record(recorder: Recorder) -> None:
 
 
 async def _enrollment(recorder: Recorder, device: SimulatedDevice) -> None:
-    described = {
+    body = {
         "instanceId": device.instance_id,
         "publicKey": device.public_key,
         "platform": "linux",
@@ -37,7 +37,7 @@ async def _enrollment(recorder: Recorder, device: SimulatedDevice) -> None:
         "appVersion": "0.1.0",
         "capabilities": ["network", "application"],
     }
-    challenge = await recorder.call("POST", routes.CHALLENGE, body=described)
+    challenge = await recorder.call("POST", routes.CHALLENGE, body=body)
     answer = {
         "challengeId": challenge["challengeId"],
         "signature": device.sign(challenge["nonce"]),

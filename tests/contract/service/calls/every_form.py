@@ -66,7 +66,7 @@ async def _devices(service: RunningService) -> None:
     key = service.make_key(organization_id="org-0003")
     for platform in ("android", "ios", "macos", "windows", "linux"):
         device = service.device(key, location_id="loc-new")
-        described = {
+        body = {
             "instanceId": device.instance_id,
             "publicKey": device.public_key,
             "platform": platform,
@@ -74,7 +74,7 @@ async def _devices(service: RunningService) -> None:
             "legacyInstallId": "till-01",
             "capabilities": [],
         }
-        await device.answer(await device.call(routes.CHALLENGE, **described))
+        await device.answer(await device.call(routes.CHALLENGE, **body))
         await device.call(routes.CURRENT)
         await device.detail()
     await device.call(routes.REVOKE, instanceId=device.instance_id)

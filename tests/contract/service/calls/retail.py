@@ -37,14 +37,16 @@ async def _catalog(recorder: Recorder) -> None:
     piece = next(item for item in uoms["items"] if item["name"] == "Piece")
     vat = next(fee_item for fee_item in fees["fee_items"] if fee_item.get("percentage") == 5)
     good = _good(categories["items"][0]["id"], piece["id"], vat["id"])
-    made = await recorder.call("POST", routes.GOODS, body=good)
+    created = await recorder.call("POST", routes.GOODS, body=good)
     await recorder.call("POST", routes.GOODS, body=good, title="409 existing_entity_conflict")
     wrong = good | {"name": "", "variations": [{"codes": [_ean("400")]}]}
     await recorder.call("POST", routes.GOODS, body=wrong, title="400 of a good")
-    await recorder.call("GET", routes.GOOD.format(good_id=made["id"]), title=f"GET {routes.GOOD}")
+    await recorder.call(
+        "GET", routes.GOOD.format(good_id=created["id"]), title=f"GET {routes.GOOD}"
+    )
     await recorder.call("GET", routes.GOODS)
-    plain = {name: good[name] for name in ("name", "uom_id", "vat")} | {"category_id": None}
-    await recorder.call("POST", routes.GOODS, body=plain | {"variations": [{}]}, title=NOT_LISTED)
+    minimal = {name: good[name] for name in ("name", "uom_id", "vat")} | {"category_id": None}
+    await recorder.call("POST", routes.GOODS, body=minimal | {"variations": [{}]}, title=NOT_LISTED)
 
 
 def _good(category: str, piece: str, vat: str) -> Json:
@@ -73,14 +75,14 @@ def _ean(value: str) -> Json:
 
 
 def _codes() -> list[Json]:
-    known = {
+    codes = {
         "ean_8": "73513537",
         "itf_14": "15400141288763",
         "upc_a": "036000291452",
         "sku": "FW-S",
         "other": "4711",
     }
-    return [{"type": kind, "value": value} for kind, value in known.items()]
+    return [{"type": kind, "value": value} for kind, value in codes.items()]
 
 
 async def _sales(recorder: Recorder) -> None:

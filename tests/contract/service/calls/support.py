@@ -31,9 +31,9 @@ async def record(recorder: Recorder) -> None:
     await recorder.call("POST", routes.CONFIRM, body=foreign, title="403 manager_required")
     await recorder.call("POST", routes.INSPECT, body=UNKNOWN, title="404 token_not_found")
     await recorder.call("POST", routes.CONFIRM, body=confirmed, title="409 token_used")
-    late = {"token": _token(recorder), "organizationId": HOME}
+    expired = {"token": _token(recorder), "organizationId": HOME}
     recorder.service.clock.advance(TOKEN_LIFE.total_seconds())
-    await recorder.call("POST", routes.CONFIRM, body=late, title="409 token_expired")
+    await recorder.call("POST", routes.CONFIRM, body=expired, title="409 token_expired")
 
 
 def _add_channel(recorder: Recorder, kind: str, address: str, hours: str | None) -> None:

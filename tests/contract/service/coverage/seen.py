@@ -153,21 +153,21 @@ def seen_in(replies: Iterable[httpx2.Response]) -> Forms:
 def _schema_of(reply: httpx2.Response) -> Schema | None:
     path = reply.request.url.path
     if path.startswith(devices.PREFIX):
-        of_devices = devices.OPERATIONS.get(path.removeprefix(devices.PREFIX))
-        return of_devices[1] if of_devices and reply.status_code == 200 else None
+        schemas = devices.OPERATIONS.get(path.removeprefix(devices.PREFIX))
+        return schemas[1] if schemas and reply.status_code == 200 else None
     if path.startswith(figures.PREFIX):
-        of_figures = figures.OPERATIONS.get(path.removeprefix(figures.PREFIX))
-        return of_figures[1] if of_figures and reply.status_code == 200 else None
+        schemas = figures.OPERATIONS.get(path.removeprefix(figures.PREFIX))
+        return schemas[1] if schemas and reply.status_code == 200 else None
     if path == AGENT_PROTOCOL or path.startswith(support.PREFIX):
         return None
     if reply.status_code >= 400:
         return retail.PROBLEM
-    below = path.removeprefix("/api/v1")
+    retail_path = path.removeprefix("/api/v1")
     for (method, pattern), (_, schema) in retail.REPLIES.items():
-        if method == reply.request.method and re.fullmatch(pattern, below):
+        if method == reply.request.method and re.fullmatch(pattern, retail_path):
             # The contract does not show the reply to a refresh of tokens. It has the same form as
             # the reply to the exchange of an API key for tokens.
-            return retail.TOKENS if below.startswith("/auth/") else schema
+            return retail.TOKENS if retail_path.startswith("/auth/") else schema
     return None
 
 
