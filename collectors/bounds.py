@@ -33,6 +33,6 @@ def bind_this_process(memory_max_bytes: int = MEMORY_MAX_BYTES) -> None:
     with contextlib.suppress(PermissionError):
         os.nice(NICENESS)
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    most = memory_max_bytes if hard == resource.RLIM_INFINITY else min(memory_max_bytes, hard)
+    soft = memory_max_bytes if hard == resource.RLIM_INFINITY else min(memory_max_bytes, hard)
     with contextlib.suppress(PermissionError):
-        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))

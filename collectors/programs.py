@@ -57,8 +57,8 @@ def program_environment(environ: Mapping[str, str] = os.environ) -> dict[str, st
 def inherited(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of ``environ`` that a child process inherits, and a PATH of system
     directories."""
-    kept = {k: v for k, v in environ.items() if k.upper() in INHERITED}
-    return {**kept, "PATH": os.pathsep.join(system_directories())}
+    variables = {k: v for k, v in environ.items() if k.upper() in INHERITED}
+    return {**variables, "PATH": os.pathsep.join(system_directories())}
 
 
 def neutral_directory() -> str:

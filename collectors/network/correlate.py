@@ -74,16 +74,16 @@ def announced_addresses(service: MdnsService) -> tuple[str, ...]:
 
 
 def _without_borrowed_uuids(
-    services: Sequence[MdnsService], evidence: Sequence[Evidence], own: frozenset[str]
+    services: Sequence[MdnsService], evidence: Sequence[Evidence], own_addresses: frozenset[str]
 ) -> tuple[MdnsService, ...]:
     """Leave out hearsay whose UUID another device gives as its own.
 
     Hearsay is a service that a host announces at the address of another host. If the UUID of the
     service belongs to a third device, the service is no evidence of the device at that address.
     """
-    given_uuids = {answer.uuid for answer in evidence if answer.address not in own}
+    given_uuids = {answer.uuid for answer in evidence if answer.address not in own_addresses}
     given_uuids |= {
-        _uuid(s) for s in services if not s.is_hearsay and not own.issuperset(s.addresses)
+        _uuid(s) for s in services if not s.is_hearsay and not own_addresses.issuperset(s.addresses)
     }
     given_uuids.discard(None)
     return tuple(s for s in services if not (s.is_hearsay and _uuid(s) in given_uuids))
@@ -140,8 +140,10 @@ class _Join:
             self._answered_names.setdefault(name.address, name.hostname)
 
     def hosts(self) -> dict[str, HostObservation]:
-        own = (address for address in self._own if ":" not in address)
-        addresses = dict.fromkeys((*self._scanned, *self._services_of, *own, *self._routes))
+        own_addresses = (address for address in self._own if ":" not in address)
+        addresses = dict.fromkeys(
+            (*self._scanned, *self._services_of, *own_addresses, *self._routes)
+        )
         return {address: self._host(address) for address in addresses}
 
     def ports(self) -> dict[Key, PortObservation]:
@@ -153,17 +155,17 @@ class _Join:
 
     def _host(self, address: str) -> HostObservation:
         scanned, services = self._scanned.get(address), self._services_of.get(address, [])
-        own, route = self._own.get(address), self._routes.get(address)
+        own_interface, route = self._own.get(address), self._routes.get(address)
         mac_address = scanned.mac_address if scanned else None
-        if own is not None:
-            mac_address = own.interface.mac_address
+        if own_interface is not None:
+            mac_address = own_interface.interface.mac_address
         return HostObservation(
             address=address,
             sources=tuple(self._sources(address)),
             services=tuple(services),
             scanned=scanned,
             interface_name=_first(
-                own.interface.name if own else None,
+                own_interface.interface.name if own_interface else None,
                 scanned.interface_name if scanned else None,
                 *(service.interface_name for service in services),
                 route.interface.name if route else None,

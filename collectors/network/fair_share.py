@@ -79,8 +79,8 @@ class FairQueue:
         self._total_bytes += len(packet)
         if self._count <= self._packets_max and self._total_bytes <= self._bytes_max:
             return None
-        most = max(self._packets, key=lambda queued_owner: self._bytes[queued_owner])
-        return self._remove(most, self._packets[most].pop())[0]
+        largest_owner = max(self._packets, key=lambda queued_owner: self._bytes[queued_owner])
+        return self._remove(largest_owner, self._packets[largest_owner].pop())[0]
 
     def take(self) -> tuple[str, bytes] | None:
         """Return the next packet and its source; None if there is none."""

@@ -77,8 +77,8 @@ def select_hosts(
     announced = in_turns((observed.announcers.get(h.address, h.address), h.address) for h in hosts)
     turns = {address: turn for turn, address in enumerate(announced)}
     best = sorted(hosts, key=lambda h: (rank(h), turns[h.address] if rank(h) > 1 else 0))
-    kept = {host.address for host in best[:most]}
-    return tuple(host for host in hosts if host.address in kept)
+    addresses = {host.address for host in best[:most]}
+    return tuple(host for host in hosts if host.address in addresses)
 
 
 def by_importance(
@@ -201,9 +201,9 @@ def _label(
     host: HostObservation, services: Sequence[MdnsService], known: PortObservation | None
 ) -> str | None:
     """Return a name of the endpoint, if possible one that does not consist of a MAC or UUID."""
-    own = [friendly_name(service) for service in services if service.instance]
-    whole = [friendly_name(s) for s in host.services if s.type in _NAMED_BY_USERS] if own else []
-    names = [*own, *whole, *(known.labels if known else ())]
+    port_names = [friendly_name(service) for service in services if service.instance]
+    user_names = [friendly_name(s) for s in host.services if s.type in _NAMED_BY_USERS]
+    names = [*port_names, *(user_names if port_names else ()), *(known.labels if known else ())]
     return next(
         (name for name in names if name and not is_technical(name)), next(iter(names), None)
     )

@@ -93,14 +93,14 @@ def queues_in(collected: CollectedFacts) -> dict[tuple[str, int], Queues]:
     They are the announced queues (``rp`` in TXT, Bonjour Printing Specification 1.2.1, section 9.2)
     and the queues that this machine prints to.
     """
-    own: dict[tuple[str, int], dict[str, None]] = {}
+    own_queues: dict[tuple[str, int], dict[str, None]] = {}
     for known in collected.known or ():
         for address in known.addresses if known.queue else ():
-            own.setdefault((address, known.port or 0), {})[known.queue or ""] = None
+            own_queues.setdefault((address, known.port or 0), {})[known.queue or ""] = None
     ports = observations_in(collected, services_in(collected)).ports
     return {
-        key: Queues(ports[key].queues if key in ports else (), tuple(own.get(key, ())))
-        for key in (*ports, *own)
+        key: Queues(ports[key].queues if key in ports else (), tuple(own_queues.get(key, ())))
+        for key in (*ports, *own_queues)
     }
 
 
@@ -141,14 +141,14 @@ def facts_of(
         matches = match(known, others, machine, printers_only=job.printers_only)
     devices = _devices(collected, job, others) if is_whole else DeviceMatches()
     hosts = assemble_hosts(observed)
-    kept = select_hosts(hosts, observed, matches, job.max_hosts)
+    selected_hosts = select_hosts(hosts, observed, matches, job.max_hosts)
     return NetworkFacts(
         scope=_scope(collected, job),
         os_platform=collected.os_platform,
         os_version=collected.os_version,
         started_at=collected.started_at,
         interfaces=tuple(interface.interface for interface in collected.local.in_use),
-        hosts=kept,
+        hosts=selected_hosts,
         endpoints=assemble_endpoints(observed, matches),
         printers=None if collected.known is None else matches.printers,
         learned=(*matches.learned, *devices.learned) if final else (),
@@ -160,7 +160,7 @@ def facts_of(
         unavailable=_unavailable(collected),
         failures=(*collected.failures, *collected.enrichment.failures),
         limitations=(*machine_causes(machine), *_limitations(collected, announced, hosts, job)),
-        truncated=_is_truncated(collected) or announced.is_cut or len(kept) < len(hosts),
+        truncated=_is_truncated(collected) or announced.is_cut or len(selected_hosts) < len(hosts),
         cancelled=cancelled,
     )
 

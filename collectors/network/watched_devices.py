@@ -60,14 +60,14 @@ def answers_of(
     later_answers: DeviceAnswers,
 ) -> Answers:
     """Join the answers to the scan and those after it. ``macs`` is the neighbour table."""
-    own = {a: i.interface.mac_address for i in local.interfaces for a in i.addresses}
+    own_macs = {a: i.interface.mac_address for i in local.interfaces for a in i.addresses}
     hosts = {h.address: h.mac_address for h in scan.hosts if h.is_confirmed}
     routed = {t.address for t in selection.targets if t.way == "routed"}
     is_whole = scan.state.state == "succeeded"
     silent = {t.address for t in scan.unanswered} | set(later_answers.silent)
     silent |= (routed - hosts.keys()) if is_whole else set()
     return Answers(
-        {**own, **hosts, **later_answers.macs},
+        {**own_macs, **hosts, **later_answers.macs},
         silent - later_answers.macs.keys(),
         macs,
         scan.proxies,

@@ -112,10 +112,10 @@ def normal_mac(text: str | None) -> str | None:
 
     Returns None if ``text`` is not a MAC, or if all digits are the same (``00:00:00:00:00:00``).
     """
-    given = (text or "").strip()
-    if not (_MAC.fullmatch(given) or _BARE_MAC.fullmatch(given)):
+    mac = (text or "").strip()
+    if not (_MAC.fullmatch(mac) or _BARE_MAC.fullmatch(mac)):
         return None
-    digits = given.replace(":", "").replace("-", "").lower()
+    digits = mac.replace(":", "").replace("-", "").lower()
     if len({*digits}) < 2:
         return None
     return ":".join(digits[i : i + 2] for i in range(0, 12, 2))

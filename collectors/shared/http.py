@@ -176,5 +176,5 @@ def _tidy(head: bytes) -> bytes:
     status, *lines = head.replace(b"\0", b" ").splitlines() or [b""]
     pairs = (line.partition(b":")[::2] for line in lines)
     fields = (b"%s: %s" % (name.strip(), b" ".join(value.split())) for name, value in pairs)
-    kept = (field for field in fields if _FIELD.match(field))
-    return b"\r\n".join((b" ".join(status.split()), *kept, b"", b""))
+    valid_fields = (field for field in fields if _FIELD.match(field))
+    return b"\r\n".join((b" ".join(status.split()), *valid_fields, b"", b""))

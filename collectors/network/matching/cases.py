@@ -72,8 +72,8 @@ class Case:
     @property
     def devices(self) -> tuple[Device, ...]:
         """All devices that this printer uses or may use."""
-        at = (self.device,) if self.device else ()
-        return (*at, *self.rivals, *(match.device for match in self.matches))
+        devices = (self.device,) if self.device else ()
+        return (*devices, *self.rivals, *(match.device for match in self.matches))
 
     def evidence(self, device: Device) -> str | None:
         """Return the evidence that a device certainly is this printer, or None."""
@@ -331,7 +331,7 @@ def _is_in(address: str, networks: tuple[Network, ...]) -> bool:
     return any(ip_address in network for network in networks)
 
 
-def _usual_network(own: Network) -> Network:
+def _usual_network(network: Network) -> Network:
     """Return the /24 that contains a smaller IPv4 network. Other networks are returned as is."""
-    is_small = own.version == 4 and own.prefixlen > _USUAL_PREFIX
-    return own.supernet(new_prefix=_USUAL_PREFIX) if is_small else own
+    is_small = network.version == 4 and network.prefixlen > _USUAL_PREFIX
+    return network.supernet(new_prefix=_USUAL_PREFIX) if is_small else network

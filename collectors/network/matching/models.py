@@ -77,16 +77,16 @@ def is_other_model(one: str | None, other: str | None) -> bool:
     That is so if their makers differ, or if none of their numbers are of one family (``TSP143`` is
     of the family ``TSP100``). A name without a number may be that of a driver for many models.
     """
-    plain = (plain_model(one), plain_model(other))
-    if is_same_plain_model(*plain) or not all(re.search(r"\d", text) for text in plain):
+    plain_names = (plain_model(one), plain_model(other))
+    if is_same_plain_model(*plain_names) or not all(re.search(r"\d", text) for text in plain_names):
         return False
     texts = [_without_driver(text) for text in (one, other)]
     makers = [_maker(text) for text in texts]
     if None not in makers and makers[0] != makers[1]:
         return True
-    own_numbers, theirs = (_MODEL_NUMBERS.findall(text) for text in texts)
-    return bool(own_numbers and theirs) and not any(
-        _is_one_family(a, b) for a in own_numbers for b in theirs
+    numbers, other_numbers = (_MODEL_NUMBERS.findall(text) for text in texts)
+    return bool(numbers and other_numbers) and not any(
+        _is_one_family(a, b) for a in numbers for b in other_numbers
     )
 
 

@@ -155,8 +155,8 @@ class Symptoms:
     def is_in(self, network: str) -> bool:
         """Return whether the printer is set up with an address in ``network``."""
         networks = parse_networks((network,))
-        own = parse_networks(self.printer.addresses)
-        return any(a.network_address in network for a in own for network in networks)
+        addresses = parse_networks(self.printer.addresses)
+        return any(a.network_address in network for a in addresses for network in networks)
 
     def _command(self, command: str, by_hand: str) -> str:
         if self.printer.source == "windows":

@@ -161,14 +161,16 @@ def _believed(
     own_ports: set[tuple[str, int]] = set()
     owners: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for service in services:
-        for address in _own(service, link):
+        for address in _own_addresses(service, link):
             own_ports.add((address, service.port))
             owners[_key(service)].add(link.device(service.announcer))
     believed: list[MdnsService] = []
     disputed: Counter[str] = Counter()
     for service in services:
-        own = _own(service, link)
-        others = [a for a in service.addresses if a not in own] if service.announcer else []
+        own_addresses = _own_addresses(service, link)
+        others = (
+            [a for a in service.addresses if a not in own_addresses] if service.announcer else []
+        )
         is_others = bool(owners[_key(service)] - {link.device(service.announcer)})
         left_out = {a for a in others if is_others or (a, service.port) in own_ports}
         disputed[service.announcer] += bool(left_out)
@@ -179,17 +181,18 @@ def _believed(
     return believed, disputed
 
 
-def _own(service: MdnsService, link: LinkLayer) -> tuple[str, ...]:
+def _own_addresses(service: MdnsService, link: LinkLayer) -> tuple[str, ...]:
     device = link.device(service.announcer)
     return tuple(a for a in service.addresses if link.device(a) == device)
 
 
 def _parts(service: MdnsService, link: LinkLayer) -> Iterator[MdnsService]:
     """Yield a service at its announcer's own addresses, and as hearsay at all other addresses."""
-    own = _own(service, link) if service.announcer else service.addresses
-    if own or not service.addresses:
-        yield service if own == service.addresses else replace(service, addresses=own)
-    if others := tuple(address for address in service.addresses if address not in own):
+    own_addresses = _own_addresses(service, link) if service.announcer else service.addresses
+    if own_addresses or not service.addresses:
+        is_all = own_addresses == service.addresses
+        yield service if is_all else replace(service, addresses=own_addresses)
+    if others := tuple(address for address in service.addresses if address not in own_addresses):
         yield replace(service, addresses=others, is_hearsay=True)
 
 
@@ -242,14 +245,15 @@ class _Listing:
         own_pairs: list[tuple[str, _Pair]] = []
         hearsay_pairs: list[tuple[str, _Pair]] = []
         for number, service in enumerate(services):
-            announcer, its_own = link.announcer(service.announcer), _own(service, link)
+            announcer = link.announcer(service.announcer)
+            own_addresses = _own_addresses(service, link)
             for address in service.addresses:
                 is_of_printer = _is_of_printer(service, address, link, identifiers)
                 order = (
                     printer_pairs
                     if is_of_printer
                     else own_pairs
-                    if address in its_own
+                    if address in own_addresses
                     else hearsay_pairs
                 )
                 order.append((announcer, (number, address)))
@@ -274,10 +278,11 @@ class _Listing:
             source = self._sources(announcer)
             listed = self._listed[announcer]
             yield f"{source} announced {cut[announcer]:,} services: {listed:,} are listed"
-        if rest := ranked[ANNOUNCERS_NAMED_MAX:]:
-            listed = sum(self._listed[announcer] for announcer in rest)
-            total = sum(cut[announcer] for announcer in rest)
-            yield f"{len(rest):,} more devices announced {total:,} services: {listed:,} are listed"
+        if others := ranked[ANNOUNCERS_NAMED_MAX:]:
+            listed = sum(self._listed[announcer] for announcer in others)
+            total = sum(cut[announcer] for announcer in others)
+            count = f"{len(others):,} more devices"
+            yield f"{count} announced {total:,} services: {listed:,} are listed"
 
     def _sources(self, announcer: str) -> str:
         sources = {

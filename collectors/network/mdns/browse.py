@@ -174,12 +174,12 @@ class _DirectQueries:
         return any(ipaddress.ip_address(address) in network for network in self._excluded)
 
 
-def _plain_type(given: str) -> str | None:
-    """Return a service type in the form ``_ipp._tcp``, or None if ``given`` is not a type.
+def _plain_type(text: str) -> str | None:
+    """Return a service type in the form ``_ipp._tcp``, or None if ``text`` is not a type.
 
     Upper case, a final dot and ``.local`` are accepted.
     """
-    name = given.strip().lower().rstrip(".").removesuffix(".local")
+    name = text.strip().lower().rstrip(".").removesuffix(".local")
     return service_type_of(name + ".local")
 
 
@@ -215,13 +215,13 @@ def _limitations(watches: Sequence[Watch], cut: Mapping[str, int]) -> Iterator[s
 def _by_announcer(counts: Mapping[str, int], watches: Sequence[Watch]) -> str:
     """Return ``20 of 192.168.1.66, 3 of 2 others``, the largest counts first."""
     ranked = sorted(counts.items(), key=lambda item: -item[1])
-    named = [
+    texts = [
         f"{count:,} of {_describe(announcer, watches)}"
         for announcer, count in ranked[:ANNOUNCERS_NAMED_MAX]
     ]
-    if rest := ranked[ANNOUNCERS_NAMED_MAX:]:
-        named.append(f"{sum(count for _, count in rest):,} of {len(rest):,} others")
-    return ", ".join(named)
+    if others := ranked[ANNOUNCERS_NAMED_MAX:]:
+        texts.append(f"{sum(count for _, count in others):,} of {len(others):,} others")
+    return ", ".join(texts)
 
 
 def _describe(announcer: str, watches: Sequence[Watch]) -> str:

@@ -120,14 +120,14 @@ def txt_model(service: MdnsService) -> str | None:
 
 def display_model(model: str) -> str | None:
     """Return a model without the text that drivers and spoolers append; None if nothing remains."""
-    plain = _DRIVER.sub("", model)
-    return None if is_no_model(plain) else plain
+    name = _DRIVER.sub("", model)
+    return None if is_no_model(name) else name
 
 
 def friendly_name(service: MdnsService) -> str:
     """Return the name that users gave the device, or else the instance name without a MAC."""
-    given = dict(service.txt).get(_NAME_KEYS.get(service.type, ""), "")
-    return given or _MAC_AFTER.sub("", _MAC_BEFORE.sub("", service.instance))
+    name = dict(service.txt).get(_NAME_KEYS.get(service.type, ""), "")
+    return name or _MAC_AFTER.sub("", _MAC_BEFORE.sub("", service.instance))
 
 
 def is_technical(name: str) -> bool:

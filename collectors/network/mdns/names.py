@@ -170,13 +170,13 @@ class NameAnswers:
         packets."""
         if not source or _REVERSE_DOMAIN not in packet.lower():
             return
-        own = self._reverse.get(source)
-        sender = source if own else ""  # hosts that were not queried share one limit
-        if own in self.names or self._read[sender] >= READ_PER_HOST_MAX:
+        reverse_name = self._reverse.get(source)
+        sender = source if reverse_name else ""  # hosts that were not queried share one limit
+        if reverse_name in self.names or self._read[sender] >= READ_PER_HOST_MAX:
             return
         self._read[sender] += 1
         for record in parse_response(packet):
             name = record.name.lower()
             if isinstance(record, PointerRecord) and name in self.addresses:
-                names = self.names if name == own else self._names_from_others
+                names = self.names if name == reverse_name else self._names_from_others
                 names.setdefault(name, clean_text(record.target, NAME_MAX))

@@ -174,10 +174,10 @@ class RecordBook:
 
         Returns whether the value is new and was stored.
         """
-        before = table.get(key)
-        if before == value or (before is None and len(table) >= self._records_max):
+        old_value = table.get(key)
+        if old_value == value or (old_value is None and len(table) >= self._records_max):
             return False
-        if before is not None:
+        if old_value is not None:
             self._reserve(-_cost(key, table.pop(key)))
         if not self._reserve(_cost(key, value)):
             return False

@@ -16,16 +16,16 @@ def find_named(known: Sequence[KnownPrinter], text: str) -> tuple[KnownPrinter, 
 
 def describe_unknown(known: Sequence[KnownPrinter], text: str) -> str:
     """Describe a name that no printer has: the nearest name, and the names of all printers."""
-    what = f"this machine has no printer {text!r}"
+    problem = f"this machine has no printer {text!r}"
     if not known:
-        return f"{what}, nor any other printer"
+        return f"{problem}, nor any other printer"
     names = {name.casefold(): name for printer in known for name in _names(printer)}
     nearest = get_close_matches(text.strip().casefold(), names, n=1)
     question = f"; did you mean {names[nearest[0]]!r}?" if nearest else "."
     listed = [printer.name for printer in known[:_LISTED_MAX]]
     if len(known) > _LISTED_MAX:
         listed.append(f"{len(known) - _LISTED_MAX} more")
-    return f"{what}{question} Its printers: {', '.join(listed)}"
+    return f"{problem}{question} Its printers: {', '.join(listed)}"
 
 
 def _names(printer: KnownPrinter) -> Iterator[str]:

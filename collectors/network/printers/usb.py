@@ -44,8 +44,8 @@ class UsbPrinter:
     def serials(self) -> frozenset[str]:
         """Its serial numbers from USB and from its device id, without placeholders."""
         device_id = parse_device_id(self.device_id)
-        given = (self.serial, *(device_id.get(key) for key in SERIAL_KEYS))
-        return frozenset(serial for text in given if (serial := real_serial(text)))
+        texts = (self.serial, *(device_id.get(key) for key in SERIAL_KEYS))
+        return frozenset(serial for text in texts if (serial := real_serial(text)))
 
 
 def read_usb_printers(sys_root: Path = Path("/sys")) -> tuple[UsbPrinter, ...] | None:

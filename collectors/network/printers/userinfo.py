@@ -16,7 +16,7 @@ def without_userinfo(url: str) -> str:
     scheme, slashes, rest = url.partition("://")
     if not slashes:
         scheme, rest = "", url
-    authority, at, address = rest.rpartition("@")
-    if not at or _BEGINS_WITH_A_HOST.match(f"{authority}@"):
+    authority, separator, address = rest.rpartition("@")
+    if not separator or _BEGINS_WITH_A_HOST.match(f"{authority}@"):
         return url
     return f"{scheme}{slashes}{address}"

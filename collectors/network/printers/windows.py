@@ -62,8 +62,8 @@ def read_windows_printers(
     try:
         spooler_printers = spooler()
     except OSError as error:
-        why = error.strerror or error
-        reason = f"the print spooler does not answer ({why}): start the service Print Spooler"
+        cause = error.strerror or error
+        reason = f"the print spooler does not answer ({cause}): start the service Print Spooler"
         return KnownPrinters(failures=(Failure(STEP, reason),))
     printers = (_printer(printer, registry) for printer in spooler_printers[:PRINTERS_MAX])
     left_out = len(spooler_printers) - PRINTERS_MAX

@@ -71,9 +71,9 @@ def _tcp_port(values: Mapping[str, RegistryValue]) -> PrintPort:
     )
 
 
-def _wsd_port(registry: Registry, given: str | None) -> PrintPort:
-    uuid = normal_uuid(given)
-    for form in (given, f"urn:uuid:{uuid}", f"uuid:{uuid}"):
+def _wsd_port(registry: Registry, text: str | None) -> PrintPort:
+    uuid = normal_uuid(text)
+    for form in (text, f"urn:uuid:{uuid}", f"uuid:{uuid}"):
         device = registry(rf"{WSD_DEVICES}\{form}") if form and "\\" not in form else None
         if device is not None:
             host = url_host(_text(device, "LocationInformation"))

@@ -44,10 +44,10 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
     is announced and no queue has answered, the usual queues are queried until one of them answers.
     """
     queues = open_port.queues
-    own = [quote(queue, _PATH_CHARACTERS) for queue in queues.own]
+    own_paths = [quote(queue, _PATH_CHARACTERS) for queue in queues.own]
     announced = [queue for queue in queues.announced if _SAFE_PATH.fullmatch(queue)]
-    known_queues = list(dict.fromkeys((*own, *announced)))[:QUEUES_MAX]
-    names = dict(zip(own, queues.own, strict=True))
+    known_queues = list(dict.fromkeys((*own_paths, *announced)))[:QUEUES_MAX]
+    names = dict(zip(own_paths, queues.own, strict=True))
     answers: list[Evidence] = []
     spooler: str | None = None
     is_tls = False
@@ -69,7 +69,7 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
             break
         spooler = spooler or _spooler(reply)
         evidence = _read_evidence(open_port, reply)
-        if evidence is not None and not (evidence.is_missing and queue not in own):
+        if evidence is not None and not (evidence.is_missing and queue not in own_paths):
             answers.append(replace(evidence, queue=names.get(queue, queue)))
     if spooler and all(answer.is_missing for answer in answers):
         answers.append(Evidence(open_port.address, open_port.port, server=spooler))

@@ -49,9 +49,9 @@ def parse_title(reply: HttpReply) -> str | None:
     title = _TITLE.search(_NOT_MARKUP.sub(b" ", reply.body))
     if title is None:
         return None
-    declared = _CHARSET.search((reply.header("content-type") or "").encode("latin-1", "replace"))
-    declared = declared or _CHARSET.search(reply.body, 0, _META_WITHIN)
-    return _meaningful(html.unescape(_decode(title[1], declared[1].decode() if declared else "")))
+    charset = _CHARSET.search((reply.header("content-type") or "").encode("latin-1", "replace"))
+    charset = charset or _CHARSET.search(reply.body, 0, _META_WITHIN)
+    return _meaningful(html.unescape(_decode(title[1], charset[1].decode() if charset else "")))
 
 
 def parse_realm(reply: HttpReply) -> str | None:
@@ -70,13 +70,13 @@ def _meaningful(text: str) -> str | None:
     return None if is_error or _GENERIC_TITLE.fullmatch(clean) else clean
 
 
-def _decode(data: bytes, declared: str) -> str:
+def _decode(data: bytes, declared_charset: str) -> str:
     """Decode a text with the first charset in which all of its bytes are valid.
 
     UTF-8 is tried first, then the declared charset, then Chinese and Japanese if the result looks
     like such a text. Otherwise it is Windows-1252.
     """
-    for charset in ("utf-8", _python_name(declared)):
+    for charset in ("utf-8", _python_name(declared_charset)):
         if charset and (text := _strictly(data, charset)) is not None:
             return text
     chinese, japanese = _strictly(data, "gb2312") or "", _strictly(data, "cp932") or ""
@@ -95,9 +95,9 @@ _WIDE_RUN = re.compile("[\u3040-\u9fff]{2}")
 _KANA = re.compile("[\u3040-\u30ff]")
 
 
-def _python_name(declared: str) -> str | None:
+def _python_name(charset: str) -> str | None:
     try:
-        name = codecs.lookup(declared).name
+        name = codecs.lookup(charset).name
     except (LookupError, ValueError):
         return None
     return _WIDER.get(name, name)

@@ -169,8 +169,10 @@ class _Asker:
 
     def _fail(self, open_port: OpenPort, error: Exception) -> None:
         if len(self.failures) < FAILURES_MAX:
-            where = f"{open_port.address} port {open_port.port}"
-            self.failures.append(Failure("enrichment", f"{where}: {type(error).__name__}: {error}"))
+            endpoint = f"{open_port.address} port {open_port.port}"
+            self.failures.append(
+                Failure("enrichment", f"{endpoint}: {type(error).__name__}: {error}")
+            )
 
 
 async def _ask(open_port: OpenPort, question: Question) -> tuple[Evidence, ...]:

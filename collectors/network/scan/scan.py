@@ -160,8 +160,8 @@ def _open_network(
             f"neighbour events are denied ({error.strerror}): hosts that answer nothing but ARP"
             " are not found"
         )
-        plain = tuple(replace(t, way="routed") if t.way == "arp" else t for t in targets)
-        return SocketNetwork(watch_neighbours=False), plain, (limitation,)
+        routed_targets = tuple(replace(t, way="routed") if t.way == "arp" else t for t in targets)
+        return SocketNetwork(watch_neighbours=False), routed_targets, (limitation,)
 
 
 def findings_of(result: SweepResult, targets: int) -> ScanFindings:

@@ -61,14 +61,14 @@ class _Range:
 
 def select_own_addresses(interfaces: Sequence[LocalInterface]) -> TargetSelection:
     """Select this machine itself and nothing else."""
-    own = [
+    targets = [
         Target(address.address, "local", local.interface.name)
         for local in interfaces
         if local.is_up
         for address in local.interface.addresses
         if address.family == "ipv4"
     ]
-    return TargetSelection(tuple(own))
+    return TargetSelection(tuple(targets))
 
 
 def select_targets(
@@ -109,10 +109,12 @@ def _ordered(
     excluded: Sequence[IPv4Network],
 ) -> Iterator[Target]:
     """Yield the targets in the order of `select_targets`, each once."""
-    own = {t.address: t for t in select_own_addresses(interfaces).targets}
+    own_targets = {t.address: t for t in select_own_addresses(interfaces).targets}
     preferred = (_target(address, ranges) for address in first)
     seen: set[str] = set()
-    for target in chain(own.values(), filter(None, preferred), _nearest_first(ranges, excluded)):
+    for target in chain(
+        own_targets.values(), filter(None, preferred), _nearest_first(ranges, excluded)
+    ):
         if target.address in seen:
             continue
         seen.add(target.address)
@@ -217,14 +219,14 @@ def _split_by_link(network: IPv4Network, interfaces: Sequence[LocalInterface]) -
     if network.is_loopback:
         yield _Range(network, network.network_address, "local", None)
         return
-    for own in _own_ranges(interfaces, []):
-        if network.subnet_of(own.network):
-            near = own.near if own.near in network else network.network_address
-            yield _Range(network, near, own.way, own.interface_name)
+    for range_ in _own_ranges(interfaces, []):
+        if network.subnet_of(range_.network):
+            near = range_.near if range_.near in network else network.network_address
+            yield _Range(network, near, range_.way, range_.interface_name)
             return
-    for own in _own_ranges(interfaces, []):
-        if own.network.subnet_of(network):
-            yield own
+    for range_ in _own_ranges(interfaces, []):
+        if range_.network.subnet_of(network):
+            yield range_
     yield _Range(network, network.network_address, "routed", None)
 
 

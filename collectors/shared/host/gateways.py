@@ -25,8 +25,8 @@ def read_gateways() -> tuple[SystemGateway, ...]:
         # Each entry is (gateway, interface, is default); the default comes first.
         entries = [tuple(entry) for entry in _listed(table.get(family))]
         for gateway, interface, *_ in sorted(entries, key=lambda entry: not entry[-1]):
-            own = netifaces.ifaddresses(str(interface))
-            listed = (entry for number in families for entry in own.get(number, ()))
+            addresses_by_family = netifaces.ifaddresses(str(interface))
+            listed = (entry for number in families for entry in addresses_by_family.get(number, ()))
             addresses = frozenset(str(e["addr"]).split("%")[0] for e in listed if "addr" in e)
             gateways.append(SystemGateway(str(gateway).split("%")[0], addresses))
     return tuple(gateways)

@@ -43,7 +43,7 @@ def _join(
     addresses: Sequence[LinkAddress],
     by_metric: Sequence[DefaultRoute],
 ) -> LocalInterface:
-    own = [
+    own_addresses = [
         InterfaceAddress(
             address.address, "ipv6" if ":" in address.address else "ipv4", address.prefix_length
         )
@@ -54,7 +54,7 @@ def _join(
     return LocalInterface(
         Interface(
             link.name,
-            addresses=tuple(sorted(own, key=lambda address: address.family)),
+            addresses=tuple(sorted(own_addresses, key=lambda address: address.family)),
             gateways=tuple(dict.fromkeys(route.gateway for route in routes if route.gateway)),
             mac_address=link.mac_address,
         ),

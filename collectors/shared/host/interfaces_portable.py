@@ -55,8 +55,8 @@ def _join(
     gateways: Sequence[SystemGateway],
 ) -> LocalInterface:
     addresses = tuple(sorted(_addresses(entries), key=lambda address: address.family))
-    own = {address.address for address in addresses}
-    ranks = [rank for rank, gateway in enumerate(gateways) if gateway.reached_from & own]
+    texts = {address.address for address in addresses}
+    ranks = [rank for rank, gateway in enumerate(gateways) if gateway.reached_from & texts]
     macs = (normal_mac(entry.address) for entry in entries if entry.family == psutil.AF_LINK)
     flags = stats.flags.split(",") if stats else []
     return LocalInterface(
@@ -68,7 +68,7 @@ def _join(
         ),
         index=index,
         is_up=stats is not None and stats.isup,
-        is_loopback="loopback" in flags or any(map(is_loopback, own)),
+        is_loopback="loopback" in flags or any(map(is_loopback, texts)),
         is_point_to_point="pointopoint" in flags or "pointtopoint" in flags,
         has_arp=False,  # without neighbour events the scan connects first, then reads the table
         metric=ranks[0] if ranks else None,

@@ -46,7 +46,11 @@ def parse_ip_net_table(table: bytes) -> tuple[LinkNeighbour, ...]:
         return ()
     count = min(struct.unpack_from("<I", table)[0], _ROWS_MAX)
     rows = (_TABLE_HEADER_BYTES + number * _ROW_BYTES for number in range(count))
-    parsed = (_row(table[at : at + _ROW_BYTES]) for at in rows if at + _ROW_BYTES <= len(table))
+    parsed = (
+        _row(table[offset : offset + _ROW_BYTES])
+        for offset in rows
+        if offset + _ROW_BYTES <= len(table)
+    )
     return tuple(entry for entry in parsed if entry)
 
 

@@ -156,9 +156,9 @@ class Search:
             if all(map(self._is_settled, self.expected)):
                 break
             self.network.wait()
-        own = {a: i.interface.mac_address for i in self.local.interfaces for a in i.addresses}
+        own_macs = {a: i.interface.mac_address for i in self.local.interfaces for a in i.addresses}
         return Answers(
-            {**own, **self.resolver.answers},
+            {**own_macs, **self.resolver.answers},
             frozenset(self.resolver.silent),
             self.table,
             is_whole=self._is_swept,
@@ -209,14 +209,14 @@ class Search:
         The link of a device without an address is the one with the default route.
         """
         for number, link in enumerate(self._links):
-            for own in link.interface.addresses:
-                network = network_of(own)
+            for own_address in link.interface.addresses:
+                network = network_of(own_address)
                 has_missing_device = any(
                     _is_on(expectation.address, network, number) for expectation in missing
                 )
                 if has_missing_device and any(network.overlaps(known) for known in OWN_RANGES):
                     prefix = max(_SWEEP_PREFIX, network.prefixlen)
-                    block = ipaddress.ip_network(f"{own.address}/{prefix}", strict=False)
+                    block = ipaddress.ip_network(f"{own_address.address}/{prefix}", strict=False)
                     yield from map(str, block.hosts())
 
 
