@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from agent.wire.codec import validate
 from agent.wire.payloads.application import BrowserField
 from agent.wire.vocabulary import BrowserFieldKey
+from collectors.application import runner
 from collectors.application.collector import snapshot
 from collectors.application.kiosk.browser_fields import BROWSER_KEYS, parse_values
 from collectors.application.kiosk.expression import VISIBILITY
@@ -34,7 +35,14 @@ from tests.sizes import examples
 from tests.unit.collectors.application.fixtures import RecordingRun
 from tests.unit.collectors.application.linux.test_disks import json_values
 
+
 ANSWERS = json.dumps({key: {"value": key} for key in BROWSER_KEYS})
+
+
+@pytest.fixture(autouse=True)
+def _patient_runner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine, wait until the source itself returns the reason for its delay."""
+    monkeypatch.setattr(runner, "GRACE_S", 300)
 
 
 def collected(url: str, max_duration_s: float = 5) -> ApplicationFacts:
