@@ -35,7 +35,6 @@ from tests.sizes import examples
 from tests.unit.collectors.application.fixtures import RecordingRun
 from tests.unit.collectors.application.linux.test_disks import json_values
 
-
 ANSWERS = json.dumps({key: {"value": key} for key in BROWSER_KEYS})
 
 
