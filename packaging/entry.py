@@ -22,6 +22,8 @@ def main() -> int:
     if sys.platform != "win32":
         # Without this variable, zoneinfo loads Python's build configuration to find these paths.
         os.environ.setdefault("PYTHONTZPATH", "/usr/share/zoneinfo:/usr/lib/zoneinfo:/etc/zoneinfo")
+    # The package has no plugins of pydantic. Without this variable, pydantic searches for them.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
     word = sys.argv[1] if len(sys.argv) > 1 else ""
     if word == COLLECTOR:
         _collect()

@@ -55,11 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         use_system_programs_only()
     words = in_order(sys.argv[1:] if arguments is None else arguments)
-    parser = _parser(words)
-    if not words:
-        parser.print_help(sys.stderr)
-        parser.exit(EXIT_USAGE)
-    options = parser.parse_args(words)
+    options = _parse(words)
     name_configuration(getattr(options, "config", None))
 
     def act() -> int:
@@ -165,6 +161,15 @@ def _prevent_encoding_errors() -> None:
             stream.reconfigure(encoding="utf-8")
         if stream.errors == "strict":
             stream.reconfigure(errors="replace")
+
+
+def _parse(words: Sequence[str]) -> argparse.Namespace:
+    """Parse the command line. The parser's memory is free when this returns."""
+    parser = _parser(words)
+    if not words:
+        parser.print_help(sys.stderr)
+        parser.exit(EXIT_USAGE)
+    return parser.parse_args(words)
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:

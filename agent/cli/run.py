@@ -5,6 +5,7 @@ import asyncio
 import gc
 import os
 import sys
+from importlib.metadata import MetadataPathFinder
 
 from agent import daemon
 from agent.adapters.sighup import is_service, sighup_action
@@ -19,6 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     gc.enable()  # the packaged agent starts with garbage collection disabled
+    # Libraries searched for their own versions at their import. This drops the lists of files that
+    # Python has kept for more searches.
+    MetadataPathFinder().invalidate_caches()
     foreground = sys.stderr.isatty()
     try:
         asyncio.run(daemon.run(options.config, foreground=foreground, hangup=sighup_action()))

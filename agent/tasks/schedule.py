@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Final, get_args
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
-from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
 from agent.config.model import Schedule
@@ -48,6 +47,9 @@ class Scheduler:
         )
         for kind in get_args(Kind):
             if crontab := getattr(schedule, kind):
+                # Few devices have a schedule, and this module needs 90 KiB.
+                from apscheduler.triggers.cron import CronTrigger
+
                 trigger = CronTrigger.from_crontab(crontab)
                 trigger.jitter = CRON_JITTER_S
                 self._scheduler.add_job(

@@ -2,14 +2,17 @@
 and entry point.
 """
 
+import compileall
 import datetime
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
 import zipfile
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -18,6 +21,7 @@ import pytest
 from agent import __version__
 from agent.cli.main import VERBS
 from tests.packaging import program_cases
+from tests.packaging.excluded_imports import settings_of
 from tests.packaging.service.commands_of_doc import documented_commands
 from tests.packaging.verify_idle import growth_problem
 from tests.paths import ROOT
@@ -225,6 +229,27 @@ def test_no_package_leaves_out_a_module_that_its_program_imports(program: str) -
     lines = done.stdout.splitlines()
     assert lines, "at least rich imports something that is left out"
     assert [line for line in lines if line.partition(": ")[2] not in NOT_REACHED] == []
+
+
+@pytest.mark.parametrize("program", ["venue-agent", "venue-control"])
+def test_anyio_in_a_package_imports_its_modules_only_when_they_are_used(
+    program: str, tmp_path: Path
+) -> None:
+    """A package contains the modules as byte code, and the source code that the spec adds."""
+    sources = find_spec("anyio").submodule_search_locations[0]  # type: ignore[union-attr, index]
+    shutil.copytree(sources, tmp_path / "anyio", ignore=shutil.ignore_patterns("__pycache__"))
+    compileall.compile_dir(tmp_path, quiet=1, legacy=True)
+    for source in tmp_path.rglob("*.py"):
+        source.unlink()
+    for source, folder in settings_of(program)["datas"]:
+        if folder.startswith("anyio"):
+            shutil.copy(source, tmp_path / folder)
+    words = (sys.executable, "-c", "import anyio.abc, sys; print(*sys.modules)")
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=True, env={"PYTHONPATH": str(tmp_path)}
+    )
+    assert "anyio.abc" in done.stdout.split()
+    assert "anyio._core._fileio" not in done.stdout.split()
 
 
 def test_every_command_and_option_has_a_case_in_the_verification_of_the_packages() -> None:

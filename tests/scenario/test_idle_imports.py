@@ -21,6 +21,7 @@ NEVER = {
     "agent.cli.doctor": "is only for `venue-agent doctor`",
     "agent.cli.status": "is only for `venue-agent status`",
     "agent.wire.operator_operations": "is the operator's part of the contract",
+    "apscheduler.triggers.cron": "is only for scheduled reports, and the test has none",
     "controlplane": "is a different program",
     "collectors.network": "runs in the collector's process",
     "collectors.application": "runs in the collector's process",
