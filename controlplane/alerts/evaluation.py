@@ -24,7 +24,7 @@ from controlplane.alerts.settings import (
     unmuted,
 )
 from controlplane.devices.liveness import record_service_outage, update_liveness
-from controlplane.devices.locations.locations import LocationKey, schedules, zones
+from controlplane.devices.locations.locations import LocationKey, Schedules, schedules, zones
 from controlplane.devices.priority import NOT_ONLINE, OFFLINE, ONLINE, Priority
 from controlplane.settings import HEARTBEAT_S, Settings
 from controlplane.storage.monitoring_tables import MonitoringState
@@ -48,10 +48,10 @@ def evaluate_fleet(session: Session, now: datetime, settings: Settings) -> dict[
     )
     # No heartbeat arrives while the service is down. After a restart, no device becomes offline
     # until all devices have had the time to send a heartbeat.
-    changed_positions = (
-        update_liveness(session, now, settings.offline_window) if can_detect_offline else {}
-    )
-    _evaluate_locations(session, now, settings, can_detect_offline=can_detect_offline)
+    by_location, changed_positions = schedules(session, now), {}
+    if can_detect_offline:
+        changed_positions = update_liveness(session, by_location, now, settings.offline_window)
+    _evaluate_locations(session, by_location, now, settings, can_detect_offline=can_detect_offline)
     return changed_positions
 
 
@@ -83,13 +83,18 @@ def _record_evaluation(session: Session, now: datetime, settings: Settings) -> M
 
 
 def _evaluate_locations(
-    session: Session, now: datetime, settings: Settings, *, can_detect_offline: bool
+    session: Session,
+    by_location: Schedules,
+    now: datetime,
+    settings: Settings,
+    *,
+    can_detect_offline: bool,
 ) -> None:
     states, stored_rules = store.read_states(session), read_rules(session)
     active = active_devices(session, stored_rules, now)
     devices = _devices(session, states, set().union(*active.values()))
     location_keys = sorted(states.keys() | devices.keys())
-    by_location, counts = schedules(session, now, location_keys), _counts(session, location_keys)
+    counts = _counts(session, location_keys)
     clocks, silences = zones(session, location_keys), read_silences(session, now)
     notifier = Notifier(session, settings, now)
     for location in location_keys:

@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import Row, Select, insert, select, update
+from sqlalchemy import ColumnElement, Row, Select, insert, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from controlplane.devices.locations.locations import Schedules, schedules
+from controlplane.devices.locations.locations import Schedules
 from controlplane.devices.locations.status import Schedule, State, status_of
 from controlplane.devices.priority import NOT_ONLINE, OFFLINE, ONLINE, Priority
 from controlplane.storage.monitoring_tables import OfflineInterval
@@ -33,13 +33,16 @@ DeviceRow = Row[int, UUID, str, str, datetime, datetime, int]
 last heartbeat and of the enrollment, and the priority."""
 
 
-def update_liveness(session: Session, now: datetime, window: timedelta) -> dict[str, set[int]]:
+def update_liveness(
+    session: Session, by_location: Schedules, now: datetime, window: timedelta
+) -> dict[str, set[int]]:
     """Begin offline intervals, and update the priority of each device that is not online.
+
+    ``by_location`` are the schedules of all locations.
 
     Returns, for each organization id, the row keys (``Device.position``) of the devices whose
     priority changed.
     """
-    by_location = schedules(session, now)
     went_offline = (Device.priority.in_(ONLINE), Device.last_seen_at < now - window)
     # The rows are locked. Otherwise a heartbeat that arrives now would not end the new interval.
     query = _devices().where(*went_offline).with_for_update(skip_locked=True)
@@ -108,31 +111,28 @@ def _maybe_outdated(
     For example, their location has opened or their maintenance window has ended since the priority
     was stored.
     """
-    groups = session.execute(
-        select(Device.organization_id, Device.location_id, Device.priority)
-        .where(Device.priority.in_(NOT_ONLINE))
-        .distinct()
-    )
-    results: dict[int, DeviceRow] = {}
+    group = (Device.organization_id, Device.location_id, Device.priority)
     never_seen = datetime.min.replace(tzinfo=now.tzinfo)
-    for organization_id, location_id, priority in groups:
+    outdated: list[tuple[str, str, int]] = []
+    with_windows: set[UUID] = set()
+    query = select(*group).where(Device.priority.in_(NOT_ONLINE)).distinct()
+    for organization_id, location_id, priority in session.execute(query):
         schedule = by_location[organization_id, location_id]
-        state = status_of(schedule, NO_DEVICE, never_seen, now, window).state
-        with_windows = {
-            maintenance.instance_id
-            for maintenance in schedule.maintenance
-            if maintenance.instance_id
-        }
-        query = _devices().where(
-            Device.organization_id == organization_id,
-            Device.location_id == location_id,
-            Device.priority == priority,
-        )
-        if priority in BY_STATE[state]:
-            if not with_windows:
-                continue
-            query = query.where(Device.instance_id.in_(with_windows))
-        results |= {row.position: row for row in session.execute(query)}
+        if priority in BY_STATE[status_of(schedule, NO_DEVICE, never_seen, now, window).state]:
+            with_windows |= {each.instance_id for each in schedule.maintenance if each.instance_id}
+        else:
+            outdated.append((organization_id, location_id, priority))
+    conditions: list[ColumnElement[bool]] = [
+        tuple_(*group).in_(step) for step in in_steps(outdated)
+    ]
+    conditions += [
+        Device.instance_id.in_(step) & Device.priority.in_(NOT_ONLINE)
+        for step in in_steps(with_windows)
+    ]
+    results: dict[int, DeviceRow] = {}
+    for condition in conditions:
+        rows = session.execute(_devices().where(condition))
+        results |= {row.position: row for row in rows}
     return results.values()
 
 

@@ -85,6 +85,14 @@ def _spans_around(hours: OpeningHours, day: date) -> tuple[Span, ...]:
 
 def read_hours(zone: str, lines: Iterable[str]) -> OpeningHours:
     """Parse lines such as ``Mon-Fri 08:00-22:00``. Raises ValueError with a message for users."""
+    return _parse(zone, tuple(lines))
+
+
+@lru_cache(maxsize=4096)
+def _parse(zone: str, lines: tuple[str, ...]) -> OpeningHours:
+    """Parse the hours of a location. The results are cached: each evaluation of the fleet needs
+    those of all locations.
+    """
     require_zone(zone)
     intervals = sorted({interval for line in lines for interval in _intervals(line)})
     if len(intervals) > INTERVALS_MAX:

@@ -3,9 +3,9 @@
 
     echo ACT WIDTH | python -m tests.fakes.console CHROMIUM [--axe SCRIPT] [--pictures FOLDER]
 
-``ACT`` is play, keyboard, figures, people, consent, settings, alerts, company or pages. ``WIDTH``
-is narrow or wide. Each line of the input is one act. For each act the program prints a line with a
-JSON object: the browser's content at each step, and under ``seen`` the results of
+``ACT`` is play, keyboard, figures, people, consent, settings, alerts, routes, company or pages.
+``WIDTH`` is narrow or wide. Each line of the input is one act. For each act the program prints a
+line with a JSON object: the browser's content at each step, and under ``seen`` the results of
 `Page.check_view`. All acts use one Chromium. Each has its own browser context, and its own service
 with a new database. The program ends at the end of its input, or when an act fails.
 """
@@ -35,6 +35,7 @@ from tests.fakes.console.page import WITHIN_S, Page
 from tests.fakes.console.pages import pages
 from tests.fakes.console.people import people
 from tests.fakes.console.play import play
+from tests.fakes.console.routes import SMTP, routes
 from tests.fakes.console.settings import settings
 from tests.fakes.identity_provider.process import provider_process
 from tests.scenario.forked_process import start_forked, stop_server
@@ -75,6 +76,9 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
             file = make_providers(home, provider)
             with _service(database, "--identity-providers", str(file)) as url:
                 return await company(page, url, database, provider)
+    if act == "routes":
+        with _service(database, *SMTP) as url:
+            return await routes(page, url, database)
     key, reader = _keys(database)
     if act == "figures":
         merchant(database, is_awkward=True)

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.needs("browser", "axe")
 ACTS: Final = {
     "visited": "play", "typed": "keyboard", "counted": "figures", "people": "people",
     "consented": "consent", "installed": "settings", "alerted": "alerts",
-    "signed_in": "company",
+    "routed": "routes", "signed_in": "company",
 }  # fmt: skip
 """Maps each fixture to its act, which is a scripted session in the browser."""
 IN_MEDIUM: Final = {("play", "narrow")}
@@ -63,10 +63,11 @@ ALERTS_STATES: Final = {
     "alerts-none", "alerts-firing", "alert-silence", "alert-rule", "alert-route", "alerts-set",
     "alert-one",
 }  # fmt: skip
+ROUTES_STATES: Final = {"routes-set", "route-change"}
 STATES: Final = {
     "play": PLAY_STATES, "figures": FIGURES_STATES, "people": PEOPLE_STATES,
     "consent": CONSENT_STATES, "settings": SETTINGS_STATES, "alerts": ALERTS_STATES,
-    "company": COMPANY_STATES,
+    "routes": ROUTES_STATES, "company": COMPANY_STATES,
 }  # fmt: skip
 """The page states that each act must visit."""
 GRAVE: Final = {"serious", "critical"}
@@ -684,6 +685,58 @@ def test_the_link_of_a_notification_opens_its_alert(alerted: dict[str, Any]) -> 
     assert "Site outage" not in alerted["one"]
     assert alerted["unknown"] == "There is no such alert."
     assert alerted["wrong"] == []
+
+
+# ---------------------------------------------------------------------- the routes, by keyboard
+
+WRONG_ADDRESS: Final = "The target must be an address like https://hooks.example.com/alerts."
+ROUTES: Final = {
+    "Webhook": (WRONG_ADDRESS, "hooks.example.com"),
+    "E-mail": (
+        "The target cannot be used: 'nobody' is not an e-mail address.",
+        "till@venue.example, bar@venue.example",
+    ),
+    "Slack": ("The target must be an address of the public internet.", "slack.example.com"),
+    "Microsoft Teams": (WRONG_ADDRESS, "teams.example.com"),
+    "PagerDuty": ("The target must be a routing key, which has 32 letters and digits.", "…cdef"),
+}  # fmt: skip
+"""Maps each kind of route to the message about a wrong target, and to its displayed receiver."""
+
+
+@pytest.fixture
+def routed(player: Player, width: str) -> dict[str, Any]:
+    return player.play("routes", width)
+
+
+def test_an_owner_adds_a_route_of_each_kind_by_keyboard(routed: dict[str, Any]) -> None:
+    for kind, (problem, receiver) in ROUTES.items():
+        results = routed[kind]
+        assert results["kind"] == kind
+        assert results["problem"] == problem
+        assert f"{kind} · {receiver}" in results["added"]
+        grouping = "each alert" if kind == "PagerDuty" else "grouped for 15 min"
+        assert f"every severity · every location · {grouping}" in results["added"]
+        assert results["focus after adding"] == "Add a route"
+    assert routed["Webhook"]["secret"].startswith("whsec_")
+    for secret in ("/in", "services", "/hook", "0123"):
+        assert all(secret not in routed[kind]["added"] for kind in ROUTES)
+
+
+def test_an_owner_tests_changes_and_removes_each_route_by_keyboard(routed: dict[str, Any]) -> None:
+    for kind in ROUTES:
+        results = routed[kind]
+        assert results["log"].startswith(f"This is a test of the route By {kind}.")
+        fields = dict(results["fields"])
+        assert fields["name"] == f"By {kind}"
+        assert fields["target"] == "", "the form must not contain the target, which can be a secret"
+        assert results["changed"].startswith(f"By {kind} 2 disabled")
+        assert "critical · every location" in results["changed"]
+        assert "Test" not in results["changed"].split("\n")
+        assert results["focus after changing"] == f"Change By {kind} 2"
+        assert f"Alerts are no longer sent to By {kind} 2." in results["removing"]
+        assert results["focus after keeping"] == f"Remove By {kind} 2"
+    assert routed["left"].startswith("There are no routes.")
+    assert routed["wrong"] == []
 
 
 # ----------------------------------------------------------------------- every state of the page

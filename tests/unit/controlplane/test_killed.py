@@ -264,7 +264,11 @@ async def test_a_notification_survives_a_service_that_is_killed_while_sending_it
 async def test_a_notification_survives_a_worker_that_is_killed_while_sending_it(
     server: str,
 ) -> None:
-    """The service continues, and repeats the attempt with the same id."""
+    """The service continues, and repeats the attempt with the same id.
+
+    The alert fires at the next evaluation, after up to 30 s. The attempt is repeated 15 s after it
+    began: its time limit of 10 s, and the first wait of 5 s.
+    """
     receiver = SlowReceiver()
     listener = await asyncio.start_server(receiver, "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]

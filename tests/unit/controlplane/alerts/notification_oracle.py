@@ -11,8 +11,12 @@ from tests.unit.controlplane.alerts.oracle import Event
 
 Subject = tuple[str, str, str, bool]
 """Location, device ("" for the location), condition, whether it is flapping."""
-Notification = tuple[float, str, frozenset[tuple[Subject, bool]]]
-"""A notification: the time in seconds, the route, and its alerts with whether they resolved."""
+Notification = tuple[float, str, tuple[tuple[Subject, bool], ...]]
+"""A notification: the time in seconds, the route, and its alerts in order of their subjects, each
+with whether it has resolved."""
+Message = tuple[float, Subject, bool, float]
+"""The start or the end of an alert: when the receivers should be notified, its subject, whether it
+has resolved, and when it fired. The last distinguishes alerts of the same subject."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +57,9 @@ def expected_notifications(
     for route in routes:
         matching = [each for each in messages if route.matches(each[1])]
         if route.interval_s == 0:
-            results.update((at, route.name, frozenset({(s, end)})) for at, s, end in matching)
+            results.update((at, route.name, ((s, end),)) for at, s, end, _ in matching)
             continue
-        for key in {(subject[0], subject[2]) for _, subject, _ in matching}:
+        for key in {(subject[0], subject[2]) for _, subject, *_ in matching}:
             group = [each for each in matching if (each[1][0], each[1][2]) == key]
             results.update(_grouped(route, group, ticks))
     return results
@@ -63,7 +67,7 @@ def expected_notifications(
 
 def _messages(
     events: list[Event], silences: list[PlayedSilence], ticks: list[float]
-) -> list[tuple[float, Subject, bool]]:
+) -> list[Message]:
     """Return the times at which receivers should be notified of each alert, without grouping."""
     results = []
     for index, (fired, *rest, is_resolved) in enumerate(events):
@@ -83,15 +87,13 @@ def _messages(
         )
         if notified is None or (resolved is not None and notified >= resolved):
             continue
-        results.append((notified, subject, False))
+        results.append((notified, subject, False, fired))
         if resolved is not None:
-            results.append((resolved, subject, True))
+            results.append((resolved, subject, True, fired))
     return sorted(results)
 
 
-def _grouped(
-    route: PlayedRoute, group: list[tuple[float, Subject, bool]], ticks: list[float]
-) -> list[Notification]:
+def _grouped(route: PlayedRoute, group: list[Message], ticks: list[float]) -> list[Notification]:
     """Return the notifications of one group, at least the route's interval apart."""
     results: list[Notification] = []
     pending = list(group)
@@ -103,8 +105,9 @@ def _grouped(
         if at is None:
             break
         together = [each for each in pending if each[0] <= at]
-        newest = {subject: is_resolved for _, subject, is_resolved in together}
-        results.append((at, route.name, frozenset(newest.items())))
+        newest = {(subject, fired): is_resolved for _, subject, is_resolved, fired in together}
+        alerts = sorted((subject, is_resolved) for (subject, _), is_resolved in newest.items())
+        results.append((at, route.name, tuple(alerts)))
         pending = pending[len(together) :]
         allowed_at = due_at + route.interval_s
     return results

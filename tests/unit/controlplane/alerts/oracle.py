@@ -36,8 +36,8 @@ alert has resolved.
 """
 
 
-def expected(week: Week, step_s: int) -> list[Event]:
-    ticks = list(week.ticks(step_s))
+def expected(week: Week, ticks: list[float]) -> list[Event]:
+    """Return the events of a week in which the alerts are evaluated at ``ticks``."""
     events: list[Event] = []
     for location in week.locations:
         events += _events_of_location(location, week.service_downs, ticks)
@@ -256,7 +256,7 @@ class ConditionHistory:
         No rule considers older values.
         """
         at = len(self.values) - 1
-        first = max(0, at - self.inactive_count + 1)
+        first = at - max(0, self.inactive_count - 1)
         return self.ticks[at] - self.ticks[first] > 2 * HOUR
 
     def _active_for(self, now: float) -> float:

@@ -98,7 +98,7 @@ def test_a_week_has_exactly_the_expected_alerts(seed: int) -> None:
     week = played_week(seed)
     assert sum(len(location.devices) for location in week.locations) == DEVICES
     result = events(week, STEP_S)
-    assert result == expected(week, STEP_S)
+    assert result == expected(week, list(week.ticks(STEP_S)))
     open_now: Counter[tuple[str, str, str, bool]] = Counter()
     for _, location, device, condition, is_flapping, is_resolved in result:
         subject = (location, device, condition, is_flapping)

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from agent.wire import routes
 from agent.wire.codec import encode
 from controlplane.devices.liveness import update_liveness
-from controlplane.devices.locations.locations import add_maintenance
+from controlplane.devices.locations.locations import add_maintenance, schedules
 from controlplane.devices.locations.status import Maintenance
 from controlplane.devices.overview.report_contents import TEXT_MAX, content_of
 from controlplane.devices.overview.summaries import store_old_contents
@@ -113,7 +113,9 @@ async def test_maintenance_does_not_change_the_health_of_a_device_that_never_con
 
 async def sweep(service: RunningService) -> None:
     now, window = service.clock(), service.core.settings.offline_window
-    await service.core.write(lambda session: update_liveness(session, now, window))
+    await service.core.write(
+        lambda session: update_liveness(session, schedules(session, now), now, window)
+    )
 
 
 async def test_printers_are_listed_broken_first_with_their_counts(service: RunningService) -> None:

@@ -19,6 +19,7 @@ from agent.wire import routes
 from agent.wire.codec import encode
 from controlplane.accounts.keys.key_store import revoke_key
 from controlplane.devices.liveness import update_liveness
+from controlplane.devices.locations.locations import schedules
 from controlplane.devices.overview import console_feeds, polling, summaries
 from controlplane.devices.overview.console_feeds import ConsoleFeeds, Snapshot
 from controlplane.devices.overview.listing import conditions
@@ -45,7 +46,9 @@ TIMEOUT_S = 300
 async def mark_offline(core: Core) -> None:
     """Mark devices without recent heartbeats as offline. Alert rules are not evaluated."""
     now, window = core.clock(), core.settings.offline_window
-    moved = await core.write(lambda session: update_liveness(session, now, window))
+    moved = await core.write(
+        lambda session: update_liveness(session, schedules(session, now), now, window)
+    )
     for organization_id, positions in moved.items():
         core.console_feeds.notify(organization_id, positions, is_reordered=True)
 
