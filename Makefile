@@ -167,7 +167,7 @@ test-week: $(STAMP) ## simulate three weeks of 500 devices, and check that exact
 	@WEEKS=3 $(BIN)/python -m pytest -n0 --durations=3 tests/unit/controlplane/alerts/test_week.py $(ARGS)
 
 .PHONY: test-month
-test-month: $(STAMP) ## simulate four weeks of 500 devices, and check that exactly the expected notifications arrive (a quarter of an hour)
+test-month: $(STAMP) ## simulate four weeks of 500 devices, and check that exactly the expected notifications arrive (some minutes)
 	@MONTH_WEEKS=4 $(PYTEST) -n $(PROCESSORS) -rP --size=large --durations=4 tests/unit/controlplane/alerts/test_month.py $(ARGS)
 
 soak: $(STAMP) ## kill the agent 300 times under 30 % faults (ten minutes)
