@@ -2,7 +2,6 @@
 and entry point.
 """
 
-import compileall
 import datetime
 import importlib.util
 import re
@@ -238,7 +237,7 @@ def test_anyio_in_a_package_imports_its_modules_only_when_they_are_used(
     """A package contains the modules as byte code, and the source code that the spec adds."""
     sources = find_spec("anyio").submodule_search_locations[0]  # type: ignore[union-attr, index]
     shutil.copytree(sources, tmp_path / "anyio", ignore=shutil.ignore_patterns("__pycache__"))
-    compileall.compile_dir(tmp_path, quiet=1, legacy=True)
+    subprocess.run((sys.executable, "-m", "compileall", "-q", "-b", tmp_path), check=True)
     for source in tmp_path.rglob("*.py"):
         source.unlink()
     for source, folder in settings_of(program)["datas"]:
