@@ -2,7 +2,6 @@
 and entry point.
 """
 
-import compileall
 import datetime
 import importlib.util
 import re
