@@ -25,7 +25,7 @@ from controlplane.web.accounts.code_form import code_routes
 from controlplane.web.accounts.forms import form_routes
 from controlplane.web.accounts.joining import joining_routes
 from controlplane.web.accounts.oidc.endpoints import oidc_routes
-from controlplane.web.accounts.sign_in import sign_in_routes
+from controlplane.web.accounts.sign_in import SIGN_IN, sign_in_routes
 from controlplane.web.admission import Handler, require_method
 from controlplane.web.agent_protocol.endpoint import agent_protocol_routes
 from controlplane.web.background import background
@@ -43,7 +43,10 @@ from controlplane.web.problems import reply_to
 from controlplane.web.retail import retail_routes
 
 READY_WITHIN_S = 2
-FREQUENT = {HEARTBEAT.path, ON_COMMANDS.path, RESOURCE_PATH, SALES}
+FREQUENT = {HEARTBEAT.path, ON_COMMANDS.path, RESOURCE_PATH, SALES, SIGN_IN}
+"""The paths of frequent calls. Sign-in is included, because it needs no credential: refusing a
+flood of attempts must cost little.
+"""
 
 
 def build_app(core: Core) -> Starlette:
