@@ -306,7 +306,8 @@ DEFECTS: Final = (
     Defect(
         "CSRF", "an origin that only begins like the service's own is accepted",
         "controlplane/web/accounts/cookies.py",
-        "return origin.lower() == own.lower()", "return origin.lower().startswith(own.lower())",
+        "return origin.lower() == own_origin.lower()",
+        "return origin.lower().startswith(own_origin.lower())",
         "tests/unit/controlplane/accounts/test_sign_in.py",
     ),
     # ------------------------------------------------------------------ money and time
@@ -332,8 +333,8 @@ DEFECTS: Final = (
     Defect(
         "rollup", "a refund is counted in the hour of its sale",
         "controlplane/merchant/contributions.py",
-        "contributions.add(HourRollup, given_back.hour_key, hour)",
-        "contributions.add(HourRollup, sold.hour_key, hour)",
+        "contributions.add(HourRollup, refund_key.hour_key, hour)",
+        "contributions.add(HourRollup, sale_key.hour_key, hour)",
         "tests/unit/controlplane/figures/test_recount.py",
     ),
     Defect(
