@@ -157,13 +157,13 @@ def play(debug_port: int, server: PageServer) -> Iterator[tuple[str, dict[str, A
         with PageSession(address, read_page_ids(address, deadline)[0], deadline) as session:
             session.command(method, **params)
 
-    def collected_fields(**awaited: bool) -> dict[str, Any]:
-        """Return the fields once they have the values in ``awaited``, or at the time limit."""
+    def collected_fields(**expected: bool) -> dict[str, Any]:
+        """Return the fields once they have the values in ``expected``, or at the time limit."""
         deadline = Deadline.after(WITHIN_S)
         while True:
             fields = {f.key: asdict(f) for f in collect(url).fields}
             has_expected_values = all(
-                fields[f"kiosk.{key}"]["value"] is awaited[key] for key in awaited
+                fields[f"kiosk.{key}"]["value"] is expected[key] for key in expected
             )
             if has_expected_values or not deadline.remaining_s():
                 return fields

@@ -12,9 +12,10 @@ I/O."""
 
 
 class FakeClock:
-    """``slept`` lists each completed wait, in seconds. The wall clock was set by ``stepped_s``.
+    """A clock whose time passes when all tasks wait, and by `advance`.
 
-    At ``limit_s`` the time stands still, and ``is_at_limit`` is set.
+    ``slept`` lists each completed wait, in seconds. ``stepped_s`` is how far the wall clock was set
+    ahead. At ``limit_s`` the time stands still, and ``is_at_limit`` is set.
     """
 
     def __init__(self, limit_s: float = 7 * 86_400.0) -> None:
@@ -42,12 +43,12 @@ class FakeClock:
         self.elapsed_s += seconds
 
     async def sleep(self, seconds: float) -> None:
-        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        wakeup: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         until = self.elapsed_s + max(seconds, 0.0)
-        heapq.heappush(self._sleepers, (until, next(self._numbers), woken))
+        heapq.heappush(self._sleepers, (until, next(self._numbers), wakeup))
         if self._mover is None or self._mover.done():
             self._mover = asyncio.create_task(self._move())
-        await woken
+        await wakeup
         self.slept.append(seconds)
 
     async def _move(self) -> None:
@@ -61,6 +62,6 @@ class FakeClock:
             if self._sleepers[0][0] > self.limit_s:
                 self.is_at_limit.set()
                 return
-            until, _, woken = heapq.heappop(self._sleepers)
+            until, _, wakeup = heapq.heappop(self._sleepers)
             self.elapsed_s = max(self.elapsed_s, until)
-            woken.set_result(None)
+            wakeup.set_result(None)

@@ -1,7 +1,7 @@
-"""A played path from a machine to the service, with faults at planned times.
+"""A simulated path from a machine to the service, with faults at planned times.
 
-It stands in for the operating system (`Sensors`), and for the calls that the agent's other tasks
-make: a heartbeat each minute, and a command stream that breaks when the path is silent.
+It replaces the operating system (`Sensors`), and the agent's tasks that call the service: a
+heartbeat each minute, and a command stream that breaks when the path is silent.
 """
 
 import asyncio
@@ -94,10 +94,10 @@ class FakePath:
         service = self._service(failing)
         if service == "silent":
             await self.clock.sleep(1.5)
-        is_near = self._is_gateway_reached(failing)
+        is_gateway_reached = self._is_gateway_reached(failing)
         return Sample(
             link=link,
-            gateway_answers=is_near if link.has_route else None,
+            gateway_answers=is_gateway_reached if link.has_route else None,
             name_servers=self._name_servers(failing, is_probe=True),
             service=service,
         )
@@ -106,8 +106,7 @@ class FakePath:
         return self._name_servers(self.failing(), is_probe=False)
 
     def _is_gateway_reached(self, failing: set[FaultKind]) -> bool:
-        near = {"cable", "wifi", "address", "lease", "gateway", "no-route"}
-        return not failing & near
+        return not failing & {"cable", "wifi", "address", "lease", "gateway", "no-route"}
 
     def _is_internet_reached(self, failing: set[FaultKind]) -> bool:
         return self._is_gateway_reached(failing) and not failing & {
@@ -138,7 +137,7 @@ class FakePath:
     # ------------------------------------------------------------------ the other tasks
 
     async def play(self, recorder: Recorder, until_s: float) -> None:
-        """Play changes of links, heartbeats and the command stream until a time."""
+        """Simulate changes of links, heartbeats and the command stream until ``until_s``."""
         tasks = [
             asyncio.create_task(work)
             for work in (self._notify(), self._stream(recorder), self._heartbeats(recorder))
@@ -191,13 +190,14 @@ class FakePath:
 
 
 def nearest_causes(spans: Sequence[tuple[Cause, float, float]]) -> list[Cause]:
-    """Return the causes in the order of time: at each second, the failing part that is nearest.
+    """Return the causes that the record must have, in the order of time.
 
-    A part farther away that fails for less than half a minute belongs to the part before, and one
-    that fails for less than six seconds to a nearer part after it.
+    At each second, the cause is the failing part that is nearest to the machine. A part is left
+    out if it is the nearest only for a short time: for less than half a minute after a nearer part,
+    or for less than six seconds before a nearer part.
 
     Args:
-        spans: the cause, the begin and the end of each fault, in seconds.
+        spans: the cause, the start and the end of each fault, in seconds.
     """
     begin, end = min(span[1] for span in spans), max(span[2] for span in spans)
     causes = [

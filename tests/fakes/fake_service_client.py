@@ -49,7 +49,7 @@ class FakeServiceClient:
 
     def named(self, operation: str) -> list[Any]:
         """Return the arguments of each call of ``operation``."""
-        return [sent for name, sent in self.calls if name == operation]
+        return [request for name, request in self.calls if name == operation]
 
     async def _answer(self, operation: str, request: Any, accept: Callable[[], Any]) -> Any:
         self.calls.append((operation, request))

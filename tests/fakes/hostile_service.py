@@ -166,8 +166,10 @@ async def another_device(x: Exchange) -> None:
     except ValueError:
         answer = None
     if isinstance(answer, dict):
-        changed = {k: str(uuid.uuid4()) if k.endswith("Id") else v for k, v in answer.items()}
-        await x.reply(reply.status, json.dumps(changed).encode())
+        changed_answer = {
+            k: str(uuid.uuid4()) if k.endswith("Id") else v for k, v in answer.items()
+        }
+        await x.reply(reply.status, json.dumps(changed_answer).encode())
     else:
         await x.reply(reply.status, reply.body)
 
@@ -179,8 +181,8 @@ async def wrong_types(x: Exchange) -> None:
         answer = json.loads(reply.body)
     except ValueError:
         answer = None
-    changed = {k: [v] for k, v in answer.items()} if isinstance(answer, dict) else 7
-    await x.reply(200, json.dumps(changed).encode())
+    changed_answer = {k: [v] for k, v in answer.items()} if isinstance(answer, dict) else 7
+    await x.reply(200, json.dumps(changed_answer).encode())
 
 
 async def compressed(x: Exchange) -> None:

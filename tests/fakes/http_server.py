@@ -55,8 +55,8 @@ class Connections:
         """Listen on loopback or another address, and return the port."""
         self._closing = False
         self._server = await asyncio.start_server(self._connected, host, port, ssl=tls)
-        bound: int = self._server.sockets[0].getsockname()[1]
-        return bound
+        port_number: int = self._server.sockets[0].getsockname()[1]
+        return port_number
 
     def _connected(self, reader: Reader, writer: Writer) -> None:
         if self._closing:
@@ -80,19 +80,21 @@ class Connections:
         self._closing = True
         # asyncio needs two iterations of the event loop to set up an accepted connection. Before
         # Python 3.12, the socket is never closed if the server is closed during this time.
-        for listening in self._server.sockets:
-            asyncio.get_running_loop().remove_reader(listening.fileno())
+        for listener_socket in self._server.sockets:
+            asyncio.get_running_loop().remove_reader(listener_socket.fileno())
         for _ in range(3):
             await asyncio.sleep(0)
         self._server.close()
-        open_now = dict(self._tasks)
-        for task in open_now:
+        open_tasks = dict(self._tasks)
+        for task in open_tasks:
             task.cancel()
-        await asyncio.gather(*open_now, return_exceptions=True)
-        for writer in open_now.values():
+        await asyncio.gather(*open_tasks, return_exceptions=True)
+        for writer in open_tasks.values():
             writer.transport.abort()
         # If a cancelled task was waiting for its connection to close, its wait was cancelled too.
-        await asyncio.gather(*(w.wait_closed() for w in open_now.values()), return_exceptions=True)
+        await asyncio.gather(
+            *(w.wait_closed() for w in open_tasks.values()), return_exceptions=True
+        )
         await self._server.wait_closed()
 
 

@@ -151,15 +151,15 @@ class StrictService:
         return self._refuse(f"an operation that does not exist, with {body}")
 
     async def _on_challenge(self, body: Json) -> Reply:
-        if wrong := contract.violations(contract.CHALLENGE, body):
-            return self._refuse(*wrong)
+        if problems := contract.violations(contract.CHALLENGE, body):
+            return self._refuse(*problems)
         nonce, challenge_id = f"nonce-{uuid.uuid4()}-ü😀", str(uuid.uuid4())
         self._challenges[challenge_id] = (nonce, body)
         return _json({"challengeId": challenge_id, "nonce": nonce, "later": "key"})
 
     async def _on_enroll(self, body: Json) -> Reply:
-        if wrong := contract.violations(contract.ENROLL, body):
-            return self._refuse(*wrong)
+        if problems := contract.violations(contract.ENROLL, body):
+            return self._refuse(*problems)
         nonce, query = self._challenges.pop(body["challengeId"], ("", {}))
         key = load_der_public_key(bytes.fromhex(query["publicKey"]))
         assert isinstance(key, Ed25519PublicKey)
@@ -180,19 +180,19 @@ class StrictService:
         return _json(self.device)
 
     async def _on_current(self, body: Json) -> Reply:
-        if wrong := contract.violations(contract.EMPTY, body):
-            return self._refuse(*wrong)
+        if problems := contract.violations(contract.EMPTY, body):
+            return self._refuse(*problems)
         return _json(self.device)
 
     async def _on_heartbeat(self, body: Json) -> Reply:
-        if wrong := contract.violations(contract.HEARTBEAT, body):
-            return self._refuse(*wrong)
+        if problems := contract.violations(contract.HEARTBEAT, body):
+            return self._refuse(*problems)
         self.heartbeats += 1
         return _json({"lastSeenAt": datetime.now(UTC).isoformat()})
 
     async def _on_acknowledge(self, body: Json) -> Reply:
-        if wrong := contract.violations(contract.ACKNOWLEDGE, body):
-            return self._refuse(*wrong)
+        if problems := contract.violations(contract.ACKNOWLEDGE, body):
+            return self._refuse(*problems)
         self.acknowledged.append((body["requestId"], body["status"]))
         self._waiting.pop(body["requestId"], None)
         return _json({"accepted": True, "status": body["status"]})
@@ -202,15 +202,15 @@ class StrictService:
             "network": contract.NETWORK_PAYLOAD,
             "application": contract.APPLICATION_PAYLOAD,
         }
-        wrong = contract.violations(contract.SUBMIT_RESULT, body)
-        if not wrong and body.get("report") is not None:
-            wrong = contract.violations(schema[body["kind"]], body["report"])
-        if wrong:
-            return self._refuse(*wrong)
-        known = next((r for r in self.reports if r["reportId"] == body["reportId"]), None)
-        if known is not None and known != body:
-            return self._refuse(f"report {body['reportId']} came again with other bytes")
-        if known is None:
+        problems = contract.violations(contract.SUBMIT_RESULT, body)
+        if not problems and body.get("report") is not None:
+            problems = contract.violations(schema[body["kind"]], body["report"])
+        if problems:
+            return self._refuse(*problems)
+        earlier_report = next((r for r in self.reports if r["reportId"] == body["reportId"]), None)
+        if earlier_report is not None and earlier_report != body:
+            return self._refuse(f"report {body['reportId']} was sent again with different content")
+        if earlier_report is None:
             self.reports.append(body)
         return _json(
             {
@@ -222,8 +222,8 @@ class StrictService:
         )
 
     async def _on_onCommands(self, body: Json) -> Reply:  # noqa: N802 - the operation's name
-        if wrong := contract.violations(contract.EMPTY, body):
-            return self._refuse(*wrong)
+        if problems := contract.violations(contract.EMPTY, body):
+            return self._refuse(*problems)
         if self.reading in {Reading.SSE, Reading.SSE_NAMED_EVENTS, Reading.SSE_ARRAY}:
             return Reply(media_type="text/event-stream; charset=utf-8", stream=self._push())
         if self.reading is Reading.NDJSON:
@@ -246,14 +246,14 @@ class StrictService:
 
         A command that is not acknowledged is delivered again on the next connection.
         """
-        sent: set[str] = set()
+        sent_ids: set[str] = set()
         if self.reading is not Reading.NDJSON:
             yield b": hello\r\n\r\n"
         while True:
             async with self._changed:
-                await self._changed.wait_for(lambda: bool(self._waiting.keys() - sent))
-            commands = [c for i, c in self._waiting.items() if i not in sent]
-            sent.update(self._waiting)
+                await self._changed.wait_for(lambda: bool(self._waiting.keys() - sent_ids))
+            commands = [c for i, c in self._waiting.items() if i not in sent_ids]
+            sent_ids.update(self._waiting)
             if self.reading is Reading.SSE_ARRAY:
                 yield _event(commands)
             for command in commands:

@@ -2,6 +2,7 @@
 and entry point.
 """
 
+import compileall
 import datetime
 import importlib.util
 import re

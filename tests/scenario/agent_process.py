@@ -16,7 +16,7 @@ from tests.fakes.strict_service import API_KEY
 def write_config(home: Path, base_url: str, **sections: str) -> Path:
     """Write the configuration of an agent that sends no packets to the network.
 
-    ``sections`` are further lines of the configuration, by the name of their table.
+    ``sections`` maps the name of a table to further lines of this table.
     """
     key = home / "api-key"
     if not key.exists():
@@ -29,8 +29,8 @@ def write_config(home: Path, base_url: str, **sections: str) -> Path:
         "heartbeat": "interval_seconds = 1",
         "commands": "poll_interval_seconds = 0.1",
     }
-    for section, more in sections.items():
-        lines[section] = f"{lines.get(section, '')}\n{more}"
+    for section, further_lines in sections.items():
+        lines[section] = f"{lines.get(section, '')}\n{further_lines}"
     path = home / "config.toml"
     path.write_text("".join(f"[{name}]\n{text}\n" for name, text in lines.items()))
     return path
@@ -39,10 +39,10 @@ def write_config(home: Path, base_url: str, **sections: str) -> Path:
 def environment() -> dict[str, str]:
     """Return the environment of the tests without the variables that configure an agent.
 
-    Variables that a service manager or a container sets are left out as well.
+    Variables that a service manager sets are left out as well.
     """
-    strange = ("VENUE_AGENT_", "NOTIFY_SOCKET", "SYSTEMD_EXEC_PID", "INVOCATION_ID", "WATCHDOG_")
-    return {k: v for k, v in os.environ.items() if not k.startswith(strange)}
+    prefixes = ("VENUE_AGENT_", "NOTIFY_SOCKET", "SYSTEMD_EXEC_PID", "INVOCATION_ID", "WATCHDOG_")
+    return {k: v for k, v in os.environ.items() if not k.startswith(prefixes)}
 
 
 class AgentProcess:
@@ -56,8 +56,8 @@ class AgentProcess:
         return self._log.read_text()
 
     def status(self) -> dict[str, Any]:
-        loaded: dict[str, Any] = json.loads((self.home / "state" / "status.json").read_text())
-        return loaded
+        status: dict[str, Any] = json.loads((self.home / "state" / "status.json").read_text())
+        return status
 
     async def until_logged(self, text: str, within_s: float = 120) -> None:
         """Wait until the agent has logged ``text``."""
@@ -74,7 +74,7 @@ class AgentProcess:
 
 @contextlib.asynccontextmanager
 async def running_agent(config: Path, *words: str) -> AsyncIterator[AgentProcess]:
-    """Run `venue-agent run` with ``config``. Kill it at the end if it still runs."""
+    """Run `venue-agent run`, or the command ``words``. Kill it at the end if it still runs."""
     home = config.parent
     log = home / "agent.log"
     with log.open("ab") as output:

@@ -1,4 +1,4 @@
-"""Fixtures of all scenarios: directories for state, the selected tests, the fork server."""
+"""Fixtures of all scenarios: a directory for state, and the parameters of the selected tests."""
 
 import tempfile
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ MEMORY = Path("/dev/shm")
 
 @pytest.fixture
 def memory_home() -> Iterator[Path]:
-    """An empty directory. It is in memory if there is /dev/shm, because fsync is fast there."""
+    """An empty directory. It is in /dev/shm if this exists, because fsync is fast in memory."""
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as path:
         yield Path(path)
 
 
 @pytest.fixture(scope="module")
-def selected(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
+def selected_parameters(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
     """The parameters of each test in this module that the current run has selected."""
     return [
         item.callspec.params

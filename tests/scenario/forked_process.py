@@ -1,7 +1,7 @@
 """Runs modules as programs, in forks of a server process that has already imported them.
 
 This is faster than `python -m`, because imports take most of a program's time. Each fork has its
-own arguments, environment, directory, user and output. Only the list of processes differs: there,
+own arguments, environment, directory, user and output. The list of processes is different: in it,
 each fork has the server's command line. A test of this list, or of how Python finds modules, must
 start `python -m` instead.
 """
@@ -20,7 +20,7 @@ from typing import Final
 
 from tests.paths import ROOT
 
-IMPORTED: Final = (
+PRELOADED_MODULES: Final = (
     "agent.cli.collect", "agent.cli.config", "agent.cli.doctor", "agent.cli.enroll",
     "agent.cli.history", "agent.cli.main", "agent.cli.printers", "agent.cli.run",
     "agent.cli.service", "agent.cli.status", "agent.daemon", "agent.doctor.bundle",
@@ -33,7 +33,7 @@ _CONTEXT: Final = multiprocessing.get_context("forkserver" if os.name == "posix"
 
 def context() -> multiprocessing.context.BaseContext:
     """Return a context whose processes are forks of the server."""
-    _CONTEXT.set_forkserver_preload(list(IMPORTED))
+    _CONTEXT.set_forkserver_preload(list(PRELOADED_MODULES))
     return _CONTEXT
 
 
@@ -49,9 +49,9 @@ class _Program:
     def run(self) -> None:
         """Run the program in this process. Raises SystemExit as the program does."""
         for number, path in ((1, self.output), (2, self.errors)):
-            opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-            os.dup2(opened, number)
-            os.close(opened)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            os.dup2(descriptor, number)
+            os.close(descriptor)
         sys.stdout = os.fdopen(1, "w", closefd=False)
         sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)  # line-buffered, as usual
         os.umask(0o022)
@@ -80,11 +80,11 @@ class ForkedProcess:
         return self._process.exitcode
 
     async def wait(self) -> int:
-        ended = asyncio.Event()
+        end_event = asyncio.Event()
         loop = asyncio.get_running_loop()
-        loop.add_reader(self._process.sentinel, ended.set)
+        loop.add_reader(self._process.sentinel, end_event.set)
         try:
-            await ended.wait()
+            await end_event.wait()
         finally:
             loop.remove_reader(self._process.sentinel)
         self._process.join()

@@ -41,13 +41,13 @@ class Scene:
     service: HostileService
     app: SimulatedApp
 
-    async def answered(self, request_id: str, within_s: float) -> None:
+    async def until_answered(self, request_id: str, within_s: float) -> None:
         """Wait in virtual time until the service has the report."""
         await self.service.until(lambda: self.service.report_for(request_id) is not None, within_s)
 
 
 @contextlib.asynccontextmanager
-async def enrolled(
+async def enrolled_agent(
     home: Path, seed: int = 0, **sections: dict[str, object]
 ) -> AsyncIterator[Scene]:
     """Run an agent that has a binding and an open stream."""
@@ -60,7 +60,7 @@ async def enrolled(
 
 
 @contextlib.contextmanager
-def counted_calls() -> Iterator[list[Failpoint]]:
+def record_calls() -> Iterator[list[Failpoint]]:
     """Record each attempt of a call, whether or not the service replies."""
     calls: list[Failpoint] = []
 
@@ -81,11 +81,11 @@ OUTAGE_S = 180.0
 
 async def _outages(home: Path, seed: int, count: int) -> list[tuple[int, float]]:
     """Return for each outage the number of attempts, and the time until the reconnection."""
-    rng, seen = Random(seed), []
-    async with enrolled(home, seed) as scene:
+    rng, outages = Random(seed), []
+    async with enrolled_agent(home, seed) as scene:
         for _ in range(count):
             await asyncio.sleep(rng.uniform(5, 120))
-            with counted_calls() as calls:
+            with record_calls() as calls:
                 await scene.service.go_away()
                 await asyncio.sleep(OUTAGE_S)
             await scene.service.come_back()
@@ -93,27 +93,29 @@ async def _outages(home: Path, seed: int, count: int) -> list[tuple[int, float]]
                 "network", expires_in_s=scene.clock.passed_s + 600
             )
             began = scene.clock.passed_s
-            await scene.answered(request_id, 120)
-            seen.append((len(calls), scene.clock.passed_s - began))
-    return seen
+            await scene.until_answered(request_id, 120)
+            outages.append((len(calls), scene.clock.passed_s - began))
+    return outages
 
 
 def test_outage_of_three_minutes_costs_few_tries_and_reports_resume_quickly(
     memory_home: Path,
 ) -> None:
-    seen = [
+    outages = [
         outage
         for seed in range(4)
         for outage in run_in_virtual_time(_outages(memory_home / str(seed), seed, OUTAGES // 4))
     ]
-    tries = [tried for tried, _ in seen]
-    back_s = sorted(back for _, back in seen)
-    half, most = back_s[OUTAGES // 2], back_s[OUTAGES * 95 // 100 - 1]
-    print(f"{min(tries)} to {max(tries)} tries; back in {half:.1f} s, 95 % in {most:.1f} s")
-    assert len(seen) == OUTAGES
+    tries = [attempts for attempts, _ in outages]
+    back_s = sorted(duration_s for _, duration_s in outages)
+    median, percentile_95 = back_s[OUTAGES // 2], back_s[OUTAGES * 95 // 100 - 1]
+    print(
+        f"{min(tries)} to {max(tries)} tries; back in {median:.1f} s, 95 % in {percentile_95:.1f} s"
+    )
+    assert len(outages) == OUTAGES
     assert max(tries) <= 25
     assert min(tries) >= 5
-    assert most <= 30
+    assert percentile_95 <= 30
 
 
 DAYS = sizes.amount(medium=2, large=3, variable="ABSENCE_DAYS")
@@ -124,7 +126,7 @@ REQUESTS = 20
 async def _month(home: Path) -> None:
     # The maximum age is so long that only the limit of bytes applies.
     limits: dict[str, object] = {"outbox_max_bytes": OUTBOX_MAX_BYTES, "outbox_max_age_days": 365}
-    async with enrolled(home, limits=limits) as scene:
+    async with enrolled_agent(home, limits=limits) as scene:
         app, service = scene.app, scene.service
         requests = []
         service.faults["submitResult"] = hang
@@ -162,14 +164,16 @@ async def _month(home: Path) -> None:
         assert dropped == DAYS * 24 + REQUESTS - len(waiting)
         assert app.health.is_set("reports-dropped")
         # The service is back. All reports in the outbox arrive, oldest first, at a limited rate.
-        queued = [str(item.report_id) for item in _waiting(app)]
+        queued_ids = [str(item.report_id) for item in _waiting(app)]
         app.client._post, app.client.commands = post, commands  # type: ignore[method-assign]
         before = len(service.called_at)
         await service.come_back()
-        await service.until(lambda: len(service.reports) == len(queued), 600)
-        assert [report["reportId"] for report in service.reports] == queued
-        sent = [at for at, operation in service.called_at[before:] if operation == "submitResult"]
-        assert len(sent) / (sent[-1] - sent[0]) <= 2.0
+        await service.until(lambda: len(service.reports) == len(queued_ids), 600)
+        assert [report["reportId"] for report in service.reports] == queued_ids
+        submit_times = [
+            at for at, operation in service.called_at[before:] if operation == "submitResult"
+        ]
+        assert len(submit_times) / (submit_times[-1] - submit_times[0]) <= 2.0
         assert all(service.report_for(request_id) is not None for request_id in requests)
         assert service.violations == []
 
@@ -208,7 +212,7 @@ def test_outbox_stays_within_limits_in_a_long_outage_and_is_sent_afterwards(
 
 
 async def _sleep_through_the_night(home: Path) -> None:
-    async with enrolled(home) as scene:
+    async with enrolled_agent(home) as scene:
         streams = scene.service.calls.count("onCommands")
         # During the sleep the service has dropped the stream. The agent cannot detect this.
         scene.clock.suspend(8 * 3600)
@@ -218,7 +222,7 @@ async def _sleep_through_the_night(home: Path) -> None:
         request_id = await scene.service.request_report(
             "network", expires_in_s=scene.clock.passed_s + 60
         )
-        await scene.answered(request_id, 30)
+        await scene.until_answered(request_id, 30)
 
 
 def test_a_new_stream_is_opened_at_once_after_the_machine_slept(memory_home: Path) -> None:
@@ -226,7 +230,7 @@ def test_a_new_stream_is_opened_at_once_after_the_machine_slept(memory_home: Pat
 
 
 async def _wake_up_during_an_outage(home: Path) -> float:
-    async with enrolled(home) as scene:
+    async with enrolled_agent(home) as scene:
         await scene.service.go_away()
         await asyncio.sleep(600)  # after this time, the waits between attempts are at their maximum
         await scene.service.come_back()
@@ -235,7 +239,7 @@ async def _wake_up_during_an_outage(home: Path) -> float:
             "network", expires_in_s=scene.clock.passed_s + 600
         )
         began = scene.clock.passed_s
-        await scene.answered(request_id, 60)
+        await scene.until_answered(request_id, 60)
         return scene.clock.passed_s - began
 
 
@@ -244,12 +248,12 @@ def test_sleep_of_the_machine_ends_an_old_retry_delay(memory_home: Path) -> None
 
 
 async def _step(home: Path, step_s: float) -> None:
-    async with enrolled(home) as scene:
-        before = await scene.service.request_report("network", expires_in_s=600)
+    async with enrolled_agent(home) as scene:
+        running_id = await scene.service.request_report("network", expires_in_s=600)
         scene.app.collectors.may_end.clear()
         await scene.service.until(lambda: len(scene.service.acknowledged) == 2)
-        waiting = await scene.service.request_report("network", expires_in_s=900)
-        short = await scene.service.request_report("application", expires_in_s=300)
+        waiting_id = await scene.service.request_report("network", expires_in_s=900)
+        short_id = await scene.service.request_report("application", expires_in_s=300)
         await scene.service.until(lambda: len(scene.service.acknowledged) == 4)
         scene.clock.step(step_s)
         # From now on, no reply contains the service's time. The agent has only its own clocks.
@@ -257,10 +261,12 @@ async def _step(home: Path, step_s: float) -> None:
             scene.service.faults[operation] = hang
         await asyncio.sleep(400)
         scene.app.collectors.may_end.set()
-        await scene.answered(before, 300)
-        await scene.answered(waiting, 300)
+        await scene.until_answered(running_id, 300)
+        await scene.until_answered(waiting_id, 300)
         await asyncio.sleep(60)
-        states = [_state(scene.app, request_id) for request_id in (before, waiting, short)]
+        states = [
+            _state(scene.app, request_id) for request_id in (running_id, waiting_id, short_id)
+        ]
         assert states == [State.SUBMITTED, State.SUBMITTED, State.EXPIRED]
         scene.service.faults.clear()
         count = scene.service.heartbeats
@@ -287,7 +293,7 @@ def test_clock_change_does_not_change_when_requests_expire(
 
 
 async def _reports_over_a_step(home: Path, step_s: float) -> None:
-    async with enrolled(home) as scene:
+    async with enrolled_agent(home) as scene:
         scene.service.faults["submitResult"] = hang
         scene.app._executor.schedule("network")
         await scene.service.until(

@@ -98,12 +98,12 @@ async def test_read_only_key_is_reported_and_retried(tmp_path: Path) -> None:
 async def test_refused_key_is_read_again_and_the_identity_is_kept(tmp_path: Path) -> None:
     async with StrictService() as service:
         config = write_config(tmp_path, service.base_url)
-        right = (tmp_path / "api-key").read_text()
+        valid_key = (tmp_path / "api-key").read_text()
         (tmp_path / "api-key").write_text("an-old-key\n")
         async with running_agent(config) as agent:
             await agent.until_logged("does not accept the API key")
             identity = (tmp_path / "state" / "identity.pem").read_bytes()
-            (tmp_path / "api-key").write_text(right)
+            (tmp_path / "api-key").write_text(valid_key)
             await service.until(lambda: service.heartbeats > 0)
             assert await agent.stop() == 0
     assert (tmp_path / "state" / "identity.pem").read_bytes() == identity

@@ -109,19 +109,19 @@ class _Disk(StateDirectory):
 
 
 async def test_scheduled_reports_are_skipped_if_disk_space_is_scarce(tmp_path: Path) -> None:
-    wanted: list[Kind] = []
+    kinds: list[Kind] = []
     disk, health = _Disk(tmp_path), HealthBoard(VirtualClock(), lambda: None)
-    floor = DiskFloor(disk, health, wanted.append)
+    floor = DiskFloor(disk, health, kinds.append)
     for free in (DISK_FLOOR_BYTES - 1, 0):
         disk.free = free
         floor.request_report("network")
-    assert wanted == []
+    assert kinds == []
     (problem,) = health.problems()
     assert problem.code == "disk-scarce"
     assert problem.detail == "0 MiB are free, 2 scheduled reports skipped"
     disk.free = DISK_FLOOR_BYTES
     floor.request_report("application")
-    assert wanted == ["application"]
+    assert kinds == ["application"]
     assert health.problems() == ()
     assert StateDirectory(tmp_path).free_bytes() > 0
 
@@ -130,9 +130,9 @@ def test_the_quarantine_is_bounded_by_files_and_bytes(memory_home: Path) -> None
     state = StateDirectory(memory_home)
     for number in range(QUARANTINE_MAX_FILES + 10):
         state.quarantine(f"{number}.json", b"x")
-    kept = sorted(path.name.split("-")[1] for path in state.quarantine_path.iterdir())
-    assert len(kept) == QUARANTINE_MAX_FILES
-    assert "0.json" not in kept
+    names = sorted(path.name.split("-")[1] for path in state.quarantine_path.iterdir())
+    assert len(names) == QUARANTINE_MAX_FILES
+    assert "0.json" not in names
     half = b"x" * (QUARANTINE_MAX_BYTES // 2 - 100)
     for name in ("large-1", "large-2", "large-3"):
         state.quarantine(name, half)
@@ -151,13 +151,15 @@ async def _flood(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
             await service.until(lambda: service.heartbeats > 0)
             app.collectors.may_end.clear()
-            wanted = [await service.request_report("network", expires_in_s=1e6) for _ in range(50)]
+            request_ids = [
+                await service.request_report("network", expires_in_s=1e6) for _ in range(50)
+            ]
             await asyncio.sleep(60)
             assert app._journal.count_unfinished() == 20
             assert app.health.is_set("requests-flooding")
             app.collectors.may_end.set()
             # The dropped requests were not acknowledged: the service delivers them again.
-            await app.until_ended(wanted, 4 * 3600)
+            await app.until_ended(request_ids, 4 * 3600)
             assert not app.health.is_set("requests-flooding")
         assert len(service.reports) == 50
         assert service.violations == []
@@ -190,8 +192,8 @@ async def _unreadable_report(home: Path) -> None:
             assert entry.state is State.SUBMITTED
             assert app.health.is_set("state-quarantined")
             assert not app.health.is_set("internal-error")
-        (wreck,) = (home / "state" / "quarantine").iterdir()
-        assert wreck.name.endswith("-outbox-row.json")
+        (file,) = (home / "state" / "quarantine").iterdir()
+        assert file.name.endswith("-outbox-row.json")
 
 
 def test_an_unreadable_report_does_not_block_other_reports(memory_home: Path) -> None:
@@ -200,12 +202,12 @@ def test_an_unreadable_report_does_not_block_other_reports(memory_home: Path) ->
 
 def test_leftovers_of_a_killed_agent_are_removed_at_the_next_start(tmp_path: Path) -> None:
     state = StateDirectory(tmp_path)
-    left = (
+    leftovers = (
         ".status.json.x1y2z3ab", ".device.json.00000000", ".identity.pem._a_b_c_d",
         ".printers.json.q7w8e9r0", ".probe.17",
     )  # fmt: skip
-    kept = ("device.json", "agent.db", "printers.json", ".somebody-elses")
-    for name in (*left, *kept):
+    other_files = ("device.json", "agent.db", "printers.json", ".somebody-elses")
+    for name in (*leftovers, *other_files):
         (tmp_path / name).write_bytes(b"x")
     with state.hold():
-        assert {path.name for path in tmp_path.iterdir()} == {*kept, "agent.lock"}
+        assert {path.name for path in tmp_path.iterdir()} == {*other_files, "agent.lock"}

@@ -26,12 +26,12 @@ def _record(home: Path) -> dict[str, Any]:
     return record
 
 
-def _quarantined(home: Path) -> list[str]:
+def _names_in_quarantine(home: Path) -> list[str]:
     quarantine = home / "state" / "quarantine"
     return sorted(p.name[23:] for p in quarantine.iterdir()) if quarantine.exists() else []
 
 
-async def _enrolled(service: HostileService) -> None:
+async def _until_enrolled(service: HostileService) -> None:
     await service.until(lambda: service.heartbeats > 0, 60)
 
 
@@ -56,7 +56,7 @@ async def _copied_disk(home: Path) -> None:
         for start in ("first", "second"):
             service.heartbeats = 0
             async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
-                await _enrolled(service)
+                await _until_enrolled(service)
                 await asyncio.sleep(60)
                 assert app.health.is_set("device-cloned") is (start == "first")
                 assert app._outbox.depth().reports == 0
@@ -67,7 +67,7 @@ async def _copied_disk(home: Path) -> None:
         assert service.calls.count("enroll") == 2
         # This machine does not send the reports of the other machine.
         assert service.reports == []
-        assert _quarantined(home) == [DATABASE, "identity.pem"]
+        assert _names_in_quarantine(home) == [DATABASE, "identity.pem"]
 
 
 def test_copied_disk_enrolls_once_as_a_new_device(
@@ -85,20 +85,20 @@ async def _old_backup(home: Path) -> None:
         await _with_an_unsent_report(home, service, clock)
         shutil.copytree(home / "state", backup)
         async with simulated_agent(config_for(home, service.base_url), home, clock):
-            later = await service.request_report("application")
-            await service.until(lambda: service.report_for(later) is not None, 300)
+            later_id = await service.request_report("application")
+            await service.until(lambda: service.report_for(later_id) is not None, 300)
             await asyncio.sleep(60)
         assert len(service.reports) == 2
         shutil.rmtree(home / "state")
         shutil.copytree(backup, home / "state")
         # The restored journal lacks the later request. At the service, this request has ended.
-        service._waiting[later] = {**_command(service, later)}
+        service._waiting[later_id] = {**_command(service, later_id)}
         service.faults["acknowledge"] = status(409)
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
-            await app.until_ended({later}, 600)
+            await app.until_ended({later_id}, 600)
             await asyncio.sleep(300)
             assert app.collectors.runs == 0
-            entry = app.entry(later)
+            entry = app.entry(later_id)
             assert entry is not None
             assert entry.state is State.REJECTED
         # The report in the restored outbox was sent again with the same bytes.
@@ -121,11 +121,11 @@ def test_agent_with_a_restored_backup_collects_nothing_twice(memory_home: Path) 
     run_in_virtual_time(_old_backup(memory_home))
 
 
-async def _bound_anew(home: Path) -> None:
+async def _bind_again(home: Path) -> None:
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
         async with simulated_agent(config_for(home, service.base_url), home, clock):
-            await _enrolled(service)
+            await _until_enrolled(service)
         assert service.device is not None
         service.binding_id = service.device["bindingId"] = "0b1f6a52-9d2c-4b3e-8f57-1d2c3b4a5e6f"
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
@@ -136,7 +136,7 @@ async def _bound_anew(home: Path) -> None:
 
 
 def test_another_binding_of_this_device_is_adopted(memory_home: Path) -> None:
-    run_in_virtual_time(_bound_anew(memory_home))
+    run_in_virtual_time(_bind_again(memory_home))
 
 
 async def _another_service(home: Path) -> None:
@@ -145,16 +145,16 @@ async def _another_service(home: Path) -> None:
         request_id = await _with_an_unsent_report(home, old, clock)
         call_count = len(old.called_at)
         async with simulated_agent(config_for(home, new.base_url), home, clock) as app:
-            await _enrolled(new)
+            await _until_enrolled(new)
             await asyncio.sleep(120)
             assert [p.detail for p in app.health.problems() if p.code == "place-changed"]
             assert app.entry(request_id) is None
         assert "submitResult" not in new.calls
         assert len(old.called_at) == call_count
-        assert _quarantined(home) == [DATABASE]
+        assert _names_in_quarantine(home) == [DATABASE]
         # The report for the old service can still be read from the file in quarantine.
-        kept = next((home / "state" / "quarantine").iterdir())
-        assert request_id.encode() in kept.read_bytes()
+        file = next((home / "state" / "quarantine").iterdir())
+        assert request_id.encode() in file.read_bytes()
 
 
 def test_reports_for_another_service_are_quarantined_and_not_sent(memory_home: Path) -> None:
@@ -167,16 +167,18 @@ async def _another_location(home: Path, *, is_refused: bool) -> None:
         request_id = await _with_an_unsent_report(home, service, clock)
         if is_refused:
             service.faults["submitResult"] = status(403)
-        moved = config_for(home, service.base_url, service={"location_id": "loc-2"})
-        async with simulated_agent(moved, home, clock) as app:
+        moved_config = config_for(home, service.base_url, service={"location_id": "loc-2"})
+        async with simulated_agent(moved_config, home, clock) as app:
             await app.until_ended({request_id}, 600)
             await asyncio.sleep(60)
             assert app.health.is_set("reports-dropped") is is_refused
         assert service.calls.count("enroll") == 2
         assert _record(home)["binding"]["location_id"] == "loc-2"
         assert (service.report_for(request_id) is None) is is_refused
-        kept = [name for name in _quarantined(home) if name.startswith("refused-")]
-        assert len(kept) == (1 if is_refused else 0)
+        refused_reports = [
+            name for name in _names_in_quarantine(home) if name.startswith("refused-")
+        ]
+        assert len(refused_reports) == (1 if is_refused else 0)
 
 
 @pytest.mark.parametrize("is_refused", [False, True])
@@ -190,10 +192,10 @@ async def _revoked(home: Path) -> None:
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
-            await _enrolled(service)
+            await _until_enrolled(service)
             app.collectors.may_end.clear()
-            under_way = await service.request_report("network", expires_in_s=1e5)
-            waiting = await service.request_report("application", expires_in_s=1e5)
+            running_id = await service.request_report("network", expires_in_s=1e5)
+            waiting_id = await service.request_report("application", expires_in_s=1e5)
             await service.until(lambda: len(service.acknowledged) == 3)
             device, service.device = service.device, None
             service.faults.update(dict.fromkeys(("heartbeat", "acknowledge"), status(403)))
@@ -212,9 +214,9 @@ async def _revoked(home: Path) -> None:
             assert len(service.called_at) - before <= 12
             service.device = device
             service.faults.clear()
-            await app.until_ended({under_way, waiting}, 4000)
-        assert sum(r.get("requestId") == under_way for r in service.reports) == 1
-        assert sum(r.get("requestId") == waiting for r in service.reports) == 1
+            await app.until_ended({running_id, waiting_id}, 4000)
+        assert sum(r.get("requestId") == running_id for r in service.reports) == 1
+        assert sum(r.get("requestId") == waiting_id for r in service.reports) == 1
 
 
 def test_revoked_device_stops_within_a_heartbeat_and_reports_it(memory_home: Path) -> None:
@@ -249,16 +251,19 @@ except StateError as error:
 
 
 def test_state_directory_of_another_user_is_reported(memory_home: Path) -> None:
-    theirs = memory_home / "theirs"
-    theirs.mkdir(mode=0o700)
+    foreign_state = memory_home / "theirs"
+    foreign_state.mkdir(mode=0o700)
     memory_home.chmod(0o755)
     if os.geteuid() != 0:
-        theirs.chmod(0o500)
-    done = subprocess.run(
-        [sys.executable, "-c", AS_ANOTHER_USER, str(theirs)],
+        foreign_state.chmod(0o500)
+    result = subprocess.run(
+        [sys.executable, "-c", AS_ANOTHER_USER, str(foreign_state)],
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
-    assert done.stdout == f"the state directory {theirs} cannot be written: Permission denied\n"
+    assert (
+        result.stdout
+        == f"the state directory {foreign_state} cannot be written: Permission denied\n"
+    )
 
 
 async def test_world_readable_key_is_refused(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ async def _imports_of_a_daemon(config: Path, service: StrictService) -> set[str]
     return set(IMPORT_LINE.findall(agent.log))
 
 
-def _loaded(imports: set[str], name: str) -> set[str]:
+def _loaded_modules(imports: set[str], name: str) -> set[str]:
     return {module for module in imports if module == name or module.startswith(f"{name}.")}
 
 
@@ -54,9 +54,9 @@ async def test_idle_daemon_loads_no_module_that_it_does_not_need(
         config = write_config(tmp_path, service.base_url)
         enrolling = await _imports_of_a_daemon(config, service)
         idle = await _imports_of_a_daemon(config, service)
-    assert _loaded(enrolling, "cryptography"), "the import log has an unexpected format"
-    assert _loaded(idle, "httpx2")
+    assert _loaded_modules(enrolling, "cryptography"), "the import log has an unexpected format"
+    assert _loaded_modules(idle, "httpx2")
     for name in NEVER:
-        assert not _loaded(enrolling | idle, name) - PARSER_MODULES, name
+        assert not _loaded_modules(enrolling | idle, name) - PARSER_MODULES, name
     for name in ONLY_WHILE_ENROLLING:
-        assert not _loaded(idle, name)
+        assert not _loaded_modules(idle, name)

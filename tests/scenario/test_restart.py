@@ -18,13 +18,13 @@ can be busy by chance."""
 
 @pytest.mark.parametrize("outage_s", sizes.large_except({0.0, 60.0}.__contains__, OUTAGES_S))
 def test_fleet_reconnects_soon_with_little_extra_load(outage_s: float) -> None:
-    seen = simulate(DEVICES, outage_s, crowd=CROWD, peak_over_s=PEAK_OVER_S)
+    outcome = simulate(DEVICES, outage_s, crowd=CROWD, peak_over_s=PEAK_OVER_S)
 
-    assert seen.steady == pytest.approx(DEVICES / 60, rel=0.1)
-    assert 10 < seen.back_s <= BACK_WITHIN_S
-    assert seen.peak_share <= PEAK_MAX
-    assert seen.refused == seen.late == 0
-    assert (seen.not_connected > 0) == (outage_s > 0)
+    assert outcome.steady == pytest.approx(DEVICES / 60, rel=0.1)
+    assert 10 < outcome.back_s <= BACK_WITHIN_S
+    assert outcome.peak_share <= PEAK_MAX
+    assert outcome.refused == outcome.late == 0
+    assert (outcome.not_connected > 0) == (outage_s > 0)
 
 
 def test_small_fleet_reconnects_immediately() -> None:

@@ -100,11 +100,13 @@ async def test_sighup_loads_a_valid_configuration_and_ignores_an_invalid_one(
         config = write_config(tmp_path, service.base_url)
         async with running_agent(config) as agent:
             await service.until(lambda: service.heartbeats > 0)
-            good = config.read_text()
-            config.write_text(good + "[nonsense]\n")
+            valid_text = config.read_text()
+            config.write_text(valid_text + "[nonsense]\n")
             agent.process.send_signal(signal.SIGHUP)
             await agent.until_logged("not reloaded: ")
-            config.write_text(good.replace("interval_seconds = 1", "interval_seconds = 0.2", 1))
+            config.write_text(
+                valid_text.replace("interval_seconds = 1", "interval_seconds = 0.2", 1)
+            )
             agent.process.send_signal(signal.SIGHUP)
             await agent.until_logged("the configuration was reloaded")
             before = service.heartbeats

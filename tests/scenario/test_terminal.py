@@ -100,8 +100,8 @@ async def test_agent_started_with_nohup_continues_after_the_terminal_closes(tmp_
 
 async def test_sighup_reloads_a_service_that_has_a_terminal(tmp_path: Path) -> None:
     """systemd can give a service a terminal (systemd.exec(5), StandardInput=tty)."""
-    unused = str(tmp_path / "no-listener")
-    async with agent_on_a_terminal(tmp_path, NOTIFY_SOCKET=unused) as (service, process, _):
+    socket_path = str(tmp_path / "no-listener")
+    async with agent_on_a_terminal(tmp_path, NOTIFY_SOCKET=socket_path) as (service, process, _):
         config = tmp_path / "config.toml"
         config.write_text(
             config.read_text().replace("interval_seconds = 1", "interval_seconds = 0.1", 1)

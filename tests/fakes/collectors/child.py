@@ -134,12 +134,12 @@ def show_environment() -> None:
 
 
 def grandchild(*, escapes: bool = False) -> None:
-    other = subprocess.Popen(
+    grandchild_process = subprocess.Popen(
         [sys.executable, "-c", SLEEPER], stdout=subprocess.PIPE, start_new_session=escapes
     )
-    assert other.stdout is not None
-    other.stdout.readline()
-    FILE.write_text(str(other.pid))
+    assert grandchild_process.stdout is not None
+    grandchild_process.stdout.readline()
+    FILE.write_text(str(grandchild_process.pid))
     result()
     hang()
 

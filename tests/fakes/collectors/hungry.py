@@ -15,12 +15,12 @@ if __name__ == "__main__":
     bind_this_process()
     run = ChildRun(sys.stdout.buffer)
     run.emit(Checkpoint(_facts(sys.argv[1])))
-    eaten = []
+    blocks = []
     try:
-        while len(eaten) * 2**20 < 2 * MEMORY_MAX_BYTES:
-            eaten.append(bytearray(2**20))
+        while len(blocks) * 2**20 < 2 * MEMORY_MAX_BYTES:
+            blocks.append(bytearray(2**20))
     except MemoryError as error:
-        size = len(eaten)
-        eaten.clear()
+        size = len(blocks)
+        blocks.clear()
         run.emit(Crash(f"{type(error).__name__} after {size} MiB"))
         sys.exit(1)

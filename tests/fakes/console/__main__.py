@@ -47,18 +47,18 @@ def main() -> int:
     parser.add_argument("chromium")
     parser.add_argument("--axe", type=Path)
     parser.add_argument("--pictures", type=Path)
-    chosen = parser.parse_args()
-    axe = chosen.axe.read_text(encoding="utf-8") if chosen.axe else ""
+    options = parser.parse_args()
+    axe = options.axe.read_text(encoding="utf-8") if options.axe else ""
     with (
         contextlib.ExitStack() as stack,
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
-        running(chosen.chromium, Path(profile)) as port,
+        running(options.chromium, Path(profile)) as port,
     ):
         stack.callback(stop_server)
         for line in sys.stdin:
             act, width = line.split()
             with tempfile.TemporaryDirectory() as home, separate_tab(port) as tab:
-                page = Page(tab, width, axe, chosen.pictures)
+                page = Page(tab, width, axe, options.pictures)
                 output = asyncio.run(_act(act, page, Path(home)))
             sys.stdout.write(json.dumps({**output, "seen": page.seen}) + "\n")
             sys.stdout.flush()

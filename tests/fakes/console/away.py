@@ -61,9 +61,9 @@ def set_offline(file: str, device: SimulatedDevice) -> None:
         row = session.scalars(query).one()
         row.created_at = row.enrolled_at = now - timedelta(days=26)
         row.last_seen_at, row.priority = now - timedelta(hours=2), Priority.OFFLINE
-        noted = session.get(MonitoringState, 1)
-        assert noted is not None
-        noted.started_at = now - timedelta(days=40)
+        monitoring = session.get(MonitoringState, 1)
+        assert monitoring is not None
+        monitoring.started_at = now - timedelta(days=40)
         session.execute(delete(OfflineInterval).where(OfflineInterval.device == row.position))
         for days, hours in OFFLINE_INTERVALS:
             since = now - timedelta(days=days)

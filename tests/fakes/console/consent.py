@@ -68,8 +68,8 @@ async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, A
     results["before"] = await _reads(http, tokens.get("access_token", ""))
     await _revoke_grant(page, results, url)
     results["after"] = await _reads(http, tokens.get("access_token", ""))
-    far = await _register(http, LONG, REDIRECT)
-    await page.open(_address(url, far, REDIRECT))
+    long_named_program = await _register(http, LONG, REDIRECT)
+    await page.open(_address(url, long_named_program, REDIRECT))
     await page.until("document.querySelector('h1 .supplied')")
     results["host"] = await page.run("document.querySelector('form p strong').textContent")
     await page.check_view("consent-long")
@@ -85,15 +85,15 @@ async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, A
 async def _revoke_grant(page: Page, results: dict[str, Any], url: str) -> None:
     """List the grants in the console as the user, and revoke one."""
     await page.open(f"{url}/#/profile")
-    listed = "document.querySelector('#grants li')"
-    results["listed"] = await page.until(f"{listed}?.innerText")
+    first_grant = "document.querySelector('#grants li')"
+    results["listed"] = await page.until(f"{first_grant}?.innerText")
     await page.check_view("grants")
     await page.click("#grants button")
     results["dialog"] = await page.until(
         "document.querySelector('#confirm[open] #confirm-title')?.textContent"
     )
     await page.click("#confirm-act")
-    await page.until(f"!{listed}")
+    await page.until(f"!{first_grant}")
     results["none"] = await page.run("document.querySelector('#grants').innerText")
 
 
@@ -125,7 +125,7 @@ async def _exchange(
 
 
 def _address(url: str, client_id: str, redirect_uri: str) -> str:
-    requests = {
+    parameters = {
         "response_type": "code",
         "client_id": client_id,
         "redirect_uri": redirect_uri,
@@ -133,17 +133,17 @@ def _address(url: str, client_id: str, redirect_uri: str) -> str:
         "code_challenge": challenge(),
         "code_challenge_method": "S256",
     }
-    return f"{url}{BASE}/authorize?{urlencode(requests)}"
+    return f"{url}{BASE}/authorize?{urlencode(parameters)}"
 
 
 async def _answer(page: Page) -> dict[str, str]:
     """Return the unreachable URL to which the browser was redirected, from its history."""
     await page.arrive("location.href.startsWith('chrome-error:')")
     history = await page.send_command("Page.getNavigationHistory")
-    went = history["entries"][history["currentIndex"]]["url"]
-    parts = urlsplit(went)
-    messages = {name: values[0] for name, values in parse_qs(parts.query).items()}
-    return messages | {"at": f"{parts.scheme}://{parts.netloc}{parts.path}"}
+    url = history["entries"][history["currentIndex"]]["url"]
+    parts = urlsplit(url)
+    parameters = {name: values[0] for name, values in parse_qs(parts.query).items()}
+    return parameters | {"at": f"{parts.scheme}://{parts.netloc}{parts.path}"}
 
 
 async def _framed(page: Page, url: str, address: str) -> bool:

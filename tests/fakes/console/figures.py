@@ -122,7 +122,7 @@ async def _without_a_merchant(page: Page, results: dict[str, Any], outsider: str
 async def _yesterday(
     page: Page, results: dict[str, Any], http: httpx2.AsyncClient, key: str
 ) -> None:
-    place = (await page.run("location.hash")).rpartition("/")[2]
+    location_id = (await page.run("location.hash")).rpartition("/")[2]
     await page.tab_to("a[href$='period=yesterday']")
     await page.press("Enter")
     await _settled(page, "yesterday")
@@ -135,7 +135,7 @@ async def _yesterday(
     results["hours"] = await page.run(HOURS)
     reply = await http.post(
         f"{PATH}reports/financialSummary",
-        json={"locationId": place, "period": "yesterday"},
+        json={"locationId": location_id, "period": "yesterday"},
         headers={"Authorization": f"Bearer {key}"},
     )
     results["facade"] = reply.json()

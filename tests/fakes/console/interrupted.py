@@ -30,31 +30,33 @@ async def show_interruptions(
         reply = await device.enroll(legacyInstallId=name)
         device.binding_id = reply.json()["bindingId"]
     now = system_clock()
-    bound_at = update(Binding).values(created_at=now - DAY)
-    opened = Database(database)
+    set_binding_time = update(Binding).values(created_at=now - DAY)
+    store = Database(database)
     try:
-        opened.write(lambda session: session.execute(bound_at))
+        store.write(lambda session: session.execute(set_binding_time))
     finally:
-        opened.close()
+        store.close()
     for number, device in enumerate(devices):
-        lost = []
+        incidents = []
         if number:
-            lost.append(_incident("gateway-silent", now - timedelta(minutes=50, seconds=number)))
+            incidents.append(
+                _incident("gateway-silent", now - timedelta(minutes=50, seconds=number))
+            )
         if number < 3:
-            lost.insert(0, _incident("link-down", now - timedelta(hours=9, seconds=number)))
-        is_fast = timedelta(hours=2 if number == 1 else 0)
-        moved = [
+            incidents.insert(0, _incident("link-down", now - timedelta(hours=9, seconds=number)))
+        clock_ahead = timedelta(hours=2 if number == 1 else 0)
+        shifted_incidents = [
             Incident(
-                request.cause,
-                request.began_at + is_fast,
-                (request.ended_at or now) + is_fast,
+                incident.cause,
+                incident.began_at + clock_ahead,
+                (incident.ended_at or now) + clock_ahead,
                 95,
                 "x",
             )
-            for request in lost
+            for incident in incidents
         ]
-        record = History(now - DAY + is_fast, tuple(moved))
-        report = to_plain(with_record(application_snapshot(), record, now + is_fast))
+        record = History(now - DAY + clock_ahead, tuple(shifted_incidents))
+        report = to_plain(with_record(application_snapshot(), record, now + clock_ahead))
         reply = await device.submit(report, kind="application")
         reply.raise_for_status()
     await page.go("#/")

@@ -19,7 +19,7 @@ from tests.fixtures.payloads import (
 
 async def pages(page: Page, home: Path) -> dict[str, Any]:
     small, snapshot = small_venue(), application_snapshot()
-    made = {
+    contents = {
         "network": report_page(small),
         "network-changed": report_page(small, changes_between(large_venue(), small)),
         "network-large": report_page(large_venue()),
@@ -32,9 +32,9 @@ async def pages(page: Page, home: Path) -> dict[str, Any]:
         ),
         "application-windows": report_page(healthy("windows-back-office")),
     }
-    for name, content in made.items():
+    for name, content in contents.items():
         file = home / f"{name}.html"
         file.write_text(content, encoding="utf-8")
         await page.open(file.as_uri())
         await page.check_view(f"page-{name}")
-    return {"pages": len(made)}
+    return {"pages": len(contents)}

@@ -77,8 +77,8 @@ async def _support(page: Page, results: dict[str, Any], file: str) -> None:
 
     def work(session: Session) -> str:
         set_channel(session, kind="email", address="help@example.com", hours="9 to 17")
-        made = make_link(session, channel="telegram @venue", requested_by="Eve", now=system_clock())
-        return made.token
+        link = make_link(session, channel="telegram @venue", requested_by="Eve", now=system_clock())
+        return link.token
 
     token = database.write(work)
     database.close()

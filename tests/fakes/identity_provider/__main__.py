@@ -74,9 +74,9 @@ class Handler(BaseHTTPRequestHandler):
         answer = {
             **dict(parse_qsl(location.query)), "iss": self.state.issuer, **self.state.answer,
         }  # fmt: skip
-        kept = {name: value for name, value in answer.items() if value is not None}
+        parameters = {name: value for name, value in answer.items() if value is not None}
         self.send_response(302)
-        self.send_header("Location", location._replace(query=urlencode(kept)).geturl())
+        self.send_header("Location", location._replace(query=urlencode(parameters)).geturl())
         self.send_header("Content-Length", "0")
         self.end_headers()
 
@@ -89,11 +89,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def _userinfo(self, _data: dict[str, Any]) -> None:
         token = self.headers.get("authorization", "").removeprefix("Bearer ")
-        saved = self.state.tokens.get(token)
-        if saved is None or self.state.is_disabled:
+        token_record = self.state.tokens.get(token)
+        if token_record is None or self.state.is_disabled:
             return self._send(401, {"error": "invalid_token"})
         # The groups are the present ones, and not those at the time of the token.
-        return self._send(200, {**saved.claims, "groups": self.state.claims.get("groups", [])})
+        return self._send(
+            200, {**token_record.claims, "groups": self.state.claims.get("groups", [])}
+        )
 
     def _send(self, status: int, content: object) -> None:
         text = content if isinstance(content, str) else json.dumps(content)

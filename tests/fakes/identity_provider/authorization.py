@@ -29,7 +29,8 @@ class State:
     Attributes:
         claims: claims of the user who is signed in at the provider.
         id_token: changes of the ID token's claims; None removes a claim.
-        algorithm: of the ID token: RS256, none, or HS256 with the public key as the secret.
+        algorithm: the signature algorithm of ID tokens: RS256, none, or HS256 with the public key
+            as the secret.
         is_disabled: whether tokens and userinfo are refused.
         metadata: changes of the metadata.
         answer: changes of the parameters of the answer.
@@ -208,16 +209,16 @@ class IdToken(OpenIDCode):  # type: ignore[misc]
             return str(jwt.encode({"alg": "none"}, claims, None, ["none"]))
         header = {"alg": state.algorithm, "kid": key.kid}
         if state.algorithm == "HS256":
-            # The attack: the public key, which everybody knows, as the secret of an HMAC. Libraries
-            # refuse to sign with it.
+            # The attack uses the public key, which everybody knows, as the secret of an HMAC.
+            # Libraries refuse to sign with this key, so `hs256` computes the signature.
             return hs256(header, claims, key.as_pem(private=False))
         return str(jwt.encode(header, claims, key, [state.algorithm]))
 
 
 def hs256(header: Claims, claims: Claims, secret: bytes) -> str:
-    signed = ".".join(_base64(json.dumps(each).encode()) for each in (header, claims))
-    signature = hmac.new(secret, signed.encode(), hashlib.sha256).digest()
-    return f"{signed}.{_base64(signature)}"
+    signing_input = ".".join(_base64(json.dumps(each).encode()) for each in (header, claims))
+    signature = hmac.new(secret, signing_input.encode(), hashlib.sha256).digest()
+    return f"{signing_input}.{_base64(signature)}"
 
 
 def _base64(content: bytes) -> str:
@@ -237,12 +238,12 @@ class Server(AuthorizationServer):  # type: ignore[misc]
         return Client() if client_id == CLIENT_ID else None
 
     def save_token(self, token: dict[str, Any], request: Request) -> None:
-        saved = Token(request.user, token.get("scope", ""))
-        self.state.tokens[token["access_token"]] = saved
+        token_record = Token(request.user, token.get("scope", ""))
+        self.state.tokens[token["access_token"]] = token_record
         if not self.state.issues_refresh_tokens:
             token.pop("refresh_token", None)
         elif "refresh_token" in token:
-            self.state.tokens[token["refresh_token"]] = saved
+            self.state.tokens[token["refresh_token"]] = token_record
 
     def send_signal(self, *_: Any, **__: Any) -> None: ...
 

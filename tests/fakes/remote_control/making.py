@@ -42,8 +42,8 @@ def _object(schema: Schema, chance: random.Random) -> Any:
 
 
 def _array(schema: Schema, chance: random.Random) -> Any:
-    most = min(FEW, schema.get("maxItems", FEW))
-    return [random_document(schema["items"], chance) for _ in range(chance.randint(0, most))]
+    count_max = min(FEW, schema.get("maxItems", FEW))
+    return [random_document(schema["items"], chance) for _ in range(chance.randint(0, count_max))]
 
 
 def _string(schema: Schema, chance: random.Random) -> Any:

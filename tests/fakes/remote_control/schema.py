@@ -34,17 +34,17 @@ def each(names: str, schema: Schema) -> dict[str, Schema]:
     return dict.fromkeys(names.split(), schema)
 
 
-_ENROLLED: Final[dict[str, Schema]] = {
+_ENROLLMENT_FIELDS: Final[dict[str, Schema]] = {
     **each("instanceId bindingId", UUID),
     **each("locationId legacyInstallId", NAME),
     "appVersion": null_or({"type": "string"}),
     "capabilities": array(NAME, 32),
     "organizationId": SOME_TEXT,
 }
-ENROLLMENT = exact(_ENROLLED)
+ENROLLMENT = exact(_ENROLLMENT_FIELDS)
 DEVICE = exact(
     {
-        **_ENROLLED,
+        **_ENROLLMENT_FIELDS,
         "platform": enum("android", "ios", "macos", "windows", "linux"),
         "userId": SOME_TEXT,
         "revokedAt": null_or(TIMESTAMP),
@@ -65,7 +65,7 @@ REMOTE_REQUEST = exact(
         **each("receivedAt startedAt finishedAt", null_or(TIMESTAMP)),
     }
 )
-_REPORTED: Final[dict[str, Schema]] = {
+_REPORT_FIELDS: Final[dict[str, Schema]] = {
     "requestId": null_or(UUID),
     "kind": KIND,
     "outcome": OUTCOME,
@@ -74,10 +74,10 @@ _REPORTED: Final[dict[str, Schema]] = {
     "createdAt": TIMESTAMP,
     "trackerStatus": TRACKER_STATUS,
 }
-REPORT_SUMMARY = exact({"reportId": UUID, **_REPORTED})
+REPORT_SUMMARY = exact({"reportId": UUID, **_REPORT_FIELDS})
 REPORT_DETAIL = exact(
     {
-        **_REPORTED,
+        **_REPORT_FIELDS,
         **each("id instanceId bindingId", UUID),
         **each("userId payloadHash", SOME_TEXT),
         "payload": null_or(contract.NETWORK_PAYLOAD, contract.APPLICATION_PAYLOAD),

@@ -17,21 +17,21 @@ class CompiledValidator:
     """A jsonschema validator that is fast for valid documents.
 
     Args:
-        deciding: validates the documents that the compiled validator refuses.
-        formats: functions for the formats of ``deciding`` that JSON Schema does not define.
-        counts_utf16: whether ``deciding`` counts strings in UTF-16 code units.
+        validator: validates the documents that the compiled validator refuses.
+        formats: functions for the formats of ``validator`` that JSON Schema does not define.
+        counts_utf16: whether ``validator`` counts strings in UTF-16 code units.
     """
 
     def __init__(
         self,
-        deciding: Draft202012Validator,
+        validator: Draft202012Validator,
         formats: Mapping[str, Any] | None = None,
         *,
         counts_utf16: bool = False,
     ) -> None:
-        self._deciding = deciding
+        self._validator = validator
         self._counts_utf16 = counts_utf16
-        schema: Any = deciding.schema
+        schema: Any = validator.schema
         self._compiled = jsonschema_rs.Draft202012Validator(
             schema, validate_formats=True, formats=dict(formats or {})
         )
@@ -39,7 +39,7 @@ class CompiledValidator:
     def iter_errors(self, document: Any) -> Iterator[ValidationError]:
         """Yield each error in a document."""
         if not self._is_valid(document):
-            yield from self._deciding.iter_errors(document)
+            yield from self._validator.iter_errors(document)
 
     def validate(self, document: Any) -> None:
         """Raise ValidationError if a document is not valid."""

@@ -31,8 +31,8 @@ def enum(*words: str) -> Schema:
     return {"type": "string", "enum": list(words)}
 
 
-def array(of: Schema, most: int | None = None) -> Schema:
-    return {"type": "array", "items": of} | ({} if most is None else {"maxItems": most})
+def array(of: Schema, count_max: int | None = None) -> Schema:
+    return {"type": "array", "items": of} | ({} if count_max is None else {"maxItems": count_max})
 
 
 def exact(required: dict[str, Schema], optional: dict[str, Schema] | None = None) -> Schema:
@@ -294,8 +294,8 @@ def validator(
     Args:
         own_formats: functions for the formats that JSON Schema does not define.
     """
-    deciding = _Validator(schema, format_checker=formats)
-    return CompiledValidator(deciding, own_formats, counts_utf16=True)
+    validator = _Validator(schema, format_checker=formats)
+    return CompiledValidator(validator, own_formats, counts_utf16=True)
 
 
 def violations(schema: Schema, document: Any) -> list[str]:

@@ -158,8 +158,10 @@ TOKENS = exactly(
 FEES = thing({"fee_items": {"type": "array", "items": thing({"id": UUID}), "maxItems": 20}})
 
 
-def page(item: Schema, most: int | None = 20) -> Schema:
-    items: Schema = {"type": "array", "items": item} | ({} if most is None else {"maxItems": most})
+def page(item: Schema, count_max: int | None = 20) -> Schema:
+    items: Schema = {"type": "array", "items": item} | (
+        {} if count_max is None else {"maxItems": count_max}
+    )
     return thing({"items": items}, {"cursor": null_or(text(1, 128))})
 
 
@@ -276,7 +278,7 @@ def _validator(operation: tuple[str, str] | None) -> CompiledValidator:
     return CompiledValidator(Draft202012Validator(schema))
 
 
-def _require(reply: httpx2.Response, is_right: bool, otherwise: str) -> None:
-    if not is_right:
+def _require(reply: httpx2.Response, is_valid: bool, problem: str) -> None:
+    if not is_valid:
         request = reply.request
-        raise NotFittingError(f"{request.method} {request.url}, {reply.status_code}: {otherwise}")
+        raise NotFittingError(f"{request.method} {request.url}, {reply.status_code}: {problem}")

@@ -1,1 +1,1 @@
-"""Real faults in a venue of network namespaces, and what the running agent recorded of them."""
+"""Tests that a running agent records real faults in a venue of network namespaces."""

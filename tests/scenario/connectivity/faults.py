@@ -12,7 +12,7 @@ from tests.scenario.connectivity.site import Site
 Step = Callable[[Site], None]
 NoticedBy = Literal["change", "silence", "call"]
 """``change``: the kernel or the closed connection reports the fault at once. ``silence``: the idle
-command stream breaks within 7 s. ``call``: only a call to the service meets the fault."""
+command stream breaks within 7 s. ``call``: only the next call to the service fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ def _rules(verb: str, *selectors: str) -> Step:
 
 _ROUTE = f"route add default via {GATEWAY}"
 _ADDRESS = f"addr add {TILL}/24 dev eth0"
-_ALL = ("iif eth0",)
-_ALL_BUT_ARP = tuple(f"iif eth0 ipproto {protocol}" for protocol in ("icmp", "tcp", "udp"))
-_ONWARD = (f"iif eth0 to {INTERNET}", f"iif lo to {INTERNET}")
+_ALL_PACKETS = ("iif eth0",)
+_IPV4_PACKETS = tuple(f"iif eth0 ipproto {protocol}" for protocol in ("icmp", "tcp", "udp"))
+_TO_INTERNET = (f"iif eth0 to {INTERNET}", f"iif lo to {INTERNET}")
 
 FAULTS: Final = {
     "carrier": Fault(
@@ -80,17 +80,17 @@ FAULTS: Final = {
         _ip("gateway", "link set eth0 down"), _ip("gateway", "link set eth0 up"),
     ),
     "gateway-hung": Fault(
-        "gateway-silent", "silence", _rules("add", *_ALL), _rules("del", *_ALL)
+        "gateway-silent", "silence", _rules("add", *_ALL_PACKETS), _rules("del", *_ALL_PACKETS)
     ),
     "gateway-only-arp": Fault(
-        "gateway-silent", "silence", _rules("add", *_ALL_BUT_ARP), _rules("del", *_ALL_BUT_ARP)
+        "gateway-silent", "silence", _rules("add", *_IPV4_PACKETS), _rules("del", *_IPV4_PACKETS)
     ),
     "provider-down": Fault(
         "provider-down", "silence",
         _ip("gateway", "link set wan0 down"), _ip("gateway", "link set wan0 up"),
     ),
     "provider-silent": Fault(
-        "provider-down", "silence", _rules("add", *_ONWARD), _rules("del", *_ONWARD)
+        "provider-down", "silence", _rules("add", *_TO_INTERNET), _rules("del", *_TO_INTERNET)
     ),
     "provider-unreachable": Fault(
         "provider-down", "silence",

@@ -1,4 +1,4 @@
-"""Runs a module inside the network namespace of another process, with its own resolv.conf(5).
+"""Runs a module in the network namespace of another process, with a given resolv.conf(5).
 
     python -m tests.scenario.connectivity.inside PID RESOLV_CONF MODULE [ARGUMENT ...]
 

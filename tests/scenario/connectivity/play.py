@@ -21,22 +21,22 @@ PAUSE_S = 12.0
 """The time between the end of an incident and the next fault."""
 ENDS_WITHIN_S = 120.0
 EARLY_S = 10.0
-"""An incident that begins at most so long before a fault belongs to this fault."""
+"""An incident that begins at most this long before a fault belongs to this fault."""
 PER_VENUE_S = 45.0
-"""The faults of a venue last so long in total, unless a single one lasts longer."""
+"""Maximum total duration of the cases of a venue, unless a single case lasts longer."""
 HEARTBEAT_S: Final = {"change": 60.0, "silence": 60.0, "call": 15.0}
-"""The interval of the heartbeats for faults that are noticed in this way."""
+"""Interval of the heartbeats, by how the agent detects the fault."""
 
 OVERLAPPING: Final = frozenset({"carrier", "address", "gateway-gone", "provider-silent"})
-"""Faults that can overlap, because the begin and the end of one do not change another."""
+"""Faults that can overlap, because the start and the end of one do not change another."""
 
 Answer = TypeVar("Answer")
-Started = Callable[[Site], Answer]
+Work = Callable[[Site], Answer]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A fault of a case, which begins some seconds after the begin of the case."""
+    """A fault of a case. It begins ``after_s`` seconds after the start of the case."""
 
     kind: str
     after_s: float
@@ -123,59 +123,63 @@ def play_cases(cases: Sequence[Case], grace_s: float) -> list[Result]:
     Args:
         grace_s: the time without incidents after the start of an agent.
     """
-    venues = [lambda built, own=own: _play_all(built, own) for own in _distributed(cases)]
-    intervals = [own[0].heartbeat_s for own in _distributed(cases)]
-    return [played for own in run_venues(venues, intervals, grace_s) for played in own]
+    groups = _distributed(cases)
+    works = [lambda venue_site, group=group: _play_all(venue_site, group) for group in groups]
+    intervals = [group[0].heartbeat_s for group in groups]
+    return [result for results in run_venues(works, intervals, grace_s) for result in results]
 
 
 def run_venues(
-    works: Sequence[Started[Answer]], intervals: Sequence[float], grace_s: float
+    works: Sequence[Work[Answer]], intervals: Sequence[float], grace_s: float
 ) -> list[Answer]:
-    """Run each function with a venue of its own, whose agent has started, at the same time."""
+    """Run each function with its own venue, in which an agent runs, all at the same time."""
 
-    def run(work: Started[Answer], heartbeat_s: float) -> Answer:
-        with tempfile.TemporaryDirectory() as home, site(Path(home), heartbeat_s, grace_s) as built:
-            built.start_agent()
+    def run(work: Work[Answer], heartbeat_s: float) -> Answer:
+        with (
+            tempfile.TemporaryDirectory() as home,
+            site(Path(home), heartbeat_s, grace_s) as venue_site,
+        ):
+            venue_site.start_agent()
             time.sleep(grace_s + 1.0)
-            return work(built)
+            return work(venue_site)
 
     with ThreadPoolExecutor(len(works)) as threads:  # the threads only wait
         return list(threads.map(run, works, intervals))
 
 
 def _distributed(cases: Sequence[Case]) -> list[list[Case]]:
-    """Distribute cases over venues. Cases of one venue have different causes, because incidents
-    with the same cause that follow each other closely become one.
+    """Distribute cases over venues. Cases of one venue have different causes, because the agent
+    merges incidents with the same cause that follow each other closely.
     """
     venues: list[list[Case]] = []
-    for case in sorted(cases, key=lambda planned: -planned.ends_s):
-        for own in venues:
-            causes = frozenset[Cause]().union(*(played.causes for played in own))
-            lasts_s = sum(played.ends_s + PAUSE_S for played in own)
+    for case in sorted(cases, key=lambda each: -each.ends_s):
+        for venue_cases in venues:
+            causes = frozenset[Cause]().union(*(each.causes for each in venue_cases))
+            duration_s = sum(each.ends_s + PAUSE_S for each in venue_cases)
             if (
                 not causes & case.causes
-                and own[0].heartbeat_s == case.heartbeat_s
-                and lasts_s + case.ends_s <= PER_VENUE_S
+                and venue_cases[0].heartbeat_s == case.heartbeat_s
+                and duration_s + case.ends_s <= PER_VENUE_S
             ):
-                own.append(case)
+                venue_cases.append(case)
                 break
         else:
             venues.append([case])
     return venues
 
 
-def _play_all(built: Site, cases: Sequence[Case]) -> list[Result]:
-    began = [_play(built, case) for case in cases]
-    early = timedelta(seconds=EARLY_S)
-    history = built.record(began[0] - early)
-    bounds = [*(at - early for at in began), datetime.now(UTC)]
+def _play_all(venue_site: Site, cases: Sequence[Case]) -> list[Result]:
+    start_times = [_play(venue_site, case) for case in cases]
+    tolerance = timedelta(seconds=EARLY_S)
+    history = venue_site.record(start_times[0] - tolerance)
+    bounds = [*(at - tolerance for at in start_times), datetime.now(UTC)]
     return [
-        Result(case, began[i], _between(history, bounds[i], bounds[i + 1]))
+        Result(case, start_times[i], _between(history, bounds[i], bounds[i + 1]))
         for i, case in enumerate(cases)
     ]
 
 
-def _play(built: Site, case: Case) -> datetime:
+def _play(venue_site: Site, case: Case) -> datetime:
     """Play a case, wait until its incidents have ended, and return when it began."""
     steps = sorted(
         step
@@ -186,11 +190,11 @@ def _play(built: Site, case: Case) -> datetime:
     for at_s, number, is_begin in steps:
         time.sleep(max(0.0, began_s + at_s - time.monotonic()))
         fault = FAULTS[case.parts[number].kind]
-        (fault.begin if is_begin else fault.end)(built)
+        (fault.begin if is_begin else fault.end)(venue_site)
     time.sleep(PAUSE_S)
     since = began_at - timedelta(seconds=EARLY_S)
-    # An incident that is still open then counts as too long.
-    is_true_within(ENDS_WITHIN_S, lambda: not _is_open(built.record(since)))
+    # If an incident is still open after this time, its end error is above the limit.
+    is_true_within(ENDS_WITHIN_S, lambda: not _is_open(venue_site.record(since)))
     return began_at
 
 
@@ -202,28 +206,28 @@ def _between(history: History, begin: datetime, end: datetime) -> tuple[Incident
     return tuple(incident for incident in history.incidents if begin <= incident.began_at < end)
 
 
-def play_healthy(built: Site) -> History:
+def play_healthy(venue_site: Site) -> History:
     """Play what happens in a healthy venue, and return the record.
 
     A lease is renewed, the machine gets another address, the agent is restarted, and its process
     is stopped for some seconds.
     """
     began_at = datetime.now(UTC)
-    other = TILL.replace(".2", ".3")
-    built.venue.ip("till", f"addr change {TILL}/24 dev eth0 valid_lft 3600 preferred_lft 3600")
+    other_address = TILL.replace(".2", ".3")
+    venue_site.venue.ip("till", f"addr change {TILL}/24 dev eth0 valid_lft 3600 preferred_lft 3600")
     time.sleep(PAUSE_S)
     # Without this, the kernel removes the new address together with the old one.
     promote = "echo 1 > /proc/sys/net/ipv4/conf/all/promote_secondaries"
-    built.venue.run("till", "sh", "-c", promote)
-    built.venue.ip("till", f"addr add {other}/24 dev eth0")
-    built.venue.ip("till", f"route replace default via {GATEWAY} src {other}")
-    built.venue.ip("till", f"addr del {TILL}/24 dev eth0")
+    venue_site.venue.run("till", "sh", "-c", promote)
+    venue_site.venue.ip("till", f"addr add {other_address}/24 dev eth0")
+    venue_site.venue.ip("till", f"route replace default via {GATEWAY} src {other_address}")
+    venue_site.venue.ip("till", f"addr del {TILL}/24 dev eth0")
     time.sleep(PAUSE_S)
-    built.stop_agent()
-    built.start_agent()
-    time.sleep(built.grace_s + 1.0)
-    built.signal("agent", signal.SIGSTOP)
+    venue_site.stop_agent()
+    venue_site.start_agent()
+    time.sleep(venue_site.grace_s + 1.0)
+    venue_site.signal("agent", signal.SIGSTOP)
     time.sleep(PAUSE_S)
-    built.signal("agent", signal.SIGCONT)
+    venue_site.signal("agent", signal.SIGCONT)
     time.sleep(2 * PAUSE_S)
-    return built.record(began_at)
+    return venue_site.record(began_at)

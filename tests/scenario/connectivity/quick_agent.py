@@ -1,4 +1,4 @@
-"""Runs the agent with a shorter time without incidents after its start.
+"""Runs the agent with a shorter grace time, which is the time after its start without incidents.
 
     python -m tests.scenario.connectivity.quick_agent GRACE_S CONFIG
 

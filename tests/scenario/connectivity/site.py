@@ -61,7 +61,7 @@ class Site:
         # add a rule before it that also drops packets to the gateway itself.
         self.venue.ip("gateway", "rule add pref 10 lookup local")
         self.venue.ip("gateway", "rule del pref 0")
-        self.venue.kill("service")  # the one without TLS
+        self.venue.kill("service")  # the service without TLS that `venue` has started
         self.start_service()
 
     def start_service(self) -> None:
@@ -88,8 +88,12 @@ class Site:
         def is_connected() -> bool:
             assert self._programs["agent"].returncode is None, (self.home / "agent.log").read_text()
             with contextlib.suppress(OSError, ValueError):
-                read = status.read()
-                return read is not None and read.started_at >= began_at and bool(read.delivery)
+                daemon_status = status.read()
+                return (
+                    daemon_status is not None
+                    and daemon_status.started_at >= began_at
+                    and bool(daemon_status.delivery)
+                )
             return False
 
         self.wait_for(is_connected, "the agent has a command stream")
@@ -151,7 +155,7 @@ def is_true_within(seconds: float, condition: Callable[[], bool]) -> bool:
 @contextlib.contextmanager
 def site(home: Path, heartbeat_s: float, grace_s: float = GRACE_S) -> Iterator[Site]:
     """Build a venue and start its service. Call `start_agent` to start the agent."""
-    with venue() as built, contextlib.ExitStack() as stack:
-        made = Site(built, home, heartbeat_s, grace_s, stack)
-        made.build()
-        yield made
+    with venue() as new_venue, contextlib.ExitStack() as stack:
+        new_site = Site(new_venue, home, heartbeat_s, grace_s, stack)
+        new_site.build()
+        yield new_site

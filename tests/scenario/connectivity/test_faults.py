@@ -27,8 +27,9 @@ from tests.scenario.connectivity.play import (
 pytestmark = pytest.mark.needs("veth")
 
 GRACE_S = 5.0
-LATE_S = 60.0
-"""An incident begins at most so late. This is generous, because the machine may be busy."""
+DELAY_MAX_S = 60.0
+"""Maximum delay of the recorded start of an incident. It is long, because the machine may be
+busy."""
 LENGTH_S = {"change": 10.0, "silence": 30.0, "call": 90.0}
 IN_MEDIUM = [
     single("carrier", 10.0), single("lease", 10.0), single("gateway-hung", 30.0),
@@ -45,16 +46,16 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def results(selected: list[dict[str, Any]]) -> dict[Case, Result]:
-    cases = [selection["case"] for selection in selected if "case" in selection]
-    return {played.case: played for played in play_cases(cases, GRACE_S)}
+def results(selected_parameters: list[dict[str, Any]]) -> dict[Case, Result]:
+    cases = [parameters["case"] for parameters in selected_parameters if "case" in parameters]
+    return {result.case: result for result in play_cases(cases, GRACE_S)}
 
 
 @pytest.mark.parametrize("case", sizes.large_except(IN_MEDIUM.__contains__, CASES), ids=str)
 def test_a_fault_is_recorded_with_its_cause(case: Case, results: dict[Case, Result]) -> None:
     result = results[case]
     assert result.causes == case.expected, result.incidents
-    assert -EARLY_S <= result.begin_error_s <= LATE_S
+    assert -EARLY_S <= result.begin_error_s <= DELAY_MAX_S
     assert -EARLY_S <= result.end_error_s <= ENDS_WITHIN_S
 
 

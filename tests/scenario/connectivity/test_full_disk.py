@@ -1,4 +1,4 @@
-"""A real daemon whose disk for its state is full: it works on, and writes its record later."""
+"""Tests that a real daemon continues on a full disk, and writes its record when there is space."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,10 @@ WITHIN_S = 120.0
 
 @contextlib.asynccontextmanager
 async def agent_on_a_small_disk(config: Path) -> AsyncIterator[tuple[AgentProcess, Path]]:
-    """Run the agent in a mount namespace. Yields it, and its state directory as others reach it."""
+    """Run the agent in a mount namespace, with its state on a small disk.
+
+    Yields the agent, and the path of its state directory from outside the namespace.
+    """
     state, log = config.parent / "state", config.parent / "agent.log"
     state.mkdir()
     unshare = ("unshare", *(("--map-root-user",) if os.geteuid() else ()), "--mount")
@@ -60,17 +63,17 @@ async def until(condition: Callable[[], bool], agent: AgentProcess) -> None:
 async def incidents(agent: AgentProcess, config: Path) -> list[tuple[str, int]]:
     """Return cause and count of each incident that `venue-agent timeline` prints."""
     user = ("--user", "--preserve-credentials") if os.geteuid() else ()
-    inside = ("nsenter", f"--target={agent.process.pid}", *user, "--mount")
+    namespace_entry = ("nsenter", f"--target={agent.process.pid}", *user, "--mount")
     verb = (sys.executable, "-m", "agent", "timeline", "--json", "--config", str(config))
     process = await asyncio.create_subprocess_exec(
-        *inside, *verb, stdout=asyncio.subprocess.PIPE, env=environment(), cwd=ROOT
+        *namespace_entry, *verb, stdout=asyncio.subprocess.PIPE, env=environment(), cwd=ROOT
     )
     output, _ = await process.communicate()
     return [(incident["cause"], incident["count"]) for incident in json.loads(output)["incidents"]]
 
 
 async def interrupt(service: StrictService, agent: AgentProcess, number: int) -> None:
-    """Refuse heartbeats until the agent has noticed it, and wait until it has noticed the end."""
+    """Refuse heartbeats until the agent logs interruption ``number``, and wait for its end."""
     service.overrides["heartbeat"] = lambda: Reply(503, media_type=None)
     await until(lambda: agent.log.count("interrupted: ") == number, agent)
     service.overrides.clear()
@@ -93,7 +96,7 @@ async def test_a_full_disk_delays_the_record_and_nothing_else(tmp_path: Path) ->
             filler.unlink()
             await interrupt(service, agent, 2)
             # If both interruptions are within a minute, they are one incident.
-            known = await incidents(agent, config)
-            assert {cause for cause, _ in known} == {"service-down"}
-            assert sum(count for _, count in known) == 2
+            recorded_incidents = await incidents(agent, config)
+            assert {cause for cause, _ in recorded_incidents} == {"service-down"}
+            assert sum(count for _, count in recorded_incidents) == 2
             assert await agent.stop() == 0

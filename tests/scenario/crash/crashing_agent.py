@@ -29,13 +29,13 @@ def point(failpoint: Failpoint, is_over: bool) -> str:
 
 def _die_at(plan: str, trace: int) -> failpoints.Listener:
     where, _, number = plan.rpartition(":")
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
 
     def listener(failpoint: Failpoint, is_over: bool) -> None:
         name = point(failpoint, is_over)
-        seen[name] += 1
+        counts[name] += 1
         os.write(trace, f"{name}\n".encode())
-        if plan != NEVER and name == where and seen[name] == int(number):
+        if plan != NEVER and name == where and counts[name] == int(number):
             os.kill(os.getpid(), signal.SIGKILL)
 
     return listener

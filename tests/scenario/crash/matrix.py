@@ -25,7 +25,7 @@ WITHIN_S = 240.0
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A behaviour of the service, and how often the agent passes each failpoint with it.
+    """A behaviour of the service, and how often the agent then passes each failpoint.
 
     Args:
         outcomes: The permitted outcomes of the report. If empty, the service must store no report.
@@ -113,7 +113,7 @@ TOO_LARGE = Scene(
     "too-large",
     {Failpoint.REPORT_RESEALED: 1, Failpoint.REPORT_SETTLED: 1},
     _too_large_once,
-    # This report is so small that the only smaller seal is the one without a payload: "failed".
+    # The agent can make this small report smaller only by leaving out its payload ("failed").
     frozenset({"failed", "completed"}),
 )
 REJECTED = Scene(

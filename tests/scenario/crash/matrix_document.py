@@ -33,11 +33,11 @@ ROW: Final = re.compile(
 
 def describe(ending: Ending) -> str:
     """Return how the request of a case ended, in the words of the document."""
-    times = ending.trace["child-started:before"]
-    collected = {0: "no collection", 1: "one collection", 2: "two collections"}[times]
+    collection_count = ending.trace["child-started:before"]
+    collected = {0: "no collection", 1: "one collection", 2: "two collections"}[collection_count]
     outcomes = [str(report["outcome"]) for report in ending.reports]
-    several = f"{len(outcomes)} reports" if outcomes else "no report"
-    reports = f"one report, {outcomes[0]}" if len(outcomes) == 1 else several
+    report_count = f"{len(outcomes)} reports" if outcomes else "no report"
+    reports = f"one report, {outcomes[0]}" if len(outcomes) == 1 else report_count
     return f"{ending.state}; {reports}; {collected}"
 
 
@@ -77,8 +77,8 @@ def _table(scene: Scene, results: dict[str, str]) -> Iterator[str]:
         for side in ("before", "after"):
             for number in range(1, times + 1):
                 plan = f"{failpoint}:{side}:{number}"
-                ends = " | ".join(results[str(Case(scene, k, plan))] for k in scene.kinds)
-                yield f"| `{failpoint}` | {_kill(side, number, times)} | {ends} |"
+                endings = " | ".join(results[str(Case(scene, k, plan))] for k in scene.kinds)
+                yield f"| `{failpoint}` | {_kill(side, number, times)} | {endings} |"
 
 
 def _kill(side: str, number: int, times: int) -> str:

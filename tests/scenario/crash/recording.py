@@ -2,8 +2,9 @@
 
     python -m tests.scenario.crash.recording PLAN TRACE STATE
 
-PLAN and TRACE are those of tests.scenario.crash.crashing_agent. A line of TRACE also contains the
-virtual time, in seconds.
+PLAN is ``before|after:n``: the process dies before or after the n-th write of the record. With
+another PLAN it does not die. Before it continues, it appends a line to TRACE for each side of each
+write: the side and number as in PLAN, and the virtual time in seconds.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ FAULTS = (
     Fault("cable", 1290.0, 40.0),
 )
 UNTIL_S = 3700.0
-"""An hour of figures ends before."""
+"""The figures of the first hour are written before this time."""
 
 
 async def record(state: Path, clock: FakeClock, until_s: float = UNTIL_S) -> None:
@@ -51,16 +52,16 @@ async def record(state: Path, clock: FakeClock, until_s: float = UNTIL_S) -> Non
 def main(plan: str, trace_path: str, state: str) -> None:
     clock = FakeClock()
     trace = os.open(trace_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    passed = 0
+    write_count = 0
 
     def listener(failpoint: Failpoint, is_over: bool) -> None:
-        nonlocal passed
+        nonlocal write_count
         if failpoint is not Failpoint.RECORD_WRITTEN:
             return
-        passed += not is_over
+        write_count += not is_over
         side = "after" if is_over else "before"
-        os.write(trace, f"{side}:{passed} {clock.elapsed_s}\n".encode())
-        if plan == f"{side}:{passed}":
+        os.write(trace, f"{side}:{write_count} {clock.elapsed_s}\n".encode())
+        if plan == f"{side}:{write_count}":
             os.kill(os.getpid(), signal.SIGKILL)
 
     failpoints.listen(listener)

@@ -23,7 +23,7 @@ from tests.fakes.hostile_service import Exchange, HostileService
 from tests.scenario.agent_process import AgentProcess, running_agent, write_config
 from tests.scenario.crash.matrix import NEVER, crashing_agent
 
-FAULTS_PART = 0.3
+FAULTS_SHARE = 0.3
 FAULTS = (
     replies.status(500),
     replies.status(502, b"<html>bad gateway", "text/html"),
@@ -61,7 +61,7 @@ class BadNetwork(HostileService):
         await super()._serve(reader, writer)
 
     async def _reply_or_fault(self, x: Exchange) -> None:
-        if self.is_bad and self._rng.random() < FAULTS_PART:
+        if self.is_bad and self._rng.random() < FAULTS_SHARE:
             self.faults_met += 1
             await self._rng.choice(FAULTS)(x)
             return
@@ -86,7 +86,7 @@ async def soak(
             limits="min_collection_interval_seconds = 0",
         )  # fmt: skip
         service.is_bad = False
-        # The first run enrolls, which needs additional memory. It is not measured.
+        # The first run enrolls, which needs additional memory. Its memory is not compared.
         await _idle_memory(home, config, service)
         before = await _idle_memory(home, config, service)
         service.is_bad = True
@@ -135,16 +135,16 @@ def _judge(
     answered = Counter(str(report["requestId"]) for report in service.reports)
     collections = (home / "trace").read_text().count("child-started:before")
     before, after = memory_kib
-    wrong = [f"violation: {line}" for line in service.violations]
-    wrong += [f"lost: {r}" for r in requests if not answered[r]]
-    wrong += [f"doubled: {r}" for r, times in answered.items() if times > 1]
+    defects = [f"violation: {line}" for line in service.violations]
+    defects += [f"lost: {r}" for r in requests if not answered[r]]
+    defects += [f"doubled: {r}" for r, times in answered.items() if times > 1]
     if collections > 2 * len(requests):
-        wrong.append(
+        defects.append(
             f"more than two collections per request: {collections} for {len(requests)} requests"
         )
     if after > before * (1 + GROWTH_MAX):
-        wrong.append(f"the idle daemon grew from {before} to {after} KiB")
-    return wrong
+        defects.append(f"the idle daemon grew from {before} to {after} KiB")
+    return defects
 
 
 async def _idle_memory(home: Path, config: Path, service: BadNetwork) -> int:
@@ -171,13 +171,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="soak-") as home:
-        wrong = asyncio.run(soak(Path(home), given.kills, given.seed))
-    for line in wrong:
+        defects = asyncio.run(soak(Path(home), options.kills, options.seed))
+    for line in defects:
         _log(line)
-    _log("each request has exactly one report" if not wrong else f"{len(wrong)} faults found")
-    return 1 if wrong else 0
+    _log("each request has exactly one report" if not defects else f"{len(defects)} faults found")
+    return 1 if defects else 0
 
 
 if __name__ == "__main__":

@@ -36,17 +36,17 @@ from tests.scenario.crash.matrix import (
 IS_FULL = os.environ.get("CRASH_MATRIX") == "full"
 
 
-def _played() -> list[Case]:
+def _cases_to_play() -> list[Case]:
     """Return the cases to play: all of them if the whole matrix is requested.
 
     Otherwise, the agent dies after each failpoint of the plain scene, with alternating kinds of
     reports, and at each failpoint of the scene that remembers printers.
     """
-    everything = cases()
+    all_cases = cases()
     if IS_FULL:
-        return everything
-    plain = [case for case in everything if case.scene is PLAIN and case.plan.endswith("after:1")]
-    learned = [case for case in everything if case.scene is LEARNED]
+        return all_cases
+    plain = [case for case in all_cases if case.scene is PLAIN and case.plan.endswith("after:1")]
+    learned = [case for case in all_cases if case.scene is LEARNED]
     return [case for i, case in enumerate(plain) if (i // 2 + i) % 2 == 0] + learned
 
 
@@ -69,8 +69,10 @@ def _last_of_each_class(played: list[Case]) -> list[Case]:
 
 
 def test_every_failpoint_has_a_case_or_a_reason() -> None:
-    played = frozenset[Failpoint]().union(*(scene.occurrences.keys() for scene in SCENES))
-    assert played | NOT_IN_A_REQUEST.keys() == set(Failpoint)
+    passed_failpoints = frozenset[Failpoint]().union(
+        *(scene.occurrences.keys() for scene in SCENES)
+    )
+    assert passed_failpoints | NOT_IN_A_REQUEST.keys() == set(Failpoint)
 
 
 def test_the_matrix_has_the_documented_size() -> None:
@@ -79,11 +81,11 @@ def test_the_matrix_has_the_documented_size() -> None:
     assert len(cases()) == sum(points.values())
 
 
-PLAYED = _played()
-IN_MEDIUM = _last_of_each_class(PLAYED)
+CASES = _cases_to_play()
+IN_MEDIUM = _last_of_each_class(CASES)
 
 
-@pytest.mark.parametrize("case", sizes.large_except(IN_MEDIUM.__contains__, PLAYED), ids=str)
+@pytest.mark.parametrize("case", sizes.large_except(IN_MEDIUM.__contains__, CASES), ids=str)
 async def test_a_killed_agent_answers_each_request_exactly_once(case: Case, tmp_path: Path) -> None:
     ending = await play(case, tmp_path)
     assert ending.died, "the agent did not die at its failpoint"
@@ -111,9 +113,9 @@ async def test_a_request_whose_collection_crashed_twice_is_reported_as_interrupt
     async with StrictService() as service:
         config = write_config(tmp_path, service.base_url)
         request_id = await service.request_report(kind)
-        for life in ("first", "second"):
+        for run_name in ("first", "second"):
             plan = "child-checkpoint:after:1"
-            async with crashing_agent(plan, config, tmp_path / life) as agent:
+            async with crashing_agent(plan, config, tmp_path / run_name) as agent:
                 code = await asyncio.wait_for(agent.process.wait(), WITHIN_S)
                 assert code == -signal.SIGKILL
         async with crashing_agent("never", config, tmp_path / "third") as agent:
@@ -126,7 +128,7 @@ async def test_a_request_whose_collection_crashed_twice_is_reported_as_interrupt
     assert "child-started:before" not in (tmp_path / "third").read_text()
 
 
-TOGETHER = 6
+REQUEST_COUNT = 6
 """Number of requests of one kind. The first request starts a collection. The next collection
 answers all further requests."""
 
@@ -150,17 +152,17 @@ async def test_an_agent_killed_during_many_reports_answers_each_request_once(
     async with StrictService() as service:
         limits = "min_collection_interval_seconds = 1"
         config = write_config(memory_home, service.base_url, heartbeat="", limits=limits)
-        wanted = [await service.request_report("network") for _ in range(TOGETHER)]
+        request_ids = [await service.request_report("network") for _ in range(REQUEST_COUNT)]
         async with crashing_agent(plan, config, memory_home / "first") as agent:
             code = await asyncio.wait_for(agent.process.wait(), WITHIN_S)
         assert code == -signal.SIGKILL, "the agent did not die at its failpoint"
         async with crashing_agent("never", config, memory_home / "second") as agent:
-            for request_id in wanted:
+            for request_id in request_ids:
                 assert await until_ended(agent, memory_home, request_id) == "submitted"
             assert await agent.stop() == 0
     assert service.violations == []
-    assert sorted(r["requestId"] for r in service.reports) == sorted(wanted)
+    assert sorted(r["requestId"] for r in service.reports) == sorted(request_ids)
     assert all(report["outcome"] == "completed" for report in service.reports)
-    traces = [(memory_home / life).read_text() for life in ("first", "second")]
+    traces = [(memory_home / run_name).read_text() for run_name in ("first", "second")]
     assert traces[0].count("child-started:before") <= 2
     assert traces[1].count("child-started:before") <= 2

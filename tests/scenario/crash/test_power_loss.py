@@ -124,7 +124,7 @@ def _rows(connection: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]
     }
 
 
-def _restored(recording: Recording, home: Path, wal: bytes) -> None:
+def _restore(recording: Recording, home: Path, wal: bytes) -> None:
     state = home / "state"
     state.mkdir(parents=True)
     for name in ("device.json", "identity.pem"):
@@ -136,14 +136,14 @@ def _restored(recording: Recording, home: Path, wal: bytes) -> None:
 
 def _rows_on_disk(home: Path) -> dict[str, list[tuple[object, ...]]]:
     """Return the rows of a copy, because reading a write-ahead log in place changes its index."""
-    copied = home / "copy"
-    shutil.copytree(home / "state", copied)
-    connection = sqlite3.connect(copied / NAME)
+    copy_path = home / "copy"
+    shutil.copytree(home / "state", copy_path)
+    connection = sqlite3.connect(copy_path / NAME)
     try:
         return _rows(connection)
     finally:
         connection.close()
-        shutil.rmtree(copied)
+        shutil.rmtree(copy_path)
 
 
 async def _continue_after_power_cut(recording: Recording, home: Path, length: int) -> None:
@@ -157,24 +157,24 @@ async def _continue_after_power_cut(recording: Recording, home: Path, length: in
     service._port = recording.port
     service.binding_id, service.device = recording.binding_id, dict(recording.device)
     # The service may have received calls after the last transaction that is on the disk.
-    later = next((m for m in recording.marks if m.wal_bytes > length), mark)
-    before = later or mark
-    assert before is not None
-    service.reports = copy.deepcopy(before.reports)
-    service._waiting = copy.deepcopy(before.waiting)
-    known = {str(r["requestId"]) for r in service.reports} | set(service._waiting)
+    next_mark = next((m for m in recording.marks if m.wal_bytes > length), mark)
+    service_mark = next_mark or mark
+    assert service_mark is not None
+    service.reports = copy.deepcopy(service_mark.reports)
+    service._waiting = copy.deepcopy(service_mark.waiting)
+    request_ids = {str(r["requestId"]) for r in service.reports} | set(service._waiting)
     if mark is not None:
-        known |= {str(row[0]) for row in mark.rows["requests"]}
+        request_ids |= {str(row[0]) for row in mark.rows["requests"]}
     async with service, simulated_agent(config_for(home, service.base_url), home, clock) as app:
-        await app.until_ended(known, 1200)
+        await app.until_ended(request_ids, 1200)
         await asyncio.sleep(30)
         assert not app.health.is_set("state-quarantined")
         collections = app.collectors.runs
     assert service.violations == []
-    ended = [str(report["requestId"]) for report in service.reports]
-    assert sorted(ended) == sorted(known)
-    assert len({str(report["reportId"]) for report in service.reports}) == len(ended)
-    assert collections <= len(known)
+    ended_ids = [str(report["requestId"]) for report in service.reports]
+    assert sorted(ended_ids) == sorted(request_ids)
+    assert len({str(report["reportId"]) for report in service.reports}) == len(ended_ids)
+    assert collections <= len(request_ids)
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +196,7 @@ def test_power_cut_keeps_committed_transactions_only(
 ) -> None:
     for length in recording.boundaries():
         home = memory_home / str(length)
-        _restored(recording, home, recording.wal[:length])
+        _restore(recording, home, recording.wal[:length])
         mark = recording.last_mark(length)
         assert _rows_on_disk(home) == (mark.rows if mark else {"requests": [], "outbox": []})
 
@@ -206,7 +206,7 @@ def test_every_request_ends_once_after_a_power_cut_at_any_frame(
 ) -> None:
     for length in recording.boundaries()[:: sizes.amount(medium=3, large=1)]:
         home = memory_home / str(length)
-        _restored(recording, home, recording.wal[:length])
+        _restore(recording, home, recording.wal[:length])
         run_in_virtual_time(_continue_after_power_cut(recording, home, length))
 
 
@@ -214,9 +214,9 @@ def test_every_request_ends_once_after_a_power_cut_at_any_frame(
 def test_torn_frame_is_ignored(recording: Recording, memory_home: Path, seed: int) -> None:
     rng = Random(seed)
     frame = rng.randrange(len(recording.boundaries()) - 2)
-    whole = WAL_HEADER + frame * recording.frame_bytes
-    torn = bytearray(recording.wal[: whole + rng.randrange(1, recording.frame_bytes)])
+    intact_bytes = WAL_HEADER + frame * recording.frame_bytes
+    torn_log = bytearray(recording.wal[: intact_bytes + rng.randrange(1, recording.frame_bytes)])
     for _ in range(rng.randrange(3)):
-        torn[rng.randrange(whole, len(torn))] ^= 0xFF
-    _restored(recording, memory_home, bytes(torn))
-    run_in_virtual_time(_continue_after_power_cut(recording, memory_home, whole))
+        torn_log[rng.randrange(intact_bytes, len(torn_log))] ^= 0xFF
+    _restore(recording, memory_home, bytes(torn_log))
+    run_in_virtual_time(_continue_after_power_cut(recording, memory_home, intact_bytes))

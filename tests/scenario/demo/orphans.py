@@ -71,8 +71,8 @@ def main() -> None:
     began = time.monotonic()
     orphans = reap_all()
     gone_s = time.monotonic() - began
-    is_own = network != network_of("self")
-    left = [
+    had_namespace = network != network_of("self")
+    remaining_pids = [
         p.name
         for p in Path("/proc").iterdir()
         if p.name.isdigit() and network_of(p.name) == network
@@ -81,8 +81,8 @@ def main() -> None:
         "was_running": was_running,
         "orphans": orphans,
         "gone_s": round(gone_s, 2),
-        "had_namespace": is_own,
-        "in_its_namespace": left if is_own else [],
+        "had_namespace": had_namespace,
+        "in_its_namespace": remaining_pids if had_namespace else [],
     }
     print(json.dumps(outcome))
 

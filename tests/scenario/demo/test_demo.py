@@ -80,9 +80,11 @@ def test_the_demo_reports_a_moved_printer_and_option_keep_preserves_its_files(
             lines.append(line)
         check_printed_lines([*lines, line], home)
         check_the_link(line.strip())
-        another = subprocess.run((*DEMO, str(home)), capture_output=True, text=True, check=False)
-        assert another.returncode == 1
-        assert f"another demo uses {home}" in another.stderr
+        second_demo = subprocess.run(
+            (*DEMO, str(home)), capture_output=True, text=True, check=False
+        )
+        assert second_demo.returncode == 1
+        assert f"another demo uses {home}" in second_demo.stderr
         mark.write_text("now")
         outcome = json.loads(process.stdout.read())
     assert outcome["was_running"]
@@ -127,9 +129,9 @@ def test_killed_demo_leaves_no_process_lock_or_damaged_database(
     for name in signals:
         mark = file_name and str(home / file_name)
         words = (*ORPHANS, name, mark, *DEMO, str(home))
-        done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT)
-        outcome = json.loads(done.stdout.splitlines()[-1])
-        assert outcome["was_running"], done.stdout
+        result = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT)
+        outcome = json.loads(result.stdout.splitlines()[-1])
+        assert outcome["was_running"], result.stdout
         check_nothing_is_left(outcome, home)
         for database in home.glob("**/*.db"):
             check_is_whole(database)
@@ -137,7 +139,7 @@ def test_killed_demo_leaves_no_process_lock_or_damaged_database(
 
 def test_the_demo_does_not_delete_files_of_others(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
-    done = subprocess.run((*DEMO, str(tmp_path)), capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert re.search("has files that do not belong to a demo", done.stderr)
+    result = subprocess.run((*DEMO, str(tmp_path)), capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert re.search("has files that do not belong to a demo", result.stderr)
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]

@@ -107,6 +107,14 @@ async def over_tls(
     by_name: str = "127.0.0.1",
     **validity: Any,
 ) -> AsyncIterator[None]:
+    """Serve the world's service over TLS, and set its address in the agent's configuration.
+
+    Args:
+        trusted: whether the configuration names the certificate of the authority.
+        authority: the name of the authority.
+        by_name: the host of the address, for which the certificate is valid by default.
+        validity: further arguments of `server_context`.
+    """
     issuer = make_authority(world.home, authority)
     context = server_context(world.home, issuer, **{"host": by_name, **validity})
     async with tls_front(urlsplit(world.base_url).port or 0, context) as port:
@@ -119,11 +127,11 @@ async def over_tls(
 async def clock_shifted(world: World, ahead: timedelta) -> AsyncIterator[None]:
     """Run a relay in front of the service. It sets each Date header ahead by ``ahead``.
 
-    It forwards everything else unchanged.
+    It also closes each connection after the reply. It forwards everything else unchanged.
     """
 
     async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        port = urlsplit(real).port
+        port = urlsplit(service_url).port
         inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", port)
         try:
             head = await reader.readuntil(b"\r\n\r\n")
@@ -146,7 +154,7 @@ async def clock_shifted(world: World, ahead: timedelta) -> AsyncIterator[None]:
             inner_writer.close()
             writer.close()
 
-    real = world.base_url
+    service_url = world.base_url
     server = await asyncio.start_server(relay, "127.0.0.1", 0)
     world.base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:

@@ -33,13 +33,13 @@ Outcomes = tuple[CheckResult, ...]
 class Situation:
     """A situation and the expected result of doctor.
 
-    Doctor must report a problem with ``status`` for the check ``named``, and for no other check.
+    Doctor must report a problem with ``status`` for the check ``cause``, and for no other check.
     The detail and the fix of the problem must contain the texts ``detail`` and ``fix``. If
-    ``named`` is None, doctor must report no problem.
+    ``cause`` is None, doctor must report no problem.
     """
 
     play: Callable[[World], Awaitable[Outcomes]]
-    named: str | None
+    cause: str | None
     status: str
     detail: str
     fix: str
@@ -49,12 +49,12 @@ SITUATIONS: dict[str, Situation] = {}
 
 
 def situation(
-    named: str | None, status: str = "fail", *, detail: str = "", fix: str = ""
+    cause: str | None, status: str = "fail", *, detail: str = "", fix: str = ""
 ) -> Callable[[Callable[[World], Awaitable[Outcomes]]], Callable[[World], Awaitable[Outcomes]]]:
     def declare(
         play: Callable[[World], Awaitable[Outcomes]],
     ) -> Callable[[World], Awaitable[Outcomes]]:
-        SITUATIONS[play.__name__] = Situation(play, named, status, detail, fix)
+        SITUATIONS[play.__name__] = Situation(play, cause, status, detail, fix)
         return play
 
     return declare
@@ -87,8 +87,8 @@ async def trusted_by_the_configured_authority(world: World) -> Outcomes:
 @situation(None)
 async def through_a_proxy(world: World) -> Outcomes:
     # Only the proxy can resolve this name: addresses on loopback bypass the proxy.
-    behind = over_tls(world, trusted=True, by_name="ops.venue.test")
-    async with behind, proxy(open_tunnel) as port:
+    tls = over_tls(world, trusted=True, by_name="ops.venue.test")
+    async with tls, proxy(open_tunnel) as port:
         world.sections["service"] += f'\nproxy = "http://user:secret@127.0.0.1:{port}"'
         return await world.doctor()
 
@@ -113,17 +113,17 @@ async def a_mistyped_key(world: World) -> Outcomes:
 @situation("api-key", detail="No such file", fix="write grant")
 async def no_key_file(world: World) -> Outcomes:
     write_config(world.home, world.base_url)
-    missing = world.home / "elsewhere"
-    world.environment["VENUE_AGENT_SERVICE__API_KEY_FILE"] = str(missing)
+    missing_file = world.home / "elsewhere"
+    world.environment["VENUE_AGENT_SERVICE__API_KEY_FILE"] = str(missing_file)
     return await world.doctor()
 
 
 @situation("trust-anchors", detail="no PEM certificate", fix="service.ca_file")
 async def a_broken_ca_file(world: World) -> Outcomes:
-    broken = world.home / "ca.pem"
-    broken.write_text("not a certificate")
+    ca_file = world.home / "ca.pem"
+    ca_file.write_text("not a certificate")
     async with over_tls(world, trusted=False):
-        world.sections["service"] = f'ca_file = "{broken}"'
+        world.sections["service"] = f'ca_file = "{ca_file}"'
         return await world.doctor()
 
 
@@ -211,9 +211,9 @@ async def no_unit_and_no_daemon(world: World) -> Outcomes:
 
 @situation("other-agent", detail="another agent", fix="end it")
 async def a_second_agent(world: World) -> Outcomes:
-    other = world.home / "other"
-    other.mkdir()
-    config = write_config(other, "http://127.0.0.1:9")
+    other_home = world.home / "other"
+    other_home.mkdir()
+    config = write_config(other_home, "http://127.0.0.1:9")
     async with running_agent(config) as agent:
         await agent.until_logged("state in")
         outcomes = await world.doctor()
@@ -252,8 +252,8 @@ async def an_interface_without_multicast(world: World) -> Outcomes:
 
 @situation("mdns-port", "warn", detail="5353", fix="avahi")
 async def port_5353_taken_exclusively(world: World) -> Outcomes:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taker:
-        taker.bind(("", 5353))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as exclusive_socket:
+        exclusive_socket.bind(("", 5353))
         return await world.doctor()
 
 
@@ -378,8 +378,8 @@ async def a_captive_portal(world: World) -> Outcomes:
 
 @situation("captive-portal", detail="redirected", fix="sign-in page")
 async def a_redirect(world: World) -> Outcomes:
-    away = Reply(302, b"", None, {"Location": "http://portal.venue.test/"})
-    async with HttpServer(always(away)) as portal:
+    redirect = Reply(302, b"", None, {"Location": "http://portal.venue.test/"})
+    async with HttpServer(always(redirect)) as portal:
         world.base_url = portal.base_url
         return await world.doctor()
 
@@ -478,14 +478,14 @@ async def a_dead_kiosk_port(world: World) -> Outcomes:
 
 @situation("kiosk", detail="not a browser with DevTools", fix="kiosk_debug_url")
 async def another_program_on_the_kiosk_port(world: World) -> Outcomes:
-    async with HttpServer(always(Reply(200, b"{}"))) as other:
-        world.sections["application"] = f'kiosk_debug_url = "{other.base_url}"'
+    async with HttpServer(always(Reply(200, b"{}"))) as program:
+        world.sections["application"] = f'kiosk_debug_url = "{program.base_url}"'
         return await world.doctor()
 
 
 @situation("print-system", detail="CUPS does not answer", fix="systemctl restart cups")
 async def a_dead_spooler(world: World) -> Outcomes:
     run("mkdir", "-p", "/run/cups")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as left_behind:
-        left_behind.bind("/run/cups/cups.sock")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as abandoned_socket:
+        abandoned_socket.bind("/run/cups/cups.sock")
     return await world.doctor()

@@ -24,23 +24,23 @@ async def test_fresh_reports_of_a_bundle_do_not_disturb_the_daemon(tmp_path: Pat
         bundle = tmp_path / "bundle.zip"
         async with running_agent(config) as agent:
             await service.until(lambda: service.heartbeats > 0)
-            making = asyncio.create_task(
+            doctor_task = asyncio.create_task(
                 run_agent(config, "doctor", "--json", "--bundle", str(bundle))
             )
-            wanted = [await service.request_report(kind) for kind in KINDS]
-            await service.until(lambda: len(service.reports) == len(wanted), 60)
-            _, _, errors = await making
+            request_ids = [await service.request_report(kind) for kind in KINDS]
+            await service.until(lambda: len(service.reports) == len(request_ids), 60)
+            _, _, errors = await doctor_task
             assert await agent.stop() == 0
         with zipfile.ZipFile(bundle) as archive:
             members = {name: archive.read(name).decode() for name in archive.namelist()}
     assert service.violations == []
     assert {report["outcome"] for report in service.reports} == {"completed"}
-    assert sorted(report["requestId"] for report in service.reports) == sorted(wanted)
-    sent = {report["reportId"] for report in service.reports}
+    assert sorted(report["requestId"] for report in service.reports) == sorted(request_ids)
+    sent_ids = {report["reportId"] for report in service.reports}
     for kind in ("network", "application"):
-        fresh = json.loads(members[f"reports/{kind}.json"])
-        assert fresh["completeness"] != "partial", errors
-        assert fresh["identity"]["installId"] == "till-3"
-        assert fresh["reportId"] not in sent, "the bundle's reports must not be sent"
+        bundle_report = json.loads(members[f"reports/{kind}.json"])
+        assert bundle_report["completeness"] != "partial", errors
+        assert bundle_report["identity"]["installId"] == "till-3"
+        assert bundle_report["reportId"] not in sent_ids, "the bundle's reports must not be sent"
     assert members["status.txt"].startswith("till-3\nhealthy")
-    assert len(read_history(StateDirectory(tmp_path / "state"))) == len(wanted)
+    assert len(read_history(StateDirectory(tmp_path / "state"))) == len(request_ids)

@@ -25,28 +25,30 @@ pytestmark = [
 ]
 
 
-HANGING = ("a_silent_dns_server", "packets_that_vanish")
-ALWAYS = {"a_real_agent_runs", "the_reference_service", "through_a_proxy", *HANGING}
-FIRST = {SITUATIONS[name].named: name for name in reversed(SITUATIONS)}
-MEDIUM = {*ALWAYS, *list(FIRST.values())[::2]}
+HANGING_SITUATIONS = ("a_silent_dns_server", "packets_that_vanish")
+ALWAYS = {"a_real_agent_runs", "the_reference_service", "through_a_proxy", *HANGING_SITUATIONS}
+FIRST_OF_EACH_CAUSE = {SITUATIONS[name].cause: name for name in reversed(SITUATIONS)}
+MEDIUM = {*ALWAYS, *list(FIRST_OF_EACH_CAUSE.values())[::2]}
 CASES = sizes.large_except(MEDIUM.__contains__, SITUATIONS)
 
 
 @pytest.fixture(scope="module")
 def answers(
-    selected: list[dict[str, str]], tmp_path_factory: pytest.TempPathFactory
+    selected_parameters: list[dict[str, str]], tmp_path_factory: pytest.TempPathFactory
 ) -> Mapping[str, Any]:
     """Doctor's output in each of the selected situations and in the situations of `ALWAYS`."""
-    names = list(dict.fromkeys((*ALWAYS, *(parameters["name"] for parameters in selected))))
+    names = list(
+        dict.fromkeys((*ALWAYS, *(parameters["name"] for parameters in selected_parameters)))
+    )
     home = tmp_path_factory.mktemp("doctor")
     command = [*entering_all(), sys.executable, "-m", "tests.scenario.doctor.world", str(home)]
     environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
-    done = subprocess.run(
+    result = subprocess.run(
         [*command, *names], capture_output=True, text=True, timeout=1200, check=False,
         env=environment,
     )  # fmt: skip
-    lines = done.stdout.splitlines()
-    assert len(lines) == len(names), done.stderr
+    lines = result.stdout.splitlines()
+    assert len(lines) == len(names), result.stderr
     return dict(zip(names, (json.loads(line) for line in lines), strict=True))
 
 
@@ -55,11 +57,11 @@ def test_doctor_names_the_cause_and_nothing_else(name: str, answers: Mapping[str
     situation, answer = SITUATIONS[name], answers[name]
     assert "error" not in answer, answer["error"]
     outcomes = {o["name"]: o for o in answer["outcomes"]}
-    bad = {n: o["status"] for n, o in outcomes.items() if o["status"] in {"warn", "fail"}}
-    expected = {} if situation.named is None else {situation.named: situation.status}
-    assert bad == expected, {n: outcomes[n]["detail"] for n in {*bad, *expected}}
-    if situation.named is not None:
-        outcome = outcomes[situation.named]
+    problems = {n: o["status"] for n, o in outcomes.items() if o["status"] in {"warn", "fail"}}
+    expected = {} if situation.cause is None else {situation.cause: situation.status}
+    assert problems == expected, {n: outcomes[n]["detail"] for n in {*problems, *expected}}
+    if situation.cause is not None:
+        outcome = outcomes[situation.cause]
         assert situation.detail in outcome["detail"]
         assert situation.fix in outcome["fix"]
         assert outcome["fix"], "every finding must have a fix"
@@ -70,8 +72,8 @@ def test_dependent_checks_are_skipped_and_name_the_cause(
     name: str, answers: Mapping[str, Any]
 ) -> None:
     causes = {o["because"] for o in answers[name]["outcomes"]} - {None}
-    named = SITUATIONS[name].named
-    assert causes <= {named}
+    cause = SITUATIONS[name].cause
+    assert causes <= {cause}
 
 
 def test_healthy_agent_skips_only_checks_that_do_not_apply(answers: Mapping[str, Any]) -> None:
@@ -84,7 +86,7 @@ def test_healthy_agent_skips_only_checks_that_do_not_apply(answers: Mapping[str,
 
 
 def test_hanging_check_times_out(answers: Mapping[str, Any]) -> None:
-    for name in HANGING:
+    for name in HANGING_SITUATIONS:
         details = [outcome["detail"] for outcome in answers[name]["outcomes"] if outcome["detail"]]
         assert any(re.search("no result after|no answer in time", detail) for detail in details)
 
@@ -94,9 +96,9 @@ def test_output_does_not_contain_the_password_of_the_proxy(answers: Mapping[str,
 
 
 def test_at_least_25_situations_have_a_finding() -> None:
-    assert len([s for s in SITUATIONS.values() if s.named is not None]) >= 25
+    assert len([s for s in SITUATIONS.values() if s.cause is not None]) >= 25
 
 
 def test_scenarios_of_doctor_run_in_namespaces(tmp_path: Path) -> None:
-    done = subprocess.run([*entering_all(), "ip", "-o", "link"], capture_output=True, check=True)
-    assert done.stdout.count(b"\n") == 1, "only loopback"
+    result = subprocess.run([*entering_all(), "ip", "-o", "link"], capture_output=True, check=True)
+    assert result.stdout.count(b"\n") == 1, "only loopback"

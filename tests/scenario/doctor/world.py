@@ -49,7 +49,7 @@ MainPID=0
 NRestarts=0
 """
 
-PATIENCE = 5
+DEADLINE_FACTOR = 5
 """Factor for the deadlines of checks: a machine that runs tests may be busier than a till."""
 
 Situation = Callable[["World"], Awaitable[tuple[CheckResult, ...]]]
@@ -84,14 +84,17 @@ class World:
                 stack.enter_context(self.state.hold())
                 StatusFile(self.state).write(self._status())
             return await asyncio.to_thread(
-                run_checks, self._patient_checks(), context, total_s=TOTAL_S * PATIENCE
+                run_checks,
+                self._checks_with_long_deadlines(),
+                context,
+                total_s=TOTAL_S * DEADLINE_FACTOR,
             )
 
-    def _patient_checks(self) -> list[Check]:
+    def _checks_with_long_deadlines(self) -> list[Check]:
         return [
             check
             if check.name == self.hanging
-            else dataclasses.replace(check, deadline_s=check.deadline_s * PATIENCE)
+            else dataclasses.replace(check, deadline_s=check.deadline_s * DEADLINE_FACTOR)
             for check in CHECKS
         ]
 
@@ -188,11 +191,11 @@ def play(situation: Situation, home: Path) -> dict[str, Any]:
     """Create a network, run the situation, and return the output of doctor."""
     create_network()
 
-    async def played() -> tuple[CheckResult, ...]:
-        async with world(home) as here:
-            return await situation(here)
+    async def run_situation() -> tuple[CheckResult, ...]:
+        async with world(home) as isolated_world:
+            return await situation(isolated_world)
 
-    outcomes = asyncio.run(played())
+    outcomes = asyncio.run(run_situation())
     return {
         "outcomes": [
             {

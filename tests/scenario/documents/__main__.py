@@ -1,14 +1,14 @@
 """Follows the commands of a document on an isolated machine, as root.
 
     unshare --net --mount --pid --fork --mount-proc --kill-child \\
-        python -m tests.scenario.documents README.md
+        python -m tests.scenario.documents README.md --days 5
 
 Each block of the language ``sh`` is typed into a new terminal. All terminals are in one directory,
 which looks like a checkout. The commands run one at a time. A command such as `venue-control serve`
 stays in the foreground and ends its block. A block of Python is run with the variables of the
-terminal before it. A block of TOML that begins with the path of a file is written to this file. The
-network is loopback, and `make` only prints what it would run. With ``--days N``, `sandbox load`
-generates N days. The module prints a JSON list of `Step`.
+previous terminal. A block of TOML that begins with the path of a file is written to this file. The
+network is loopback, and `make` only prints what it would run. `sandbox load` generates the number
+of days that ``--days`` sets. The module prints a JSON list of `Step`.
 """
 
 import json
@@ -28,10 +28,10 @@ from tests.paths import ROOT
 from tests.scenario.verbs.world import make_the_machine
 
 BLOCK: Final = re.compile(r"^```(sh|python|toml|json)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-STAYS: Final = re.compile(r"venue-control serve\b")
+FOREGROUND_COMMAND: Final = re.compile(r"venue-control serve\b")
 READY: Final = "listening on"
 WITHIN_S: Final = 300
-LOAD: Final = """venue-control() {
+LIMIT_DAYS: Final = """venue-control() {
     [ "$1 $2" = "sandbox load" ] && set -- "$@" --days DAYS
     command venue-control "$@"
 }
@@ -85,29 +85,29 @@ class Follower:
         variables = self.folder / "variables"
         variables.write_text("")
         for command in commands_of(block):
-            if STAYS.match(command):
+            if FOREGROUND_COMMAND.match(command):
                 yield self._serve(command)
                 return
-            # Each command runs in a shell with the variables that the command before left.
-            functions = LOAD.replace("DAYS", str(self.days))
+            # Each command runs in a new shell, with the variables of the previous command's shell.
+            functions = LIMIT_DAYS.replace("DAYS", str(self.days))
             keep = f"code=$?\nexport -p > {variables}\nexit $code"
             script = f"{functions}. {variables}\nset -a\n{command}\n{keep}"
             yield self._run(command, ["bash", "-c", script])
-        exported = subprocess.run(
+        listing = subprocess.run(
             ["bash", "-c", f". {variables}; env -0"], capture_output=True, text=True, check=True,
             env=self.environment,
         )  # fmt: skip
         pairs = (
-            assignment.partition("=") for assignment in exported.stdout.split("\0") if assignment
+            assignment.partition("=") for assignment in listing.stdout.split("\0") if assignment
         )
         self.environment |= {name: value for name, _, value in pairs if name.startswith("VENUE_")}
 
     def _run(self, command: str, words: list[str]) -> Step:
-        done = subprocess.run(
+        result = subprocess.run(
             words, cwd=self.folder, env=self.environment, capture_output=True, text=True,
             stdin=subprocess.DEVNULL, timeout=WITHIN_S, check=False,
         )  # fmt: skip
-        return Step(command, done.returncode, done.stdout, done.stderr)
+        return Step(command, result.returncode, result.stdout, result.stderr)
 
     def _serve(self, command: str) -> Step:
         """Start a server, and return when it is ready."""
@@ -144,7 +144,7 @@ def commands_of(block: str) -> Iterator[str]:
 
 
 def _is_complete(command: str) -> bool:
-    """Return whether the shell can read the command, without further lines."""
+    """Return whether the shell can parse the command without further lines."""
     if command.endswith("\\\n"):
         return False
     return (

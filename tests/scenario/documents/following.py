@@ -1,4 +1,6 @@
-"""Runs the commands of docs/rollout.md as a reader types them. Needs its own network namespace:
+"""Runs the commands of docs/rollout.md as a reader types them.
+
+It must run in its own network namespace:
 
     python -m tests.scenario.documents.following
 
@@ -28,7 +30,7 @@ Step = dict[str, Any]
 
 
 def commands_of(document: str) -> list[str]:
-    """Return the commands after ``$`` in a document, each with its further lines."""
+    """Return the commands after ``$`` in a document. A command can have several lines."""
     text = (ROOT / "docs" / f"{document}.md").read_text(encoding="utf-8")
     commands: list[str] = []
     for block in _BLOCK.findall(text):
@@ -57,13 +59,13 @@ class Terminal:
         }
 
     def run(self, command: str) -> Step:
-        done = subprocess.run(
+        result = subprocess.run(
             ("sh", "-c", command), cwd=self.home, env=self.variables, capture_output=True,
             text=True, stdin=subprocess.DEVNULL, timeout=600, check=False,
         )  # fmt: skip
         step = {
-            "command": command, "code": done.returncode, "output": done.stdout,
-            "errors": done.stderr,
+            "command": command, "code": result.returncode, "output": result.stdout,
+            "errors": result.stderr,
         }  # fmt: skip
         self.steps.append(step)
         return step
@@ -89,9 +91,8 @@ async def follow_rollout(terminal: Terminal) -> None:
     create, _ansible, export, *monitoring = commands_of("rollout")
     (terminal.home / "venues.txt").write_text("\n".join(VENUES))
     terminal.run(create)
-    later, revoke = _quoted("keys create --write --location"), _quoted("keys revoke")
-    terminal.run(later)
-    terminal.run(revoke)
+    terminal.run(_command_in_text("keys create --write --location"))
+    terminal.run(_command_in_text("keys revoke"))
     key = terminal.run("venue-control keys create --write")["output"].strip()
     assert export.startswith("export VENUE_CONTROL_URL=https://ops.example.com")
     terminal.variables |= {"VENUE_CONTROL_URL": URL, "VENUE_CONTROL_API_KEY": key}
@@ -107,19 +108,22 @@ async def follow_rollout(terminal: Terminal) -> None:
             for command in monitoring:
                 # The document upgrades a fleet to a version that does not exist yet.
                 await asyncio.to_thread(terminal.run, command.replace("0.2.0", __version__))
-            await asyncio.to_thread(_remove, terminal)
+            await asyncio.to_thread(_compare_and_revoke, terminal)
 
 
-def _remove(terminal: Terminal) -> None:
-    listed = json.loads(terminal.run("venue-control devices --json")["output"])
-    device = listed[0]["instanceId"]
-    terminal.run(f"venue-control request {device} application --wait")  # changes needs two reports
-    terminal.run(_quoted("changes DEVICE").replace("DEVICE", device))
-    terminal.run(_quoted("revoke DEVICE").replace("DEVICE", device))
-    terminal.run(_quoted("keys revoke NAME").replace("NAME", '"rollout 2026-11 loc-0001-01"'))
+def _compare_and_revoke(terminal: Terminal) -> None:
+    devices = json.loads(terminal.run("venue-control devices --json")["output"])
+    device = devices[0]["instanceId"]
+    # The command `changes` needs two reports.
+    terminal.run(f"venue-control request {device} application --wait")
+    terminal.run(_command_in_text("changes DEVICE").replace("DEVICE", device))
+    terminal.run(_command_in_text("revoke DEVICE").replace("DEVICE", device))
+    terminal.run(
+        _command_in_text("keys revoke NAME").replace("NAME", '"rollout 2026-11 loc-0001-01"')
+    )
 
 
-def _quoted(words: str) -> str:
+def _command_in_text(words: str) -> str:
     """Return the command of docs/rollout.md in backquotes that begins with ``words``."""
     text = " ".join((ROOT / "docs/rollout.md").read_text(encoding="utf-8").split())
     match = re.search(rf"`((?:venue-control )?{re.escape(words)}[^`]*)`", text)

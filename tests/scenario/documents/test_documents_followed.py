@@ -44,33 +44,34 @@ IN_A_HOME: Final = "is in a home directory, which the service cannot reach"
 
 
 @cache
-def followed(document: str) -> list[Step]:
+def steps_of(document: str) -> list[Step]:
+    """Follow a document, and return its steps."""
     days = sizes.amount(medium=5, large=365)
     command = ["unshare", *NAMESPACES, sys.executable, "-m", "tests.scenario.documents", document]
     environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
-    done = subprocess.run(
+    result = subprocess.run(
         [*command, "--days", str(days)], capture_output=True, text=True, timeout=900, check=False,
         cwd=ROOT, env=environment,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return [Step(**step) for step in json.loads(done.stdout)]
+    assert result.returncode == 0, result.stderr
+    return [Step(**step) for step in json.loads(result.stdout)]
 
 
 def output_of(document: str, start: str) -> str:
     """Return the output of the last command of a document that begins with ``start``."""
-    return [step.output for step in followed(document) if step.command.startswith(start)][-1]
+    return [step.output for step in steps_of(document) if step.command.startswith(start)][-1]
 
 
 @pytest.mark.parametrize("document", sizes.large_except(IN_MEDIUM.__contains__, DOCUMENTS))
 def test_every_command_works_as_written(document: str) -> None:
-    wrong = {}
-    for step in followed(document):
+    failures = {}
+    for step in steps_of(document):
         command = step.command.partition("#")[0].strip()
         is_refused = command == "venue-agent service install" and IN_A_HOME in step.errors
         if step.code != OTHER_CODES.get(command, 0) and not is_refused:
-            wrong[command] = (step.code, step.output[-400:], step.errors[-400:])
+            failures[command] = (step.code, step.output[-400:], step.errors[-400:])
         assert "Traceback" not in step.output + step.errors
-    assert wrong == {}
+    assert failures == {}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -103,7 +104,7 @@ def test_every_command_within_a_sentence_exists(document: str) -> None:
 
 @pytest.mark.large
 def test_a_newcomer_needs_one_command_to_the_first_report() -> None:
-    first = followed("README.md")[0]
+    first = steps_of("README.md")[0]
     assert first.command.startswith("make demo")
     assert first.output.strip() == ".venv/bin/venue-control demo"
 
@@ -126,12 +127,12 @@ def test_the_agent_protocol_returns_a_result() -> None:
 def test_token_exchange_returns_sales_and_its_error_header_matches_the_document() -> None:
     sales: list[Any] = json.loads(output_of("docs/service.md", 'curl -s "'))["items"]
     assert {sale["status"] for sale in sales} == {"completed"}
-    refused = output_of("docs/service.md", "curl -s -D -")
-    head, _, body = refused.replace("\r", "").partition("\n\n")
+    error_reply = output_of("docs/service.md", "curl -s -D -")
+    head, _, body = error_reply.replace("\r", "").partition("\n\n")
     assert body == ""
     (challenge,) = re.findall(r"^www-authenticate: (.+)$", head, re.MULTILINE)
-    documented = (ROOT / "docs/service.md").read_text().partition("www-authenticate: ")[2]
-    assert challenge == " ".join(documented.partition("\n```")[0].split())
+    description = (ROOT / "docs/service.md").read_text().partition("www-authenticate: ")[2]
+    assert challenge == " ".join(description.partition("\n```")[0].split())
 
 
 def test_the_configuration_of_a_client_opens_the_agent_protocol() -> None:

@@ -16,18 +16,18 @@ pytestmark = [pytest.mark.large, pytest.mark.needs("network-namespace")]
 
 def follow() -> list[dict[str, Any]]:
     command = (sys.executable, "-m", "tests.scenario.documents.following")
-    finished = subprocess.run(
+    result = subprocess.run(
         (*namespaces.entering(), *command), cwd=ROOT, capture_output=True, timeout=900, check=False
     )
-    assert finished.returncode == 0, finished.stderr.decode()[-3000:]
-    steps: list[dict[str, Any]] = json.loads(finished.stdout)
+    assert result.returncode == 0, result.stderr.decode()[-3000:]
+    steps: list[dict[str, Any]] = json.loads(result.stdout)
     return steps
 
 
 def test_a_fleet_is_rolled_out_with_the_commands_of_the_document() -> None:
     steps = follow()
-    failed = [step for step in steps if step["code"]]
-    assert failed == []
+    failed_steps = [step for step in steps if step["code"]]
+    assert failed_steps == []
     assert steps[0]["output"] == "wrote 120 keys and manifest.csv to keys\n"
     by_command = {step["command"]: step for step in steps}
     text = next(command for command in by_command if command.startswith("venue-control request"))

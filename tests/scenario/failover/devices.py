@@ -30,7 +30,7 @@ REPORT: dict[str, Any] = json.loads(encode(small_venue()))
 
 @dataclass(slots=True)
 class Record:
-    """What the devices have seen.
+    """The calls of all devices, and their results.
 
     Attributes:
         submitted: ids of reports.
@@ -48,7 +48,10 @@ class Record:
 
 
 class FailoverDevice:
-    """``streams_at`` is the address of the host to which the stream is open, or None."""
+    """A simulated device that can call each of the hosts.
+
+    ``streams_at`` is the address of the host to which the stream is open, or None.
+    """
 
     def __init__(self, member: Member, addresses: list[str], record: Record) -> None:
         self.member = member

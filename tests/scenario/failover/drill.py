@@ -1,4 +1,4 @@
-"""Loses hosts of a service that runs on two hosts, with a PostgreSQL server and a standby.
+"""Disconnects hosts of a service that runs on two hosts, with a PostgreSQL server and a standby.
 
 Usage: python -m tests.scenario.failover.drill [--devices N] [--limits]
 
@@ -48,40 +48,40 @@ class Drill:
         self.seconds: dict[str, float] = {}
 
     async def run(self) -> None:
-        async with self._calling():
+        async with self._running_devices():
             await self._until(lambda: all(each.streams_at for each in self.devices))
-            await self._works_everywhere()
+            await self._until_working()
             await self._lose_host()
             await self._restart_database()
             await self._replace_primary()
 
     async def _lose_host(self) -> None:
-        """Lose the first host. All streams must return to the second one."""
-        began_s, other = time.monotonic(), self.addresses[1]
+        """Disconnect the first host. All streams must move to the second host."""
+        began_s, second_address = time.monotonic(), self.addresses[1]
         self.hosts[0].disconnect()
-        await self._until(lambda: all(each.streams_at == other for each in self.devices))
+        await self._until(lambda: all(each.streams_at == second_address for each in self.devices))
         self.seconds["host lost"] = time.monotonic() - began_s
         self._services[0].kill()
         self._services[0].wait()
         self.hosts[0].connect()
         self._services[0] = await asyncio.to_thread(self._serve, self.hosts[0])
-        await self._works_everywhere()
+        await self._until_working()
 
     async def _restart_database(self) -> None:
         await asyncio.to_thread(self.primary.restart)
         began_s = time.monotonic()
-        await self._works_everywhere()
+        await self._until_working()
         self.seconds["database restarted"] = time.monotonic() - began_s
 
     async def _replace_primary(self) -> None:
-        """Lose the host of the primary, and promote the standby."""
+        """Disconnect the host of the primary, and promote the standby."""
         self.primary.host.disconnect()
         await asyncio.to_thread(self.standby.promote)
         began_s = time.monotonic()
-        await self._works_everywhere()
+        await self._until_working()
         self.seconds["primary replaced"] = time.monotonic() - began_s
 
-    async def _works_everywhere(self) -> None:
+    async def _until_working(self) -> None:
         """Wait until each device has submitted a report, and until a request from each host has
         reached its device.
         """
@@ -106,7 +106,7 @@ class Drill:
                 await asyncio.sleep(0.05)
 
     @contextlib.asynccontextmanager
-    async def _calling(self) -> AsyncIterator[None]:
+    async def _running_devices(self) -> AsyncIterator[None]:
         tasks = [asyncio.create_task(each.run()) for each in self.devices]
         try:
             yield
@@ -164,7 +164,7 @@ def main() -> int:
         drill = Drill(options.devices, stack)
         asyncio.run(drill.run())
         faults = drill.faults()
-    slow = options.limits and (
+    is_slow = options.limits and (
         drill.seconds["host lost"] > HOST_LIMIT_S
         or drill.seconds["database restarted"] > DATABASE_LIMIT_S
         or drill.seconds["primary replaced"] > DATABASE_LIMIT_S
@@ -173,7 +173,7 @@ def main() -> int:
     accepted = len(drill.record.accepted)
     result = {"seconds": figures, "accepted": accepted, "failures": drill.record.failures}
     sys.stdout.write(json.dumps(result | {"faults": faults}) + "\n")
-    return 1 if faults or slow else 0
+    return 1 if faults or is_slow else 0
 
 
 if __name__ == "__main__":

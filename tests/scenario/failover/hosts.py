@@ -19,12 +19,12 @@ class Host:
     def __init__(self, number: int, stack: ExitStack) -> None:
         self.address = f"{NETWORK}.{number}"
         self._link = f"host{number}"
-        holder = subprocess.Popen(("unshare", "--net", "sleep", "infinity"))
-        stack.callback(holder.wait)
-        stack.callback(holder.kill)
-        self._leader = holder.pid
-        _until_separate(holder.pid)
-        peer = ("type", "veth", "peer", "name", "eth0", "netns", str(holder.pid))
+        namespace_process = subprocess.Popen(("unshare", "--net", "sleep", "infinity"))
+        stack.callback(namespace_process.wait)
+        stack.callback(namespace_process.kill)
+        self._leader = namespace_process.pid
+        _until_separate(namespace_process.pid)
+        peer = ("type", "veth", "peer", "name", "eth0", "netns", str(namespace_process.pid))
         run("ip", "link", "add", self._link, *peer)
         run("ip", "link", "set", self._link, "master", "bridge", "up")
         run(*self.command("ip", "addr", "add", f"{self.address}/24", "dev", "eth0"))
@@ -37,7 +37,7 @@ class Host:
         return ("nsenter", "-t", str(self._leader), "-n", *identity, *words)
 
     def disconnect(self) -> None:
-        """Lose all packets from and to this host. Nobody is notified."""
+        """Drop all packets from and to this host. No other host is notified."""
         run("ip", "link", "set", self._link, "down")
 
     def connect(self) -> None:
@@ -52,17 +52,17 @@ def make_bridge() -> None:
 
 def run(*words: str) -> str:
     """Run a command and return its output. Raises RuntimeError with its message."""
-    done = subprocess.run(
+    result = subprocess.run(
         words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, cwd="/"
     )
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(words)}: {done.stdout[-500:]}")
-    return done.stdout
+    if result.returncode != 0:
+        raise RuntimeError(f"{' '.join(words)}: {result.stdout[-500:]}")
+    return result.stdout
 
 
 def _until_separate(pid: int) -> None:
     """Wait until a process has its own network namespace."""
-    own, until_s = Path("/proc/self/ns/net").readlink(), time.monotonic() + WITHIN_S
-    while Path(f"/proc/{pid}/ns/net").readlink() == own:
+    own_namespace, until_s = Path("/proc/self/ns/net").readlink(), time.monotonic() + WITHIN_S
+    while Path(f"/proc/{pid}/ns/net").readlink() == own_namespace:
         if time.monotonic() > until_s:
             raise TimeoutError("no network namespace was created")

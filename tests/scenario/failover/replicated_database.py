@@ -14,10 +14,10 @@ from tests.scenario.failover.hosts import NETWORK, Host, run
 class Server:
     """A PostgreSQL server on a host, which listens on TCP."""
 
-    def __init__(self, host: Host, place: Path) -> None:
+    def __init__(self, host: Host, folder: Path) -> None:
         self.host = host
-        self._data = place / f"data-{host.address}"
-        self._place = place
+        self._data = folder / f"data-{host.address}"
+        self._folder = folder
         account = pwd.getpwnam("postgres")
         self._user = account.pw_uid, account.pw_gid
 
@@ -26,7 +26,7 @@ class Server:
         with (self._data / "pg_hba.conf").open("a") as rules:
             rules.write(f"host all,replication venue {NETWORK}.0/24 trust\n")
 
-    def copy_of(self, primary: "Server") -> None:
+    def copy_from(self, primary: "Server") -> None:
         """Create this server as a standby of ``primary``."""
         source = ("-h", primary.host.address, "-U", "venue", "-X", "stream", "-c", "fast", "-R")
         self._run("pg_basebackup", *source, "-D", str(self._data))
@@ -49,7 +49,7 @@ class Server:
         return self._run("psql", *words).split()
 
     def _control(self, *words: str) -> None:
-        log = self._place / f"log-{self.host.address}"
+        log = self._folder / f"log-{self.host.address}"
         self._run("pg_ctl", "-D", str(self._data), "-w", "-l", str(log), *words)
 
     def _run(self, program: str, *words: str) -> str:
@@ -58,19 +58,20 @@ class Server:
 
 def replicated(primary_host: Host, standby_host: Host, stack: ExitStack) -> tuple[Server, Server]:
     """Start a server and its standby. A commit waits until the standby has stored it."""
-    place = Path(tempfile.mkdtemp(prefix="venue-failover-"))
-    stack.callback(shutil.rmtree, place, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix="venue-failover-"))
+    stack.callback(shutil.rmtree, folder, ignore_errors=True)
     account = pwd.getpwnam("postgres")
-    os.chown(place, account.pw_uid, account.pw_gid)
-    primary, standby = Server(primary_host, place), Server(standby_host, place)
+    os.chown(folder, account.pw_uid, account.pw_gid)
+    primary, standby = Server(primary_host, folder), Server(standby_host, folder)
     primary.create()
     primary.start()
     stack.callback(primary.stop)
     primary.query("CREATE DATABASE venue", "postgres")
-    standby.copy_of(primary)
+    standby.copy_from(primary)
     standby.start()
     stack.callback(standby.stop)
-    # The standby was copied before, so it commits alone once it is promoted.
+    # The standby was copied before this setting. So it does not wait for a standby of its own once
+    # it is promoted.
     primary.query("ALTER SYSTEM SET synchronous_standby_names = '*'")
     primary.query("SELECT pg_reload_conf()")
     return primary, standby

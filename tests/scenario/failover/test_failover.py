@@ -20,11 +20,11 @@ RECOVERIES = {"host lost", "database restarted", "primary replaced"}
 @pytest.mark.needs("postgresql", "veth", "other-user")
 def test_nothing_accepted_is_lost_or_doubled() -> None:
     drill = (sys.executable, "-m", "tests.scenario.failover.drill", "--devices", str(DEVICES))
-    done = subprocess.run(
+    process = subprocess.run(
         drill, cwd=ROOT, capture_output=True, text=True, check=False, timeout=WITHIN_S
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    result = json.loads(done.stdout)
+    assert process.returncode == 0, process.stdout + process.stderr
+    result = json.loads(process.stdout)
     assert result["faults"] == []
     assert result["seconds"].keys() == RECOVERIES
     assert result["accepted"] > DEVICES

@@ -184,25 +184,25 @@ def make_template(path: Path) -> None:
     state.quarantine("rejected-2.json", b"{}")
 
 
-def plant(name: str, how: Plant, world: World) -> None:
+def plant(name: str, planter: Plant, world: World) -> None:
     path = world.state / name
     if path.is_dir():
         shutil.rmtree(path)
     path.unlink(missing_ok=True)
-    how(path, world)
-    if how in {fifo, directory}:
-        for made in (path, *(path.rglob("*") if path.is_dir() else ())):
-            os.chown(made, world.owner, world.owner)
+    planter(path, world)
+    if planter in {fifo, directory}:
+        for planted_path in (path, *(path.rglob("*") if path.is_dir() else ())):
+            os.chown(planted_path, world.owner, world.owner)
 
 
 def contents_of(directory: Path) -> dict[str, tuple[object, ...]]:
     """Return the mode, owner, time of change and content of all files, to compare them later."""
-    seen: dict[str, tuple[object, ...]] = {}
+    contents: dict[str, tuple[object, ...]] = {}
     for path in sorted((directory, *directory.rglob("*"))):
         status = path.lstat()
         content = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
-        seen[str(path)] = (status.st_mode, status.st_uid, status.st_mtime_ns, content)
-    return seen
+        contents[str(path)] = (status.st_mode, status.st_uid, status.st_mtime_ns, content)
+    return contents
 
 
 def play(words: tuple[str, ...], world: World, *, as_owner: bool) -> tuple[int | None, str]:
@@ -243,9 +243,9 @@ def _is_running(world: World, log: Path) -> bool:
 def _run_verb(words: tuple[str, ...], world: World, log: Path, *, as_owner: bool) -> None:
     code = 99
     try:
-        out = os.open(log, os.O_WRONLY | os.O_APPEND)
+        descriptor = os.open(log, os.O_WRONLY | os.O_APPEND)
         for number in (1, 2):
-            os.dup2(out, number)
+            os.dup2(descriptor, number)
         sys.stdout = os.fdopen(1, "w", buffering=1)
         sys.stderr = os.fdopen(2, "w", buffering=1)
         os.chdir(world.home / "desk")
@@ -253,11 +253,11 @@ def _run_verb(words: tuple[str, ...], world: World, log: Path, *, as_owner: bool
             os.setgroups([])
             os.setgid(world.owner)
             os.setuid(world.owner)
-        quick = functools.partial(CollectorProcess, quick_collector)
-        mock.patch.object(collect, "CollectorProcess", quick).start()
+        start_quick_process = functools.partial(CollectorProcess, quick_collector)
+        mock.patch.object(collect, "CollectorProcess", start_quick_process).start()
         mock.patch.object(service, "detect_service_manager", return_value=Manager(world)).start()
-        last = () if words[0] == "service" else ("--config", str(world.config))
-        code = command_line.main([*words, *last])
+        options = () if words[0] == "service" else ("--config", str(world.config))
+        code = command_line.main([*words, *options])
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else 98
     finally:
@@ -282,10 +282,12 @@ class Manager:
         return ServiceState(is_installed=True)
 
 
-def problems_of(verb: str, name: str, how: Plant, world: World, *, as_owner: bool) -> Iterator[str]:
+def problems_of(
+    verb: str, name: str, planter: Plant, world: World, *, as_owner: bool
+) -> Iterator[str]:
     """Run a cell; yield a description of each problem."""
     build(world)
-    plant(name, how, world)
+    plant(name, planter, world)
     bundle = world.home / "desk/bundle.zip"
     bundle.unlink(missing_ok=True)
     before = contents_of(world.outside)
@@ -297,7 +299,7 @@ def problems_of(verb: str, name: str, how: Plant, world: World, *, as_owner: boo
     for word in ("Traceback", "unexpected", "the check broke"):
         if word in message:
             yield f"its output contains {word!r}"
-    is_harmless = (name, how) == ("quarantine", directory)
+    is_harmless = (name, planter) == ("quarantine", directory)
     if (
         not is_harmless
         and name in READS.get(verb, ())
@@ -309,7 +311,7 @@ def problems_of(verb: str, name: str, how: Plant, world: World, *, as_owner: boo
     if SECRET in message:
         yield "it disclosed a file outside the state directory"
     yield from (f"in the bundle: {member}" for member in _members_with_the_secret(bundle))
-    yield from _left_behind(world, name)
+    yield from _unreadable_files(world, name)
 
 
 def _members_with_the_secret(bundle: Path) -> Iterator[str]:
@@ -318,7 +320,7 @@ def _members_with_the_secret(bundle: Path) -> Iterator[str]:
             yield from (n for n in archive.namelist() if SECRET.encode() in archive.read(n))
 
 
-def _left_behind(world: World, planted: str) -> Iterator[str]:
+def _unreadable_files(world: World, planted: str) -> Iterator[str]:
     for path in world.state.rglob("*"):
         is_planted = str(path.relative_to(world.state)) == planted
         if not is_planted and path.lstat().st_uid != world.owner:
@@ -334,9 +336,9 @@ def cells(verbs: Iterable[str], step: int) -> Iterator[tuple[str, str, Plant]]:
         if verb not in verbs:
             continue
         for column, name in enumerate(FILES):
-            for number, how in enumerate(PLANTS):
+            for number, planter in enumerate(PLANTS):
                 if (row + column + number) % step == 0:
-                    yield verb, name, how
+                    yield verb, name, planter
 
 
 def main() -> None:
@@ -345,16 +347,16 @@ def main() -> None:
     as_owner = caller == "owner"
     world = World(home, SERVICE)
     _prepare(world, as_owner=as_owner)
-    played = 0
+    cell_count = 0
     _import_what_verbs_need(world)
-    for verb, name, how in cells(verbs, step):
-        wrong = list(problems_of(verb, name, how, world, as_owner=as_owner))
-        played += 1
-        if wrong:
-            cell = {"verb": verb, "file": name, "plant": how.__name__, "wrong": wrong}
+    for verb, name, planter in cells(verbs, step):
+        problems = list(problems_of(verb, name, planter, world, as_owner=as_owner))
+        cell_count += 1
+        if problems:
+            cell = {"verb": verb, "file": name, "plant": planter.__name__, "wrong": problems}
             cell["output"] = (world.home / "output").read_text(errors="replace")[-600:]
             print(json.dumps(cell), flush=True)
-    print(json.dumps({"played": played}), flush=True)
+    print(json.dumps({"played": cell_count}), flush=True)
 
 
 def _import_what_verbs_need(world: World) -> None:

@@ -42,7 +42,7 @@ class Ending:
     violations: list[str]
 
 
-PLAYED = [case for case in cases() if IS_FULL or case.rank in {0, 2, 5}]
+CASES = [case for case in cases() if IS_FULL or case.rank in {0, 2, 5}]
 
 
 FAULTS = list(dict.fromkeys(case.name for case in cases()))
@@ -64,7 +64,7 @@ async def play(case: Case, home: Path) -> Ending:
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
             first = await service.request_report("network", expires_in_s=LONG_S)
             await asyncio.sleep(HOSTILE_FOR_S)
-            conditions, most = set(app.conditions_seen), service.most_calls_a_minute()
+            conditions, call_peak = set(app.conditions_seen), service.most_calls_a_minute()
             service.faults.clear()
             second = await service.request_report("application", expires_in_s=LONG_S)
             await app.until_ended({second}, BACK_WITHIN_S)
@@ -72,7 +72,7 @@ async def play(case: Case, home: Path) -> Ending:
             entry = app.entry(first)
         return Ending(
             conditions=conditions | app.conditions_seen,
-            most_calls_a_minute=most,
+            most_calls_a_minute=call_peak,
             first_state=None if entry is None else entry.state,
             first_reports=sum(r["requestId"] == first for r in service.reports),
             second_reports=sum(r["requestId"] == second for r in service.reports),
@@ -81,14 +81,14 @@ async def play(case: Case, home: Path) -> Ending:
 
 
 def test_number_of_cases_is_as_documented() -> None:
-    assert len(PLAYED) >= 200
+    assert len(CASES) >= 200
     assert len(list(cases())) >= 450
-    named = {code for case in cases() for code in case.codes}
-    assert named <= CONDITIONS.keys()
+    expected_codes = {code for case in cases() for code in case.codes}
+    assert expected_codes <= CONDITIONS.keys()
 
 
 def test_a_medium_run_has_half_the_faults_and_each_operation_and_condition() -> None:
-    medium, everything = list(filter(_is_medium, PLAYED)), list(cases())
+    medium, everything = list(filter(_is_medium, CASES)), list(cases())
     assert len({case.name for case in medium}) >= len(FAULTS) / 2
     assert {case.operation for case in medium} == set(OPERATIONS)
     assert {code for case in medium for code in case.codes} == {
@@ -96,7 +96,7 @@ def test_a_medium_run_has_half_the_faults_and_each_operation_and_condition() -> 
     }
 
 
-@pytest.mark.parametrize("case", sizes.large_except(_is_medium, PLAYED), ids=str)
+@pytest.mark.parametrize("case", sizes.large_except(_is_medium, CASES), ids=str)
 def test_the_agent_survives_a_hostile_service_and_recovers(case: Case, memory_home: Path) -> None:
     ending = run_in_virtual_time(play(case, memory_home))
     assert "internal-error" not in ending.conditions

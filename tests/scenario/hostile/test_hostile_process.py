@@ -37,7 +37,7 @@ def certificate(home: Path, name: str, *, days: int = 1) -> tuple[Path, Path]:
         x509.IPAddress(IPv4Address(name)) if name[0].isdigit() else x509.DNSName(name)
     )
     now = datetime.now(UTC)
-    made = (
+    signed_certificate = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(subject)
@@ -52,7 +52,7 @@ def certificate(home: Path, name: str, *, days: int = 1) -> tuple[Path, Path]:
         .sign(key, hashes.SHA256())
     )
     paths = home / "service.pem", home / "service.key"
-    paths[0].write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    paths[0].write_bytes(signed_certificate.public_bytes(serialization.Encoding.PEM))
     paths[1].write_bytes(
         key.private_bytes(
             serialization.Encoding.PEM,
@@ -65,7 +65,7 @@ def certificate(home: Path, name: str, *, days: int = 1) -> tuple[Path, Path]:
 
 @contextlib.asynccontextmanager
 async def tls_service(
-    paths: tuple[Path, Path], newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3
+    paths: tuple[Path, Path], version_max: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3
 ) -> AsyncIterator[tuple[str, list[bytes]]]:
     """Accept TLS connections and reply with the status 500 to each request.
 
@@ -73,22 +73,22 @@ async def tls_service(
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*paths)
-    if newest < ssl.TLSVersion.TLSv1_2:
+    if version_max < ssl.TLSVersion.TLSv1_2:
         context.set_ciphers("ALL:@SECLEVEL=0")
-    context.minimum_version = min(newest, ssl.TLSVersion.TLSv1_2)
-    context.maximum_version = newest
-    came: list[bytes] = []
+    context.minimum_version = min(version_max, ssl.TLSVersion.TLSv1_2)
+    context.maximum_version = version_max
+    requests: list[bytes] = []
 
-    async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
-            came.append(await reader.read(65536))
+            requests.append(await reader.read(65536))
             writer.write(b"HTTP/1.1 500 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             await writer.drain()
             writer.close()
 
-    server = await asyncio.start_server(served, "127.0.0.1", 0, ssl=context)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
     async with server:
-        yield f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}", came
+        yield f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}", requests
 
 
 async def _problem_of(agent: AgentProcess, code: str) -> dict[str, str]:
@@ -105,7 +105,7 @@ async def _problem_of(agent: AgentProcess, code: str) -> dict[str, str]:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize(
-    ("name", "days", "newest", "is_trusted", "code"),
+    ("name", "days", "version_max", "is_trusted", "code"),
     [
         ("127.0.0.1", 1, ssl.TLSVersion.TLSv1_3, True, "server-error"),
         ("127.0.0.1", 1, ssl.TLSVersion.TLSv1_2, True, "server-error"),
@@ -117,17 +117,19 @@ async def _problem_of(agent: AgentProcess, code: str) -> dict[str, str]:
     ids=["good", "TLS 1.2", "wrong name", "run out", "unknown issuer", "TLS 1.1"],
 )
 async def test_key_is_sent_only_over_trusted_and_current_tls(  # noqa: PLR0917 - one row each
-    tmp_path: Path, name: str, days: int, newest: ssl.TLSVersion, is_trusted: bool, code: str
+    tmp_path: Path, name: str, days: int, version_max: ssl.TLSVersion, is_trusted: bool, code: str
 ) -> None:
     paths = certificate(tmp_path, name, days=days)
     trust = f'ca_file = "{paths[0]}"' if is_trusted else ""
-    async with tls_service(paths, newest) as (base_url, came):  # noqa: SIM117 - the url is needed
+    async with tls_service(paths, version_max) as (base_url, requests):  # noqa: SIM117 - the url is needed
         async with running_agent(write_config(tmp_path, base_url, service=trust)) as agent:
             problem = await _problem_of(agent, code)
             assert await agent.stop() == 0
     assert problem["fix"] == CONDITIONS[code].fix
-    received = any(b"Bearer" in request for request in came)
-    assert received is (code == "server-error"), "the key was sent to a host that is not trusted"
+    is_key_received = any(b"Bearer" in request for request in requests)
+    assert is_key_received is (code == "server-error"), (
+        "the key was sent to a host that is not trusted"
+    )
 
 
 FAULTS: dict[str, tuple[Fault, str]] = {

@@ -48,20 +48,24 @@ def test_no_verb_that_a_user_runs_changes_or_discloses_a_file_outside_the_state_
 
 
 def _play(command: tuple[str, ...], home: Path, caller: str, verbs: str) -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         [*command, str(home), caller, str(STEP), verbs],
         env=ENVIRONMENT, cwd="/", capture_output=True, text=True, timeout=1800, check=False,
     )  # fmt: skip
-    assert done.stderr == ""
-    *wrong, last = (json.loads(line) for line in done.stdout.splitlines())
-    assert wrong == []
+    assert result.stderr == ""
+    *problems, last = (json.loads(line) for line in result.stdout.splitlines())
+    assert problems == []
     assert last == {"played": len(list(cells(verbs.split(","), STEP)))}
 
 
 def test_a_medium_run_has_each_verb_with_each_file_and_with_each_planted_object() -> None:
-    part = list(cells(VERBS, len(PLANTS)))
-    assert {(verb, name) for verb, name, _ in part} == {(v, n) for v in VERBS for n in FILES}
-    assert {(verb, how) for verb, _, how in part} == {(v, p) for v in VERBS for p in PLANTS}
+    medium_cells = list(cells(VERBS, len(PLANTS)))
+    assert {(verb, name) for verb, name, _ in medium_cells} == {
+        (v, n) for v in VERBS for n in FILES
+    }
+    assert {(verb, planter) for verb, _, planter in medium_cells} == {
+        (v, p) for v in VERBS for p in PLANTS
+    }
 
 
 def test_every_verb_that_reads_the_state_is_in_the_table() -> None:

@@ -38,21 +38,23 @@ async def test_many_requests_of_a_kind_are_answered_from_few_collections(memory_
         config = write_config(
             memory_home, service.base_url, limits="min_collection_interval_seconds = 1"
         )
-        wanted = [
+        request_ids = [
             await service.request_report("application", expires_in_s=900) for _ in range(REQUESTS)
         ]
         trace = memory_home / "trace"
         async with crashing_agent(NEVER, config, trace) as agent:
             await service.until(lambda: len(service.reports) == REQUESTS, 60 + REQUESTS / 2)
             assert await agent.stop() == 0
-    passed = Counter(trace.read_text().split())
-    assert passed[f"{Failpoint.CHILD_STARTED}:before"] <= COLLECTIONS_MAX
+    failpoint_counts = Counter(trace.read_text().split())
+    assert failpoint_counts[f"{Failpoint.CHILD_STARTED}:before"] <= COLLECTIONS_MAX
     assert service.violations == []
-    assert sorted(r["requestId"] for r in service.reports) == sorted(wanted)
+    assert sorted(r["requestId"] for r in service.reports) == sorted(request_ids)
     assert len({r["reportId"] for r in service.reports}) == REQUESTS
     assert all(r["report"]["reportId"] == r["reportId"] for r in service.reports)
     assert len(service.bodies) == REQUESTS, "each report must be accepted at the first attempt"
-    assert set(service.acknowledged) == {(r, s) for r in wanted for s in ("received", "running")}
+    assert set(service.acknowledged) == {
+        (r, s) for r in request_ids for s in ("received", "running")
+    }
     assert len(agent.log.splitlines()) <= 300
 
 
@@ -62,7 +64,7 @@ LINES_MAX = 200
 HEARTBEATS = 5
 
 
-async def _fed_with_garbage(kind: str, home: Path) -> tuple[int, dict[str, Any]]:
+async def _feed_garbage(kind: str, home: Path) -> tuple[int, dict[str, Any]]:
     """Send garbage for some heartbeats; return the number of opened streams and the last status."""
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
@@ -71,23 +73,25 @@ async def _fed_with_garbage(kind: str, home: Path) -> tuple[int, dict[str, Any]]
         set_up_logging(config.logging)
         async with simulated_agent(config, home, clock):
             await service.until(lambda: service.heartbeats >= HEARTBEATS)
-        opened = [operation for _, operation in service.called_at].count("onCommands")
-    return opened, json.loads((home / "state" / "status.json").read_text())
+        stream_count = [operation for _, operation in service.called_at].count("onCommands")
+    return stream_count, json.loads((home / "state" / "status.json").read_text())
 
 
 @pytest.mark.parametrize("kind", GARBAGE)
 def test_a_stream_of_garbage_causes_few_log_lines_and_connections(
     kind: str, memory_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    opened, state = run_in_virtual_time(_fed_with_garbage(kind, memory_home))
+    stream_count, state = run_in_virtual_time(_feed_garbage(kind, memory_home))
     log = capsys.readouterr().err
     assert '"enrolled as' in log
     assert len(log.splitlines()) <= LINES_MAX
     assert "\x1b" not in log
-    assert opened <= 4
+    assert stream_count <= 4
     counters = state["counters"]
     if kind in {"unreadable", "not-json"}:
-        assert UNREADABLE_MAX < counters["commands_unreadable"] <= opened * (UNREADABLE_MAX + 1)
+        assert (
+            UNREADABLE_MAX < counters["commands_unreadable"] <= stream_count * (UNREADABLE_MAX + 1)
+        )
         assert [p["code"] for p in state["problems"]] == ["commands-unreadable"]
         return
     assert state["problems"] == []
@@ -131,12 +135,12 @@ def gaps(service: HostileService, operation: str) -> list[float]:
     return [later - sooner for sooner, later in itertools.pairwise(times)]
 
 
-async def _polled(home: Path, refuse: Fault) -> tuple[list[float], HostileService, set[str]]:
+async def _poll(home: Path, refuse: Fault) -> tuple[list[float], HostileService, set[str]]:
     """Request reports while the service refuses streams.
 
     Return the time to answer each request, the service, and the codes of the agent's problems.
     """
-    clock, took = VirtualClock(), []
+    clock, durations_s = VirtualClock(), []
     async with HostileService(clock.true_time) as service:
         service.reading = Reading.COMMANDS_OBJECT
         service.faults["onCommands"] = refusing_streams(refuse)
@@ -145,13 +149,13 @@ async def _polled(home: Path, refuse: Fault) -> tuple[list[float], HostileServic
             await asyncio.sleep(100)
             for number in range(10):
                 await asyncio.sleep(170 + 7 * number)
-                wanted = await service.request_report("network", expires_in_s=1e6)
+                request_id = await service.request_report("network", expires_in_s=1e6)
                 began = clock.passed_s
-                await service.until(lambda r=wanted: service.report_for(r) is not None, 600)  # type: ignore[misc]
-                took.append(clock.passed_s - began)
+                await service.until(lambda r=request_id: service.report_for(r) is not None, 600)  # type: ignore[misc]
+                durations_s.append(clock.passed_s - began)
             problems = {p.code for p in app.health.problems()}
         assert service.violations == []
-        return took, service, problems
+        return durations_s, service, problems
 
 
 @pytest.mark.parametrize(
@@ -159,8 +163,8 @@ async def _polled(home: Path, refuse: Fault) -> tuple[list[float], HostileServic
     sizes.large_except({"503", "503-an-hour", "404", "page", "401"}.__contains__, STREAM_REFUSALS),
 )
 def test_refused_stream_is_replaced_by_polling(name: str, memory_home: Path) -> None:
-    took, service, problems = run_in_virtual_time(_polled(memory_home, STREAM_REFUSALS[name]))
-    assert max(took) <= 2 * POLL_S
+    durations_s, service, problems = run_in_virtual_time(_poll(memory_home, STREAM_REFUSALS[name]))
+    assert max(durations_s) <= 2 * POLL_S
     assert max(gaps(service, "heartbeat")) <= HEARTBEAT_S + 1
     assert service.most_calls_a_minute() <= 30
     assert problems == set(), "the device must answer every request"
@@ -168,10 +172,10 @@ def test_refused_stream_is_replaced_by_polling(name: str, memory_home: Path) -> 
 
 async def _stream_request_times(home: Path) -> list[float]:
     """Return the times of stream requests in an hour and a half, if the service refuses streams."""
-    clock, at = VirtualClock(), []
+    clock, request_times = VirtualClock(), []
 
     async def refuse(x: Exchange) -> None:
-        at.append(clock.passed_s)
+        request_times.append(clock.passed_s)
         await x.reply(503)
 
     async with HostileService(clock.true_time) as service:
@@ -179,22 +183,18 @@ async def _stream_request_times(home: Path) -> list[float]:
         service.faults["onCommands"] = refusing_streams(refuse)
         async with simulated_agent(config_for(home, service.base_url), home, clock):
             await asyncio.sleep(5400)
-    return at
+    return request_times
 
 
 def test_stream_is_requested_again_at_long_intervals(memory_home: Path) -> None:
-    first, *later = [
-        later - sooner
-        for sooner, later in itertools.pairwise(
-            run_in_virtual_time(_stream_request_times(memory_home))
-        )
-    ]
-    assert first <= 2 * POLL_S
-    assert len(later) >= 7
-    assert all(0.9 * STREAM_AGAIN_S <= gap <= 1.1 * STREAM_AGAIN_S + 2 * POLL_S for gap in later)
+    times = run_in_virtual_time(_stream_request_times(memory_home))
+    first_gap, *gaps = [later - sooner for sooner, later in itertools.pairwise(times)]
+    assert first_gap <= 2 * POLL_S
+    assert len(gaps) >= 7
+    assert all(0.9 * STREAM_AGAIN_S <= gap <= 1.1 * STREAM_AGAIN_S + 2 * POLL_S for gap in gaps)
 
 
-async def _all_refused(home: Path, refuse: Fault) -> HostileService:
+async def _refuse_all(home: Path, refuse: Fault) -> HostileService:
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
         async with simulated_agent(config_for(home, service.base_url), home, clock):
@@ -210,7 +210,7 @@ async def _all_refused(home: Path, refuse: Fault) -> HostileService:
     "name", sizes.large_except({"503", "401"}.__contains__, ["503", "429", "401", "page"])
 )
 def test_service_that_refuses_everything_gets_few_requests(name: str, memory_home: Path) -> None:
-    service = run_in_virtual_time(_all_refused(memory_home, STREAM_REFUSALS[name]))
+    service = run_in_virtual_time(_refuse_all(memory_home, STREAM_REFUSALS[name]))
     assert service.most_calls_a_minute() <= 30
     assert len(service.called_at) <= 30 * 12
 
@@ -222,8 +222,8 @@ async def test_daemon_whose_stream_is_refused_polls_and_sends_heartbeats(tmp_pat
         config = write_config(tmp_path, service.base_url)
         async with crashing_agent(NEVER, config, tmp_path / "trace") as agent:
             await service.until(lambda: service.heartbeats >= 2)
-            wanted = await service.request_report("network")
-            await service.until(lambda: service.report_for(wanted) is not None)
+            request_id = await service.request_report("network")
+            await service.until(lambda: service.report_for(request_id) is not None)
             heartbeat_counts = service.heartbeats
             await service.until(lambda: service.heartbeats >= heartbeat_counts + 3)
             assert await agent.stop() == 0
@@ -257,9 +257,9 @@ class SharedKeyService(StrictService):
         return await super()._on_heartbeat(body)
 
     async def _on_acknowledge(self, body: Json) -> Reply:
-        wanted = self.commands.get(body["requestId"])
-        if wanted != body["bindingId"]:
-            return self._refuse(f"{body} is for {wanted}")
+        binding_id = self.commands.get(body["requestId"])
+        if binding_id != body["bindingId"]:
+            return self._refuse(f"{body} is for {binding_id}")
         return await super()._on_acknowledge(body)
 
     async def request_from(self, binding_id: str) -> str:
@@ -268,17 +268,17 @@ class SharedKeyService(StrictService):
 
     @property
     def commands(self) -> dict[str, str]:
-        return {**self._known, **{r: c["bindingId"] for r, c in self._waiting.items()}}
+        return {**self._bindings, **{r: c["bindingId"] for r, c in self._waiting.items()}}
 
     async def request_report(self, kind: str, *, expires_in_s: float = 600) -> str:
         binding_id = self.binding_id
         request_id = await super().request_report(kind, expires_in_s=expires_in_s)
-        self._known[request_id] = binding_id
+        self._bindings[request_id] = binding_id
         return request_id
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._known: dict[str, str] = {}
+        self._bindings: dict[str, str] = {}
 
 
 DEVICES = sizes.amount(medium=2, large=4)
@@ -297,17 +297,17 @@ async def test_devices_that_share_a_key_are_healthy_and_answer_their_own_request
                 await stack.enter_async_context(crashing_agent(NEVER, config, home / "trace"))
             )
             await service.until(lambda n=number: len(service.heartbeat_counts) == n + 1)  # type: ignore[misc]
-        wanted = {
+        binding_of_request = {
             await service.request_from(binding): binding
             for binding in service.devices
             for _ in "12"
         }
-        await service.until(lambda: len(service.reports) == len(wanted), 60)
+        await service.until(lambda: len(service.reports) == len(binding_of_request), 60)
         # A refused call makes a device call `current`, which returns the record of another device.
         call_count = service.calls.count("current")
         service.once("acknowledge", Reply(409))
         first = next(iter(service.devices))
-        refused = await service.request_from(first)
+        refused_id = await service.request_from(first)
         await service.until(lambda: service.calls.count("current") > call_count)
         heartbeat_counts = dict(service.heartbeat_counts)
         await service.until(
@@ -322,7 +322,7 @@ async def test_devices_that_share_a_key_are_healthy_and_answer_their_own_request
     assert [code for code, _, _ in codes] == [0] * DEVICES, codes
     assert [state["problems"] for state in states] == [[]] * DEVICES
     assert all(state["counters"]["commands_for_others"] > 0 for state in states)
-    assert {r["requestId"]: r["bindingId"] for r in service.reports} == wanted
-    assert refused not in {r["requestId"] for r in service.reports}
+    assert {r["requestId"]: r["bindingId"] for r in service.reports} == binding_of_request
+    assert refused_id not in {r["requestId"] for r in service.reports}
     assert service.violations == []
     assert not any("WARNING" in agent.log or '"warning"' in agent.log for agent in agents)

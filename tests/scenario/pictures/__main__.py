@@ -93,7 +93,7 @@ def file_of(folder: Path, name: str, theme: str, suffix: str) -> Path:
 
 
 def take_terminal(
-    here: Till,
+    till: Till,
     shots: Shots,
     name: str,
     command: Sequence[str],
@@ -101,57 +101,65 @@ def take_terminal(
     *,
     title: str = "",
 ) -> None:
+    """Take pictures of a command's output. Those of the documents have ``lines_max`` lines at most.
+
+    If ``lines_max`` is 0, they have all lines.
+    """
     title = title or " ".join(w for w in command[3:] if not w.startswith(("/", "--config")))
     with_errors = "check" in command
     pictures: dict[int, str] = {}
     for folder, theme, columns in shots.forms(80, 50):
         if columns not in pictures:
-            output = on_a_terminal(command, columns, here.environment, with_errors=with_errors)
-            pictures[columns] = here.as_installed(output)
-        most = lines_max if folder == shots.to else 0
-        drawn = picture(pictures[columns], f"venue-agent {title}", columns, THEMES[theme], most)
-        file_of(folder, name, theme, "svg").write_text(drawn)
+            output = on_a_terminal(command, columns, till.environment, with_errors=with_errors)
+            pictures[columns] = till.as_installed(output)
+        visible_lines = lines_max if folder == shots.to else 0
+        svg = picture(
+            pictures[columns], f"venue-agent {title}", columns, THEMES[theme], visible_lines
+        )
+        file_of(folder, name, theme, "svg").write_text(svg)
 
 
-def take_commands(here: Till, shots: Shots) -> None:
-    wrong = here.home / "wrong.toml"
-    wrong.write_text(
-        here.config.read_text()
+def take_commands(till: Till, shots: Shots) -> None:
+    wrong_config = till.home / "wrong.toml"
+    wrong_config.write_text(
+        till.config.read_text()
         .replace("location_id", "locaton_id")
         .replace("[network]", '[commands]\ndelivery = "strem"\n[network]')
     )
-    take_terminal(here, shots, "status", here.agent("status"))
-    take_terminal(here, shots, "history", here.agent("history"))
-    take_terminal(here, shots, "collect-network", here.agent("collect", "network"), 48)
-    recorded = [sys.executable, "-m", "tests.scenario.pictures.recorded"]
-    words = [*recorded, str(here.home / "till.json")]
-    take_terminal(here, shots, "collect-application", words, 48, title="collect application")
-    take_terminal(here, shots, "config-check", [*here.agent("config", "check")[:-1], str(wrong)])
+    take_terminal(till, shots, "status", till.agent("status"))
+    take_terminal(till, shots, "history", till.agent("history"))
+    take_terminal(till, shots, "collect-network", till.agent("collect", "network"), 48)
+    command = [sys.executable, "-m", "tests.scenario.pictures.recorded"]
+    words = [*command, str(till.home / "till.json")]
+    take_terminal(till, shots, "collect-application", words, 48, title="collect application")
+    take_terminal(
+        till, shots, "config-check", [*till.agent("config", "check")[:-1], str(wrong_config)]
+    )
 
 
-def take_trouble(here: Till, shots: Shots) -> None:
+def take_trouble(till: Till, shots: Shots) -> None:
     """Take pictures of the same machine after the service was stopped."""
     deadline = time.monotonic() + WITHIN_S
-    while '"problems": []' in here.status() or not here.status():
+    while '"problems": []' in till.status() or not till.status():
         if time.monotonic() > deadline:
             raise SystemExit("the status never showed a problem")
         time.sleep(0.1)
-    take_terminal(here, shots, "doctor-broken", here.agent("doctor"))
-    take_terminal(here, shots, "status-broken", here.agent("status"))
+    take_terminal(till, shots, "doctor-broken", till.agent("doctor"))
+    take_terminal(till, shots, "status-broken", till.agent("status"))
 
 
-def take_pages(here: Till, shots: Shots, tab: Browser, link: str) -> None:
+def take_pages(till: Till, shots: Shots, tab: Browser, link: str) -> None:
     for folder, theme, width in shots.forms(NARROW, WIDE, PHONE):
         is_document = folder == shots.to
         for kind in ("network", "application"):
             tab.set_view(width, 900, theme)
-            tab.open((here.home / f"{kind}.html").as_uri())
+            tab.open((till.home / f"{kind}.html").as_uri())
             if is_document:
                 tab.set_view(width, _height_of(tab), theme)
             tab.shoot(file_of(folder, f"page-{kind}", theme, "png"), whole=not is_document)
     tab.set_view(WIDE, 900, "light")
     tab.open(link, "document.querySelector('#home a.name')")
-    report = _place_of_report(tab)
+    report = _fragment_of_report(tab)
     for folder, theme, width in shots.forms(WIDE, WIDE, PHONE):
         tab.set_view(width, 900, theme)
         for name, place, ready in (
@@ -178,8 +186,8 @@ def take_figures(home: Path, shots: Shots, tab: Browser) -> None:
             tab.set_view(width, 1000, theme)
             # The pictures of the documents end below the list of items. The rest of the page, the
             # week and further currencies, is only in the other pictures.
-            last = ".pair" if folder == shots.to else "#venue"
-            bottom = f"document.querySelector('{last}').getBoundingClientRect().bottom"
+            last_element = ".pair" if folder == shots.to else "#venue"
+            bottom = f"document.querySelector('{last_element}').getBoundingClientRect().bottom"
             tab.set_view(width, int(tab.value(bottom)), theme)
             time.sleep(0.5)  # no event reports that the browser has painted
             tab.shoot(file_of(folder, "console-figures", theme, "png"))
@@ -192,8 +200,8 @@ def _height_of(tab: Browser) -> int:
     return int(tab.value(bottom)) + 24
 
 
-def _place_of_report(tab: Browser) -> str:
-    """Return the console's URL of the newest network report."""
+def _fragment_of_report(tab: Browser) -> str:
+    """Return the fragment of the console's URL that shows the newest network report."""
     rows = "[...document.querySelectorAll('#home a[href^=\"#/report/\"]')]"
     report = f"{rows}.find((a) => a.textContent.includes('· network ·'))"
     tab.wait(report)
@@ -217,14 +225,14 @@ def take_all(shots: Shots, home: Path) -> None:
                 keep(report, home)
                 if isinstance(report.payload, ApplicationPayload):
                     keep_recorded(report.payload, home)
-        here = Till(home, base_url, {**os.environ, **venue.variables})
+        till = Till(home, base_url, {**os.environ, **venue.variables})
         with browser(program, home / "profile") as tab:
-            take_pages(here, shots, tab, link)
+            take_pages(till, shots, tab, link)
             take_figures(home, shots, tab)
             take_audit(home, shots, tab)
-        take_commands(here, shots)
+        take_commands(till, shots)
         processes.end("service")
-        take_trouble(here, shots)
+        take_trouble(till, shots)
 
 
 def main() -> int:
@@ -234,7 +242,7 @@ def main() -> int:
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not options.inside:
-        return alone([*sys.argv[1:], "--inside"])
+        return run_in_pid_namespace([*sys.argv[1:], "--inside"])
     if reason := why_no_lan():
         raise SystemExit(f"no LAN can be simulated here: {reason}")
     every = options.every and options.every.absolute()
@@ -243,15 +251,15 @@ def main() -> int:
     return 0
 
 
-def alone(words: Sequence[str]) -> int:
+def run_in_pid_namespace(words: Sequence[str]) -> int:
     """Run this module again in a PID namespace.
 
     There it cannot see processes of the machine, such as another agent.
     """
     as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
     spaces = ["--mount", "--pid", "--fork", "--mount-proc"]
-    again = [sys.executable, "-m", "tests.scenario.pictures", *words]
-    return subprocess.run(["unshare", *as_root, *spaces, *again], check=False).returncode
+    command = [sys.executable, "-m", "tests.scenario.pictures", *words]
+    return subprocess.run(["unshare", *as_root, *spaces, *command], check=False).returncode
 
 
 if __name__ == "__main__":

@@ -18,7 +18,10 @@ from tests.fakes.devtools_browser import FLAGS
 WITHIN_S: Final = 120.0
 HEIGHT_MAX: Final = 12000
 """Maximum height of a picture, in pixels. A longer page is cut."""
-LEFT: Final = "Inspected target navigated or closed", "Execution context was destroyed."
+PAGE_LEFT_MESSAGES: Final = (
+    "Inspected target navigated or closed",
+    "Execution context was destroyed.",
+)
 """Messages of DevTools if the tab began to load another page during a call."""
 
 
@@ -40,8 +43,8 @@ class Browser:
             reply: dict[str, Any] = json.loads(self.socket.recv(WITHIN_S))
             if reply.get("id") == self.number:
                 if "error" in reply:
-                    left = reply["error"]["message"] in LEFT
-                    error = PageLeftError if left else RuntimeError
+                    is_page_left = reply["error"]["message"] in PAGE_LEFT_MESSAGES
+                    error = PageLeftError if is_page_left else RuntimeError
                     raise error(f"{method}: {reply['error']}")
                 result: dict[str, Any] = reply["result"]
                 return result
@@ -115,15 +118,15 @@ def separate_tab(port: int) -> Iterator[Browser]:
     """Open a tab in a new browser context, which has its own cookies, storage and cache."""
     address = str(_read(port, "/json/version")["webSocketDebuggerUrl"])
     with connect(address, max_size=None, proxy=None) as socket:
-        whole = Browser(socket)
-        context = whole.call("Target.createBrowserContext")
-        tab = whole.call("Target.createTarget", url="about:blank", **context)
+        whole_browser = Browser(socket)
+        context = whole_browser.call("Target.createBrowserContext")
+        tab = whole_browser.call("Target.createTarget", url="about:blank", **context)
         address = f"ws://127.0.0.1:{port}/devtools/page/{tab['targetId']}"
         try:
             with connect(address, max_size=None, proxy=None) as tab_socket:
                 yield Browser(tab_socket)
         finally:
-            whole.call("Target.disposeBrowserContext", **context)
+            whole_browser.call("Target.disposeBrowserContext", **context)
 
 
 def _port_of(profile: Path) -> int:

@@ -15,7 +15,7 @@ from tests.scenario.pictures.browser import Browser
 
 DAYS: Final = 45
 SALES_PER_DAY: Final = 120
-PLACE: Final = "#/figures/loc-0001?period=last7"
+FRAGMENT: Final = "#/figures/loc-0001?period=last7"
 
 
 @contextlib.contextmanager
@@ -23,10 +23,10 @@ def figures_console(file: Path, tab: Browser) -> Iterator[None]:
     """Show the figures in ``tab`` while the body runs."""
     merchant(str(file), DAYS, SALES_PER_DAY)
     key = _key(file)
-    with service(str(file)) as served:
-        tab.open(f"http://127.0.0.1:{served.port}/", "document.activeElement.id === 'email'")
+    with service(str(file)) as server:
+        tab.open(f"http://127.0.0.1:{server.port}/", "document.activeElement.id === 'email'")
         tab.value(f"document.getElementById('key').value = {json.dumps(key)}")
-        tab.value(f"location.hash = {json.dumps(PLACE)}")
+        tab.value(f"location.hash = {json.dumps(FRAGMENT)}")
         tab.value("document.getElementById('sign-in-form').requestSubmit()")
         tab.wait("document.querySelector('svg.heat')")
         yield

@@ -32,8 +32,8 @@ def audit_console(file: Path, tab: Browser) -> Iterator[None]:
             secret = ("--password-file", str(password)) if words[1] == "add" else ()
             if main([*words, *secret, "--database", str(file)]) != 0:
                 raise RuntimeError(f"{words} failed")
-    with service(str(file)) as served:
-        tab.open(f"http://127.0.0.1:{served.port}/", "document.activeElement.id === 'email'")
+    with service(str(file)) as server:
+        tab.open(f"http://127.0.0.1:{server.port}/", "document.activeElement.id === 'email'")
         for field, value in (("email", ADA), ("password", PASSWORD)):
             tab.value(f"document.getElementById('{field}').value = {json.dumps(value)}")
         tab.value("document.getElementById('person-form').requestSubmit()")

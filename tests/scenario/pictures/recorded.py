@@ -30,9 +30,9 @@ def recorded_till(payload: ApplicationPayload) -> ApplicationPayload:
     ``payload`` keeps its print queues.
     """
     till = with_record(with_faults(bad_venue()), {f"{WIFI} interface.type": "wifi"})
-    own = [field for field in till.snapshot.fields if not field.key.startswith(QUEUES)]
-    queues = [field for field in payload.snapshot.fields if field.key.startswith(QUEUES)]
-    snapshot = till.snapshot.model_copy(update={"fields": (*own, *queues)})
+    till_fields = [field for field in till.snapshot.fields if not field.key.startswith(QUEUES)]
+    queue_fields = [field for field in payload.snapshot.fields if field.key.startswith(QUEUES)]
+    snapshot = till.snapshot.model_copy(update={"fields": (*till_fields, *queue_fields)})
     return payload.model_copy(
         update={
             "snapshot": snapshot,
@@ -52,8 +52,8 @@ def with_faults(history: History) -> History:
     ]
     began_at = NOW - timedelta(minutes=100)
     evidence = "receipts: stopped (media-empty-error)"
-    stopped = incident("queue-stopped", began_at, 1260, evidence)
-    return replace(history, incidents=(*incidents, stopped))
+    queue_incident = incident("queue-stopped", began_at, 1260, evidence)
+    return replace(history, incidents=(*incidents, queue_incident))
 
 
 if __name__ == "__main__":

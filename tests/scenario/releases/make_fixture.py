@@ -50,7 +50,7 @@ async def make() -> dict[str, Any]:
     async with running_agent(config) as agent:
         await _until(lambda: operator.devices() != [])
         device = operator.devices()[0]["instanceId"]
-        answered = [await _report(operator, device, kind) for kind in ("application", "network")]
+        request_ids = [await _report(operator, device, kind) for kind in ("application", "network")]
         waiting = await _wait_for_a_report(service, operator, agent, device)
         await _until(_has_stored_an_incident)
         await agent.stop()
@@ -60,15 +60,15 @@ async def make() -> dict[str, Any]:
         address="192.168.1.50", mac_address="00:26:ab:00:00:34",
     )  # fmt: skip
     assert PrinterMemory(StateDirectory(HOME / "state")).write(Memory((printer,)))
-    printed = {}
+    outputs = {}
     for command in PRINTED:
         code, output, errors = await run_agent(config, *command.split(), "--json")
         assert code == 0, errors
-        printed[command] = json.loads(output)
+        outputs[command] = json.loads(output)
     return {
         "madeAt": datetime.now(UTC).isoformat(), "version": __version__, "baseUrl": service.url,
-        "apiKey": service.api_key, "device": device, "answered": answered, "waiting": waiting,
-        "printed": printed,
+        "apiKey": service.api_key, "device": device, "answered": request_ids, "waiting": waiting,
+        "printed": outputs,
     }  # fmt: skip
 
 
@@ -101,8 +101,8 @@ async def _until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.05)
 
 
-def _forget_this_machine() -> None:
-    """Hide what a report would contain of this machine: its name, name servers and other mounts."""
+def _hide_this_machine() -> None:
+    """Hide facts of this machine that a report would contain: its name, name servers and mounts."""
     for line in Path("/proc/self/mounts").read_text().splitlines():
         if line.split()[1].startswith(("/tmp/", "/var/", "/mnt/", "/home/", "/root/")):
             subprocess.run(("umount", "--lazy", line.split()[1]), check=False)
@@ -121,7 +121,7 @@ def main() -> None:
         sys.exit(
             subprocess.run(("unshare", *NAMESPACES, *loopback, *module), check=False).returncode
         )
-    _forget_this_machine()
+    _hide_this_machine()
     facts = asyncio.run(make())
     folder = FOLDER / __version__
     pack(HOME / "state", HOME / SERVICE_DB, facts, folder)

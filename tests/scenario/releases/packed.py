@@ -47,13 +47,13 @@ def facts_of(folder: Path) -> dict[str, Any]:
 
 
 def unpack_state(folder: Path, state: Path, base_url: str) -> None:
-    """Create the state directory. The service that it is bound to now has another address."""
+    """Create the state directory. Replace the address of its service by ``base_url``."""
     state.mkdir(mode=0o700, parents=True)
-    before = facts_of(folder)["baseUrl"]
+    old_url = facts_of(folder)["baseUrl"]
     for name, text in json.loads((folder / STATE).read_text("utf-8")).items():
         path = state / name
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        path.write_text(text.replace(before, base_url), "utf-8")
+        path.write_text(text.replace(old_url, base_url), "utf-8")
         path.chmod(0o600)
     load(folder, state / AGENT_DB)
 

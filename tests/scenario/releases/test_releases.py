@@ -1,4 +1,4 @@
-"""Today's programs open the data of every release: identity, waiting reports and old reports stay.
+"""Today's programs open the data of every release, and keep the identity and all reports.
 
 `make_fixture` made the data with the programs of that release.
 """
@@ -58,7 +58,7 @@ def stored_record(folder: Path) -> Json:
 
 
 async def start_the_agent(folder: Path, home: Path) -> tuple[HostileService, Json]:
-    """Start today's agent on the state, until the waiting report was sent. Start it again.
+    """Run today's agent on the state until it has sent the waiting report. Then run it again.
 
     Return the service, and the device record at the end.
     """
@@ -107,10 +107,10 @@ async def test_the_agent_keeps_its_identity_and_submits_what_waited_once(
     assert service.violations == []
     assert [report["requestId"] for report in service.reports] == [facts["waiting"]]
     assert len(service.bodies) == 1
-    await _accepted_by_the_service_of_today(folder, tmp_path, service.bodies[0])
+    await _submit_to_the_service_of_today(folder, tmp_path, service.bodies[0])
 
 
-async def _accepted_by_the_service_of_today(folder: Path, tmp_path: Path, body: bytes) -> None:
+async def _submit_to_the_service_of_today(folder: Path, tmp_path: Path, report_body: bytes) -> None:
     facts = facts_of(folder)
     load(folder, tmp_path / SERVICE_DB)
     database = Database(f"sqlite:///{tmp_path / SERVICE_DB}")
@@ -118,27 +118,27 @@ async def _accepted_by_the_service_of_today(folder: Path, tmp_path: Path, body: 
     clock.now = datetime.fromisoformat(facts["madeAt"]) + NEXT_START_AFTER
     path = "/api/public/v1/remoteControl/{}".format
     try:
-        async with beside(database, Settings(), clock) as today:
+        async with beside(database, Settings(), clock) as service:
             key = facts["apiKey"]
-            listed = (await today.post(path("listDevices"), api_key=key)).json()["devices"]
-            assert [device_row["instanceId"] for device_row in listed] == [facts["device"]]
+            device_rows = (await service.post(path("listDevices"), api_key=key)).json()["devices"]
+            assert [row["instanceId"] for row in device_rows] == [facts["device"]]
             for _ in range(2):
-                reply = await today.post(path("submitResult"), body, api_key=key)
+                reply = await service.post(path("submitResult"), report_body, api_key=key)
                 assert reply.status_code == 200, reply.text
-            named = json.dumps({"instanceId": facts["device"]})
-            detail = (await today.post(path("deviceDetail"), named, api_key=key)).json()
-            wanted = sorted([*facts["answered"], facts["waiting"]])
-            assert sorted(report["requestId"] for report in detail["reports"]) == wanted
+            body = json.dumps({"instanceId": facts["device"]})
+            detail = (await service.post(path("deviceDetail"), body, api_key=key)).json()
+            request_ids = sorted([*facts["answered"], facts["waiting"]])
+            assert sorted(report["requestId"] for report in detail["reports"]) == request_ids
             for report in detail["reports"]:
-                named = json.dumps({"reportId": report["reportId"]})
-                printed = await today.post(path("reportDetail"), named, api_key=key)
+                body = json.dumps({"reportId": report["reportId"]})
+                printed = await service.post(path("reportDetail"), body, api_key=key)
                 assert printed.json()["payload"]["reportId"] == report["reportId"]
     finally:
         database.close()
 
 
 class TimeOfTheFixture(datetime):
-    """Shows the time at which a fixture was made."""
+    """A datetime class whose `now` is the time at which a fixture was made."""
 
     made_at: ClassVar[datetime]
 
@@ -185,7 +185,7 @@ def assert_contains(printed: Any, expected: Any, place: str) -> None:
                 assert_contains(printed[key], value, f"{place}.{key}")
     elif isinstance(expected, list):
         assert len(printed) == len(expected), place
-        for at, value in enumerate(expected):
-            assert_contains(printed[at], value, f"{place}[{at}]")
+        for index, value in enumerate(expected):
+            assert_contains(printed[index], value, f"{place}[{index}]")
     else:
         assert printed == expected, place

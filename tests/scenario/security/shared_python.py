@@ -29,12 +29,12 @@ def shared_python() -> str:
     probe = "import agent.app, cryptography, rich"
     for python in (sys.executable, f"/usr/bin/{here}", f"/usr/local/bin/{here}"):
         try:
-            done = subprocess.run(
+            result = subprocess.run(
                 [python, "-c", probe], user=SERVICE, group=SERVICE, extra_groups=(), cwd="/",
                 env=ENVIRONMENT, capture_output=True, check=False,
             )  # fmt: skip
         except OSError:
             continue
-        if done.returncode == 0:
+        if result.returncode == 0:
             return python
     raise LookupError(f"other users cannot run {sys.executable} with the libraries in {LIBRARIES}")

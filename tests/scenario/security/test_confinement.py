@@ -23,7 +23,7 @@ pytestmark = pytest.mark.needs("landlock")
 # A program that tries what an attacker would try after taking over the collector. It imports the
 # same modules as the real child process, confines itself, and tries each action. At the end it
 # prints a JSON object, in which "done" lists the actions that the confinement did not prevent.
-_TAKEN_OVER = """
+_COMPROMISED_COLLECTOR = """
 import ctypes, errno, json, os, resource, signal, socket, subprocess, sys
 from collectors.__main__ import collector_of, job_from_json
 from collectors.sandbox import confine_this_process
@@ -118,46 +118,48 @@ print(json.dumps({
 
 
 @pytest.fixture
-def at_home() -> Iterator[Path]:
+def home_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir=Path.home(), prefix=".venue-agent-test-") as path:
         yield Path(path)
 
 
 def test_compromised_collector_can_read_no_secret_and_write_nowhere(
-    tmp_path: Path, at_home: Path
+    tmp_path: Path, home_folder: Path
 ) -> None:
-    planted = []
-    for folder in (tmp_path / "state", tmp_path, at_home):
+    secret_files = []
+    for folder in (tmp_path / "state", tmp_path, home_folder):
         folder.mkdir(exist_ok=True)
         for name in ("identity.pem", "agent.db", "config.toml", "api-key"):
             (folder / name).write_text("secret")
-            planted.append(folder / name)
+            secret_files.append(folder / name)
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    own = tmp_path / "own"
-    own.write_text("#!/bin/sh\n")
+    own_program = tmp_path / "own"
+    own_program.write_text("#!/bin/sh\n")
     packages = Path(landlock.__file__).parent
     calls = seccomp.ARCHITECTURES[os.uname().machine]
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
-        _private_socket() as private,
+        _private_socket() as socket_path,
     ):
-        given = {
-            "secrets": [str(path) for path in planted],
-            "folders": [str(tmp_path), str(at_home), "/home", "/root", "/etc", "/var/lib", "/run"],
+        parameters = {
+            "secrets": [str(path) for path in secret_files],
+            "folders": [
+                str(tmp_path), str(home_folder), "/home", "/root", "/etc", "/var/lib", "/run",
+            ],
             "writable": [
-                str(tmp_path), str(at_home), "/tmp", "/var/tmp", "/dev/shm", "/run", "/", ".",
+                str(tmp_path), str(home_folder), "/tmp", "/var/tmp", "/dev/shm", "/run", "/", ".",
                 "/etc", "/usr/bin", str(packages), sys.prefix,
             ],
             "program": str(program),
             "port": listener.getsockname()[1],
-            "own": [str(own)],
-            "socket": private,
+            "own": [str(own_program)],
+            "socket": socket_path,
             "clone": calls.clone, "unshare": calls.unshare, "fchmodat": calls.refused["fchmodat"],
             "abi": landlock.abi_version(),
         }  # fmt: skip
-        report = _run(_TAKEN_OVER, json.dumps(given), cwd=tmp_path)
+        report = _run(_COMPROMISED_COLLECTOR, json.dumps(parameters), cwd=tmp_path)
     assert report["confinement"] == "confined"
     assert report["threads"] == 1, "an already running thread would not be confined"
     assert report["done"] == []
@@ -166,8 +168,8 @@ def test_compromised_collector_can_read_no_secret_and_write_nowhere(
     assert report["filtered"] == "2", "2 is the mode of a filter (proc(5))"
     if _is_root():
         assert 0 not in report["users"]
-    assert own.stat().st_mode & 0o7777 == 0o644
-    assert all(path.read_text() == "secret" for path in planted)
+    assert own_program.stat().st_mode & 0o7777 == 0o644
+    assert all(path.read_text() == "secret" for path in secret_files)
 
 
 @pytest.mark.needs("other-user")
@@ -198,7 +200,7 @@ os._exit(child.main())
 
 
 @pytest.fixture
-def watched(tmp_path: Path) -> Iterator[str]:
+def watched_program(tmp_path: Path) -> Iterator[str]:
     """Run a program during the test. Yield its name, which no other process has."""
     program = tmp_path / "watched-till"
     program.symlink_to(shutil.which("sleep") or "")
@@ -210,27 +212,27 @@ def watched(tmp_path: Path) -> Iterator[str]:
 @pytest.mark.lab
 @pytest.mark.needs("network-namespace")
 @pytest.mark.parametrize("kind", ["application", "network"])
-def test_confined_collector_reports_the_same_facts(kind: str, watched: str) -> None:
+def test_confined_collector_reports_the_same_facts(kind: str, watched_program: str) -> None:
     job = {"max_duration_s": 120, "ports": [80], "max_hosts": 16, "max_services": 16}
     if kind == "application":
         job = {
             "max_duration_s": 120,
-            "watch_processes": [watched],
+            "watch_processes": [watched_program],
             "service_url": "https://localhost:1",
         }
-    free, confined = (_collected(kind, how, job) for how in ("free", "confined"))
+    free, confined = (_collect(kind, mode, job) for mode in ("free", "confined"))
     assert free.pop("confinement") == {"state": "refused", "reason": "the test's"}
     assert confined.pop("confinement") == {"state": "confined", "reason": None}
     for facts in (free, confined):
         assert facts.pop("started_at")
     if kind == "application":
         assert _statuses(confined) == _statuses(free)
-        assert [confined[key] for key in _SAME] == [free[key] for key in _SAME]
+        assert [confined[key] for key in _COMPARED_KEYS] == [free[key] for key in _COMPARED_KEYS]
     else:
         assert confined == free
 
 
-_SAME = ("failures", "limitations", "truncated", "cancelled")
+_COMPARED_KEYS = ("failures", "limitations", "truncated", "cancelled")
 
 
 def _statuses(facts: dict[str, Any]) -> dict[str, tuple[str, str | None]]:
@@ -249,9 +251,9 @@ def _statuses(facts: dict[str, Any]) -> dict[str, tuple[str, str | None]]:
     return states
 
 
-def _collected(kind: str, how: str, job: dict[str, Any]) -> dict[str, Any]:
+def _collect(kind: str, mode: str, job: dict[str, Any]) -> dict[str, Any]:
     as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    command = ["unshare", *as_root, "--net", sys.executable, "-c", _COLLECT, how, kind]
+    command = ["unshare", *as_root, "--net", sys.executable, "-c", _COLLECT, mode, kind]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as child:
@@ -292,10 +294,10 @@ def _private_socket() -> Iterator[str | None]:
 
 
 def _run(program: str, *words: str, cwd: Path | None = None) -> dict[str, Any]:
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-I", "-c", program, *words],
         cwd=cwd, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    report: dict[str, Any] = json.loads(done.stdout)
+    assert result.returncode == 0, result.stderr
+    report: dict[str, Any] = json.loads(result.stdout)
     return report

@@ -22,7 +22,7 @@ async def run_verb(config: Path, *words: str) -> tuple[int, str, str]:
 
 
 async def test_no_output_holds_a_secret(tmp_path: Path) -> None:
-    written: dict[str, bytes] = {}
+    outputs: dict[str, bytes] = {}
     async with StrictService() as service:
         config = write_config(tmp_path, service.base_url, logging='level = "debug"')
         key = tmp_path / "api-key"
@@ -37,25 +37,25 @@ async def test_no_output_holds_a_secret(tmp_path: Path) -> None:
             key.write_text(API_KEY + "\n")
             for words in COMMANDS:
                 _, output, errors = await run_verb(config, *words)
-                written[" ".join(words)] = (output + errors).encode()
+                outputs[" ".join(words)] = (output + errors).encode()
             bundle = tmp_path / "bundle.zip"
             _, output, errors = await run_verb(config, "doctor", "--bundle", str(bundle))
-            written["doctor"] = (output + errors).encode()
+            outputs["doctor"] = (output + errors).encode()
             assert await agent.stop() == 0
-        written["log"] = agent.log.encode()
-        written["reports"] = b"".join(service.bodies)
+        outputs["log"] = agent.log.encode()
+        outputs["reports"] = b"".join(service.bodies)
     with zipfile.ZipFile(bundle) as archive:
-        written |= {f"bundle: {name}": archive.read(name) for name in archive.namelist()}
+        outputs |= {f"bundle: {name}": archive.read(name) for name in archive.namelist()}
     for path in (tmp_path / "state").rglob("*"):
         if path.is_file() and path.name != "identity.pem":
-            written[f"state: {path.name}"] = path.read_bytes()
-    assert len(written["log"]) > 1000
-    assert len(written) > len(COMMANDS) + 5
+            outputs[f"state: {path.name}"] = path.read_bytes()
+    assert len(outputs["log"]) > 1000
+    assert len(outputs) > len(COMMANDS) + 5
     pem = (tmp_path / "state" / "identity.pem").read_text()
     encoded = "".join(pem.splitlines()[1:-1])
     secret = base64.b64decode(encoded)[-32:]  # the private key is at the end (RFC 8410, section 7)
     secrets = (API_KEY.encode(), encoded.encode(), secret, secret.hex().encode())
-    for place, content in written.items():
+    for place, content in outputs.items():
         for planted in secrets:
             assert planted not in content, f"a secret is in {place}"
 

@@ -43,12 +43,12 @@ print(json.dumps({"state": sandbox.confine_this_process().state, "uid": os.geteu
 
 def run(program: str, *words: str | Path, prefix: tuple[str, ...] = ()) -> tuple[Any, str]:
     """Return the JSON that a program printed, and its stderr."""
-    done = subprocess.run(
+    result = subprocess.run(
         [*prefix, sys.executable, "-I", "-c", program, *map(str, words)],
         capture_output=True, text=True, check=False, timeout=60, cwd=ROOT,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout), done.stderr
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout), result.stderr
 
 
 @pytest.fixture

@@ -76,10 +76,10 @@ class Trap:
     def executed(self) -> list[str]:
         return sorted(path.name for path in self.traces.iterdir())
 
-    def environment(self, **more: str) -> dict[str, str]:
+    def environment(self, **variables: str) -> dict[str, str]:
         path = f"{self.folder}:.:{os.environ['PATH']}"
         bus = f"unixexec:path={self.folder / 'busctl'}"
-        return environment() | {"PATH": path, "DBUS_SYSTEM_BUS_ADDRESS": bus, **more}
+        return environment() | {"PATH": path, "DBUS_SYSTEM_BUS_ADDRESS": bus, **variables}
 
 
 @pytest.fixture
@@ -126,11 +126,25 @@ def _run(trap: Trap, command: list[str], env: dict[str, str]) -> None:
     if not WITHOUT_CONFIG & set(words):
         words += ["--config", str(config)]
     as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    alone = ["/usr/bin/unshare", *as_root, "--net", sys.executable, "-I", "-c", _ALONE, *words]
+    command_in_namespace = [
+        "/usr/bin/unshare",
+        *as_root,
+        "--net",
+        sys.executable,
+        "-I",
+        "-c",
+        _WITH_LOOPBACK,
+        *words,
+    ]
     output_file = trap.home / "output"
     with output_file.open("wb") as file:
         process = subprocess.Popen(
-            alone, env=env, cwd=trap.folder, stdout=file, stderr=file, stdin=subprocess.DEVNULL
+            command_in_namespace,
+            env=env,
+            cwd=trap.folder,
+            stdout=file,
+            stderr=file,
+            stdin=subprocess.DEVNULL,
         )
         try:
             if "run" in words:
@@ -157,7 +171,7 @@ def _until(path: Path, process: subprocess.Popen[bytes], within_s: float = 120) 
 
 
 # Brings up loopback (netdevice(7): SIOCSIFFLAGS), then executes the program.
-_ALONE: Final = """
+_WITH_LOOPBACK: Final = """
 import fcntl, os, socket, struct, sys
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
     fcntl.ioctl(control, 0x8914, struct.pack("16sH14x", b"lo", 0x1))

@@ -103,23 +103,23 @@ class Search:
     def holds(self, place: str, text: str) -> bool:
         return text.encode() in self._written[place]
 
-    async def run(self, what: str, config: Path, *words: str) -> None:
+    async def run(self, label: str, config: Path, *words: str) -> None:
         _, output, errors = await run_forked(
             self._module, *words, "--config", str(config), environment=environment()
         )
-        self.add(f"{what}: {' '.join(words)}", (output + errors).encode())
+        self.add(f"{label}: {' '.join(words)}", (output + errors).encode())
 
-    async def run_doctor(self, what: str, config: Path) -> None:
-        bundle = config.parent / f"{what}.zip"
-        await self.run(what, config, "doctor", "--bundle", str(bundle), "--json")
+    async def run_doctor(self, label: str, config: Path) -> None:
+        bundle = config.parent / f"{label}.zip"
+        await self.run(label, config, "doctor", "--bundle", str(bundle), "--json")
         with zipfile.ZipFile(bundle) as archive:
             for name in archive.namelist():
-                self.add(f"{what}: bundle", archive.read(name))
-            fresh = {name for name in archive.namelist() if name.startswith("reports/")}
+                self.add(f"{label}: bundle", archive.read(name))
+            reports = {name for name in archive.namelist() if name.startswith("reports/")}
         # With an invalid configuration, nothing is collected, because this configuration might
         # exclude addresses from the scan.
-        assert ("reports/network.json" in fresh) is (what == "running")
-        assert ("reports/network.txt" in fresh) is (what != "running")
+        assert ("reports/network.json" in reports) is (label == "running")
+        assert ("reports/network.txt" in reports) is (label != "running")
 
     def add_children(self, pid: int) -> None:
         with contextlib.suppress(OSError):
@@ -161,11 +161,11 @@ async def _search_a_daemon(search: Search, home: Path, module: str) -> None:
             application='watch_processes = ["till-program"]',
             printers="",
         )
-        good = config.read_text().replace("[printers]\n", "") + (
+        valid_text = config.read_text().replace("[printers]\n", "") + (
             '[[printers]]\nid = "bar"\nname = "Bar, password=' + SECRETS["printer"] + '"\n'
             f'address = "user:{SECRETS["printer"]}@127.0.0.1:9"\n'
         )
-        config.write_text(good)
+        config.write_text(valid_text)
         async with _running(module, config) as agent:
             for kind in ("network", "application"):
                 request_id = await service.request_report(kind)
@@ -178,7 +178,7 @@ async def _search_a_daemon(search: Search, home: Path, module: str) -> None:
                 agent.process.send_signal(signal.SIGHUP)
                 await agent.until_logged(message)
                 await search.run("beside a daemon", config, "status", "--json")
-            config.write_text(good)
+            config.write_text(valid_text)
             words = f'{{"detail": "no key {API_KEY}, or http://u:{SECRETS["service"]}@h"}}'
             service.overrides["heartbeat"] = lambda: Reply(400, words.encode())
             await agent.until_logged("or http://")
@@ -212,10 +212,10 @@ async def _search_broken_configurations(search: Search, home: Path) -> None:
     home.mkdir()
     config = home / "config.toml"
     (home / "api-key").write_text(API_KEY)
-    for what, text in {"broken": BROKEN, "wrong": WRONG}.items():
+    for label, text in {"broken": BROKEN, "wrong": WRONG}.items():
         config.write_text(text)
-        await asyncio.gather(*(search.run(what, config, *words) for words in (*VERBS, *DAEMON)))
-        await search.run_doctor(what, config)
+        await asyncio.gather(*(search.run(label, config, *words) for words in (*VERBS, *DAEMON)))
+        await search.run_doctor(label, config)
 
 
 async def _leaks_of(module: str, home: Path) -> set[tuple[str, str]]:
@@ -239,8 +239,8 @@ async def test_search_detects_the_secrets_without_redaction(
     assert {"log", "reports", "environment of a child", "state: status.json"} <= locations
     assert {"broken: bundle", "wrong: bundle", "running: bundle"} <= locations
     assert {"wrong: config check", "running: config show"} <= locations
-    seen = {name for name, _ in leaks}
-    assert set(SECRETS) - seen <= {
+    detected_names = {name for name, _ in leaks}
+    assert set(SECRETS) - detected_names <= {
         "argument",
         "proxy of the environment, decoded",
         "variable",  # a child inherits only named variables

@@ -21,7 +21,7 @@ from agent.adapters.collector_process import CollectorProcess
 from collectors.contract import Job
 from tests.fakes.collectors.command import command_of
 
-WATCHED = (
+RECORDED_EVENTS = (
     "open", "os.", "shutil.", "socket.", "subprocess.", "sqlite3.", "ctypes.dlopen", "pty.",
     "tempfile.", "urllib.", "http.", "ftplib.", "smtplib.", "webbrowser.", "pickle.", "winreg.",
 )  # fmt: skip
@@ -35,7 +35,7 @@ def record_to(trace: int) -> None:
         os.write(trace, json.dumps([event, values]).encode() + b"\n")
 
     def hook(event: str, values: tuple[Any, ...]) -> None:
-        if event.startswith(WATCHED):
+        if event.startswith(RECORDED_EVENTS):
             # The first value of most events about sockets is the socket.
             record(event, [repr(v) for v in values if type(v).__name__ != "socket"])
 

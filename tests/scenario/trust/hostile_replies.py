@@ -128,18 +128,18 @@ class HostileReplies(HostileService):
             await x.write(f"retry: 1\nid: {mark('event-id')}\n: {mark('comment')}\n\n".encode())
             await x.write(f"event: error\ndata: {mark('event-error')}\n\n".encode())
             entries = self._hostile_entries()
-        more = self._unknown_keys() if self._is_hostile else {}
+        further_keys = self._unknown_keys() if self._is_hostile else {}
         for waiting_request in self._waiting.values():
             self._note_values("onCommands", waiting_request)
         for entry in (
             *entries,
-            *({**more, **waiting_request} for waiting_request in self._waiting.values()),
+            *({**further_keys, **waiting_request} for waiting_request in self._waiting.values()),
         ):
             await x.write(b"data: " + json.dumps(entry).encode() + b"\n\n")
         await asyncio.Event().wait()
 
     def _hostile_entries(self) -> list[Any]:
-        """Return entries that are no commands. There are fewer than a reply may have."""
+        """Return entries that are no commands. Their number is below the limit for a reply."""
         valid = next(iter(self._waiting.values()))
         return [
             self._unknown_keys(),

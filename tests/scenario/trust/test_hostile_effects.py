@@ -129,8 +129,8 @@ def test_no_text_of_the_service_reaches_a_program_a_path_or_a_job(runs: tuple[Ru
     _, hostile = runs
     arguments = [value for _, values in hostile.events for value in values]
     texts = {value for name, value in hostile.values.items() if name not in CONSTANTS}
-    reached = {text for text in (MARK_END, *texts) for value in arguments if text in value}
-    assert reached == set()
+    matches = {text for text in (MARK_END, *texts) for value in arguments if text in value}
+    assert matches == set()
 
 
 CONSTANTS = {
@@ -157,9 +157,9 @@ def test_the_daemon_connects_only_to_the_configured_service(runs: tuple[Run, Run
 
 def test_the_daemon_listens_on_no_port(runs: tuple[Run, Run]) -> None:
     for daemon_run in runs:
-        bound = {values[0] for event, values in daemon_run.events if event == "socket.bind"}
+        addresses = {values[0] for event, values in daemon_run.events if event == "socket.bind"}
         # The address of a netlink socket is two numbers (netlink(7)).
-        assert {re.sub(r"\d+", "n", address) for address in bound} <= {"(n, n)"}
+        assert {re.sub(r"\d+", "n", address) for address in addresses} <= {"(n, n)"}
 
 
 def test_values_reach_only_the_documented_files_and_calls(runs: tuple[Run, Run]) -> None:
@@ -182,7 +182,7 @@ def test_values_reach_only_the_documented_files_and_calls(runs: tuple[Run, Run])
 
 
 def _text(value: str) -> str:
-    """Return a value as it is stored: the end of the form of a time can differ."""
+    """Return the part of a value that is stored unchanged. The time zone of a time can differ."""
     return value.removesuffix("Z").removesuffix("+00:00")
 
 
@@ -193,11 +193,17 @@ def test_of_errors_headers_and_events_only_the_documented_texts_are_logged(
     everything = b"".join(
         (*hostile.files.values(), *(s.encode() for v in hostile.sent.values() for s in v))
     )
-    kept = {"problem-detail", "problem-errors", "problem-errors-key", "location", "event-error"}
-    for name in (*kept, *(f"problem-{f}" for f in ("type", "instance", "reason", "code"))):
-        assert (f"mark-{name};".encode() in hostile.files[LOG]) is (name in kept), name
-    dropped = ("cookie", "comment", "event-id", "entry", "type-shell", "nonce")
-    assert [n for n in dropped if f"mark-{n}".encode() in everything] == []
+    logged_marks = {
+        "problem-detail",
+        "problem-errors",
+        "problem-errors-key",
+        "location",
+        "event-error",
+    }
+    for name in (*logged_marks, *(f"problem-{f}" for f in ("type", "instance", "reason", "code"))):
+        assert (f"mark-{name};".encode() in hostile.files[LOG]) is (name in logged_marks), name
+    dropped_marks = ("cookie", "comment", "event-id", "entry", "type-shell", "nonce")
+    assert [n for n in dropped_marks if f"mark-{n}".encode() in everything] == []
     assert [k for k in UNKNOWN_KEYS if mark(f"key-{k}").encode() in everything] == []
     assert b"mark-header" not in everything
     assert b"mark-command" not in everything

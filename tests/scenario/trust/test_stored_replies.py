@@ -26,8 +26,8 @@ class LongEnrollment(HostileService):
             self.cookies.append(cookie)
         body = (await x.execute()).body
         if b"organizationId" in body:
-            rest = len(body) - len("organization-1")
-            record = json.loads(body) | {"organizationId": "o" * (self._size - rest)}
+            other_bytes = len(body) - len("organization-1")
+            record = json.loads(body) | {"organizationId": "o" * (self._size - other_bytes)}
             body = json.dumps(record).encode()
         await x.reply(200, body, Set_Cookie=f"n{len(self.called_at)}=value; Path=/")
 

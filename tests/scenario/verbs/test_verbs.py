@@ -18,12 +18,12 @@ import pytest
 from tests import sizes
 from tests.paths import ROOT
 from tests.scenario.verbs.world import (
-    ACTING,
     BY_HAND,
-    ONLY_AS_USER,
-    READING,
+    CHANGING_VERBS,
+    READ_ONLY_VERBS,
     SITUATIONS,
     USERS,
+    VERBS_ONLY_AS_USER,
     Cell,
     base_of,
 )
@@ -36,7 +36,7 @@ pytestmark = [
 NAMESPACES = ("--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
 DOCUMENT = ROOT / "docs/cli.md"
 
-NOWHERE = {
+NO_CONFIGURATION = {
     "root": "there is no configuration at /etc/venue-agent/config.toml:"
     " `venue-agent service install",
     "user": "there is no configuration at /home/till/.config/venue-agent/config.toml or"
@@ -72,21 +72,21 @@ MESSAGES: Mapping[tuple[str, str], str] = {
 
 
 @pytest.fixture(scope="module")
-def cells(selected: list[dict[str, str]]) -> Mapping[tuple[str, str, str], Cell]:
+def cells(selected_parameters: list[dict[str, str]]) -> Mapping[tuple[str, str, str], Cell]:
     """The results of the selected cells, by situation, user and verb.
 
     Cells with an agent that was started by hand are always included.
     """
-    wanted = [list(parameters.values()) for parameters in selected]
+    keys = [list(parameters.values()) for parameters in selected_parameters]
     command = ["unshare", *NAMESPACES, sys.executable, "-m", "tests.scenario.verbs"]
     environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
-    done = subprocess.run(
-        command, input=json.dumps(wanted), capture_output=True, text=True, timeout=1200,
+    result = subprocess.run(
+        command, input=json.dumps(keys), capture_output=True, text=True, timeout=1200,
         check=False, env=environment,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    played = (Cell(**json.loads(line)) for line in done.stdout.splitlines())
-    return {(cell.situation, cell.user, cell.verb): cell for cell in played}
+    assert result.returncode == 0, result.stderr
+    results = (Cell(**json.loads(line)) for line in result.stdout.splitlines())
+    return {(cell.situation, cell.user, cell.verb): cell for cell in results}
 
 
 def expected_codes() -> dict[tuple[str, str, str], int]:
@@ -113,24 +113,24 @@ CODES = expected_codes()
 
 
 def test_the_table_holds_every_verb_and_every_situation() -> None:
-    verbs = {base_of(verb) for verb in (*READING, *ACTING, *ONLY_AS_USER)}
+    verbs = {base_of(verb) for verb in (*READ_ONLY_VERBS, *CHANGING_VERBS, *VERBS_ONLY_AS_USER)}
     assert {verb for _, _, verb in CODES} == verbs
     assert {situation for situation, _, _ in CODES} == set(SITUATIONS)
 
 
-def chosen() -> set[tuple[str, str, str]]:
+def medium_cells() -> set[tuple[str, str, str]]:
     """Return one cell for each verb, with alternating situations and users."""
     verbs = dict.fromkeys(verb for _, _, verb in CODES)
     turns = itertools.cycle((situation, user) for user in USERS for situation in SITUATIONS)
     return {
-        (situation, "user" if verb in ONLY_AS_USER else user, verb)
+        (situation, "user" if verb in VERBS_ONLY_AS_USER else user, verb)
         for verb, (situation, user) in zip(verbs, turns, strict=False)
     }
 
 
 @pytest.mark.parametrize(
     ("situation", "user", "verb"),
-    sizes.large_except(chosen().__contains__, CODES),
+    sizes.large_except(medium_cells().__contains__, CODES),
     ids=map(" · ".join, CODES),
 )
 def test_each_verb_has_the_documented_exit_code_and_message(
@@ -139,7 +139,7 @@ def test_each_verb_has_the_documented_exit_code_and_message(
     key = (situation, user, verb)
     same_base = [cell for k, cell in cells.items() if (*k[:2], base_of(k[2])) == key]
     if not same_base:
-        assert (user, verb in ONLY_AS_USER) == ("root", True), (
+        assert (user, verb in VERBS_ONLY_AS_USER) == ("root", True), (
             "only verbs that change the machine may be missing"
         )
     for cell in same_base:
@@ -156,7 +156,7 @@ def test_each_verb_has_the_documented_exit_code_and_message(
         if cell.code == 3:
             assert "`sudo venue-agent " in words
         elif situation == "no configuration" and cell.code == 2:
-            assert NOWHERE[user] in words
+            assert NO_CONFIGURATION[user] in words
         if cell.code and cell.errors:
             lines = cell.errors.splitlines()
             # The lines of `run` before the last one are its log.

@@ -43,7 +43,7 @@ BY_HAND: Final = "started by hand"
 USERS: Final = {"root": 0, "user": ORDINARY_USER}
 SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1
 
-READING: Final = (
+READ_ONLY_VERBS: Final = (
     "status", "status --json", "doctor", "doctor --json", "history", "history --json",
     "timeline", "timeline --json",
     "printers", "printers --json", "check kitchen", "check kitchen --json",
@@ -52,7 +52,7 @@ READING: Final = (
     "upgrade check", "upgrade check --json",
 )  # fmt: skip
 """Verbs that change nothing on the machine. Therefore the tests run them concurrently."""
-ACTING: Final = (
+CHANGING_VERBS: Final = (
     "printers forget kitchen",
     "service start",
     "service stop",
@@ -60,7 +60,7 @@ ACTING: Final = (
     "enroll --json",
     "run",
 )
-ONLY_AS_USER: Final = ("service install", "service uninstall")
+VERBS_ONLY_AS_USER: Final = ("service install", "service uninstall")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +75,20 @@ class Cell:
 
 def main() -> None:
     """Run the cells that standard input names."""
-    wanted = {tuple(key) for key in json.load(sys.stdin)}
+    keys = {tuple(key) for key in json.load(sys.stdin)}
     make_the_machine()
-    asyncio.run(_play(wanted))
+    asyncio.run(_play(keys))
     stop_server()
 
 
-async def _play(wanted: set[tuple[str, ...]]) -> None:
+async def _play(keys: set[tuple[str, ...]]) -> None:
     async with StrictService() as service:
         for name, situation in SITUATIONS.items():
-            of_this = {key[1:] for key in wanted if key[0] == name}
-            if of_this:
+            pairs = {key[1:] for key in keys if key[0] == name}
+            if pairs:
                 clear()
                 async with situation(service):
-                    write_cells(await cells(name, of_this))
+                    write_cells(await cells(name, pairs))
         clear()
         async with running_service(service):
             set_unit("LoadState=not-found", "ActiveState=inactive")
@@ -109,13 +109,16 @@ async def cells(situation: str, wanted: set[tuple[str, ...]]) -> list[Cell]:
         async with turns:
             return await cell(situation, user, verb)
 
-    def chosen(user: str, *verbs: str) -> list[tuple[str, str]]:
+    def cells_of(user: str, *verbs: str) -> list[tuple[str, str]]:
         return [(user, verb) for verb in verbs if (user, base_of(verb)) in wanted]
 
-    reading = [pair for user in USERS for pair in chosen(user, *READING)]
-    acting = [*chosen("user", *ONLY_AS_USER, *ACTING), *chosen("root", *ACTING)]
-    read_cells = await asyncio.gather(*(run_in_turn(*pair) for pair in reading))
-    return [*read_cells, *[await cell(situation, *pair) for pair in acting]]
+    read_only_cells = [pair for user in USERS for pair in cells_of(user, *READ_ONLY_VERBS)]
+    changing_cells = [
+        *cells_of("user", *VERBS_ONLY_AS_USER, *CHANGING_VERBS),
+        *cells_of("root", *CHANGING_VERBS),
+    ]
+    results = await asyncio.gather(*(run_in_turn(*pair) for pair in read_only_cells))
+    return [*results, *[await cell(situation, *pair) for pair in changing_cells]]
 
 
 def base_of(verb: str) -> str:
@@ -246,7 +249,7 @@ async def _until(condition: Callable[[], bool]) -> None:
 
 
 def configure(service: StrictService, mode: int) -> None:
-    """Write the machine's configuration, as `service install` leaves it."""
+    """Write the machine's configuration in the same way as `service install`."""
     CONFIG.parent.mkdir(mode=0o755)
     lines = (
         "[service]", f'base_url = "{service.base_url}"', 'location_id = "loc-1"',
@@ -313,15 +316,15 @@ def fake_systemd() -> None:
 
 def let_everybody_reach(paths: Iterable[Path]) -> None:
     """Let all users reach ``paths``, even below a closed directory such as root's home."""
-    kept = {}
+    bind_mounts = {}
     for number, path in enumerate(paths):
-        kept[path] = Path(f"/run/kept/{number}")
-        kept[path].mkdir(parents=True)
-        run("mount", "--bind", str(path), str(kept[path]))
-    closed = {_closed_parent(path) for path in kept} - {None}
+        bind_mounts[path] = Path(f"/run/kept/{number}")
+        bind_mounts[path].mkdir(parents=True)
+        run("mount", "--bind", str(path), str(bind_mounts[path]))
+    closed = {_closed_parent(path) for path in bind_mounts} - {None}
     for parent in closed:
         run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", str(parent))
-    for path, place in kept.items():
+    for path, place in bind_mounts.items():
         if any(parent in path.parents for parent in closed):
             path.mkdir(parents=True, exist_ok=True)
             run("mount", "--bind", str(place), str(path))
