@@ -1,14 +1,14 @@
 """The printers that were broken for the longest time in the last thirty days."""
 
-from collections import defaultdict
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any, Final
+from datetime import timedelta
+from typing import Final
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import case, extract, func, select
 
 from controlplane.accounts.names import names_of
 from controlplane.devices.findings import records
+from controlplane.devices.findings.rules import DEVICE
 from controlplane.devices.findings.storing import RECENT
 from controlplane.devices.findings.sums import Sums
 from controlplane.devices.overview.records import PrinterStateName
@@ -26,11 +26,6 @@ class _Printer:
     seconds: float = 0.0
     count: int = 0
 
-    def add(self, name: str, since: datetime, until: datetime) -> None:
-        self.name = name
-        self.seconds += (until - since).total_seconds()
-        self.count += 1
-
 
 def worst_printers(
     context: RequestContext, body: records.WorstPrintersRequest
@@ -39,7 +34,7 @@ def worst_printers(
     sums = Sums(context, body)
     printers = _broken(sums)
     order = sorted(printers, key=lambda key: (-printers[key].seconds, key))
-    unknown = sums.device_count() - sums.by_subject()["network"]
+    unknown = sums.count(DEVICE) - sums.count("network")
     return records.WorstPrintersReply(
         printers=_records(sums, [(*key, printers[key]) for key in order][: _size(body)]),
         unknown_count=unknown,
@@ -54,20 +49,23 @@ def _broken(sums: Sums) -> dict[tuple[int, str], _Printer]:
     """Return the broken time of each printer, by device and id of the printer."""
     context = sums.context
     first = context.now - PERIOD
-    printers: defaultdict[tuple[int, str], _Printer] = defaultdict(_Printer)
-    ended = select(
-        PrinterProblem.device,
-        PrinterProblem.printer_id,
-        PrinterProblem.name,
-        PrinterProblem.since,
-        PrinterProblem.until,
-    ).where(
-        context.visible(PrinterProblem),
-        PrinterProblem.until >= first,
-        _of_matching(sums, PrinterProblem.device),
+    since = case((PrinterProblem.since > first, PrinterProblem.since), else_=first)
+    seconds = extract("epoch", PrinterProblem.until) - extract("epoch", since)
+    printer_key = (PrinterProblem.device, PrinterProblem.printer_id)
+    ended = (
+        select(*printer_key, func.max(PrinterProblem.name), func.sum(seconds), func.count())
+        # Because of the sum, SQLite reads the problems first, and then the devices.
+        .join(Device, Device.position == PrinterProblem.device + 0)
+        .where(
+            context.visible(PrinterProblem),
+            PrinterProblem.until >= first,
+            *sums.device_conditions,
+        )
     )
-    for device, printer_id, name, since, until in context.session.execute(ended):
-        printers[device, printer_id].add(name, max(since, first), until)
+    printers = {
+        (row[0], row[1]): _Printer(row[2], float(row[3]), row[4])
+        for row in context.session.execute(ended.group_by(*printer_key))
+    }
     current = (
         select(
             DevicePrinter.device,
@@ -80,24 +78,21 @@ def _broken(sums: Sums) -> dict[tuple[int, str], _Printer]:
             JudgedReport,
             (JudgedReport.device == DevicePrinter.device) & (JudgedReport.kind == "network"),
         )
+        .join(Device, Device.position == DevicePrinter.device + 0)
         .where(
             DevicePrinter.organization_id == context.organization_id,
             DevicePrinter.state == PrinterState.BROKEN,
-            _of_matching(sums, DevicePrinter.device),
+            *sums.device_conditions,
         )
     )
     for device, printer_id, name, since, arrived_at in context.session.execute(current):
         until = context.now if arrived_at >= context.now - RECENT else arrived_at
         if until > first:
-            printers[device, printer_id].add(name, max(since, first), until)
+            printer = printers.setdefault((device, printer_id), _Printer())
+            printer.name = name
+            printer.seconds += (until - max(since, first)).total_seconds()
+            printer.count += 1
     return printers
-
-
-def _of_matching(sums: Sums, column: Any) -> ColumnElement[bool]:
-    is_matching: ColumnElement[bool] = column.in_(
-        select(Device.position).where(*sums.device_conditions)
-    )
-    return is_matching
 
 
 def _records(
