@@ -1,10 +1,12 @@
 """The printers that were broken for the longest time in the last thirty days."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import timedelta
+from heapq import nsmallest
 from typing import Final
 
-from sqlalchemy import case, extract, func, select
+from sqlalchemy import DateTime, case, select, type_coerce
 
 from controlplane.accounts.names import names_of
 from controlplane.devices.findings import records
@@ -26,6 +28,11 @@ class _Printer:
     seconds: float = 0.0
     count: int = 0
 
+    def add(self, name: str, duration: timedelta) -> None:
+        self.name = name
+        self.seconds += duration.total_seconds()
+        self.count += 1
+
 
 def worst_printers(
     context: RequestContext, body: records.WorstPrintersRequest
@@ -33,27 +40,32 @@ def worst_printers(
     """Return the printers that were broken longest. Time without a recent report does not count."""
     sums = Sums(context, body)
     printers = _broken(sums)
-    order = sorted(printers, key=lambda key: (-printers[key].seconds, key))
+    size = body.size or records.PRINTERS_DEFAULT
+    worst = nsmallest(size, printers, key=lambda key: (-printers[key].seconds, key))
     unknown = sums.count(DEVICE) - sums.count("network")
     return records.WorstPrintersReply(
-        printers=_records(sums, [(*key, printers[key]) for key in order][: _size(body)]),
+        printers=_records(sums, [(*key, printers[key]) for key in worst]),
         unknown_count=unknown,
     )
-
-
-def _size(body: records.WorstPrintersRequest) -> int:
-    return body.size or records.PRINTERS_DEFAULT
 
 
 def _broken(sums: Sums) -> dict[tuple[int, str], _Printer]:
     """Return the broken time of each printer, by device and id of the printer."""
     context = sums.context
     first = context.now - PERIOD
+    printers: defaultdict[tuple[int, str], _Printer] = defaultdict(_Printer)
     since = case((PrinterProblem.since > first, PrinterProblem.since), else_=first)
-    seconds = extract("epoch", PrinterProblem.until) - extract("epoch", since)
-    printer_key = (PrinterProblem.device, PrinterProblem.printer_id)
     ended = (
-        select(*printer_key, func.max(PrinterProblem.name), func.sum(seconds), func.count())
+        select(
+            PrinterProblem.device,
+            PrinterProblem.printer_id,
+            PrinterProblem.name,
+            # Without `UtcDateTime`, whose conversion takes as long as the query.
+            type_coerce(
+                case((PrinterProblem.since > first, PrinterProblem.since), else_=first), DateTime
+            ),
+            type_coerce(PrinterProblem.until, DateTime),
+        )
         # Because of the sum, SQLite reads the problems first, and then the devices.
         .join(Device, Device.position == PrinterProblem.device + 0)
         .where(
@@ -62,10 +74,8 @@ def _broken(sums: Sums) -> dict[tuple[int, str], _Printer]:
             *sums.device_conditions,
         )
     )
-    printers = {
-        (row[0], row[1]): _Printer(row[2], float(row[3]), row[4])
-        for row in context.session.execute(ended.group_by(*printer_key))
-    }
+    for device, printer_id, name, begin, until in context.session.execute(ended):
+        printers[device, printer_id].add(name, until - begin)
     current = (
         select(
             DevicePrinter.device,
@@ -88,10 +98,7 @@ def _broken(sums: Sums) -> dict[tuple[int, str], _Printer]:
     for device, printer_id, name, since, arrived_at in context.session.execute(current):
         until = context.now if arrived_at >= context.now - RECENT else arrived_at
         if until > first:
-            printer = printers.setdefault((device, printer_id), _Printer())
-            printer.name = name
-            printer.seconds += (until - max(since, first)).total_seconds()
-            printer.count += 1
+            printers[device, printer_id].add(name, until - max(since, first))
     return printers
 
 

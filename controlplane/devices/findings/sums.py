@@ -5,7 +5,7 @@ joins the characters of the matching devices (`symbols`), and these are counted.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -20,6 +20,7 @@ from sqlalchemy import (
     cast,
     exists,
     func,
+    literal_column,
     not_,
     select,
 )
@@ -170,24 +171,25 @@ class Sums:
 
     def new_by_location(self, rule: str | None, severity: Severity) -> list[LocationCount]:
         """Return the numbers of devices with a new finding, as `by_location` does."""
-        return self._new_by_location(_is_selected(DeviceFinding.rule, rule, severity))
-
-    def _new_by_location(self, condition: ColumnElement[bool]) -> list[LocationCount]:
+        condition = _is_selected(DeviceFinding.rule, rule, severity)
         if self.are_stored:
-            columns = (DeviceFinding.rule, DeviceFinding.location_id)
-            query = self._findings(*columns, func.count()).where(condition)
             # Because of the empty text, SQLite does not choose the index of all findings.
-            query = query.group_by(DeviceFinding.rule, DeviceFinding.location_id.concat(""))
-            rows = self.context.session.execute(query)
+            location = DeviceFinding.location_id.concat(literal_column("''"))
+            query = self._findings(DeviceFinding.rule, location, func.count()).where(condition)
+            rows = self.context.session.execute(query.group_by(DeviceFinding.rule, location))
             return [(row[0], row[1], row[2]) for row in rows]
+        return [
+            (code, location_id, count)
+            for code, devices in self._new_devices(condition)
+            for location_id, count in Counter(map(self._locations.__getitem__, devices)).items()
+        ]
+
+    def _new_devices(self, condition: ColumnElement[bool]) -> Iterator[tuple[str, set[str]]]:
+        """Yield each rule with the matching devices that have its finding since less than a day."""
         devices = func.aggregate_strings(cast(DeviceFinding.device, Text), ",")
         query = self._all_findings(DeviceFinding.rule, devices, is_new=True).where(condition)
-        locations = self._locations
-        results: list[LocationCount] = []
         for rule, joined in self.context.session.execute(query.group_by(DeviceFinding.rule)):
-            counts = Counter(locations[each] for each in joined.split(",") if each in locations)
-            results += ((rule, location_id, count) for location_id, count in counts.items())
-        return results
+            yield rule, self._locations.keys() & joined.split(",")
 
     def count(self, subject: str) -> int:
         """Return the number for a subject."""
@@ -202,10 +204,7 @@ class Sums:
         if self.are_stored:
             query = self._findings(DeviceFinding.rule, func.count()).where(is_rule)
             return self._counter(query.group_by(DeviceFinding.rule))
-        counts = Counter[str]()
-        for rule, _, count in self._new_by_location(is_rule):
-            counts[rule] += count
-        return counts
+        return Counter({rule: len(devices) for rule, devices in self._new_devices(is_rule)})
 
     @property
     def _is_new(self) -> ColumnElement[bool]:

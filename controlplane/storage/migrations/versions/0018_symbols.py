@@ -29,7 +29,7 @@ NUMBERS = """
     SELECT organization_id, {location}, 'device', platform, version, count(*)
     FROM counted_devices
     WHERE device IN (SELECT position FROM devices WHERE revoked_at IS NULL)
-    GROUP BY organization_id, {location}, platform, version
+    GROUP BY 1, 2, 4, 5
 """
 
 
