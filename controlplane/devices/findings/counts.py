@@ -9,7 +9,7 @@ from controlplane.accounts.names import names_of
 from controlplane.devices.findings import records
 from controlplane.devices.findings.counting import day_of
 from controlplane.devices.findings.rules import ANY, DEVICE, OTHER_SUBJECTS, PROBLEM, text_of
-from controlplane.devices.findings.sums import ATTRIBUTES, TREND_DAYS, Attribute, Sums
+from controlplane.devices.findings.sums import ATTRIBUTES, TREND_DAYS, Attribute, Sums, sums_of
 from controlplane.operation.context import RequestContext
 
 LOCATIONS_MAX: Final = 500
@@ -20,7 +20,7 @@ _FILTERS: Final[dict[Attribute, str]] = {
 
 def findings(context: RequestContext, body: records.FindingsRequest) -> records.FindingsReply:
     """Return the number of devices by finding, and by location, platform and version."""
-    sums = Sums(context, body)
+    sums = sums_of(context, body)
     total = sums.count(DEVICE)
     subjects = sums.by_subject()
     groups = {attribute: _groups(sums, body, attribute) for attribute in ATTRIBUTES}
@@ -43,7 +43,7 @@ def _findings(
     days = range(day_of(sums.context.now) - TREND_DAYS + 1, day_of(sums.context.now) + 1)
     codes = {each for each in subjects if subjects[each] > 0} | set(changes or ())
     codes -= OTHER_SUBJECTS
-    new_counts = sums.new(codes)
+    new_counts = sums.new()
     results = []
     for code in codes:
         rule = text_of(code)

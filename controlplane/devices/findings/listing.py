@@ -13,7 +13,7 @@ from agent.presentation.severity import SEVERITY_ORDER, Severity
 from controlplane.accounts.names import names_of
 from controlplane.devices.findings import records
 from controlplane.devices.findings.rules import ANY, DEVICE, text_of
-from controlplane.devices.findings.sums import Sums
+from controlplane.devices.findings.sums import Sums, sums_of
 from controlplane.devices.priority import health_of
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import SortKey
@@ -49,7 +49,7 @@ def finding_devices(
     """Return a page of findings at locations, with their devices. Problems come first."""
     size = body.size or records.PAGE_DEFAULT
     listing = (context.organization_id, "findings", body.rule or "", str(body.is_new))
-    sums = Sums(context, body)
+    sums = sums_of(context, body)
     after = None if body.cursor is None else context.cursors.read(listing, body.cursor)
     groups = list(islice(_groups_after(sums, body, after), size + 1))
     page = groups[:size]

@@ -12,7 +12,7 @@ from controlplane.accounts.names import names_of
 from controlplane.devices.findings import records
 from controlplane.devices.findings.rules import DEVICE
 from controlplane.devices.findings.storing import RECENT
-from controlplane.devices.findings.sums import Sums
+from controlplane.devices.findings.sums import Sums, sums_of
 from controlplane.devices.overview.records import PrinterStateName
 from controlplane.devices.overview.report_contents import PrinterState
 from controlplane.operation.context import RequestContext
@@ -38,7 +38,7 @@ def worst_printers(
     context: RequestContext, body: records.WorstPrintersRequest
 ) -> records.WorstPrintersReply:
     """Return the printers that were broken longest. Time without a recent report does not count."""
-    sums = Sums(context, body)
+    sums = sums_of(context, body)
     printers = _broken(sums)
     size = body.size or records.PRINTERS_DEFAULT
     worst = nsmallest(size, printers, key=lambda key: (-printers[key].seconds, key))

@@ -23,6 +23,7 @@ from sqlalchemy import (
     literal_column,
     not_,
     select,
+    true,
 )
 from sqlalchemy.orm import aliased
 
@@ -41,7 +42,9 @@ from controlplane.storage.report_tables import (
     DeviceFinding,
     FindingCount,
     FindingDay,
+    FindingSubject,
 )
+from controlplane.storage.statements import disable_jit
 from controlplane.storage.tables import Device
 
 TREND_DAYS: Final = 30
@@ -171,11 +174,13 @@ class Sums:
 
     def new_by_location(self, rule: str | None, severity: Severity) -> list[LocationCount]:
         """Return the numbers of devices with a new finding, as `by_location` does."""
-        condition = _is_selected(DeviceFinding.rule, rule, severity)
+        condition = _is_selected(FindingSubject.subject, rule, severity)
         if self.are_stored:
             # Because of the empty text, SQLite does not choose the index of all findings.
             location = DeviceFinding.location_id.concat(literal_column("''"))
-            query = self._findings(DeviceFinding.rule, location, func.count()).where(condition)
+            subjects = select(FindingSubject.subject).where(condition)
+            query = self._new_findings(DeviceFinding.rule, location, func.count())
+            query = query.where(DeviceFinding.rule.in_(subjects))
             rows = self.context.session.execute(query.group_by(DeviceFinding.rule, location))
             return [(row[0], row[1], row[2]) for row in rows]
         return [
@@ -187,24 +192,24 @@ class Sums:
     def _new_devices(self, condition: ColumnElement[bool]) -> Iterator[tuple[str, set[str]]]:
         """Yield each rule with the matching devices that have its finding since less than a day."""
         devices = func.aggregate_strings(cast(DeviceFinding.device, Text), ",")
-        query = self._all_findings(DeviceFinding.rule, devices, is_new=True).where(condition)
-        for rule, joined in self.context.session.execute(query.group_by(DeviceFinding.rule)):
-            yield rule, self._locations.keys() & joined.split(",")
+        query = _by_rule(self._all_findings(devices, is_new=True)).where(condition)
+        for rule, joined in self.context.session.execute(query):
+            if joined is not None:
+                yield rule, self._locations.keys() & joined.split(",")
 
     def count(self, subject: str) -> int:
         """Return the number for a subject."""
         return sum(self.by("platform", subject).values())
 
-    def new(self, rules: Iterable[str]) -> Counter[str]:
-        """Return, by rule, the number of devices that have had the finding for less than a day.
-
-        With the names of the rules, the database reads only the new findings of its index.
-        """
-        is_rule = DeviceFinding.rule.in_(sorted(rules))
-        if self.are_stored:
-            query = self._findings(DeviceFinding.rule, func.count()).where(is_rule)
-            return self._counter(query.group_by(DeviceFinding.rule))
-        return Counter({rule: len(devices) for rule, devices in self._new_devices(is_rule)})
+    def new(self) -> Counter[str]:
+        """Return, by rule, the number of devices that have had the finding for less than a day."""
+        if not self.are_stored:
+            return Counter({rule: len(devices) for rule, devices in self._new_devices(true())})
+        if self._stored_positions is None:
+            return self._counter(_by_rule(self._new_findings(func.count())))
+        query = self._new_findings(DeviceFinding.rule, func.count())
+        query = query.where(DeviceFinding.rule.in_(select(FindingSubject.subject)))
+        return self._counter(query.group_by(DeviceFinding.rule))
 
     @property
     def _is_new(self) -> ColumnElement[bool]:
@@ -263,7 +268,7 @@ class Sums:
             return None
         return select(Device.position).where(*self.device_conditions)
 
-    def _findings(self, *columns: Any) -> Select[Any]:
+    def _new_findings(self, *columns: Any) -> Select[Any]:
         """Select the new findings of the matching devices, for filters whose sums are stored."""
         query = self._all_findings(*columns, is_new=True)
         positions = self._stored_positions
@@ -304,6 +309,21 @@ class Sums:
     def _counter(self, query: Select[Any]) -> Counter[str]:
         rows: Iterable[Any] = self.context.session.execute(query)
         return Counter({row[0]: row[1] for row in rows if row[1]})
+
+
+def sums_of(context: RequestContext, filters: Filters) -> Sums:
+    disable_jit(context.session)
+    return Sums(context, filters)
+
+
+def _by_rule(findings: Select[Any]) -> Select[Any]:
+    """Select each rule, and a sum over its findings.
+
+    Both databases then read only the selected findings of one rule after the other from the index.
+    If the findings are grouped instead, PostgreSQL reads all findings.
+    """
+    own = findings.where(DeviceFinding.rule == FindingSubject.subject)
+    return select(FindingSubject.subject, own.correlate(FindingSubject).scalar_subquery())
 
 
 def _is_selected(column: Any, rule: str | None, severity: Severity) -> ColumnElement[bool]:
