@@ -219,7 +219,7 @@ class CountedDevice(Base):
     __table_args__ = (
         # It has all columns by which devices are counted, in the order of their groups.
         Index(
-            "counted_devices_by_place",
+            "counted_devices_by_location",
             "organization_id",
             "location_id",
             "platform",

@@ -54,16 +54,14 @@ def _broken(sums: Sums) -> dict[tuple[int, str], _Printer]:
     context = sums.context
     first = context.now - PERIOD
     printers: defaultdict[tuple[int, str], _Printer] = defaultdict(_Printer)
-    since = case((PrinterProblem.since > first, PrinterProblem.since), else_=first)
+    later = case((PrinterProblem.since > first, PrinterProblem.since), else_=first)
     ended = (
         select(
             PrinterProblem.device,
             PrinterProblem.printer_id,
             PrinterProblem.name,
             # Without `UtcDateTime`, whose conversion takes as long as the query.
-            type_coerce(
-                case((PrinterProblem.since > first, PrinterProblem.since), else_=first), DateTime
-            ),
+            type_coerce(later, DateTime),
             type_coerce(PrinterProblem.until, DateTime),
         )
         # Because of the sum, SQLite reads the problems first, and then the devices.
@@ -74,8 +72,8 @@ def _broken(sums: Sums) -> dict[tuple[int, str], _Printer]:
             *sums.device_conditions,
         )
     )
-    for device, printer_id, name, begin, until in context.session.execute(ended):
-        printers[device, printer_id].add(name, until - begin)
+    for device, printer_id, name, begin, end in context.session.execute(ended):
+        printers[device, printer_id].add(name, end - begin)
     current = (
         select(
             DevicePrinter.device,

@@ -60,7 +60,7 @@ BOUND: Final = tuple(each.value for each in Priority if each != Priority.REVOKED
 devices contains it and does not contain the time of the revocation."""
 
 
-class _Place(NamedTuple):
+class _DeviceGroup(NamedTuple):
     """The matching devices of one location, platform and version.
 
     ``devices`` has the positions of the devices, joined by commas. ``symbols`` has the characters
@@ -96,7 +96,7 @@ class Sums:
         """Return the number of devices by rule, by kind of recent report, and for `ANY`."""
         if self.are_stored:
             return self._counter(self._stored(FindingCount, FindingCount.subject))
-        counts = Counter("".join(place.symbols for place in self._places))
+        counts = Counter("".join(group.symbols for group in self._groups))
         return Counter({subject: counts[symbol] for subject, symbol in self._symbols.items()})
 
     def by(self, attribute: Attribute, subject: str) -> Counter[str]:
@@ -107,12 +107,12 @@ class Sums:
             return self._counter(query.where(FindingCount.subject == subject))
         counts = Counter[str]()
         if symbol := self._symbols.get(subject):
-            for place in self._places:
-                counts[getattr(place, attribute)] += place.symbols.count(symbol)
+            for group in self._groups:
+                counts[getattr(group, attribute)] += group.symbols.count(symbol)
         return counts
 
     @cached_property
-    def _places(self) -> list[_Place]:
+    def _groups(self) -> list[_DeviceGroup]:
         columns = [getattr(CountedDevice, name) for name in ATTRIBUTES]
         devices = func.aggregate_strings(cast(CountedDevice.device, Text), ",")
         symbols = func.aggregate_strings(CountedDevice.symbols, "")
@@ -126,15 +126,15 @@ class Sums:
         if self.filters.location is not None:
             query = query.where(CountedDevice.location_id == self.filters.location)
         rows = self.context.session.execute(query.group_by(*columns))
-        return [_Place(row[0], row[1], row[2], row[3], row[4]) for row in rows]
+        return [_DeviceGroup(row[0], row[1], row[2], row[3], row[4]) for row in rows]
 
     @cached_property
     def _locations(self) -> dict[str, str]:
         """Return the location of each matching device, by its position."""
         return {
-            device: place.location_id
-            for place in self._places
-            for device in place.devices.split(",")
+            device: group.location_id
+            for group in self._groups
+            for device in group.devices.split(",")
         }
 
     @cached_property
@@ -153,8 +153,8 @@ class Sums:
             query = query.having(func.sum(FindingCount.devices) > 0)
             return [(row[0], row[1], row[2]) for row in self.context.session.execute(query)]
         by_location: defaultdict[str, list[str]] = defaultdict(list)
-        for place in self._places:
-            by_location[place.location_id].append(place.symbols)
+        for group in self._groups:
+            by_location[group.location_id].append(group.symbols)
         selected = [
             (subject, symbol)
             for subject, symbol in self._symbols.items()

@@ -48,7 +48,7 @@ def upgrade() -> None:
         op.execute(NUMBERS.format(location=location))
     _fill_symbols()
     columns = ["organization_id", "location_id", "platform", "version", "device", "symbols"]
-    op.create_index("counted_devices_by_place", "counted_devices", columns)
+    op.create_index("counted_devices_by_location", "counted_devices", columns)
     op.drop_index("printer_problems_by_organization", "printer_problems")
     columns = [
         "organization_id", "until", "since", "device", "printer_id", "name", "location_id",

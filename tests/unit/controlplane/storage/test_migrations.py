@@ -266,7 +266,7 @@ def test_devices_of_layout_0017_are_counted_as_in_a_new_database(
 
 
 LAYOUT_0017 = """
-DROP INDEX counted_devices_by_place;
+DROP INDEX counted_devices_by_location;
 ALTER TABLE counted_devices DROP COLUMN symbols;
 DROP TABLE finding_subjects;
 DROP INDEX printer_problems_by_organization;
