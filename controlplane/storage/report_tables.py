@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Index
+from sqlalchemy import BigInteger, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from agent.wire.payloads.history import Cause
@@ -110,7 +110,17 @@ class PrinterProblem(Base):
 
     __tablename__ = "printer_problems"
     __table_args__ = (
-        Index("printer_problems_by_organization", "organization_id", "until"),
+        # It has all columns by which printers are ordered.
+        Index(
+            "printer_problems_by_organization",
+            "organization_id",
+            "until",
+            "since",
+            "device",
+            "printer_id",
+            "name",
+            "location_id",
+        ),
         Index("printer_problems_by_device", "device"),
         Index("printer_problems_by_age", "until"),
     )
@@ -202,16 +212,42 @@ class JudgedReport(Base):
 class CountedDevice(Base):
     """The part of the sums in `FindingCount` and `FindingDay` that comes from one device.
 
-    ``subjects`` are those of `FindingCount`. ``version`` is "" if it is unknown.
+    ``subjects`` are those of `FindingCount`, none for a revoked device. ``symbols`` has their
+    characters (`FindingSubject`). ``version`` is "" if it is unknown.
     """
 
     __tablename__ = "counted_devices"
+    __table_args__ = (
+        # It has all columns by which devices are counted, in the order of their groups.
+        Index(
+            "counted_devices_by_location",
+            "organization_id",
+            "location_id",
+            "platform",
+            "version",
+            "device",
+            "symbols",
+        ),
+    )
     device: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     organization_id: Mapped[str]
     location_id: Mapped[str]
     platform: Mapped[str]
     version: Mapped[str]
     subjects: Mapped[list[str]]
+    symbols: Mapped[str] = mapped_column(server_default=text("''"))
+
+
+class FindingSubject(Base):
+    """A subject of `FindingCount`, and its number.
+
+    The number determines the character that stands for the subject in `CountedDevice`
+    (`devices.findings.symbols`). It never changes.
+    """
+
+    __tablename__ = "finding_subjects"
+    position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
+    subject: Mapped[str] = mapped_column(unique=True)
 
 
 class FindingCount(Base):
@@ -219,7 +255,8 @@ class FindingCount(Base):
 
     ``subject`` is the code of a rule. If it is the kind of a report, or ``any``, it counts the
     devices with a recent report of this kind, or of any kind. ``problem`` counts all problems and
-    warnings. ``location_id`` is "" for the whole organization.
+    warnings, and ``device`` all devices that are not revoked. ``location_id`` is "" for the whole
+    organization.
     """
 
     __tablename__ = "finding_counts"

@@ -47,6 +47,15 @@ def add_to(session: Session, rollup: Any, rows: Iterable[Row]) -> None:
     _run(session, _add_sql(rollup.__table__, _mark(session)), rows)
 
 
+def disable_jit(session: Session) -> None:
+    """Let PostgreSQL not compile the statements of this transaction.
+
+    It overestimates subqueries. Compiling takes longer than the statement.
+    """
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text("SET LOCAL jit = off"))
+
+
 def advance_position(connection: Connection, table: Any) -> None:
     """Set PostgreSQL's sequence of positions to the highest stored position.
 

@@ -4,7 +4,7 @@
 the sums, so that a device can be counted again at any time.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
@@ -12,7 +12,8 @@ from typing import Final
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from controlplane.devices.findings.rules import ANY, PROBLEM, text_of
+from controlplane.devices.findings.rules import ANY, DEVICE, PROBLEM, text_of
+from controlplane.devices.findings.symbols import add_subjects
 from controlplane.storage.report_tables import (
     CountedDevice,
     DeviceFinding,
@@ -39,6 +40,7 @@ def count_again(session: Session, devices: Sequence[Device], now: datetime) -> N
     subjects = _subjects_of(session, [each.position for each in devices])
     query = select(CountedDevice).where(CountedDevice.device.in_(subjects))
     counted = {row.device: row for row in session.scalars(query)}
+    symbols = add_subjects(session, {PROBLEM}.union(*subjects.values()))
     changes = Counter[Key]()
     for device in devices:
         row = counted.get(device.position)
@@ -47,6 +49,7 @@ def count_again(session: Session, devices: Sequence[Device], now: datetime) -> N
         if device.revoked_at is not None:
             subjects[device.position].clear()
         row = _store(session, row, device, _with_problems(subjects[device.position]))
+        row.symbols = "".join(symbols[each] for each in row.subjects)
         changes.update(_keys_of(row))
     # The keys are sorted, so that transactions that lock several sums cannot deadlock.
     rows = [(*key, change) for key, change in sorted(changes.items()) if change]
@@ -56,10 +59,10 @@ def count_again(session: Session, devices: Sequence[Device], now: datetime) -> N
 
 
 def _subjects_of(session: Session, positions: Sequence[int]) -> dict[int, set[str]]:
-    """Return the subjects that count each device: its findings, the kinds of its recent reports,
-    and `ANY`.
+    """Return the subjects that count each device: `DEVICE`, its findings, the kinds of its recent
+    reports, and `ANY`.
     """
-    subjects: defaultdict[int, set[str]] = defaultdict(set, {each: set() for each in positions})
+    subjects = {each: {DEVICE} for each in positions}
     recent = select(JudgedReport.device, JudgedReport.kind).where(
         JudgedReport.device.in_(positions), JudgedReport.is_recent
     )

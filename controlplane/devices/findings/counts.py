@@ -8,8 +8,8 @@ from agent.presentation.severity import SEVERITY_ORDER
 from controlplane.accounts.names import names_of
 from controlplane.devices.findings import records
 from controlplane.devices.findings.counting import day_of
-from controlplane.devices.findings.rules import ANY, OTHER_SUBJECTS, PROBLEM, text_of
-from controlplane.devices.findings.sums import ATTRIBUTES, TREND_DAYS, Attribute, Sums
+from controlplane.devices.findings.rules import ANY, DEVICE, OTHER_SUBJECTS, PROBLEM, text_of
+from controlplane.devices.findings.sums import ATTRIBUTES, TREND_DAYS, Attribute, Sums, sums_of
 from controlplane.operation.context import RequestContext
 
 LOCATIONS_MAX: Final = 500
@@ -20,14 +20,10 @@ _FILTERS: Final[dict[Attribute, str]] = {
 
 def findings(context: RequestContext, body: records.FindingsRequest) -> records.FindingsReply:
     """Return the number of devices by finding, and by location, platform and version."""
-    sums = Sums(context, body)
-    devices = sums.devices()
-    total = sum(each[-1] for each in devices)
+    sums = sums_of(context, body)
+    total = sums.count(DEVICE)
     subjects = sums.by_subject()
-    groups = {
-        attribute: _groups(sums, body, attribute, index, devices)
-        for index, attribute in enumerate(ATTRIBUTES)
-    }
+    groups = {attribute: _groups(sums, body, attribute) for attribute in ATTRIBUTES}
     locations = groups["location_id"]
     return records.FindingsReply(
         device_count=total,
@@ -47,7 +43,7 @@ def _findings(
     days = range(day_of(sums.context.now) - TREND_DAYS + 1, day_of(sums.context.now) + 1)
     codes = {each for each in subjects if subjects[each] > 0} | set(changes or ())
     codes -= OTHER_SUBJECTS
-    new_counts = sums.new(codes)
+    new_counts = sums.new()
     results = []
     for code in codes:
         rule = text_of(code)
@@ -83,18 +79,11 @@ def trend_of(present: int, changes: Counter[int], days: Iterable[int]) -> tuple[
 
 
 def _groups(
-    sums: Sums,
-    body: records.FindingsRequest,
-    attribute: Attribute,
-    index: int,
-    devices: list[tuple[str, str, str, int]],
+    sums: Sums, body: records.FindingsRequest, attribute: Attribute
 ) -> list[records.FindingGroup]:
     subject = ANY if body.rule is None else text_of(body.rule).subject
     counts = sums.by(attribute, PROBLEM if body.rule is None else body.rule)
     known_counts = sums.by(attribute, subject)
-    totals = Counter[str]()
-    for row in devices:
-        totals[str(row[index])] += row[-1]
     groups = [
         records.FindingGroup(
             value=value,
@@ -103,7 +92,7 @@ def _groups(
             unknown_count=total - known_counts[value],
             link=records.link_of(body, rule=body.rule, **{_FILTERS[attribute]: value}),
         )
-        for value, total in totals.items()
+        for value, total in sums.by(attribute, DEVICE).items()
     ]
     return sorted(groups, key=lambda each: (-each.count, -each.unknown_count, each.value))
 

@@ -1,22 +1,24 @@
 """The devices with a finding. Devices of one location with the same finding are one entry."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from sqlalchemy import Select, and_, func, select, tuple_
+from sqlalchemy import select, tuple_
 
 from agent.presentation.severity import SEVERITY_ORDER, Severity
 from controlplane.accounts.names import names_of
 from controlplane.devices.findings import records
-from controlplane.devices.findings.rules import ANY, text_of
-from controlplane.devices.findings.sums import Sums, has_severity
+from controlplane.devices.findings.rules import ANY, DEVICE, text_of
+from controlplane.devices.findings.sums import Sums, sums_of
 from controlplane.devices.priority import health_of
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import SortKey
-from controlplane.storage.report_tables import DeviceFinding, FindingCount
+from controlplane.storage.report_tables import DeviceFinding
+from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import Device, Report
 
 _RANK: Final = 1 << 40
@@ -47,7 +49,7 @@ def finding_devices(
     """Return a page of findings at locations, with their devices. Problems come first."""
     size = body.size or records.PAGE_DEFAULT
     listing = (context.organization_id, "findings", body.rule or "", str(body.is_new))
-    sums = Sums(context, body)
+    sums = sums_of(context, body)
     after = None if body.cursor is None else context.cursors.read(listing, body.cursor)
     groups = list(islice(_groups_after(sums, body, after), size + 1))
     page = groups[:size]
@@ -65,7 +67,7 @@ def unknown_of(sums: Sums, rule: str | None) -> int:
 
     If ``rule`` is None, a recent report of any kind is enough.
     """
-    return sums.device_count() - sums.known_count(ANY if rule is None else text_of(rule).subject)
+    return sums.count(DEVICE) - sums.count(ANY if rule is None else text_of(rule).subject)
 
 
 def _groups_after(
@@ -77,34 +79,14 @@ def _groups_after(
     for severity in severities:
         if first.value >= _rank(severity, 0):
             continue
-        groups = _groups_of(sums, body, severity)
+        counts = sums.new_by_location if body.is_new else sums.by_location
+        groups = counts(body.rule, severity)
         later = sorted((_rank(severity, row[2]), row) for row in groups)
         for rank, tied in groupby(later, key=itemgetter(0)):
             if rank >= first.value:  # digests are needed only for entries of this page
                 entries = (_Group(*row) for _, row in tied)
                 ordered = sorted(entries, key=lambda each: each.sort_key)
                 yield from (each for each in ordered if each.sort_key > first)
-
-
-def _groups_of(
-    sums: Sums, body: records.FindingDevicesRequest, severity: Severity
-) -> list[tuple[str, str, int]]:
-    """Return the rule, the location and the number of devices of each entry of a severity."""
-    is_stored = sums.are_stored and not body.is_new
-    rule = FindingCount.subject if is_stored else DeviceFinding.rule
-    condition = has_severity(rule, severity) if body.rule is None else rule == body.rule
-    if is_stored:
-        return sums.by_location(condition)
-    columns = (DeviceFinding.rule, DeviceFinding.location_id)
-    query = _selected(sums, body, *columns, func.count()).where(condition).group_by(*columns)
-    return [(row[0], row[1], row[2]) for row in sums.context.session.execute(query)]
-
-
-def _selected(sums: Sums, body: records.FindingDevicesRequest, *columns: Any) -> Select[Any]:
-    query = sums.findings(*columns, is_new=bool(body.is_new))
-    if body.rule is not None:
-        query = query.where(DeviceFinding.rule == body.rule)
-    return query
 
 
 def _entries(
@@ -139,30 +121,20 @@ def _devices(
     sums: Sums, body: records.FindingDevicesRequest, page: Sequence[_Group]
 ) -> dict[tuple[str, str], list[records.FindingDevice]]:
     """Return the devices of each entry, by rule and location. The longest affected come first."""
-    if not page:
-        return {}
-    place = (DeviceFinding.rule, DeviceFinding.location_id)
-    row_number = func.row_number().over(
-        partition_by=place, order_by=(DeviceFinding.since, DeviceFinding.device)
-    )
-    is_on_page = and_(
-        # SQLite uses an index for these columns only if there is a condition for one column.
-        DeviceFinding.rule.in_({each.rule for each in page}),
-        DeviceFinding.location_id.in_({each.location_id for each in page}),
-        tuple_(*place).in_([(each.rule, each.location_id) for each in page]),
-    )
-    numbered = _selected(sums, body, DeviceFinding.position, row_number.label("number"))
-    listed = numbered.where(is_on_page).subquery()
-    limit = body.devices or records.DEVICES_DEFAULT
+    positions = _positions(sums, body, page)
     query = (
         select(DeviceFinding, Device, Report.id)
-        .join(listed, and_(listed.c.position == DeviceFinding.position, listed.c.number <= limit))
         .join(Device, Device.position == DeviceFinding.device)
         .outerjoin(Report, Report.position == DeviceFinding.report)
         .order_by(DeviceFinding.since, DeviceFinding.device)
     )
+    rows = [
+        row
+        for step in in_steps(positions)
+        for row in sums.context.session.execute(query.where(DeviceFinding.position.in_(step)))
+    ]
     results: dict[tuple[str, str], list[records.FindingDevice]] = {}
-    for finding, device, report_id in sums.context.session.execute(query):
+    for finding, device, report_id in rows:
         results.setdefault((finding.rule, finding.location_id), []).append(
             records.FindingDevice(
                 instance_id=device.instance_id,
@@ -178,3 +150,26 @@ def _devices(
             )
         )
     return results
+
+
+def _positions(
+    sums: Sums, body: records.FindingDevicesRequest, page: Sequence[_Group]
+) -> list[int]:
+    """Return the positions of the listed findings of each entry, the longest first."""
+    place = (DeviceFinding.rule, DeviceFinding.location_id)
+    columns = (DeviceFinding.position, DeviceFinding.device, *place)
+    query = (
+        sums.findings_at({each.location_id for each in page}, *columns, is_new=bool(body.is_new))
+        # SQLite uses an index for these columns only if there is a condition for each.
+        .where(DeviceFinding.rule.in_({each.rule for each in page}))
+        .where(tuple_(*place).in_([(each.rule, each.location_id) for each in page]))
+        .order_by(DeviceFinding.since, DeviceFinding.device)
+    )
+    limit = body.devices or records.DEVICES_DEFAULT
+    counts = Counter[tuple[str, str]]()
+    positions: list[int] = []
+    for position, device, rule, location_id in sums.context.session.execute(query):
+        if counts[rule, location_id] < limit and sums.is_matching(device):
+            counts[rule, location_id] += 1
+            positions.append(position)
+    return positions

@@ -2,15 +2,17 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any, Final
+from datetime import timedelta
+from heapq import nsmallest
+from typing import Final
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import DateTime, case, select, type_coerce
 
 from controlplane.accounts.names import names_of
 from controlplane.devices.findings import records
+from controlplane.devices.findings.rules import DEVICE
 from controlplane.devices.findings.storing import RECENT
-from controlplane.devices.findings.sums import Sums
+from controlplane.devices.findings.sums import Sums, sums_of
 from controlplane.devices.overview.records import PrinterStateName
 from controlplane.devices.overview.report_contents import PrinterState
 from controlplane.operation.context import RequestContext
@@ -26,9 +28,9 @@ class _Printer:
     seconds: float = 0.0
     count: int = 0
 
-    def add(self, name: str, since: datetime, until: datetime) -> None:
+    def add(self, name: str, duration: timedelta) -> None:
         self.name = name
-        self.seconds += (until - since).total_seconds()
+        self.seconds += duration.total_seconds()
         self.count += 1
 
 
@@ -36,18 +38,15 @@ def worst_printers(
     context: RequestContext, body: records.WorstPrintersRequest
 ) -> records.WorstPrintersReply:
     """Return the printers that were broken longest. Time without a recent report does not count."""
-    sums = Sums(context, body)
+    sums = sums_of(context, body)
     printers = _broken(sums)
-    order = sorted(printers, key=lambda key: (-printers[key].seconds, key))
-    unknown = sums.device_count() - sums.by_subject()["network"]
+    size = body.size or records.PRINTERS_DEFAULT
+    worst = nsmallest(size, printers, key=lambda key: (-printers[key].seconds, key))
+    unknown = sums.count(DEVICE) - sums.count("network")
     return records.WorstPrintersReply(
-        printers=_records(sums, [(*key, printers[key]) for key in order][: _size(body)]),
+        printers=_records(sums, [(*key, printers[key]) for key in worst]),
         unknown_count=unknown,
     )
-
-
-def _size(body: records.WorstPrintersRequest) -> int:
-    return body.size or records.PRINTERS_DEFAULT
 
 
 def _broken(sums: Sums) -> dict[tuple[int, str], _Printer]:
@@ -55,19 +54,26 @@ def _broken(sums: Sums) -> dict[tuple[int, str], _Printer]:
     context = sums.context
     first = context.now - PERIOD
     printers: defaultdict[tuple[int, str], _Printer] = defaultdict(_Printer)
-    ended = select(
-        PrinterProblem.device,
-        PrinterProblem.printer_id,
-        PrinterProblem.name,
-        PrinterProblem.since,
-        PrinterProblem.until,
-    ).where(
-        context.visible(PrinterProblem),
-        PrinterProblem.until >= first,
-        _of_matching(sums, PrinterProblem.device),
+    later = case((PrinterProblem.since > first, PrinterProblem.since), else_=first)
+    ended = (
+        select(
+            PrinterProblem.device,
+            PrinterProblem.printer_id,
+            PrinterProblem.name,
+            # Without `UtcDateTime`, whose conversion takes as long as the query.
+            type_coerce(later, DateTime),
+            type_coerce(PrinterProblem.until, DateTime),
+        )
+        # Because of the sum, SQLite reads the problems first, and then the devices.
+        .join(Device, Device.position == PrinterProblem.device + 0)
+        .where(
+            context.visible(PrinterProblem),
+            PrinterProblem.until >= first,
+            *sums.device_conditions,
+        )
     )
-    for device, printer_id, name, since, until in context.session.execute(ended):
-        printers[device, printer_id].add(name, max(since, first), until)
+    for device, printer_id, name, begin, end in context.session.execute(ended):
+        printers[device, printer_id].add(name, end - begin)
     current = (
         select(
             DevicePrinter.device,
@@ -80,24 +86,18 @@ def _broken(sums: Sums) -> dict[tuple[int, str], _Printer]:
             JudgedReport,
             (JudgedReport.device == DevicePrinter.device) & (JudgedReport.kind == "network"),
         )
+        .join(Device, Device.position == DevicePrinter.device + 0)
         .where(
             DevicePrinter.organization_id == context.organization_id,
             DevicePrinter.state == PrinterState.BROKEN,
-            _of_matching(sums, DevicePrinter.device),
+            *sums.device_conditions,
         )
     )
     for device, printer_id, name, since, arrived_at in context.session.execute(current):
         until = context.now if arrived_at >= context.now - RECENT else arrived_at
         if until > first:
-            printers[device, printer_id].add(name, max(since, first), until)
+            printers[device, printer_id].add(name, until - max(since, first))
     return printers
-
-
-def _of_matching(sums: Sums, column: Any) -> ColumnElement[bool]:
-    is_matching: ColumnElement[bool] = column.in_(
-        select(Device.position).where(*sums.device_conditions)
-    )
-    return is_matching
 
 
 def _records(

@@ -14,12 +14,14 @@ from agent.wire.vocabulary import Kind
 
 SENTENCE_MAX: Final = 600
 """Maximum length of a stored sentence."""
+DEVICE: Final = "device"
+"""The subject of the number of devices that are not revoked."""
 ANY: Final = "any"
 """The subject of the number of devices that have a recent report of any kind."""
 
 PROBLEM: Final = "problem"
 """The subject of the number of problems and warnings. A device counts once for each."""
-OTHER_SUBJECTS: Final = frozenset({ANY, PROBLEM, "network", "application"})
+OTHER_SUBJECTS: Final = frozenset({DEVICE, ANY, PROBLEM, "network", "application"})
 """The subjects of sums that are not codes of rules."""
 
 

@@ -1,23 +1,37 @@
 """Numbers of devices by finding, location, platform and version.
 
-Without a filter by state or search, they are read from the stored sums. Otherwise the findings of
-the matching devices are counted.
+Without a filter by state or search, they are read from the stored sums. Otherwise the database
+joins the characters of the matching devices (`symbols`), and these are counted.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args
 
-from sqlalchemy import ColumnElement, Select, and_, exists, func, not_, select
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Text,
+    and_,
+    case,
+    cast,
+    exists,
+    func,
+    literal_column,
+    not_,
+    select,
+    true,
+)
 from sqlalchemy.orm import aliased
 
 from agent.presentation.severity import Severity
 from controlplane.devices.findings.counting import WHOLE_ORGANIZATION, day_of
-from controlplane.devices.findings.rules import ANY, OF_BOTH_KINDS, OTHER_SUBJECTS, RULES
+from controlplane.devices.findings.rules import OF_BOTH_KINDS, OTHER_SUBJECTS, RULES, text_of
 from controlplane.devices.findings.storing import RECENT
+from controlplane.devices.findings.symbols import symbols
 from controlplane.devices.overview.listing import conditions
 from controlplane.devices.overview.records import Filters
 from controlplane.devices.overview.searching import words_of
@@ -28,33 +42,36 @@ from controlplane.storage.report_tables import (
     DeviceFinding,
     FindingCount,
     FindingDay,
-    JudgedReport,
+    FindingSubject,
 )
+from controlplane.storage.statements import disable_jit
 from controlplane.storage.tables import Device
 
 TREND_DAYS: Final = 30
 NEW: Final = timedelta(days=1)
 """Age up to which a finding is new."""
 Attribute = Literal["location_id", "platform", "version"]
-ATTRIBUTES: Final[dict[Attribute, Callable[[], Any]]] = {
-    "location_id": lambda: Device.location_id,
-    "platform": lambda: Device.platform,
-    "version": lambda: func.coalesce(Device.app_version, ""),
-}
-
+ATTRIBUTES: Final[tuple[Attribute, ...]] = get_args(Attribute)
+LocationCount = tuple[str, str, int]
+"""A rule, a location, and the number of its devices with the finding."""
 
 BOUND: Final = tuple(each.value for each in Priority if each != Priority.REVOKED)
 """The priorities of devices that are not revoked. Queries filter by priority, because the index of
 devices contains it and does not contain the time of the revocation."""
 
 
-class _Counted(NamedTuple):
-    """The location, platform and version of a device, and the subjects that count it."""
+class _DeviceGroup(NamedTuple):
+    """The matching devices of one location, platform and version.
+
+    ``devices`` has the positions of the devices, joined by commas. ``symbols`` has the characters
+    of their subjects.
+    """
 
     location_id: str
     platform: str
     version: str
-    subjects: list[str]
+    devices: str
+    symbols: str
 
 
 @dataclass(frozen=True)
@@ -75,19 +92,12 @@ class Sums:
         own = conditions(self.filters, context.now, context.organization_id)
         return [context.visible(Device), Device.priority.in_(BOUND), *own]
 
-    def devices(self) -> list[tuple[str, str, str, int]]:
-        """Return the number of matching devices by location, platform and version."""
-        columns = [column() for column in ATTRIBUTES.values()]
-        query = select(*columns, func.count()).where(*self.device_conditions)
-        # In this order, SQLite does not choose an index that begins with the location.
-        query = query.group_by(*reversed(columns))
-        return [(row[0], row[1], row[2], row[3]) for row in self.context.session.execute(query)]
-
     def by_subject(self) -> Counter[str]:
         """Return the number of devices by rule, by kind of recent report, and for `ANY`."""
         if self.are_stored:
             return self._counter(self._stored(FindingCount, FindingCount.subject))
-        return Counter(each for row in self._counted for each in row.subjects)
+        counts = Counter("".join(group.symbols for group in self._groups))
+        return Counter({subject: counts[symbol] for subject, symbol in self._symbols.items()})
 
     def by(self, attribute: Attribute, subject: str) -> Counter[str]:
         """Return the numbers for a subject by an attribute of the devices."""
@@ -96,49 +106,109 @@ class Sums:
             query = self._stored(FindingCount, column, is_by_location=attribute == "location_id")
             return self._counter(query.where(FindingCount.subject == subject))
         counts = Counter[str]()
-        for row in self._counted:
-            counts[getattr(row, attribute)] += row.subjects.count(subject)
+        if symbol := self._symbols.get(subject):
+            for group in self._groups:
+                counts[getattr(group, attribute)] += group.symbols.count(symbol)
         return counts
 
     @cached_property
-    def _counted(self) -> list["_Counted"]:
-        """Return the attributes and the subjects of each matching device."""
-        columns = [getattr(CountedDevice, name) for name in (*ATTRIBUTES, "subjects")]
-        query = (
-            select(*columns)
-            .join(Device, Device.position == CountedDevice.device)
-            .where(*self.device_conditions)
+    def _groups(self) -> list[_DeviceGroup]:
+        columns = [getattr(CountedDevice, name) for name in ATTRIBUTES]
+        devices = func.aggregate_strings(cast(CountedDevice.device, Text), ",")
+        symbols = func.aggregate_strings(CountedDevice.symbols, "")
+        matching = select(Device.position).where(*self.device_conditions)
+        query = select(*columns, devices, symbols).where(
+            self.context.visible(CountedDevice),
+            # Because of the sum, SQLite reads the index in the order of the groups, and not the
+            # rows of the matching devices.
+            (CountedDevice.device + 0).in_(matching),
         )
-        rows = self.context.session.execute(query)
-        return [_Counted(row[0], row[1], row[2], row[3]) for row in rows]
+        if self.filters.location is not None:
+            query = query.where(CountedDevice.location_id == self.filters.location)
+        rows = self.context.session.execute(query.group_by(*columns))
+        return [_DeviceGroup(row[0], row[1], row[2], row[3], row[4]) for row in rows]
 
-    def by_location(self, condition: ColumnElement[bool]) -> list[tuple[str, str, int]]:
-        """Return the stored numbers of devices by rule and location, without zeros.
+    @cached_property
+    def _locations(self) -> dict[str, str]:
+        """Return the location of each matching device, by its position."""
+        return {
+            device: group.location_id
+            for group in self._groups
+            for device in group.devices.split(",")
+        }
 
-        Only for filters whose sums are stored. ``condition`` selects the rules.
+    @cached_property
+    def _symbols(self) -> dict[str, str]:
+        return symbols(self.context.session)
+
+    def by_location(self, rule: str | None, severity: Severity) -> list[LocationCount]:
+        """Return the numbers of devices by rule and location, without zeros.
+
+        Only for ``rule``, or for all rules of a severity.
         """
-        columns = (FindingCount.subject, FindingCount.location_id)
-        query = self._stored(FindingCount, *columns, is_by_location=True)
-        query = query.where(condition).having(func.sum(FindingCount.devices) > 0)
-        return [(row[0], row[1], row[2]) for row in self.context.session.execute(query)]
-
-    def known_count(self, subject: str) -> int:
-        """Return the number of devices with a recent report of a kind, or of any kind."""
         if self.are_stored:
-            return self.by_subject()[subject]
-        recent = exists().where(JudgedReport.device == Device.position, JudgedReport.is_recent)
-        if subject != ANY:
-            recent = recent.where(JudgedReport.kind == subject)
-        query = select(func.count()).select_from(Device).where(*self.device_conditions, recent)
-        return self.context.session.scalars(query).one()
+            columns = (FindingCount.subject, FindingCount.location_id)
+            query = self._stored(FindingCount, *columns, is_by_location=True)
+            query = query.where(_is_selected(FindingCount.subject, rule, severity))
+            query = query.having(func.sum(FindingCount.devices) > 0)
+            return [(row[0], row[1], row[2]) for row in self.context.session.execute(query)]
+        by_location: defaultdict[str, list[str]] = defaultdict(list)
+        for group in self._groups:
+            by_location[group.location_id].append(group.symbols)
+        selected = [
+            (subject, symbol)
+            for subject, symbol in self._symbols.items()
+            if subject == rule
+            or (
+                (rule is None and text_of(subject).severity == severity)
+                and subject not in OTHER_SUBJECTS
+            )
+        ]
+        return [
+            (subject, location_id, count)
+            for location_id, texts in by_location.items()
+            for text in ("".join(texts),)
+            for subject, symbol in selected
+            if (count := text.count(symbol))
+        ]
 
-    def new(self, rules: Iterable[str]) -> Counter[str]:
-        """Return, by rule, the number of devices that have had the finding for less than a day.
+    def new_by_location(self, rule: str | None, severity: Severity) -> list[LocationCount]:
+        """Return the numbers of devices with a new finding, as `by_location` does."""
+        condition = _is_selected(FindingSubject.subject, rule, severity)
+        if self.are_stored:
+            # Because of the empty text, SQLite does not choose the index of all findings.
+            location = DeviceFinding.location_id.concat(literal_column("''"))
+            subjects = select(FindingSubject.subject).where(condition)
+            query = self._new_findings(DeviceFinding.rule, location, func.count())
+            query = query.where(DeviceFinding.rule.in_(subjects))
+            rows = self.context.session.execute(query.group_by(DeviceFinding.rule, location))
+            return [(row[0], row[1], row[2]) for row in rows]
+        return [
+            (code, location_id, count)
+            for code, devices in self._new_devices(condition)
+            for location_id, count in Counter(map(self._locations.__getitem__, devices)).items()
+        ]
 
-        The condition for ``rules`` lets the database use an index and read only new findings.
-        """
-        query = self.findings(DeviceFinding.rule, func.count(), is_new=True)
-        query = query.where(DeviceFinding.rule.in_(sorted(rules)))
+    def _new_devices(self, condition: ColumnElement[bool]) -> Iterator[tuple[str, set[str]]]:
+        """Yield each rule with the matching devices that have its finding since less than a day."""
+        devices = func.aggregate_strings(cast(DeviceFinding.device, Text), ",")
+        query = _by_rule(self._all_findings(devices, is_new=True)).where(condition)
+        for rule, joined in self.context.session.execute(query):
+            if joined is not None:
+                yield rule, self._locations.keys() & joined.split(",")
+
+    def count(self, subject: str) -> int:
+        """Return the number for a subject."""
+        return sum(self.by("platform", subject).values())
+
+    def new(self) -> Counter[str]:
+        """Return, by rule, the number of devices that have had the finding for less than a day."""
+        if not self.are_stored:
+            return Counter({rule: len(devices) for rule, devices in self._new_devices(true())})
+        if self._stored_positions is None:
+            return self._counter(_by_rule(self._new_findings(func.count())))
+        query = self._new_findings(DeviceFinding.rule, func.count())
+        query = query.where(DeviceFinding.rule.in_(select(FindingSubject.subject)))
         return self._counter(query.group_by(DeviceFinding.rule))
 
     @property
@@ -146,9 +216,11 @@ class Sums:
         """Return the condition for `findings` that devices have had for less than a day."""
         recent, since = self.context.now - RECENT, self.context.now - NEW
         other = aliased(DeviceFinding)
+        # A kind that is equal, not one that differs: the index contains it.
+        other_kind = case((DeviceFinding.kind == "network", "application"), else_="network")
         is_older = exists().where(
             other.device == DeviceFinding.device,
-            other.kind != DeviceFinding.kind,
+            other.kind == other_kind,
             other.rule == DeviceFinding.rule,
             other.last_seen >= recent,
             other.since < since,
@@ -169,26 +241,50 @@ class Sums:
             results.setdefault(subject, Counter())[day] = change
         return results
 
-    def device_count(self) -> int:
-        """Return the number of matching devices."""
-        query = select(func.count()).select_from(Device).where(*self.device_conditions)
-        return self.context.session.scalars(query).one()
+    def is_matching(self, device: int) -> bool:
+        """Return whether a device of `findings_at` matches the filters."""
+        return self.are_stored or str(device) in self._locations
 
-    def findings(self, *columns: Any, is_new: bool = False) -> Select[Any]:
-        """Select the findings of the matching devices, one for each device and rule."""
+    def findings_at(self, locations: Collection[str], *columns: Any, is_new: bool) -> Select[Any]:
+        """Select the findings at locations, one for each device and rule.
+
+        The caller leaves out the devices that do not match (`is_matching`).
+        """
+        query = self._all_findings(*columns, is_new=is_new)
+        query = query.where(DeviceFinding.location_id.in_(locations))
+        positions = self._stored_positions
+        if positions is not None:
+            positions = positions.where(Device.location_id.in_(locations))
+            query = query.where(DeviceFinding.device.in_(positions))
+        return query
+
+    @property
+    def _stored_positions(self) -> Select[int] | None:
+        """Select the matching devices for filters whose sums are stored.
+
+        None if the conditions for their findings are sufficient.
+        """
+        if (self.filters.platform is None and self.filters.version is None) or not self.are_stored:
+            return None
+        return select(Device.position).where(*self.device_conditions)
+
+    def _new_findings(self, *columns: Any) -> Select[Any]:
+        """Select the new findings of the matching devices, for filters whose sums are stored."""
+        query = self._all_findings(*columns, is_new=True)
+        positions = self._stored_positions
+        return query if positions is None else query.where(DeviceFinding.device.in_(positions))
+
+    def _all_findings(self, *columns: Any, is_new: bool) -> Select[Any]:
+        """Select the findings at the selected locations, one for each device and rule."""
         query = select(*columns).where(
             self.context.visible(DeviceFinding),
             # A new finding is in a recent report.
             self._is_new if is_new else DeviceFinding.last_seen >= self.context.now - RECENT,
             _is_first(self.context.now - RECENT),
         )
-        filters = self.filters
-        if filters.location is not None:
-            query = query.where(DeviceFinding.location_id == filters.location)
-        if self.are_stored and filters.platform is None and filters.version is None:
-            return query
-        positions = select(Device.position).where(*self.device_conditions)
-        return query.where(DeviceFinding.device.in_(positions))
+        if self.filters.location is not None:
+            query = query.where(DeviceFinding.location_id == self.filters.location)
+        return query
 
     def _stored(self, table: Any, *columns: Any, is_by_location: bool = False) -> Select[Any]:
         """Select the sums of stored numbers by these columns."""
@@ -215,12 +311,33 @@ class Sums:
         return Counter({row[0]: row[1] for row in rows if row[1]})
 
 
-def has_severity(rule: Any, severity: Severity) -> ColumnElement[bool]:
-    """Return the condition for rules of a severity. Rules that this release lacks are muted."""
+def sums_of(context: RequestContext, filters: Filters) -> Sums:
+    disable_jit(context.session)
+    return Sums(context, filters)
+
+
+def _by_rule(findings: Select[Any]) -> Select[Any]:
+    """Select each rule, and a sum over its findings.
+
+    Both databases then read only the selected findings of one rule after the other from the index.
+    If the findings are grouped instead, PostgreSQL reads all findings.
+    """
+    own = findings.where(DeviceFinding.rule == FindingSubject.subject)
+    return select(FindingSubject.subject, own.correlate(FindingSubject).scalar_subquery())
+
+
+def _is_selected(column: Any, rule: str | None, severity: Severity) -> ColumnElement[bool]:
+    """Return the condition for a rule, or for the rules of a severity.
+
+    Rules of other releases are muted.
+    """
     codes = {code for code, text in RULES.items() if text.severity == severity}
-    is_rule: ColumnElement[bool] = rule.in_(sorted(codes))
-    if severity == "muted":
-        is_rule = rule.not_in(sorted(RULES.keys() - codes | OTHER_SUBJECTS))
+    if rule is not None:
+        is_rule: ColumnElement[bool] = column == rule
+    elif severity == "muted":
+        is_rule = column.not_in(sorted(RULES.keys() - codes | OTHER_SUBJECTS))
+    else:
+        is_rule = column.in_(sorted(codes))
     return is_rule
 
 
@@ -234,6 +351,6 @@ def _is_first(recent: Any) -> ColumnElement[bool]:
         other.last_seen >= recent,
     )
     is_second = and_(
-        DeviceFinding.rule.in_(OF_BOTH_KINDS), DeviceFinding.kind == "network", of_other_kind
+        DeviceFinding.kind == "network", DeviceFinding.rule.in_(OF_BOTH_KINDS), of_other_kind
     )
     return not_(is_second)

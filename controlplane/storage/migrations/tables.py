@@ -3,6 +3,7 @@
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
 from sqlalchemy import (
+    JSON,
     Connection,
     Insert,
     ScalarSelect,
@@ -18,7 +19,14 @@ from sqlalchemy import (
 
 from agent.wire.vocabulary import Kind
 from controlplane.storage.layout import Base
-from controlplane.storage.report_tables import JudgedReport, ReportText
+from controlplane.storage.report_tables import (
+    CountedDevice,
+    FindingCount,
+    FindingSubject,
+    JudgedReport,
+    ReportText,
+)
+from controlplane.storage.statements import advance_position
 from controlplane.storage.tables import Device, Report, Schema
 
 SCHEMA_VERSION = 2
@@ -77,6 +85,26 @@ def _fill_columns(connection: Connection) -> None:
         )
         connection.execute(texts)
         connection.execute(_reports_to_judge(kind))
+    _count_devices(connection)
+
+
+def _count_devices(connection: Connection) -> None:
+    """Count each device that is not revoked, still without findings, as migration 0018 does."""
+    subject = "device"
+    connection.execute(insert(FindingSubject).values(position=1, subject=subject))
+    advance_position(connection, FindingSubject.__table__)
+    columns = (Device.position, Device.organization_id, Device.location_id, Device.platform)
+    values = (func.coalesce(Device.app_version, ""), literal([subject], JSON()), literal("!"))
+    names = ["device", "organization_id", "location_id", "platform", "version"]
+    rows = select(*columns, *values).where(Device.revoked_at.is_(None))
+    counted = insert(CountedDevice).from_select([*names, "subjects", "symbols"], rows)
+    connection.execute(counted)
+    for location in (CountedDevice.location_id, literal("")):
+        key = (CountedDevice.organization_id, location, CountedDevice.platform)
+        numbers = select(*key, CountedDevice.version, literal(subject), func.count())
+        numbers = numbers.group_by(*key, CountedDevice.version)
+        names = ["organization_id", "location_id", "platform", "version", "subject", "devices"]
+        connection.execute(insert(FindingCount).from_select(names, numbers))
 
 
 def _reports_to_judge(kind: str) -> Insert:

@@ -28,7 +28,15 @@ from controlplane.devices.findings.records import (
     FindingsRequest,
     WorstPrintersRequest,
 )
-from controlplane.devices.findings.rules import ANY, PROBLEM, RULES, RULES_VERSION
+from controlplane.devices.findings.rules import (
+    ANY,
+    DEVICE,
+    OTHER_SUBJECTS,
+    PROBLEM,
+    RULES,
+    RULES_VERSION,
+)
+from controlplane.devices.findings.symbols import add_subjects
 from controlplane.devices.overview.report_contents import PrinterState
 from controlplane.storage.database import Database
 from controlplane.storage.report_tables import (
@@ -39,24 +47,34 @@ from controlplane.storage.report_tables import (
     FindingDay,
     JudgedReport,
     PrinterProblem,
+    ReportText,
 )
 from controlplane.storage.tables import Device
-from tests.bench.console.console_list import DEVICES, NOW, ORGANIZATION, devices, took_ms
+from tests.bench.console.console_list import (
+    DEVICES,
+    NOW,
+    ORGANIZATION,
+    contents,
+    devices,
+    took_ms,
+)
 
 FINDINGS: Final = 10
 """Findings of each device."""
 LOCATIONS: Final = 500
 CODES: Final = sorted(RULES)
 WEIGHTS: Final = [1 / (number + 3) for number in range(len(CODES))]
-COUNT_FILTERS: Final[tuple[dict[str, Any], ...]] = (
-    {}, {"rule": CODES[0]}, {"location": "loc-0100"}, {"platform": "windows", "version": "0.2.0"},
-    {"search": "till-4999"}, {"state": "broken"}, {"state": "online"},
+FILTERS: Final[tuple[dict[str, Any], ...]] = (
+    {}, {"location": "loc-0100"}, {"platform": "windows"}, {"version": ""},
+    {"platform": "windows", "version": "0.2.0"}, {"state": "broken"}, {"state": "healthy"},
+    {"state": "online"}, {"state": "offline"}, {"state": "busy"},
+    {"state": "online", "platform": "windows"}, {"state": "online", "location": "loc-0100"},
+    {"search": "till-4999"}, {"search": "windows"}, {"search": "paper"},
+    {"state": "online", "search": "windows"},
 )  # fmt: skip
-LIST_FILTERS: Final[tuple[dict[str, Any], ...]] = (
-    {"rule": CODES[0]}, {"rule": CODES[-1]}, {"rule": CODES[0], "location": "loc-0100"},
-    {"rule": CODES[0], "platform": "windows"}, {"rule": CODES[0], "state": "online"},
-    {"is_new": True}, {},
-)  # fmt: skip
+RULE: Final = {"rule": CODES[0]}
+"""The most frequent finding."""
+NEW: Final = {"is_new": True}
 Row = dict[str, Any]
 
 
@@ -77,6 +95,7 @@ def fill(session: Session) -> None:
     for row in rows:
         row["location_id"] = f"loc-{random.randrange(LOCATIONS):04}"
     session.execute(insert(Device), rows)
+    symbols = add_subjects(session, {*CODES, *OTHER_SUBJECTS})
     counts, days = Counter[tuple[str, ...]](), Counter[tuple[Any, ...]]()
     total = 0
     for first in range(0, len(rows), 5000):
@@ -87,13 +106,15 @@ def fill(session: Session) -> None:
                 continue
             device_findings = list(finding_rows(row, position))
             findings_of_step += device_findings
-            subjects = [each["rule"] for each in device_findings] + ["network", "application", ANY]
+            subjects = [each["rule"] for each in device_findings]
+            subjects += ["network", "application", ANY, DEVICE]
             subjects += [PROBLEM for each in device_findings if each["severity"] in ("bad", "warn")]
             counted.append(
                 {
                     "device": position, "organization_id": ORGANIZATION, "subjects": subjects,
                     "location_id": row["location_id"], "platform": row["platform"],
                     "version": row["app_version"] or "",
+                    "symbols": "".join(symbols[each] for each in subjects),
                 }
             )  # fmt: skip
             for each in subjects:
@@ -128,6 +149,7 @@ def fill(session: Session) -> None:
     session.execute(insert(JudgedReport), list(judged(rows)))
     session.execute(insert(DevicePrinter), list(printers(rows)))
     session.execute(insert(PrinterProblem), list(problems(rows)))
+    session.execute(insert(ReportText), [text for text, _ in contents()])
     print(f"{total} findings, {len(counts)} sums, {len(days)} daily changes")
 
 
@@ -177,14 +199,15 @@ def main() -> int:
         print(f"{DEVICES} devices, load {os.getloadavg()[0]:.1f}", "ms: median, 95 %", sep="\n")
         calls: list[tuple[str, Any]] = [
             *((f"counts {each}", partial(findings, body=FindingsRequest(**each)))
-              for each in COUNT_FILTERS),
+              for filters in FILTERS for each in (filters, RULE | filters)),
             *((f"list {each}", partial(finding_devices, body=FindingDevicesRequest(**each)))
-              for each in LIST_FILTERS),
-            ("worst printers", partial(worst_printers, body=WorstPrintersRequest())),
+              for filters in FILTERS for each in (filters, RULE | filters, NEW | filters)),
+            *((f"worst printers {each}", partial(worst_printers, body=WorstPrintersRequest(**each)))
+              for each in FILTERS),
         ]  # fmt: skip
         for name, call in calls:
             median, p95 = took_ms(database, call)
-            print(f"{name:64} {median:6.1f} {p95:6.1f}", flush=True)
+            print(f"{name:76} {median:6.1f} {p95:6.1f}", flush=True)
         database.close()
     return 0
 

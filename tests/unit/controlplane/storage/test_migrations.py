@@ -4,7 +4,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +219,81 @@ def test_an_unreadable_old_report_does_not_block_others(tmp_path: Path) -> None:
         )
     database.close()
 
+
+@pytest.mark.parametrize(
+    "engine_name", ["sqlite", pytest.param("postgresql", marks=pytest.mark.needs("postgresql"))]
+)
+def test_devices_of_layout_0017_are_counted_as_in_a_new_database(
+    tmp_path: Path, engine_name: str
+) -> None:
+    with ExitStack() as stack:
+        is_sqlite = engine_name == "sqlite"
+        url = f"sqlite:///{tmp_path / 'service.db'}"
+        if not is_sqlite:
+            url = stack.enter_context(new_database())
+        Database(url).close()
+        expected = schema(url)
+        engine = create_engine(url)
+        with engine.begin() as connection:
+            for statement in LAYOUT_0017.split(";"):
+                connection.exec_driver_sql(statement)
+        engine.dispose()
+        Database(url).close()
+        assert schema(url) == expected
+        tables = {
+            "counted_devices": ["device", "location_id", "platform", "version", "symbols"],
+            "finding_subjects": ["position", "subject"],
+            "finding_counts": ["location_id", "subject", "version", "devices"],
+        }
+        rows = content(url, tables)
+        symbols = {subject: chr(32 + number) for number, subject in rows["finding_subjects"]}
+        assert set(symbols) == {"device", "any", "network", "disk-full", "problem"}
+        codes = ("device", "any", "network", "disk-full", "problem")
+        assert rows["counted_devices"] == [
+            (1, "loc-1", "linux", "1.0.0", "".join(symbols[each] for each in codes)),
+            (2, "loc-1", "linux", "", symbols["device"]),
+            (3, "loc-2", "linux", "1.0.0", ""),
+        ]
+        assert rows["finding_counts"] == [
+            ("", "device", "", 1),
+            ("", "device", "1.0.0", 1),
+            ("loc-1", "device", "", 1),
+            ("loc-1", "device", "1.0.0", 1),
+        ]
+        query = "SELECT subjects FROM counted_devices WHERE device = 1"
+        with engine.connect() as connection:
+            subjects = connection.execute(text(query)).scalar_one()
+        engine.dispose()
+        assert (json.loads(subjects) if is_sqlite else subjects) == list(codes)
+
+
+LAYOUT_0017 = """
+DROP INDEX counted_devices_by_location;
+ALTER TABLE counted_devices DROP COLUMN symbols;
+DROP TABLE finding_subjects;
+DROP INDEX printer_problems_by_organization;
+CREATE INDEX printer_problems_by_organization ON printer_problems (organization_id, until);
+UPDATE alembic_version SET version_num = '0017';
+INSERT INTO devices (position, instance_id, binding_id, key_id, organization_id, location_id,
+    legacy_install_id, app_version, capabilities, platform, public_key, user_id, foreground,
+    created_at, enrolled_at, last_seen_at, revoked_at)
+VALUES
+    (1, '11111111111111111111111111111111', '11111111111111111111111111111111',
+     '11111111111111111111111111111111', 'org-1', 'loc-1', 'till', '1.0.0', '[]', 'linux', '', '',
+     false, '2026-11-01 10:00:00', '2026-11-01 10:00:00', '2026-11-01 10:00:00', NULL),
+    (2, '22222222222222222222222222222222', '22222222222222222222222222222222',
+     '22222222222222222222222222222222', 'org-1', 'loc-1', 'till', NULL, '[]', 'linux', '', '',
+     false, '2026-11-01 10:00:00', '2026-11-01 10:00:00', '2026-11-01 10:00:00', NULL),
+    (3, '33333333333333333333333333333333', '33333333333333333333333333333333',
+     '33333333333333333333333333333333', 'org-1', 'loc-2', 'till', '1.0.0', '[]', 'linux', '', '',
+     false, '2026-11-01 10:00:00', '2026-11-01 10:00:00', '2026-11-01 10:00:00',
+     '2026-11-02 10:00:00');
+INSERT INTO counted_devices VALUES
+    (1, 'org-1', 'loc-1', 'linux', '1.0.0', '["any", "network", "disk-full", "problem"]'),
+    (3, 'org-1', 'loc-2', 'linux', '1.0.0', '[]')
+"""
+"""Turns an empty database of the newest layout into one of layout 0017: a device with a report, one
+without, and a revoked one."""
 
 REPLACED_TABLES = {"alert_notifications"}
 """Tables of layout 0012 that later layouts replace."""

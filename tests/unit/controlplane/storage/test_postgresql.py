@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import text
+from sqlalchemy.orm import Session
 
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.storage.notifications import parse_notification
+from controlplane.storage.statements import disable_jit
 from controlplane.web.background import background
 from controlplane.web.commands import OPENING, RECONNECT_MIN_MS, command_stream
 from tests.postgresql import new_database
@@ -118,3 +120,15 @@ def test_a_process_ignores_its_own_notifications() -> None:
     key = UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")
     assert parse_notification(f"me {key.hex}", "me") == ()
     assert parse_notification(f"another {key.hex}", "me") == (key,)
+
+
+@pytest.mark.needs("postgresql")
+def test_jit_compilation_is_disabled_for_one_transaction(database: Database) -> None:
+    def disabled(session: Session) -> str:
+        disable_jit(session)
+        return jit(session)
+
+    def jit(session: Session) -> str:
+        return str(session.scalar(text("SHOW jit")))
+
+    assert [database.read(each) for each in (jit, disabled, jit)] == ["on", "off", "on"]

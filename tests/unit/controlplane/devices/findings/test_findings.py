@@ -16,7 +16,8 @@ from controlplane.devices.findings.rules import (
     RULES_VERSION,
     version_number,
 )
-from controlplane.storage.report_tables import DeviceFinding, JudgedReport
+from controlplane.devices.findings.symbols import add_subjects, symbols
+from controlplane.storage.report_tables import CountedDevice, DeviceFinding, JudgedReport
 from tests.unit.controlplane.devices.findings.fleet import payload
 from tests.unit.controlplane.devices.test_newest_reports import VENUE, ask, enroll
 from tests.unit.controlplane.running_service import RunningService
@@ -58,6 +59,14 @@ def test_rules_with_the_same_code_are_about_the_same_problem() -> None:
 def test_a_later_release_has_a_larger_version_of_the_rules() -> None:
     numbers = [version_number(each) for each in ("0.9.9", "1.0.0", "1.0.1", "1.10.0", "2.0.0")]
     assert numbers == sorted(set(numbers))
+
+
+async def test_a_subject_keeps_its_character(service: RunningService) -> None:
+    first = service.database.write(lambda session: add_subjects(session, {"b", "a"}))
+    later = service.database.write(lambda session: add_subjects(session, {"a", "c", "b"}))
+    assert first.items() < later.items()
+    assert len(set(later.values())) == len(later) == 3
+    assert service.database.read(symbols) == later
 
 
 async def test_a_finding_is_counted_as_soon_as_its_report_is_accepted(
@@ -144,6 +153,7 @@ async def test_a_new_release_evaluates_the_newest_reports_again(service: Running
         session.execute(update(DeviceFinding).where(moved).values(sentence="Old words."))
         other = DeviceFinding.rule == "printer-unreachable"
         session.execute(update(DeviceFinding).where(other).values(rule="removed-rule"))
+        session.execute(update(CountedDevice).values(symbols=""))
 
     service.database.write(make_outdated)
     step = partial(judge_again, now=service.clock())
@@ -151,6 +161,7 @@ async def test_a_new_release_evaluates_the_newest_reports_again(service: Running
     assert service.database.write(step) == 0
     assert await entries(service, rule="printer-moved") == before
     assert (await counts(service))["printer-unreachable"] == (1, 0, 1)
+    assert await counts(service, search="bar") == await counts(service)
     rules = service.database.read(lambda session: session.scalars(select(DeviceFinding.rule)).all())
     assert sorted(rules) == ["printer-moved", "printer-unreachable"]
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from controlplane.devices.findings.counts import findings
@@ -18,11 +18,13 @@ from controlplane.devices.findings.records import (
     FindingRecord,
     FindingsRequest,
 )
-from controlplane.devices.findings.rules import text_of
+from controlplane.devices.findings.rules import ANY, DEVICE, PROBLEM, text_of
+from controlplane.devices.findings.symbols import symbols
+from controlplane.devices.priority import ONLINE, Priority
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.settings import Settings
-from controlplane.storage.report_tables import DeviceFinding
+from controlplane.storage.report_tables import CountedDevice, DeviceFinding, FindingCount
 from controlplane.storage.tables import Device
 from tests import sizes
 from tests.unit.controlplane.devices.findings.fleet import BEGIN, DAYS, ORGANIZATION, Fleet
@@ -41,6 +43,20 @@ FILTERS: list[tuple[dict[str, Any], Match]] = [
         {"platform": "linux", "location": "loc-0005"},
         lambda device: device.platform == "linux" and device.location_id == "loc-0005",
     ),
+    ({"state": "online"}, lambda device: device.priority in ONLINE),
+    ({"state": "offline"}, lambda device: device.priority == Priority.OFFLINE),
+    (
+        {"state": "broken", "platform": "windows"},
+        lambda device: device.priority == Priority.BROKEN and device.platform == "windows",
+    ),
+    (
+        {"state": "online", "location": "loc-0003"},
+        lambda device: device.priority in ONLINE and device.location_id == "loc-0003",
+    ),
+    (
+        {"state": "online", "search": "0.2.0"},
+        lambda device: device.priority in ONLINE and device.app_version == "0.2.0",
+    ),
     ({"search": "till-01"}, lambda device: device.legacy_install_id.startswith("till-01")),
     (
         {"search": "0.2.0 loc-0002"},
@@ -57,6 +73,8 @@ async def test_lists_equal_the_evaluation_of_all_newest_reports(service: Running
         for device in fleet.devices:
             fleet.enroll(session, device)
         fleet.simulate(session, DAYS)
+        is_offline = (Device.position % 3 == 0, Device.priority.in_(ONLINE))
+        session.execute(update(Device).where(*is_offline).values(priority=Priority.OFFLINE))
 
     service.database.write(simulate)
     service.database.read(check)
@@ -65,6 +83,7 @@ async def test_lists_equal_the_evaluation_of_all_newest_reports(service: Running
 def check(session: Session) -> None:
     oracle, now = Oracle(session), BEGIN + timedelta(days=DAYS) - timedelta(seconds=1)
     check_rows(session, oracle)
+    check_sums(session, oracle, now)
     assert any(each.revoked_at is not None for each in oracle.devices)
     assert len(oracle.bindings) > len(oracle.devices)
     for filters, is_matching in FILTERS:
@@ -105,6 +124,34 @@ def check_rows(session: Session, oracle: Oracle) -> None:
         assert row.location_id == device.location_id
         assert row.last_seen == reports_of_kind[-1].at
         assert row.since == oracle.begin(device.binding_id, row.kind, row.rule)
+
+
+def check_sums(session: Session, oracle: Oracle, now: datetime) -> None:
+    """Check what each device counts for, its characters, and the sums, by a recount."""
+    characters = symbols(session)
+    assert len(set(characters.values())) == len(characters)
+    counted = {row.device: row for row in session.scalars(select(CountedDevice))}
+    counts = Counter[tuple[str, ...]]()
+    for device in oracle.devices:
+        row = counted.pop(device.position)
+        expected = Counter[str]()
+        if device.revoked_at is None:
+            reports = oracle.newest(device.binding_id, now)
+            codes = {code for each in reports for code in each.codes}
+            expected = Counter({DEVICE, *codes, *(each.kind for each in reports)})
+            expected[ANY] += bool(reports)
+            expected[PROBLEM] = sum(text_of(each).severity in ("bad", "warn") for each in codes)
+        assert Counter(row.subjects) == +expected
+        assert row.symbols == "".join(characters[each] for each in row.subjects)
+        for location in ("", device.location_id):
+            for subject in expected.elements():
+                counts[location, subject, device.platform, device.app_version or ""] += 1
+    assert not counted
+    rows = session.scalars(select(FindingCount).where(FindingCount.devices != 0))
+    stored = {
+        (row.location_id, row.subject, row.platform, row.version): row.devices for row in rows
+    }
+    assert stored == counts
 
 
 def expected_counts(context: RequestContext, oracle: Oracle, devices: list[Device]) -> Counter[str]:
