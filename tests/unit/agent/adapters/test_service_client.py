@@ -333,8 +333,8 @@ async def noise(writer: asyncio.StreamWriter) -> None:
 @pytest.mark.parametrize(
     ("write_answer", "cause"),
     [
-        (never, "timeout"),
-        (trickle, "timeout"),
+        pytest.param(never, "timeout", marks=pytest.mark.medium),
+        pytest.param(trickle, "timeout", marks=pytest.mark.medium),
         (half, "connection-lost"),
         (nothing, "connection-lost"),
         (noise, "connection-lost"),

@@ -95,6 +95,7 @@ def with_visibility(
     return answer
 
 
+@pytest.mark.medium
 def test_the_visible_and_focused_page_is_read_if_several_pages_are_open() -> None:
     pages = {
         "HIDDEN": with_visibility(False, False, "hidden"),

@@ -196,7 +196,9 @@ def start_sign_in(
     return asyncio.ensure_future(call)
 
 
-@pytest.mark.parametrize("strangers", [STRANGERS, WAITING_MAX * 2])
+@pytest.mark.parametrize(
+    "strangers", [STRANGERS, pytest.param(WAITING_MAX * 2, marks=pytest.mark.medium)]
+)
 async def test_strangers_do_not_keep_a_user_from_signing_in(
     proxied: RunningService, arrivals: Arrivals, strangers: int
 ) -> None:

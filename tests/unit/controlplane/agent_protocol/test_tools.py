@@ -192,6 +192,7 @@ async def test_a_receipt_is_read_by_its_number(agent: Agent) -> None:
     assert (await agent.call("read_business_records", **unknown))["rows"] == []
 
 
+@pytest.mark.medium
 async def test_device_reports_have_a_headline_and_findings(service: RunningService) -> None:
     agent = Agent(service)
     device = await service.device().enrolled()

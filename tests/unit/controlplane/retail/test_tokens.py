@@ -300,6 +300,7 @@ async def test_a_refresh_returns_a_new_access_token(service: RunningService) -> 
     assert (await fees(service, again["access_token"])).status_code == 200
 
 
+@pytest.mark.medium
 async def test_guessing_tokens_is_rate_limited(service: RunningService) -> None:
     statuses = [(await exchange(service, "guess")).status_code for _ in range(50)]
     assert set(statuses) == {401}
@@ -308,6 +309,7 @@ async def test_guessing_tokens_is_rate_limited(service: RunningService) -> None:
     assert int(reply.headers["retry-after"]) >= 1
 
 
+@pytest.mark.medium
 async def test_successful_token_requests_are_not_limited(service: RunningService) -> None:
     key = new_key(service)
     statuses = [(await exchange(service, key)).status_code for _ in range(2 * TOKENS_BURST)]

@@ -62,7 +62,13 @@ async def test_the_console_page_accepts_only_get_and_head(service: RunningServic
     assert (await service.http.post("/")).status_code == 405
 
 
-@pytest.mark.parametrize("report", [REPORT, HOSTILE], ids=["plain", "hostile"])
+@pytest.mark.parametrize(
+    "report",
+    [
+        pytest.param(REPORT, id="plain"),
+        pytest.param(HOSTILE, id="hostile", marks=pytest.mark.medium),
+    ],
+)
 async def test_a_report_page_is_sandboxed_and_loads_nothing(
     service: RunningService, report: object
 ) -> None:

@@ -3,6 +3,8 @@
 import ipaddress
 from collections.abc import Iterator
 
+import pytest
+
 from collectors.network.mdns.announcers import (
     NO_HOST,
     QUESTIONS_MAX,
@@ -214,6 +216,7 @@ def test_records_of_one_announcer_use_at_most_half_of_the_memory() -> None:
     assert RECORDS_MAX_BYTES // 3 < kept <= RECORDS_MAX_BYTES // 2 + 10_000
 
 
+@pytest.mark.medium
 def test_dropped_services_of_one_announcer_use_at_most_half_of_the_memory() -> None:
     records = link(limit=500)
     for source in range(200):
