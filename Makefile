@@ -160,7 +160,7 @@ test-connectivity: $(STAMP) ## play real faults of the network in namespaces, an
 	@$(BIN)/python -m tests.scenario.connectivity $(ARGS)
 
 test-absence: $(STAMP) ## simulate a hundred outages, and thirty days without the service
-	@OUTAGES=100 ABSENCE_DAYS=30 $(BIN)/python -m pytest -s --durations=3 tests/scenario/test_absence.py $(ARGS)
+	@OUTAGES=100 ABSENCE_REPORTS=720 $(BIN)/python -m pytest -s --durations=3 tests/scenario/test_absence.py $(ARGS)
 
 .PHONY: test-week
 test-week: $(STAMP) ## simulate three weeks of 500 devices, and check that exactly the expected alerts fire

@@ -118,7 +118,9 @@ def test_outage_of_three_minutes_costs_few_tries_and_reports_resume_quickly(
     assert percentile_95 <= 30
 
 
-DAYS = sizes.amount(medium=2, large=3, variable="ABSENCE_DAYS")
+REPORTS = sizes.amount(medium=32, large=72, variable="ABSENCE_REPORTS")
+REPORT_EVERY_S = sizes.amount(medium=900, large=3600)
+"""An outage lasts 8 hours in a medium run, and 3 days in a large run."""
 OUTBOX_MAX_BYTES = 100_000
 REQUESTS = 20
 
@@ -132,7 +134,9 @@ async def _month(home: Path) -> None:
         service.faults["submitResult"] = hang
         for number in range(REQUESTS):
             kind = ("network", "application")[number % 2]
-            requests.append(await service.request_report(kind, expires_in_s=DAYS * DAY_S))
+            requests.append(
+                await service.request_report(kind, expires_in_s=REPORTS * REPORT_EVERY_S)
+            )
         await service.until(lambda: len(service.acknowledged) == 2 * REQUESTS, 600)
         service.faults.clear()
         # Calls fail as if nothing listened at the address. Real connections over a simulated month
@@ -145,23 +149,23 @@ async def _month(home: Path) -> None:
         assert isinstance(loop, VirtualTimeLoop)
         largest, memory = 0, []
         with loop.without_sockets():
-            for hour in range(DAYS * 24):
-                await asyncio.sleep(3600)
-                app._executor.schedule("network" if hour % 2 else "application")
+            for number in range(REPORTS):
+                await asyncio.sleep(REPORT_EVERY_S)
+                app._executor.schedule("network" if number % 2 else "application")
                 await asyncio.sleep(1)
                 largest = max(largest, app._outbox.depth().size_bytes)
-                if hour >= DAYS * 24 - 12:
+                if number >= REPORTS - 12:
                     memory.append(_traced_bytes())
         tracemalloc.stop()
         assert "internal-error" not in app.conditions_seen
         assert largest <= OUTBOX_MAX_BYTES
-        # The agent makes about 2,400 attempts between the first and the last measurement, so a leak
-        # of 25 bytes per attempt would be detected.
+        # In a large run, the agent makes about 2,400 attempts between the first and the last
+        # measurement, so a leak of 25 bytes per attempt would be detected.
         assert max(memory[-3:]) - max(memory[:3]) < 60_000, memory
         waiting = [item.request_id for item in _waiting(app)]
         assert sum(request_id is not None for request_id in waiting) == REQUESTS
         dropped = app._database.counters()["reports_dropped"]
-        assert dropped == DAYS * 24 + REQUESTS - len(waiting)
+        assert dropped == REPORTS + REQUESTS - len(waiting)
         assert app.health.is_set("reports-dropped")
         # The service is back. All reports in the outbox arrive, oldest first, at a limited rate.
         queued_ids = [str(item.report_id) for item in _waiting(app)]

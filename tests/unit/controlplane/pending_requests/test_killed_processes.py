@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="the test sends SIGKILL"),
 ]
 WITHIN_S = 300
-KILLS = amount(medium=2, large=6)
+KILLS = amount(medium=1, large=6)
 
 
 class ServiceProcess:

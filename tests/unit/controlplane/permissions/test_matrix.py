@@ -40,11 +40,11 @@ from tests.unit.controlplane.permissions.table import (
 from tests.unit.controlplane.permissions.world import Enroller, make_world
 from tests.unit.controlplane.running_service import RunningService
 
-CELLS_MIN = sizes.amount(medium=1200, large=6000)
-SHARE = sizes.amount(medium=5, large=1)
-"""In a medium run, each credential makes a fifth of the calls.
+CELLS_MIN = sizes.amount(medium=600, large=6000)
+SHARE = sizes.amount(medium=10, large=1)
+"""In a medium run, each credential makes a tenth of the calls.
 
-Five consecutive credentials together make all calls.
+Ten consecutive credentials together make all calls.
 """
 
 

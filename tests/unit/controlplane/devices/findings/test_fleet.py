@@ -31,7 +31,7 @@ from tests.unit.controlplane.devices.findings.fleet import BEGIN, DAYS, ORGANIZA
 from tests.unit.controlplane.devices.findings.oracle import Oracle
 from tests.unit.controlplane.running_service import RunningService
 
-DEVICES = sizes.amount(medium=200, large=500)
+DEVICES = sizes.amount(medium=140, large=500)
 LOCATIONS = 12
 Match = Callable[[Device], bool]
 FILTERS: list[tuple[dict[str, Any], Match]] = [
