@@ -98,7 +98,8 @@ def _check_as_caller(context: Context, *, for_bundle: bool) -> tuple[CheckResult
         from agent.doctor.bundle import read_config
         from agent.doctor.logs import read_logs
 
-        with contextlib.suppress(ConfigError):  # LocalConfig: reports do not need [service]
+        with contextlib.suppress(ConfigError):
+            # Reports do not need [service]: LocalConfig
             context.local = context.local or load(LocalConfig, context.config_path).config
         context.config_text, context.log_text = read_config(context.config_path), read_logs()
     if context.state is not None:
