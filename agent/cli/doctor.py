@@ -48,9 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Return 0 if no check failed, 1 if one failed.
+    """Return the exit code: 1 if a check failed, otherwise 0.
 
-    Return 3 if no check failed, but the results of some checks are not visible to this user.
+    It is 3 if no check failed, but the results of some checks are not visible to this user.
     """
     if options.bundle is None:
         return _examine(options)

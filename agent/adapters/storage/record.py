@@ -90,7 +90,8 @@ class Record:
         """Add rows in one transaction, and delete rows that ended before ``keep_since``.
 
         ``incidents`` must contain every open incident, because stored open incidents are deleted.
-        An incident replaces stored incidents of the same cause and subject that began during it.
+        An incident replaces stored incidents with the same cause and `Incident.subject` that began
+        during it.
         ``values`` are the recorder's own notes, which replace earlier ones with the same name.
         """
         with self._database.transaction(Failpoint.RECORD_WRITTEN, durably=False) as connection:
