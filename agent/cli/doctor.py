@@ -48,9 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Return 0 if no check failed, 1 if one failed.
+    """Return the exit code: 1 if a check failed, otherwise 0.
 
-    Return 3 if no check failed, but the results of some checks are not visible to this user.
+    It is 3 if no check failed, but the results of some checks are not visible to this user.
     """
     if options.bundle is None:
         return _examine(options)
@@ -98,7 +98,8 @@ def _check_as_caller(context: Context, *, for_bundle: bool) -> tuple[CheckResult
         from agent.doctor.bundle import read_config
         from agent.doctor.logs import read_logs
 
-        with contextlib.suppress(ConfigError):  # LocalConfig: reports do not need [service]
+        with contextlib.suppress(ConfigError):
+            # Reports do not need [service]: LocalConfig
             context.local = context.local or load(LocalConfig, context.config_path).config
         context.config_text, context.log_text = read_config(context.config_path), read_logs()
     if context.state is not None:

@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     gc.enable()  # the packaged agent starts with garbage collection disabled
-    # Libraries searched for their own versions at their import. This drops the lists of files that
-    # Python has kept for more searches.
+    # On import, libraries look up their own versions. This drops the lists of files that Python
+    # cached for these look-ups.
     MetadataPathFinder().invalidate_caches()
     foreground = sys.stderr.isatty()
     try:

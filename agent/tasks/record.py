@@ -211,8 +211,8 @@ class Recorder:
             self._excuse()
         # A stored beginning in the future was written before the clock was set back.
         since = min(float(values.get("since", now.timestamp())), now.timestamp())
-        self._write(("since", str(since)), ("boot-id", self.boot_id or ""), ("stopped", ""))
         self._has_begun = True
+        self._write(("since", str(since)), ("boot-id", self.boot_id or ""), ("stopped", ""))
 
     def _pause_s(self) -> float | None:
         """Return the time until the next probe or write; None if none is due."""
@@ -363,9 +363,16 @@ class Recorder:
         return self.clock.now().timestamp() - self.clock.monotonic()
 
     def _write(self, *values: tuple[str, str]) -> None:
-        """Write the new rows. If this fails, they stay in memory and are written later."""
+        """Write the new rows. If this fails, they stay in memory and are written later.
+
+        Before the record has begun, nothing is written: this would delete the open incidents of the
+        previous run.
+        """
         self._write_due_s = self.clock.monotonic() + WRITE_EVERY_S
         self._notes.update(values)
+        if not self._has_begun:
+            self._drop_oldest()
+            return
         open_faults = self.local.present(self.clock.now()) if self.local else ()
         has_more = bool(self._ended or self._present or self._events)
         is_pruned = has_more or self.clock.monotonic() >= self._prune_due_s
@@ -379,10 +386,14 @@ class Recorder:
             )
         except sqlite3.Error as error:
             log.warning("the connectivity record cannot be written: %s", error)
-            for rows in (self._ended, self._events, self._finished):
-                del rows[:-UNWRITTEN_MAX]
+            self._drop_oldest()
             return
         if is_pruned:
             self._prune_due_s = self.clock.monotonic() + PRUNE_EVERY_S
         for written_rows in (self._ended, self._events, self._finished, self._notes):
             written_rows.clear()
+
+    def _drop_oldest(self) -> None:
+        """Limit the rows that wait in memory."""
+        for rows in (self._ended, self._events, self._finished):
+            del rows[:-UNWRITTEN_MAX]

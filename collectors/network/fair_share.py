@@ -1,4 +1,4 @@
-"""Shares a limited resource fairly between announcers that are not trusted. Pure."""
+"""Shares a limited resource fairly between announcers that are not trusted. No I/O."""
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterable
@@ -10,10 +10,10 @@ Item = TypeVar("Item")
 class Pool:
     """A limited amount that several holders share.
 
-    A holder may take more only while its part is not larger than the amount that remains free. So a
-    single holder that takes all it can gets half of the amount, and two such holders get a third
-    each. A new holder always finds as much free as the largest holder has. Network switches use
-    this method as "dynamic thresholds" (Choudhury and Hahne, "Dynamic queue length thresholds for
+    A holder may take more only if its part is then not larger than the amount that remains free. So
+    one greedy holder gets at most half of the amount, and two that take in turns get at most a
+    third each. A new holder can always take half of what remains free. Network switches use this
+    method as "dynamic thresholds" (Choudhury and Hahne, "Dynamic queue length thresholds for
     shared-memory packet switches", IEEE/ACM ToN 6 (2), 1998).
     """
 
@@ -51,7 +51,7 @@ class Pool:
 
 
 class FairQueue:
-    """A queue of packets that takes one packet from each owner in turn.
+    """A queue of packets that returns one packet of each owner in turn.
 
     It is limited in packets and in bytes.
     """

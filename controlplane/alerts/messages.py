@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+from agent.presentation.connectivity.sentences import time_text
 from agent.presentation.connectivity.titles import CAUSE_TITLES
 from agent.presentation.humanize import format_seconds
 from controlplane.alerts.rule import parse_name
@@ -44,7 +45,13 @@ RESOLVED: Final = {
 
 
 def body_of(
-    alert: Alert, name: str, zone: str | None, origin: str | None, *, is_resolved: bool
+    alert: Alert,
+    name: str,
+    zone: str | None,
+    origin: str | None,
+    *,
+    is_resolved: bool,
+    sent_at: datetime | None,
 ) -> dict[str, Any]:
     """Return the JSON body that docs/alerts.md describes.
 
@@ -52,11 +59,12 @@ def body_of(
         name: name of the device, or id of the location.
         zone: time zone of the location, for ``text``.
         origin: address of the console, for the link to the alert.
+        sent_at: when the body is sent. ``text`` has no date of this day. None if it is sent later.
     """
     condition, argument = parse_name(alert.condition)
     return {
         "type": "alert.resolved" if is_resolved else "alert.firing",
-        "text": text_of(alert, name, zone, is_resolved=is_resolved),
+        "text": text_of(alert, name, zone, sent_at, is_resolved=is_resolved),
         "alertId": str(alert.id),
         "organizationId": alert.organization_id,
         "locationId": alert.location_id,
@@ -73,7 +81,9 @@ def body_of(
     }
 
 
-def text_of(alert: Alert, name: str, zone: str | None, *, is_resolved: bool) -> str:
+def text_of(
+    alert: Alert, name: str, zone: str | None, sent_at: datetime | None, *, is_resolved: bool
+) -> str:
     """Return one sentence about the alert. Times are on the location's clock."""
     condition, argument = parse_name(alert.condition)
     kind = (condition, alert.is_flapping)
@@ -82,7 +92,7 @@ def text_of(alert: Alert, name: str, zone: str | None, *, is_resolved: bool) -> 
     if not is_resolved or alert.ended_at is None:
         detail = f": {alert.detail}" if alert.detail else ""
         problem = FIRING[kind].format(**values)
-        return f"{where} {problem} since {_clock(alert.started_at, zone)}{detail}"
+        return f"{where} {problem} since {_local_time(alert.started_at, zone, sent_at)}{detail}"
     duration = format_seconds(max(0, int((alert.ended_at - alert.started_at).total_seconds())))
     return f"{where} {RESOLVED[kind].format(**values)}, after {duration}"
 
@@ -91,9 +101,10 @@ def _title(argument: str) -> str:
     return next((title.label for cause, title in CAUSE_TITLES.items() if cause == argument), "")
 
 
-def _clock(timestamp: datetime, zone: str | None) -> str:
-    local = timestamp.astimezone(ZoneInfo(zone) if zone else UTC)
-    return f"{local:%H:%M}" + ("" if zone else " UTC")
+def _local_time(timestamp: datetime, zone: str | None, sent_at: datetime | None) -> str:
+    zone_info = ZoneInfo(zone) if zone else UTC
+    today = None if sent_at is None else sent_at.astimezone(zone_info)
+    return time_text(timestamp.astimezone(zone_info), today) + ("" if zone else " UTC")
 
 
 def _wire(timestamp: datetime) -> str:

@@ -40,8 +40,8 @@ def show(options: argparse.Namespace) -> int:
 
 def _records(session: Session, options: argparse.Namespace) -> list[AuditRecord]:
     since = None if options.since is None else options.since.first
-    has_no_limit = options.json or options.csv or since is not None
-    limit = options.limit or (None if has_no_limit else AUDIT_LIMIT)
+    is_unlimited = options.json or options.csv or since is not None
+    limit = options.limit or (None if is_unlimited else AUDIT_LIMIT)
     organization = None if options.of_nobody else options.organization
     filters = AuditFilters(by=options.by, since=since)
     return [record_of(AuditRecord, row) for row in entries(session, organization, filters, limit)]

@@ -30,7 +30,7 @@ from controlplane.storage.tables import ApiKey
 LISTED_MAX: Final = 3
 """Number of new locations that are listed by their ids."""
 KNOWN_LISTED_MAX: Final = 10
-"""Number of existing locations that a refusal lists."""
+"""Number of existing locations that an error message lists."""
 
 
 def create(options: argparse.Namespace) -> int:

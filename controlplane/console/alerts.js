@@ -4,7 +4,7 @@ import { callConsole } from "./facade.js";
 import { element, exact, pill, replace } from "./elements.js";
 import { openConfirmation, openForm, showSecret, locationsField } from "./forms.js";
 import { fetchLocationNames } from "./locations.js";
-import { owns } from "./signing_in.js";
+import { isOwner } from "./signing_in.js";
 
 const at = (id) => document.getElementById(id);
 const SEVERITY_PILLS = { info: "muted", warning: "warn", critical: "bad" };
@@ -19,11 +19,11 @@ const RESOLVED_MAX = 20;
 const YES = [["yes", "yes"], ["no", "no"]];
 
 export async function fetchAlerts({ id }) {
-  const isOwner = owns();
+  const canSeeRoutes = isOwner();
   const fetch = (open, size) => callConsole("alerts", id ? { id, open } : { open, size });
   const [firing, resolved, rules, silences, routes, log, names] = await Promise.all([
     fetch(true, FIRING_MAX), fetch(false, RESOLVED_MAX), callConsole("alerts/rules"), callConsole("alerts/silences"),
-    isOwner ? callConsole("alerts/routes") : null, isOwner ? callConsole("alerts/deliveries", { size: 20 }) : null, fetchLocationNames(),
+    canSeeRoutes ? callConsole("alerts/routes") : null, canSeeRoutes ? callConsole("alerts/deliveries", { size: 20 }) : null, fetchLocationNames(),
   ]);
   return { id, firing, resolved, rules, silences, routes, log, names };
 }

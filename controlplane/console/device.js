@@ -4,7 +4,7 @@ import { callConsole } from "./facade.js";
 import { announceWork } from "./announcements.js";
 import { dot, element, exact, lasted, pill, replace, when, zone } from "./elements.js";
 import { changesSection } from "./changes.js";
-import { nameOf, placeOf, reportedAt } from "./device_names.js";
+import { locationOf, nameOf, reportedAt } from "./device_names.js";
 import { busyWith, reportLines } from "./devices.js";
 import { incidentList } from "./incidents.js";
 import { timelineSection } from "./timeline.js";
@@ -82,7 +82,7 @@ function requestButton(kind, row, isPrimary) {
 
 function lede(device) {
   const agent = device.appVersion ? `agent ${device.appVersion}` : "agent of unknown version";
-  return `${placeOf(device)}, ${device.platform}, ${agent}${device.foreground ? ", started by a user at the machine" : ""}`;
+  return `${locationOf(device)}, ${device.platform}, ${agent}${device.foreground ? ", started by a user at the machine" : ""}`;
 }
 
 const fact = (name, value, style) =>

@@ -3,9 +3,9 @@
 // A generated install id is not shown as a name (agent/presentation/machine_name.py).
 const GENERATED = /^(install-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-export const placeOf = (device) => device.locationName || device.locationId;
+export const locationOf = (device) => device.locationName || device.locationId;
 
 export const nameOf = (device) =>
-  GENERATED.test(device.legacyInstallId) ? placeOf(device) : device.legacyInstallId;
+  GENERATED.test(device.legacyInstallId) ? locationOf(device) : device.legacyInstallId;
 
 export const reportedAt = ({ reports }) => reports.map((each) => each.createdAt).sort().at(-1);

@@ -4,7 +4,7 @@ import { addDeviceLink } from "./add_device.js";
 import { callConsole } from "./facade.js";
 import { dot, element, pill, plural, replace, when, zone } from "./elements.js";
 import { allText, openRequestDialog } from "./request_dialog.js";
-import { nameOf, placeOf, reportedAt } from "./device_names.js";
+import { locationOf, nameOf, reportedAt } from "./device_names.js";
 import { saveList } from "./downloads.js";
 import { pendingSummary } from "./pending_requests.js";
 
@@ -161,7 +161,7 @@ function entry(row, canWrite) {
       : element("input", { type: "checkbox", value: device.instanceId, "aria-label": `Choose ${name}` })) : null,
     element("td", { class: "who" },
       element("a", { class: "name", href: `#/device/${device.instanceId}` }, name),
-      element("span", { class: "sub" }, `${placeOf(device)} · ${device.platform} · ${device.appVersion || "version unknown"}`)),
+      element("span", { class: "sub" }, `${locationOf(device)} · ${device.platform} · ${device.appVersion || "version unknown"}`)),
     element("td", {}, pill(health), state === "closed" || state === "maintenance" ? element("span", { class: "sub" }, ` ${state}`) : null),
     element("td", { class: "headline" }, ...reportLines(row)),
     element("td", { class: "when", "data-label": "last seen" }, state === "never-connected" ? "never" : when(device.lastSeenAt)),

@@ -1,12 +1,12 @@
 // Downloads: the list of devices as CSV or JSON, a report as a page or JSON, sales as CSV.
 
 import { callConsole, salesTable } from "./facade.js";
-import { nameOf, placeOf, reportedAt } from "./device_names.js";
+import { locationOf, nameOf, reportedAt } from "./device_names.js";
 
 const ROWS_MAX = 10000;
 const COLUMNS = {
   name: ({ device }) => nameOf(device),
-  location: ({ device }) => placeOf(device),
+  location: ({ device }) => locationOf(device),
   platform: ({ device }) => device.platform,
   version: ({ device }) => device.appVersion || "",
   state: ({ state }) => state,

@@ -3,7 +3,7 @@
 import { addDeviceLink, canAdd } from "./add_device.js";
 import { callConsole } from "./facade.js";
 import { dot, element, pill, plural, replace, when, zone } from "./elements.js";
-import { nameOf, placeOf } from "./device_names.js";
+import { locationOf, nameOf } from "./device_names.js";
 import { busyWith, reportLines } from "./devices.js";
 import { RECENT, incidentList } from "./incidents.js";
 import { membership } from "./signing_in.js";
@@ -70,7 +70,7 @@ const card = (row) => element("li", {},
   element("div", { class: "title" },
     element("a", { class: "name", href: `#/device/${row.device.instanceId}` }, nameOf(row.device)), pill(row.health),
     row.requests.length ? busyWith(row) : null),
-  element("p", { class: "sub" }, `${placeOf(row.device)} · last seen `, row.state === "never-connected" ? "never" : when(row.device.lastSeenAt)),
+  element("p", { class: "sub" }, `${locationOf(row.device)} · last seen `, row.state === "never-connected" ? "never" : when(row.device.lastSeenAt)),
   ...reportLines(row));
 
 const report = (each) => element("li", {},

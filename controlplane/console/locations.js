@@ -3,7 +3,7 @@
 import { callConsole } from "./facade.js";
 import { element, plural, replace } from "./elements.js";
 import { openConfirmation, openForm, showSecret } from "./forms.js";
-import { owns } from "./signing_in.js";
+import { isOwner } from "./signing_in.js";
 
 const at = (id) => document.getElementById(id);
 const ALWAYS = "Always open";
@@ -13,7 +13,7 @@ export const fetchLocations = () => callConsole("locations");
 
 // `webhook` is null unless the user may change the webhook for alerts.
 export async function fetchLocationsPage() {
-  const [data, webhook] = await Promise.all([fetchLocations(), owns() ? callConsole("alert-webhook") : null]);
+  const [data, webhook] = await Promise.all([fetchLocations(), isOwner() ? callConsole("alert-webhook") : null]);
   return { ...data, webhook };
 }
 

@@ -2,7 +2,7 @@
 
 import { callConsole } from "./facade.js";
 import { element, pill, plural, replace, when, zone } from "./elements.js";
-import { nameOf, placeOf } from "./device_names.js";
+import { locationOf, nameOf } from "./device_names.js";
 
 const PAGES_MAX = 100;
 const PAGE_SIZE = 100;
@@ -78,7 +78,7 @@ function tables(printers, isGrouped) {
   if (!isGrouped) return [table(printers, true)];
   const groups = new Map();
   for (const each of printers) {
-    const place = placeOf(each.device);
+    const place = locationOf(each.device);
     if (!groups.has(place)) groups.set(place, []);
     groups.get(place).push(each);
   }
@@ -104,6 +104,6 @@ function entry({ name, address, state, since, detail, device, health }, hasLocat
     element("td", { class: "when", "data-label": "since" }, when(since)),
     element("td", { class: "who", "data-label": "device" }, element("a", { href: `#/device/${device.instanceId}` }, nameOf(device)),
       health === "offline" ? element("span", { class: "sub" }, "device offline") : null),
-    hasLocation ? element("td", { "data-label": "location" }, placeOf(device)) : null,
+    hasLocation ? element("td", { "data-label": "location" }, locationOf(device)) : null,
     element("td", { class: "headline" }, detail));
 }

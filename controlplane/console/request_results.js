@@ -2,7 +2,7 @@
 
 import { changes } from "./facade.js";
 import { dot, element, pill, replace } from "./elements.js";
-import { nameOf, placeOf } from "./device_names.js";
+import { locationOf, nameOf } from "./device_names.js";
 
 const STREAMED_MAX = 200;
 const RETRY_MS = 3000;
@@ -14,7 +14,7 @@ export function resultTable(rows) {
     const cell = element("td", {}, "–");
     cells.set(device.instanceId, cell);
     return element("tr", {},
-      element("th", { scope: "row" }, nameOf(device), element("span", { class: "sub" }, placeOf(device))), cell);
+      element("th", { scope: "row" }, nameOf(device), element("span", { class: "sub" }, locationOf(device))), cell);
   };
   const table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Results" },
     element("table", { class: "results" },

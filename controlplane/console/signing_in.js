@@ -2,7 +2,7 @@
 
 import { callConsole, authenticate, forgetKey, hasKey, keepKey } from "./facade.js";
 import { asMenu } from "./dialogs.js";
-import { element } from "./elements.js";
+import { element, plural } from "./elements.js";
 
 const at = (id) => document.getElementById(id);
 let ownProfile = null;
@@ -15,8 +15,8 @@ export const membership = () =>
 
 export const organizationName = (id) => ownProfile?.organizations.find((each) => each.id === id)?.name || id;
 
-// Owners of all locations see members and the audit log.
-export const owns = () => membership()?.role === "owner" && !membership().locations.length;
+// Owners of all locations see members and the audit log. An empty list of locations means all of them.
+export const isOwner = () => membership()?.role === "owner" && !membership().locations.length;
 
 // Returns whether a user is signed in: status 401 means no. Throws all other errors.
 export async function fetchOwnProfile() {
@@ -38,7 +38,7 @@ export function setOwnProfile(profile) {
 export function showAccount() {
   at("account").hidden = hasKey() || !ownProfile;
   at("sign-out").hidden = !at("account").hidden;
-  for (const id of ["nav-members", "nav-audit"]) at(id).hidden = !owns();
+  for (const id of ["nav-members", "nav-audit"]) at(id).hidden = !isOwner();
 }
 
 // Returns the message for a user whose access has ended: `ofKey` if an API key is used, otherwise a message
@@ -57,7 +57,7 @@ export function showSignIn(problem) {
   at(at("person-form").hidden ? "key" : "email").focus();
 }
 
-// Without the list, users can still sign in with a password.
+// If the providers cannot be read, users can still sign in with a password.
 async function showProviders() {
   const { providers } = await authenticate("providers").catch(() => ({ providers: [] }));
   at("providers").hidden = !providers.length;
@@ -91,7 +91,7 @@ export function prepareSignIn(onSignIn, onSignOut) {
     await signIn(onSignIn);
   });
   at("sign-out").addEventListener("click", () => onSignOut(""));
-  at("leave").addEventListener("click", () => leave(onSignOut));
+  at("end-session").addEventListener("click", () => endSession(onSignOut));
   asMenu(at("account"));
   at("account").addEventListener("click", (event) => {
     if (event.target.closest("a")) at("account").open = false;
@@ -122,11 +122,10 @@ const signInMessage = (error) => error.status === 429 && error.waitSeconds
   : error.message;
 
 function formatDuration(seconds) {
-  if (seconds < 90) return `${seconds} seconds`;
-  return `${Math.ceil(seconds / 60)} minutes`;
+  return seconds < 90 ? plural(seconds, "second") : plural(Math.ceil(seconds / 60), "minute");
 }
 
-async function leave(onSignOut) {
+async function endSession(onSignOut) {
   try {
     await authenticate("sign-out");
   } catch (error) {

@@ -1,7 +1,7 @@
 """`onCommands`: server-sent events for callers that prefer them, otherwise an immediate reply.
 
 A stream begins with all requests that the devices of the API key have not started, even if an
-earlier stream sent them. It sends each request once.
+earlier stream sent them. A stream sends each request once.
 """
 
 import asyncio
@@ -114,7 +114,10 @@ def event_of(command: Command) -> bytes:
 
 
 def prefers_stream(accept: str) -> bool:
-    """Return whether ``text/event-stream`` is preferred to JSON (RFC 9110, 12.5.1)."""
+    """Return whether ``text/event-stream`` is accepted, and JSON is not preferred to it.
+
+    Source: RFC 9110, section 12.5.1.
+    """
     qualities: dict[str, float] = {}
     for part in accept.split(","):
         media_type, *parameters = (piece.strip().lower() for piece in part.split(";"))

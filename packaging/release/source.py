@@ -52,14 +52,15 @@ def read_source(checkout: Path, revision: str) -> Source:
     """Return the commit that ``revision`` names.
 
     Raises:
-        ReleaseError: There is no such commit, or its changelog has no section about its version.
+        ReleaseError: There is no such commit, it has no version, or its changelog has no section
+            about its version.
     """
     try:
         commit = git(checkout, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").strip()
     except subprocess.CalledProcessError as error:
         message = f"This clone has no commit {revision}. Run: git fetch --tags"
         raise ReleaseError(message) from error
-    version = _VERSION.findall(git(checkout, "show", f"{commit}:agent/__init__.py"))[0]
+    version = _version_in(git(checkout, "show", f"{commit}:agent/__init__.py"))
     epoch = int(git(checkout, "log", "-1", "--format=%ct", commit))
     notes = changelog_section(git(checkout, "show", f"{commit}:CHANGELOG.md"), version)
     return Source(checkout, commit, version, epoch, notes)
@@ -69,14 +70,14 @@ def source_to_release(checkout: Path = ROOT) -> Source:
     """Return the checked-out commit.
 
     Raises:
-        ReleaseError: It cannot be released: there are uncommitted changes, the tag is missing or
-            differs from the version, or the changelog lacks the version.
+        ReleaseError: It cannot be released: there are uncommitted changes, the tag or the version
+            is missing, they differ, or the changelog lacks the version.
     """
     if changes := git(checkout, "status", "--porcelain").splitlines():
         names = ", ".join(line[3:] for line in changes[:3])
         raise ReleaseError(f"There are uncommitted changes: {names}\nCommit or remove them.")
     tags = [tag for tag in git(checkout, "tag", "--points-at", "HEAD").split() if tag[0] == "v"]
-    version = _VERSION.findall((checkout / "agent/__init__.py").read_text())[0]
+    version = _version_in((checkout / "agent/__init__.py").read_text())
     if not tags:
         message = f"The commit has no tag. Run: git tag --sign v{version}"
         raise ReleaseError(message)
@@ -94,10 +95,21 @@ def changelog_section(text: str, version: str) -> str:
     """
     heading = rf"^## {re.escape(version)} - \d{{4}}-\d\d-\d\d\n(.*?)(?=^## |\Z)"
     match = re.search(heading, text, re.MULTILINE | re.DOTALL)
-    if match is None or not match[1].strip():
+    if match is None:
         message = f'CHANGELOG.md has no section "## {version} - YYYY-MM-DD".'
         raise ReleaseError(f"{message}\nRename the section Unreleased, and commit.")
+    if not match[1].strip():
+        message = f"The section {version} of CHANGELOG.md is empty."
+        raise ReleaseError(f"{message}\nDescribe the changes, and commit.")
     return match[1].strip() + "\n"
+
+
+def _version_in(text: str) -> str:
+    match = _VERSION.search(text)
+    if match is None:
+        message = 'agent/__init__.py has no line __version__ = "VERSION".'
+        raise ReleaseError(f"{message}\nAdd it, and commit.")
+    return match[1]
 
 
 def git(checkout: Path, *words: str) -> str:
@@ -110,5 +122,5 @@ def git(checkout: Path, *words: str) -> str:
 
 
 def _git(checkout: Path) -> tuple[str, ...]:
-    # Root may read a checkout that belongs to a user.
+    # Lets root read a user's checkout.
     return ("git", "-c", f"safe.directory={checkout}", "-C", str(checkout))

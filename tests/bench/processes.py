@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-MIB = 1024.0
+KIB_PER_MIB = 1024.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ def cost_of(pid: int) -> Cost:
     family = family_of(pid)
     rollups = [Path(f"/proc/{each}/smaps_rollup").read_text() for each in family]
     return Cost(
-        pss_mib=sum(_kib(text, "Pss") for text in rollups) / MIB,
-        rss_mib=sum(_kib(text, "Rss") for text in rollups) / MIB,
+        pss_mib=sum(_kib(text, "Pss") for text in rollups) / KIB_PER_MIB,
+        rss_mib=sum(_kib(text, "Rss") for text in rollups) / KIB_PER_MIB,
         cpu_s=sum(_cpu_s(each) for each in family),
         wakeups=sum(_wakeups(each) for each in family),
         processes=len(family),
@@ -54,8 +54,9 @@ def family_of(pid: int) -> tuple[int, ...]:
     return (pid, *(each for child in sorted(children) for each in family_of(child)))
 
 
-def _kib(rollup: str, name: str) -> int:
-    match = re.search(rf"^{name}:\s+(\d+) kB", rollup, re.MULTILINE)
+def _kib(text: str, name: str) -> int:
+    """Return a value of the text of ``smaps_rollup`` or ``status``."""
+    match = re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)
     return int(match[1]) if match else 0
 
 

@@ -107,7 +107,7 @@ def _read(message: Message, path: Path, value: Any) -> base.Message:
     return decode(json.dumps(document), model)
 
 
-def _old(message: Message, path: Path) -> Any:
+def _value_at(message: Message, path: Path) -> Any:
     place = golden.document_of(message[0])
     for part in path:
         place = place[part]
@@ -140,7 +140,7 @@ def test_a_string_is_accepted_within_its_limits(
 def test_an_array_is_accepted_up_to_its_maximum_length(
     message: Message, path: Path, most: int
 ) -> None:
-    first = _old(message, path)[0]
+    first = _value_at(message, path)[0]
 
     _read(message, path, [first] * most)
     with pytest.raises(ValidationError):

@@ -248,6 +248,7 @@ def check_python(path: Path, source: str) -> Iterator[Hit]:
             continue
         text = literal if kind == "comment" else ""
         if kind == "text":
+            # A docstring is the first text of its line. So are some other strings.
             is_first = not source[source.rfind("\n", 0, match.start()) + 1 : match.start()].strip()
             if is_product or is_first:
                 value = text_of(literal)

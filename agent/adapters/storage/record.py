@@ -87,10 +87,11 @@ class Record:
         values: Iterable[tuple[str, str]] = (),
         keep_since: datetime | None = None,
     ) -> None:
-        """Add rows in one transaction, and delete rows from before ``keep_since``.
+        """Add rows in one transaction, and delete rows that ended before ``keep_since``.
 
         ``incidents`` must contain every open incident, because stored open incidents are deleted.
-        An incident replaces stored incidents of the same cause and subject that began during it.
+        An incident replaces stored incidents with the same cause and `Incident.subject` that began
+        during it.
         ``values`` are the recorder's own notes, which replace earlier ones with the same name.
         """
         with self._database.transaction(Failpoint.RECORD_WRITTEN, durably=False) as connection:
@@ -110,7 +111,7 @@ class Record:
                 _prune(connection, keep_since.timestamp())
 
     def quarantine_unreadable(self) -> None:
-        """Quarantine all rows if some cannot be read, and drop the tables.
+        """If some rows cannot be read, quarantine all rows and drop the tables.
 
         Raises OSError and StateError.
         """
@@ -119,9 +120,9 @@ class Record:
         except (ValueError, OverflowError) as error:
             reason: Exception = error
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+            if not _is_missing(error):
                 raise
-            reason = error  # a table or a column is missing
+            reason = error
         else:
             return
         log.error("the connectivity record cannot be read (%s) and is quarantined", reason)
@@ -129,28 +130,32 @@ class Record:
 
     def values(self) -> dict[str, str]:
         """Return the recorder's own notes by name."""
-        try:
-            rows = self._database.query("SELECT name, value FROM recorder")
-        except sqlite3.OperationalError:
-            return {}  # nothing has been written yet
+        rows = self._rows("SELECT name, value FROM recorder")
         return {row["name"]: row["value"] for row in rows}
 
     def open_incidents(self) -> tuple[Incident, ...]:
-        """Return the open incidents of the previous run, ended at the last recorded downtime."""
-        with contextlib.suppress(sqlite3.OperationalError):
-            rows = self._database.query("SELECT * FROM incidents WHERE ended_at IS NULL")
-            return tuple(_closed(_incident(row)) for row in rows)
-        return ()  # nothing has been written yet
+        """Return the open incidents of the previous run, ended when they were last stored."""
+        rows = self._rows("SELECT * FROM incidents WHERE ended_at IS NULL")
+        return tuple(_closed(_incident(row)) for row in rows)
 
     def history(self, since: datetime, until: datetime) -> History:
         """Return the record between two times."""
         return _history(self._database.query, since, until)
 
+    def _rows(self, sql: str) -> list[sqlite3.Row]:
+        """Return the rows of a query. There are none if nothing has been written yet."""
+        try:
+            return self._database.query(sql)
+        except sqlite3.OperationalError as error:
+            if not _is_missing(error):
+                raise
+            return []
+
 
 def read_record(state: StateDirectory, since: datetime, until: datetime) -> History:
     """Return the record between two times, also while the daemon runs. Raises StateError.
 
-    If no daemon runs, an open incident is returned as ended at its last recorded downtime.
+    If no daemon runs, an open incident is returned as ended when it was last stored.
     """
     path = state.path / NAME
     try:
@@ -168,6 +173,11 @@ def read_record(state: StateDirectory, since: datetime, until: datetime) -> Hist
         for incident in history.incidents
     )
     return replace(history, incidents=tuple(ended))
+
+
+def _is_missing(error: sqlite3.OperationalError) -> bool:
+    """Return whether a table or a column is missing. Other errors are, for example, of the disk."""
+    return error.sqlite_errorcode == sqlite3.SQLITE_ERROR
 
 
 def _write_incident(connection: sqlite3.Connection, incident: Incident) -> None:
@@ -201,9 +211,9 @@ def _write_hour(connection: sqlite3.Connection, hour: Hour) -> None:
 
 
 def _prune(connection: sqlite3.Connection, oldest: float) -> None:
-    """Delete old rows, and the oldest rows above the maximum."""
+    """Delete old rows, and the oldest rows above the maximum. Open incidents are the newest."""
     for table, column, maximum in (
-        ("incidents", "began_at", INCIDENTS_MAX),
+        ("incidents", "coalesce(ended_at, 9e99)", INCIDENTS_MAX),
         ("events", "at", EVENTS_MAX),
         ("hours", "at", HOURS_MAX),
     ):

@@ -67,7 +67,7 @@ def _show_verdict(screen: Screen, history: History, now: datetime, to_local: ToL
         if fault.ended_at is None and not fault.is_interruption:
             began = time_text(to_local(fault.began_at), to_local(now))
             title = CAUSE_TITLES[fault.cause].sentence
-            screen.paragraph(f"Lasts since {began}: {title}: {redact(fault.evidence)}", "warn")
+            screen.paragraph(f"Ongoing since {began}: {title}: {redact(fault.evidence)}", "warn")
     incidents = list(interruptions(history, history.since, now))
     if not incidents:
         screen.paragraph(f"No interruptions since {since}.", "good")

@@ -32,7 +32,7 @@ _VENDORS: Final = {
     0x0801: "card-reader", 0x0ACD: "card-reader", 0x072F: "card-reader", 0x076B: "card-reader",
     0x08E6: "card-reader", 0x0B00: "payment-terminal", 0x11CA: "payment-terminal",
 }  # fmt: skip
-"""USB vendor ids of makers that make only one kind of device, with this kind.
+"""USB vendor ids, with the kind of device that a venue most likely has from the maker.
 
 They are used if neither the class, the HID usage page nor the name identifies the kind.
 """

@@ -81,7 +81,7 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
     names = _names(observed)
     for address, device in single.items():
         names[address] |= {f"{uuid} {n}" for uuid in device.uuids for n in device.serials}
-        if ":" in address:  # the services of a host are listed at its IPv4 addresses
+        if ":" in address:  # IPv6: services are listed only at IPv4 addresses, so use host names
             names[address] |= {name.lower() for name in device.hostnames}
     first = _first_addresses(single, names)
     owners = _owners(single, names, first)
@@ -112,20 +112,20 @@ class DeviceIndex:
     def having(self, kind: str, value: str | None) -> tuple[Device, ...]:
         """Return the devices with a value. ``kind`` is an attribute of `Device`.
 
-        A host name is compared with and without ``.local``, an instance name also in the form of a
-        queue name, and a value of three bytes with the end of a MAC.
+        A host name is compared with and without ``.local``. An instance name also matches in the
+        form of a queue name. The last three bytes of a MAC also match.
         """
         store = self._stores[kind]
         return tuple(store.get(value.lower() if kind in _NAMES else value, ())) if value else ()
 
-    def is_shared(self, mac_address: str, left_address: str = "") -> bool:
-        """Return whether several devices have a MAC, so that it identifies none of them.
+    def is_shared(self, mac_address: str, old_address: str = "") -> bool:
+        """Return whether several devices have this MAC. Then it identifies none of them.
 
-        A device at ``left_address`` counts only if it answers: its entry in the neighbour table
+        A device at ``old_address`` counts only if it answers: its entry in the neighbour table
         may be from before the printer left this address.
         """
         devices = self.having("mac_addresses", mac_address)
-        matches = (d.is_alive or (d.is_there and left_address not in d.addresses) for d in devices)
+        matches = (d.is_alive or (d.is_there and old_address not in d.addresses) for d in devices)
         return sum(matches) > 1
 
     def printers(self) -> Iterator[Device]:
@@ -170,10 +170,10 @@ def is_one_device(one: Device, other: Device) -> bool:
     pairs = ((one.uuids, other.uuids), (one.serials, other.serials))
     if any(a and b and not set(a) & set(b) for a, b in pairs):
         return False
-    open_observations = [
+    open_ports = [
         {e.port for e in device.observations if e.contact == "open"} for device in (one, other)
     ]
-    if open_observations[0] != open_observations[1] and all(open_observations):
+    if open_ports[0] != open_ports[1] and all(open_ports):
         return False
     return not any(is_other_model(a, b) for a in one.models for b in other.models)
 

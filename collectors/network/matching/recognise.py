@@ -117,8 +117,8 @@ def may_have_mac(printer: KnownPrinter, device: Device) -> bool:
 
 
 def _match(printer: KnownPrinter, device: Device, index: DeviceIndex) -> Match | None:
-    left_address = next(iter(printer.addresses), "")
-    macs = _own_macs(device, index, left_address)
+    old_address = next(iter(printer.addresses), "")
+    macs = _own_macs(device, index, old_address)
     same = tuple(_claims(printer, device, macs))
     ports = {observation.port for observation in device.observations}
     if not ports & {*PRINT_PORTS, printer.port} or _contradicts(printer, device):
@@ -152,13 +152,13 @@ def _named_macs(printer: KnownPrinter) -> tuple[str, ...]:
     return tuple(filter(None, (mac_in_hostname(host), mac_tail_in_hostname(host))))
 
 
-def _own_macs(device: Device, index: DeviceIndex, left_address: str) -> tuple[str, ...]:
+def _own_macs(device: Device, index: DeviceIndex, old_address: str) -> tuple[str, ...]:
     """Return a device's MACs, also those in its IPv6 addresses.
 
     The MACs of repeaters and proxies are left out, because several devices have them.
     """
     in_addresses = filter(None, map(mac_in_address, device.addresses))
-    unique_macs = (mac for mac in device.mac_addresses if not index.is_shared(mac, left_address))
+    unique_macs = (mac for mac in device.mac_addresses if not index.is_shared(mac, old_address))
     return tuple(dict.fromkeys((*unique_macs, *in_addresses)))
 
 

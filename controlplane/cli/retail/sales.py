@@ -32,8 +32,8 @@ COLUMNS: Final[Columns[SaleRow]] = {
 
 def list_all(options: argparse.Namespace) -> int:
     first, last = _bounds(options.since, options.until)
-    has_no_limit = options.json or options.csv or first is not None
-    limit = options.limit or (None if has_no_limit else SALES_LIMIT)
+    is_unlimited = options.json or options.csv or first is not None
+    limit = options.limit or (None if is_unlimited else SALES_LIMIT)
     with Progress() as progress, retail_client_of(options, progress) as client:
         stream = client.sales(sort=options.sort, initiated_from=first, initiated_to=last)
         # Fetch one sale more than is printed, to know whether there are further sales.

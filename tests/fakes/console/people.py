@@ -222,7 +222,7 @@ async def _join(page: Page, results: dict[str, Any], link: str) -> None:
         "document.querySelector('#view .problem') && "
         "document.querySelector('#view h1')?.textContent"
     )
-    await page.click("#leave")
+    await page.click("#end-session")
     await page.until("!document.getElementById('sign-in').hidden")
     await page.open("about:blank")
     await page.open(link)

@@ -2,7 +2,8 @@
 
     python -m tests.lab.connectivity.stream BASE_URL
 
-The stream uses plain HTTP, which the configuration allows only for a service on the same machine.
+The stream uses plain HTTP. The configuration allows this only for a service on the same machine, so
+`model_copy` replaces the address without a check.
 """
 
 import asyncio

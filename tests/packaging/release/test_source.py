@@ -71,10 +71,23 @@ def test_a_missing_commit_is_refused_with_advice_to_fetch(checkout: Path) -> Non
         read_source(checkout, "0" * 40)
 
 
-@pytest.mark.parametrize("text", ["", "## 1.2.3 - 2026-11-23\n\n## 1.2.2 - 2026-01-01\n- x\n"])
-def test_an_empty_section_of_the_changelog_is_refused(text: str) -> None:
-    with pytest.raises(ReleaseError):
+def test_an_empty_changelog_is_refused() -> None:
+    with pytest.raises(ReleaseError, match=r'no section "## 1\.2\.3 - YYYY-MM-DD"'):
+        changelog_section("", "1.2.3")
+
+
+def test_an_empty_section_of_the_changelog_is_refused() -> None:
+    text = "## 1.2.3 - 2026-11-23\n\n## 1.2.2 - 2026-01-01\n- x\n"
+    with pytest.raises(ReleaseError, match=r"The section 1\.2\.3 of CHANGELOG\.md is empty"):
         changelog_section(text, "1.2.3")
+
+
+def test_a_commit_without_a_version_is_refused(checkout: Path) -> None:
+    (checkout / "agent/__init__.py").write_text("")
+    git(checkout, "commit", "--quiet", "--all", "--message", "version")
+    for read in (source_to_release, lambda folder: read_source(folder, "HEAD")):
+        with pytest.raises(ReleaseError, match=r"agent/__init__\.py has no line __version__"):
+            read(checkout)
 
 
 def test_a_version_is_not_a_pattern() -> None:

@@ -71,6 +71,7 @@ async def until(condition: Callable[[], Awaitable[bool]], within_s: float) -> No
 
 @asynccontextmanager
 async def impatient_agent(config: Path) -> AsyncIterator[AgentProcess]:
+    """Run an agent that checks a revocation again after a second."""
     home = config.parent
     log = home / "agent.log"
     with log.open("ab") as output:
@@ -122,8 +123,8 @@ class Venue:
         with snapshot(Path(self.service.database)) as copy:
             shutil.copy(copy, self.folder / "collecting.db")
         assert self.service.stop(signal.SIGKILL) == -signal.SIGKILL
-        with closing(sqlite3.connect(self.folder / "collecting.db")) as kept:
-            row = kept.execute(
+        with closing(sqlite3.connect(self.folder / "collecting.db")) as copied:
+            row = copied.execute(
                 "SELECT status FROM requests ORDER BY position DESC LIMIT 1"
             ).fetchone()
         assert row == ("running",)
@@ -155,8 +156,8 @@ async def test_agents_continue_after_a_restore_that_lost_the_last_minutes(tmp_pa
         answered = await operator.request_report(old)
         await operator.until(old, answered, *DONE)
         new = await venue.agent("new", "stop")
-        await venue.agent("moved", "reenroll")
-        await operator.enrolled("new", "moved")
+        await venue.agent("again", "reenroll")
+        await operator.enrolled("new", "again")
 
         assert await asyncio.to_thread(venue.service.stop) == 0
         venue.service.command("restore", str(backup))
@@ -177,8 +178,8 @@ async def test_agents_continue_after_a_restore_that_lost_the_last_minutes(tmp_pa
 
         await until(is_revoked, BACK_WITHIN_S)
         assert "new" not in await operator.devices()
-        moved = (await operator.enrolled("moved"))["moved"]
-        await operator.until(moved, await operator.request_report(moved), *DONE)
+        again = (await operator.enrolled("again"))["again"]
+        await operator.until(again, await operator.request_report(again), *DONE)
 
         # A report that arrives after the restore is stored if the restored database has its
         # request. Otherwise the agent sets the report aside.

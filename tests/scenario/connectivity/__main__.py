@@ -44,7 +44,7 @@ ROW = "{:21} {:>5} {:>9} {:>7} {:>15} {:>15}"
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.scenario.connectivity")
     parser.add_argument("--lengths", default="3,10,60", help="lengths of the faults, in seconds")
-    parser.add_argument("--repeat", type=int, default=1, help="number of each fault")
+    parser.add_argument("--repeat", type=int, default=1, help="runs of each fault")
     parser.add_argument("--pairs", type=int, default=6, help="number of pairs of faults")
     parser.add_argument("kinds", nargs="*", default=[*FAULTS], metavar="KIND")
     options = parser.parse_args(arguments)
@@ -69,11 +69,9 @@ def _row(case: Case, results: Sequence[Result]) -> bool:
     part = case.parts[0]
     noticed_by = FAULTS[part.kind].noticed_by
     recorded_results = [result for result in results if result.incidents]
-    correct_results = [
-        incident for incident in recorded_results if incident.causes == case.expected
-    ]
-    begins = [incident.begin_error_s for incident in recorded_results]
-    ends = [incident.end_error_s for incident in recorded_results]
+    correct_results = [result for result in recorded_results if result.causes == case.expected]
+    begins = [result.begin_error_s for result in recorded_results]
+    ends = [result.end_error_s for result in recorded_results]
     counts = (
         f"{len(recorded_results)}/{len(results)}",
         f"{len(correct_results)}/{len(recorded_results)}",

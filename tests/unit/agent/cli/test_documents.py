@@ -17,7 +17,9 @@ from tests.paths import ROOT
 CLI = (ROOT / "docs/cli.md").read_text("utf-8")
 TROUBLE = (ROOT / "docs/troubleshooting.md").read_text("utf-8")
 SOURCES = "\n".join(
-    re.sub(r'"\s*\n\s*f?"', "", path.read_text("utf-8")) for path in (ROOT / "agent").rglob("*.py")
+    # Joins a string that is written as several literals.
+    re.sub(r'"\s*\n\s*f?"', "", path.read_text("utf-8"))
+    for path in (ROOT / "agent").rglob("*.py")
 )
 MESSAGES = re.findall(r'^### "(.+)"$', TROUBLE, re.MULTILINE)
 CONDITION_ROWS = re.findall(r'^\| "(.+?)" \|', TROUBLE, re.MULTILINE)

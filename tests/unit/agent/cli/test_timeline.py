@@ -80,7 +80,7 @@ def test_local_faults_are_listed_and_are_no_interruptions() -> None:
     )
     text = view(History(SINCE, (stopped, open_incident), hours=hours()))
     assert text.startswith(
-        "Lasts since 20:50: A watched device was gone: card: no answer\nNo interruptions since"
+        "Ongoing since 20:50: A watched device was gone: card: no answer\nNo interruptions since"
     )
     assert "22 Nov 20:50  40 min…   A watched device was gone: card: no answer" in text
     assert "22 Nov 20:20  10 min    A print queue stopped: bar: stopped (paused)" in text

@@ -299,6 +299,24 @@ async def test_a_stop_before_the_first_step_keeps_the_record(record: Record) -> 
     assert [event.kind for event in history.events] == ["agent-killed"]
 
 
+async def test_a_report_before_the_record_can_be_read_keeps_the_open_incident(
+    record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = FakePath(FakeClock(), [Fault("cable", 100.0, 4000.0)])
+    recorder = recorder_of(path, record, boot_id="one")
+    task = asyncio.create_task(recorder.run())
+    await path.play(recorder, 200.0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    next_recorder = recorder_of(path, record, boot_id="one")
+    with monkeypatch.context() as failing:
+        failing.setattr(record, "open_incidents", _no_space)
+        with pytest.raises(sqlite3.OperationalError):
+            await next_recorder.run()
+    (incident,) = next_recorder.history(START).incidents
+    assert (incident.cause, incident.ended_at) == ("link-down", None)
+
+
 def _no_space(**_: object) -> None:
     raise sqlite3.OperationalError("database or disk is full")
 

@@ -83,6 +83,8 @@ async def test_a_digest_is_one_mail_a_day(fleet: RoutedFleet) -> None:
     (delivery,) = (await fleet.call("/deliveries"))["deliveries"]
     assert (delivery["status"], delivery["dueAt"]) == ("pending", "2026-11-21T07:00:00Z")
     assert len(delivery["texts"]) == 4
+    # It is read on the next day.
+    assert "till-01 (loc-0001) is offline since 20 Nov 12:" in delivery["texts"][0]
 
 
 async def test_slack_teams_and_pagerduty_each_get_bodies_in_their_own_format(

@@ -22,13 +22,13 @@ from tests.unit.controlplane.permissions.rows import (
     DEVICE_CALLS,
     LIST,
     LOCATION_CALLS,
+    LOCATION_WITH_SALES,
     MEMBER_CALLS,
     NOTHING,
     OPERATOR_CALLS,
     PROFILE_CALLS,
     PROFILE_LAST,
     RETAIL_CALLS,
-    SELLS,
     SUPPORT_CALLS,
     TOOL_CALLS,
     Body,
@@ -138,7 +138,9 @@ def _facade_calls() -> Iterator[Call]:
         for operation in area.operations:
             access = "writes" if operation.writes else "reads"
             if area.name in {"analytics", "reports"}:
-                yield Call(operation.name, "figures", SELLS, operation.path, figures_of())
+                yield Call(
+                    operation.name, "figures", LOCATION_WITH_SALES, operation.path, figures_of()
+                )
                 continue
             kind = next(name for name, group in FACADE_CALLS.items() if operation.path in group)
             for rule, body, mark in FACADE_CALLS[kind][operation.path]:
@@ -155,13 +157,13 @@ def _facade_calls() -> Iterator[Call]:
 
 def _figure_lists() -> Iterator[Call]:
     everywhere, path = figures_of(locationMode="all"), figures.FINANCIAL_SUMMARY
-    yield Call("financialSummary of all", "figures", SELLS, path, everywhere)
+    yield Call("financialSummary of all", "figures", LOCATION_WITH_SALES, path, everywhere)
     yield Call(
         "financialSummary lists",
         "figures",
         LIST,
         path,
-        lambda c, _p: everywhere(c, "own"),
+        lambda c, _t: everywhere(c, "own"),
         location_of,
     )
 

@@ -1,7 +1,8 @@
-"""Tables of the arguments of each operation for each target.
+"""Tables of the calls of each operation, with their arguments for each target.
 
-The keys of the tables are paths, methods with paths, or names of tools. The tables are
-written by hand, not generated from the service.
+The keys of the tables are paths, methods with paths, or names of tools. A row has the row of
+`OPERATIONS` in table.py or its last word (in some tables), the row of `LOCATIONS`, the body, and
+the mark (in tables with lists). The tables are written by hand, not generated from the service.
 """
 
 import uuid
@@ -40,18 +41,18 @@ from tests.unit.controlplane.permissions.world import (
 
 Json = Any
 NEW_KEY: Final = {"name": "test", "canWrite": False, "locations": []}
-THING, PLACE, SELLS, NAME = (
-    "an object of a location",
-    "a location",
-    "a location with sales",
-    "a location id that need not exist",
-)
-LIST, ORGANIZATION_LIST = "a list of objects of locations", "a list of objects of the organization"
-NOTHING, NEWEST, OWN = (
-    "nothing",
-    "the newest device of the key",
-    "a session, key or grant of a user",
-)
+# Rows of `LOCATIONS` in table.py
+NOTHING = "nothing"
+OBJECT = "an object of a location"
+LOCATION = "a location"
+LOCATION_WITH_SALES = "a location with sales"
+LOCATION_ID = "a location id that need not exist"
+LIST = "a list of objects of locations"
+NEWEST_DEVICE = "the newest device of the key"
+ORGANIZATION_LIST = "a list of objects of the organization"
+MEMBER = "a member or an invitation"
+ORGANIZATION = "the organization"
+USER_OBJECT = "a session, key or grant of a user"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,9 @@ class Case:
 
 
 Body = Callable[[Case, Target], Json]
+"""Returns the arguments of a call for a target."""
 Mark = Callable[[Case, Target], object]
+"""Returns what a list contains if the object of the target is visible."""
 
 
 def _nothing(_case: Case, _target: Target) -> Json:
@@ -126,31 +129,33 @@ def _pending(case: Case, **selection: Json) -> Json:
 
 
 DEVICE_CALLS: Final = {
-    routes.CURRENT: ((NEWEST, _nothing, lambda c, p: c.device(p).binding_id),),
-    routes.CHALLENGE: ((NAME, _challenge, None),),
-    routes.ENROLL: ((THING, _enroll, None),),
-    routes.HEARTBEAT: ((THING, _binding(foreground=False), None),),
-    routes.ACKNOWLEDGE: ((THING, _acknowledge, None),),
+    routes.CURRENT: ((NEWEST_DEVICE, _nothing, lambda c, t: c.device(t).binding_id),),
+    routes.CHALLENGE: ((LOCATION_ID, _challenge, None),),
+    routes.ENROLL: ((OBJECT, _enroll, None),),
+    routes.HEARTBEAT: ((OBJECT, _binding(foreground=False), None),),
+    routes.ACKNOWLEDGE: ((OBJECT, _acknowledge, None),),
     routes.SUBMIT_RESULT: (
-        (THING, lambda c, p: submission(c.spot(p).device.binding_id), None),
+        (OBJECT, lambda c, t: submission(c.spot(t).device.binding_id), None),
         # This call names an existing report. The service checks the access to the report in
         # addition to the access to the binding.
         (
-            THING,
-            lambda c, p: submission(c.spot(p).device.binding_id, c.spot(p).report_id),
+            OBJECT,
+            lambda c, t: submission(c.spot(t).device.binding_id, c.spot(t).report_id),
             None,
         ),
     ),
-    routes.ON_COMMANDS: ((LIST, _nothing, lambda c, p: c.device(p).request_id),),
+    routes.ON_COMMANDS: ((LIST, _nothing, lambda c, t: c.device(t).request_id),),
 }
 OPERATOR_CALLS: Final = {
     routes.CREATE_REQUEST: (
-        (THING, lambda c, p: {"instanceId": _instance(c, p), "kind": "network"}, None),
+        (OBJECT, lambda c, t: {"instanceId": _instance(c, t), "kind": "network"}, None),
     ),
     routes.LIST_DEVICES: ((LIST, _nothing, _instance),),
-    routes.DEVICE_DETAIL: ((THING, lambda c, p: {"instanceId": _instance(c, p)}, None),),
-    routes.REPORT_DETAIL: ((THING, _thing("reportId", "report_id"), None),),
-    routes.REVOKE: ((THING, lambda c, p: {"instanceId": str(c.spot(p).doomed.instance_id)}, None),),
+    routes.DEVICE_DETAIL: ((OBJECT, lambda c, t: {"instanceId": _instance(c, t)}, None),),
+    routes.REPORT_DETAIL: ((OBJECT, _thing("reportId", "report_id"), None),),
+    routes.REVOKE: (
+        (OBJECT, lambda c, t: {"instanceId": str(c.spot(t).doomed.instance_id)}, None),
+    ),
 }
 SILENCE: Final = {
     "locationId": None,
@@ -180,7 +185,7 @@ ROUTE: Final = {
     "enabled": True,
 }
 CONSOLE_CALLS: Final = {
-    CONSOLE + "overview": (("reads", LIST, lambda c, p: {"size": 200}, _instance),),
+    CONSOLE + "overview": (("reads", LIST, lambda c, t: {"size": 200}, _instance),),
     CONSOLE + "summary": (("reads", LIST, _nothing, location_of),),
     CONSOLE + "healths": (("reads", LIST, _nothing, _instance),),
     CONSOLE + "printers": (("reads", LIST, _nothing, _instance),),
@@ -188,44 +193,49 @@ CONSOLE_CALLS: Final = {
     CONSOLE + "findings": (("reads", LIST, _nothing, location_of),),
     CONSOLE + "findings/devices": (("reads", LIST, _nothing, location_of),),
     CONSOLE + "findings/printers": (("reads", LIST, _nothing, location_of),),
-    CONSOLE + "reports": (("reads", LIST, _nothing, lambda c, p: c.spot(p).report_id),),
+    CONSOLE + "reports": (("reads", LIST, _nothing, lambda c, t: c.spot(t).report_id),),
     CONSOLE + "venues": (("reads", LIST, _nothing, location_of),),
     LOCATION_SETTINGS: (("reads", LIST, _nothing, location_of),),
-    CONSOLE + "device": (("reads", THING, lambda c, p: {"instanceId": _instance(c, p)}, None),),
+    CONSOLE + "device": (("reads", OBJECT, lambda c, t: {"instanceId": _instance(c, t)}, None),),
     CONSOLE + "changes": (
         (
             "reads",
             LIST,
-            lambda c, _p: {"instanceIds": [_instance(c, target) for target in TARGETS]},
+            lambda c, _t: {"instanceIds": [_instance(c, target) for target in TARGETS]},
             _instance,
         ),
     ),
-    "/console/report": (("reads", THING, _thing("reportId", "report_id"), None),),
+    "/console/report": (("reads", OBJECT, _thing("reportId", "report_id"), None),),
     "/console/report-table": (
         (
             "reads",
-            THING,
-            lambda c, p: {"reportId": str(c.spot(p).report_id), "table": "printers"},
+            OBJECT,
+            lambda c, t: {"reportId": str(c.spot(t).report_id), "table": "printers"},
             None,
         ),
     ),
     "/console/sales-table": (
-        ("reads", SELLS, lambda c, p: {"locationId": location_of(c, p), "period": "today"}, None),
+        (
+            "reads",
+            LOCATION_WITH_SALES,
+            lambda c, t: {"locationId": location_of(c, t), "period": "today"},
+            None,
+        ),
     ),
-    ALERTS: (("reads", LIST, lambda c, p: {"size": 200}, lambda c, p: c.spot(p).alert_id),),
-    f"{ALERTS}/silences": (("reads", LIST, _nothing, lambda c, p: c.spot(p).silence_id),),
+    ALERTS: (("reads", LIST, lambda c, t: {"size": 200}, lambda c, t: c.spot(t).alert_id),),
+    f"{ALERTS}/silences": (("reads", LIST, _nothing, lambda c, t: c.spot(t).silence_id),),
     f"{ALERTS}/rules": (("reads", NOTHING, _nothing, None),),
-    f"{ALERTS}/acknowledge": (("writes", THING, _thing("alertId", "alert_id"), None),),
+    f"{ALERTS}/acknowledge": (("writes", OBJECT, _thing("alertId", "alert_id"), None),),
     f"{ALERTS}/silences/add": (
-        ("writes", PLACE, lambda c, p: SILENCE | {"locationId": location_of(c, p)}, None),
+        ("writes", LOCATION, lambda c, t: SILENCE | {"locationId": location_of(c, t)}, None),
     ),
-    f"{ALERTS}/silences/end": (("writes", THING, _thing("silenceId", "ended_silence_id"), None),),
+    f"{ALERTS}/silences/end": (("writes", OBJECT, _thing("silenceId", "ended_silence_id"), None),),
     CONSOLE + "pending-requests": (
-        ("writes", THING, lambda c, p: _pending(c, instanceIds=[_instance(c, p)]), None),
-        ("writes", NAME, lambda c, p: _pending(c, location=location_of(c, p)), None),
+        ("writes", OBJECT, lambda c, t: _pending(c, instanceIds=[_instance(c, t)]), None),
+        ("writes", LOCATION_ID, lambda c, t: _pending(c, location=location_of(c, t)), None),
     ),
     CONSOLE + "pending-requests/cancel": (
-        ("writes", THING, _thing("pendingRequestId", "pending_request_id"), None),
+        ("writes", OBJECT, _thing("pendingRequestId", "pending_request_id"), None),
     ),
 }
 MAINTENANCE: Final = {"instanceId": None, "since": None, "until": "2100-01-01", "reason": ""}
@@ -238,61 +248,59 @@ def _setting(**values: Json) -> Body:
 LOCATION_CALLS: Final = {
     f"{LOCATION_SETTINGS}/add": (
         (
-            "the organization",
-            lambda _c, _p: {"locationId": None, "name": "Quay", "timeZone": "Europe/Riga"},
+            ORGANIZATION,
+            lambda _c, _t: {"locationId": None, "name": "Quay", "timeZone": "Europe/Riga"},
         ),
     ),
-    f"{LOCATION_SETTINGS}/name": ((PLACE, _setting(name="Quay")),),
+    f"{LOCATION_SETTINGS}/name": ((LOCATION, _setting(name="Quay")),),
     f"{LOCATION_SETTINGS}/hours": (
-        (PLACE, _setting(timeZone="Europe/Riga", openingHours=["Mon-Fri 08:00-22:00"])),
+        (LOCATION, _setting(timeZone="Europe/Riga", openingHours=["Mon-Fri 08:00-22:00"])),
     ),
     f"{LOCATION_SETTINGS}/maintenance": (
-        (PLACE, _setting(**MAINTENANCE)),
-        (PLACE, lambda c, p: _setting(**MAINTENANCE)(c, p) | {"instanceId": _instance(c, p)}),
+        (LOCATION, _setting(**MAINTENANCE)),
+        (LOCATION, lambda c, t: _setting(**MAINTENANCE)(c, t) | {"instanceId": _instance(c, t)}),
     ),
-    f"{LOCATION_SETTINGS}/end-maintenance": ((PLACE, _setting(instanceId=None)),),
+    f"{LOCATION_SETTINGS}/end-maintenance": ((LOCATION, _setting(instanceId=None)),),
     f"{ALERTS}/rules/set": (
-        (PLACE, lambda c, p: RULE | {"locationId": location_of(c, p)}),
-        ("the organization", lambda _c, _p: RULE),
+        (LOCATION, lambda c, t: RULE | {"locationId": location_of(c, t)}),
+        (ORGANIZATION, lambda _c, _t: RULE),
     ),
     f"{ALERTS}/rules/remove": (
-        (PLACE, lambda c, p: {"name": "offline", "locationId": location_of(c, p)}),
-        ("the organization", lambda _c, _p: {"name": "offline", "locationId": None}),
+        (LOCATION, lambda c, t: {"name": "offline", "locationId": location_of(c, t)}),
+        (ORGANIZATION, lambda _c, _t: {"name": "offline", "locationId": None}),
     ),
-    f"{LOCATION_SETTINGS}/name-organization": (
-        ("the organization", lambda _c, _p: {"name": "Harbour"}),
-    ),
+    f"{LOCATION_SETTINGS}/name-organization": ((ORGANIZATION, lambda _c, _t: {"name": "Harbour"}),),
 }
 PROFILE_CALLS: Final = {
     PROFILE: (("profile", NOTHING, _nothing),),
     f"{PROFILE}/end-session": (
-        ("profile", OWN, lambda c, p: {"sessionId": str(c.belongings(p).session_id)}),
+        ("profile", USER_OBJECT, lambda c, t: {"sessionId": str(c.belongings(t).session_id)}),
     ),
     f"{PROFILE}/create-key": (
-        ("profile", PLACE, lambda c, p: NEW_KEY | {"locations": [location_of(c, p)]}),
+        ("profile", LOCATION, lambda c, t: NEW_KEY | {"locations": [location_of(c, t)]}),
         (
             "profile: a key that writes",
-            PLACE,
-            lambda c, p: NEW_KEY | {"canWrite": True, "locations": [location_of(c, p)]},
+            LOCATION,
+            lambda c, t: NEW_KEY | {"canWrite": True, "locations": [location_of(c, t)]},
         ),
     ),
     f"{PROFILE}/revoke-key": (
-        ("profile", OWN, lambda c, p: {"keyId": str(c.belongings(p).key_id)}),
+        ("profile", USER_OBJECT, lambda c, t: {"keyId": str(c.belongings(t).key_id)}),
     ),
     f"{PROFILE}/key-devices": (
-        ("profile", OWN, lambda c, p: {"keyId": str(c.belongings(p).key_id)}),
+        ("profile", USER_OBJECT, lambda c, t: {"keyId": str(c.belongings(t).key_id)}),
     ),
     f"{PROFILE}/choose-organization": (
         (
             "profile",
             "an organization, or a good of it",
-            lambda c, p: {"organizationId": c.spot(p).organization_id},
+            lambda c, t: {"organizationId": c.spot(t).organization_id},
         ),
     ),
     FACTOR: (("profile", NOTHING, _nothing),),
     f"{PROFILE}/grants": (("profile", NOTHING, _nothing),),
     f"{PROFILE}/end-grant": (
-        ("profile", OWN, lambda c, p: {"grantId": str(c.belongings(p).grant_id)}),
+        ("profile", USER_OBJECT, lambda c, t: {"grantId": str(c.belongings(t).grant_id)}),
     ),
 }
 
@@ -326,7 +334,7 @@ PROFILE_LAST: Final = {
         (
             "profile",
             NOTHING,
-            lambda _c, _p: {"oldPassword": PASSWORD, "newPassword": PASSWORD + " and more"},
+            lambda _c, _t: {"oldPassword": PASSWORD, "newPassword": PASSWORD + " and more"},
         ),
     ),
 }
@@ -350,46 +358,47 @@ def _invitation(case: Case, target: Target) -> Json:
 
 
 _NEW_MEMBER: Final = {"role": "viewer", "locations": []}
-MEMBER, WHOLE = "a member or an invitation", "the organization"
 MEMBER_CALLS: Final = {
-    MEMBERS: ((WHOLE, _nothing),),
-    POLICY: ((WHOLE, _nothing),),
+    MEMBERS: ((ORGANIZATION, _nothing),),
+    POLICY: ((ORGANIZATION, _nothing),),
     f"{POLICY}/change": (
-        (WHOLE, lambda _c, _p: {"acceptsPasswords": True, "requiresSecondFactor": False}),
+        (ORGANIZATION, lambda _c, _t: {"acceptsPasswords": True, "requiresSecondFactor": False}),
     ),
-    f"{MEMBERS}/change": ((MEMBER, lambda c, p: _NEW_MEMBER | {"userId": _member(c, p)}),),
-    f"{MEMBERS}/remove": ((MEMBER, lambda c, p: {"userId": _member(c, p)}),),
+    f"{MEMBERS}/change": ((MEMBER, lambda c, t: _NEW_MEMBER | {"userId": _member(c, t)}),),
+    f"{MEMBERS}/remove": ((MEMBER, lambda c, t: {"userId": _member(c, t)}),),
     f"{MEMBERS}/invite": (
-        (WHOLE, lambda _c, _p: _NEW_MEMBER | {"email": f"{uuid.uuid4()}@example.com"}),
+        (ORGANIZATION, lambda _c, _t: _NEW_MEMBER | {"email": f"{uuid.uuid4()}@example.com"}),
     ),
     f"{MEMBERS}/revoke-invitation": ((MEMBER, _invitation),),
-    CONSOLE + "audit": ((WHOLE, _nothing),),
-    ALERT_WEBHOOK: ((WHOLE, _nothing),),
-    f"{ALERT_WEBHOOK}/set": ((WHOLE, lambda _c, _p: {"url": "https://hooks.example.com/in"}),),
-    f"{ALERTS}/routes/test": ((WHOLE, lambda _c, _p: {"routeId": "webhook"}),),
-    f"{ALERTS}/routes": ((WHOLE, _nothing),),
-    f"{ALERTS}/routes/set": ((WHOLE, lambda _c, _p: ROUTE),),
-    f"{ALERTS}/deliveries": ((WHOLE, _nothing),),
-    f"{ALERTS}/routes/remove": ((WHOLE, lambda _c, _p: {"routeId": "webhook"}),),
-    f"{ALERT_WEBHOOK}/remove": ((WHOLE, _nothing),),
+    CONSOLE + "audit": ((ORGANIZATION, _nothing),),
+    ALERT_WEBHOOK: ((ORGANIZATION, _nothing),),
+    f"{ALERT_WEBHOOK}/set": (
+        (ORGANIZATION, lambda _c, _t: {"url": "https://hooks.example.com/in"}),
+    ),
+    f"{ALERTS}/routes/test": ((ORGANIZATION, lambda _c, _t: {"routeId": "webhook"}),),
+    f"{ALERTS}/routes": ((ORGANIZATION, _nothing),),
+    f"{ALERTS}/routes/set": ((ORGANIZATION, lambda _c, _t: ROUTE),),
+    f"{ALERTS}/deliveries": ((ORGANIZATION, _nothing),),
+    f"{ALERTS}/routes/remove": ((ORGANIZATION, lambda _c, _t: {"routeId": "webhook"}),),
+    f"{ALERT_WEBHOOK}/remove": ((ORGANIZATION, _nothing),),
 }
 SUPPORT_CALLS: Final = {
     support.CONTACT: ((NOTHING, _nothing, None),),
     support.INSPECT: (
-        ("a support link to read", lambda c, p: {"token": c.spot(p).linked}, None),
-        (NOTHING, lambda c, _p: {"token": c.new_link()}, None),
+        ("a support link to read", lambda c, t: {"token": c.spot(t).linked}, None),
+        (NOTHING, lambda c, _t: {"token": c.new_link()}, None),
     ),
     support.CONFIRM: (
         (
             "an organization to link with support",
-            lambda c, p: {"token": c.new_link(), "organizationId": c.spot(p).organization_id},
+            lambda c, t: {"token": c.new_link(), "organizationId": c.spot(t).organization_id},
             None,
         ),
     ),
     support.DISCONNECT: (
         (
             "a support link to end",
-            lambda c, p: {"token": c.new_link(c.spot(p).organization_id)},
+            lambda c, t: {"token": c.new_link(c.spot(t).organization_id)},
             None,
         ),
     ),
@@ -399,7 +408,7 @@ _BY_LOCATION: Final = {"period": "last7", "groupBy": ["location"]}
 
 
 def _records(dataset: str) -> Body:
-    return lambda c, p: {"dataset": dataset, "filters": {"locations": [location_of(c, p)]}}
+    return lambda c, t: {"dataset": dataset, "filters": {"locations": [location_of(c, t)]}}
 
 
 def _row(table: str) -> Mark:
@@ -410,15 +419,20 @@ TOOL_CALLS: Final[Mapping[str, tuple[tuple[str, Body, Mark | None], ...]]] = {
     "business_context": ((LIST, _nothing, location_of),),
     "describe_business_data": ((NOTHING, _nothing, None),),
     "query_sales": (
-        (SELLS, lambda c, p: SPAN | {"locations": [location_of(c, p)]}, None),
-        (LIST, lambda _c, _p: _BY_LOCATION, location_of),
+        (LOCATION_WITH_SALES, lambda c, t: SPAN | {"locations": [location_of(c, t)]}, None),
+        (LIST, lambda _c, _t: _BY_LOCATION, location_of),
     ),
     "read_business_records": (
-        *((SELLS, _records(name), None) for name in ("sales", "refunds", "employees")),
-        (SELLS, _records("pointsOfSale"), None),
-        *((NAME, _records(name), None) for name in ("devices", "deviceRequests", "deviceReports")),
         *(
-            (LIST, lambda _c, _p, name=name: {"dataset": name, "limit": 100}, location_of)
+            (LOCATION_WITH_SALES, _records(name), None)
+            for name in ("sales", "refunds", "employees", "pointsOfSale")
+        ),
+        *(
+            (LOCATION_ID, _records(name), None)
+            for name in ("devices", "deviceRequests", "deviceReports")
+        ),
+        *(
+            (LIST, lambda _c, _t, name=name: {"dataset": name, "limit": 100}, location_of)
             for name in (
                 "sales", "employees", "pointsOfSale", "devices", "deviceRequests", "deviceReports",
             )
@@ -426,16 +440,16 @@ TOOL_CALLS: Final[Mapping[str, tuple[tuple[str, Body, Mark | None], ...]]] = {
     ),
     "read_merchant_data": (
         *(
-            (LIST, lambda _c, _p, section=section: {"section": section}, location_of)
+            (LIST, lambda _c, _t, section=section: {"section": section}, location_of)
             for section in ("locations", "pointsOfSale", "employees")
         ),
         (
             ORGANIZATION_LIST,
-            lambda _c, _p: {"section": "organization"},
-            lambda c, p: c.spot(p).organization_id,
+            lambda _c, _t: {"section": "organization"},
+            lambda c, t: c.spot(t).organization_id,
         ),
         *(
-            (ORGANIZATION_LIST, lambda _c, _p, section=section: {"section": section}, _row(table))
+            (ORGANIZATION_LIST, lambda _c, _t, section=section: {"section": section}, _row(table))
             for section, table in (
                 ("fees", "FeeItem"), ("uoms", "UnitOfMeasure"), ("paymentMethods", "PaymentMethod"),
             )
@@ -445,7 +459,7 @@ TOOL_CALLS: Final[Mapping[str, tuple[tuple[str, Body, Mark | None], ...]]] = {
     "set_catalog_availability": (
         (
             "a catalog entry to change",
-            lambda c, p: {"goodId": str(c.spot(p).catalog["Good"]), "status": "active"},
+            lambda c, t: {"goodId": str(c.spot(t).catalog["Good"]), "status": "active"},
             None,
         ),
     ),
@@ -459,21 +473,21 @@ RETAIL_CALLS: Final[Mapping[tuple[str, str], tuple[str, Body, Mark | None]]] = {
     ("GET", retail.POINTS_OF_SALE): (NOTHING, _nothing, None),
     ("GET", retail.SALES): (
         LIST,
-        lambda _c, _p: {"?status": "completed"},
-        lambda c, p: c.spot(p).sale_id,
+        lambda _c, _t: {"?status": "completed"},
+        lambda c, t: c.spot(t).sale_id,
     ),
-    ("GET", retail.SALE): (THING, lambda c, p: {"sale_id": c.spot(p).sale_id}, None),
+    ("GET", retail.SALE): (OBJECT, lambda c, t: {"sale_id": c.spot(t).sale_id}, None),
     ("GET", retail.GOOD): (
         "an organization, or a good of it",
-        lambda c, p: {"good_id": c.spot(p).catalog["Good"]},
+        lambda c, t: {"good_id": c.spot(t).catalog["Good"]},
         None,
     ),
     ("POST", retail.GOODS): (
         NOTHING,
-        lambda c, p: {
+        lambda c, t: {
             "name": "Flat white",
-            "uom_id": str(c.spot(p).catalog["UnitOfMeasure"]),
-            "vat": {"fee_item_id": str(c.spot(p).catalog["FeeItem"])},
+            "uom_id": str(c.spot(t).catalog["UnitOfMeasure"]),
+            "vat": {"fee_item_id": str(c.spot(t).catalog["FeeItem"])},
             "variations": [{}],
         },
         None,

@@ -1,13 +1,14 @@
 """Tests of the connectivity record in the agent's database."""
 
 import sqlite3
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from agent.adapters.storage.database import NAME, Database
-from agent.adapters.storage.record import Record, read_record
+from agent.adapters.storage.record import INCIDENTS_MAX, Record, read_record
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import StateError
 from agent.wire.payloads.history import Event, Incident
@@ -20,6 +21,15 @@ DAMAGE = {
     "no number": "UPDATE recorder SET value = 'x' WHERE name = 'since'",
     "a missing table": "DROP TABLE hours",
 }
+
+
+class UnreadableDatabase(Database):
+    """A database on a disk that returns errors."""
+
+    def query(self, _sql: str, _parameters: tuple[object, ...] = ()) -> list[sqlite3.Row]:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+        raise error
 
 
 @pytest.fixture
@@ -78,8 +88,54 @@ def test_events_of_a_newer_agent_are_left_out(state: StateDirectory) -> None:
     assert read_record(state, START, UNTIL).events == ()
 
 
+def test_open_and_recently_ended_incidents_are_kept_however_long_they_last(
+    state: StateDirectory,
+) -> None:
+    recent = replace(INCIDENT, ended_at=UNTIL)
+    open_incident = replace(INCIDENT, cause="service-down", ended_at=None)
+    old = replace(INCIDENT, cause="provider-down")
+    database = Database(state)
+    record = Record(database)
+    record.write(
+        incidents=[recent, open_incident, old],
+        values=[("since", str(START.timestamp()))],
+        keep_since=START + timedelta(hours=1),
+    )
+    assert set(record.history(START, UNTIL).incidents) == {recent, open_incident}
+    database.close()
+
+
+def test_an_open_incident_is_kept_if_there_are_too_many_incidents(state: StateDirectory) -> None:
+    open_incident = replace(INCIDENT, ended_at=None)
+    times = [START + timedelta(hours=n) for n in range(INCIDENTS_MAX)]
+    later = [Incident("provider-down", at, at + timedelta(minutes=1), 60.0, "") for at in times]
+    database = Database(state)
+    record = Record(database)
+    record.write(
+        incidents=[open_incident, *later],
+        values=[("since", str(START.timestamp()))],
+        keep_since=START,
+    )
+    incidents = record.history(START, later[-1].began_at).incidents
+    assert incidents == (open_incident, *later[1:])
+    database.close()
+
+
+def test_errors_of_the_disk_are_raised(state: StateDirectory) -> None:
+    """Otherwise the next write would delete the open incidents of the previous run."""
+    write_record(state)
+    database = UnreadableDatabase(state)
+    record = Record(database)
+    for read in (record.values, record.open_incidents):
+        with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
+            read()
+    database.close()
+
+
 def test_a_new_state_has_no_record_to_quarantine(state: StateDirectory) -> None:
     database = Database(state)
-    Record(database).quarantine_unreadable()
+    record = Record(database)
+    record.quarantine_unreadable()
     assert not state.quarantine_path.exists()
+    assert (record.values(), record.open_incidents()) == ({}, ())
     database.close()

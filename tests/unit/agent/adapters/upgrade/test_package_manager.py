@@ -27,7 +27,7 @@ Venue agent VenueAgent.VenueAgent 1.0.0   1.1.0     winget
 
 
 class Programs:
-    """Runs no programs: it returns recorded output by the first words of the command line."""
+    """Runs no programs: it returns given output by the first words of the command line."""
 
     def __init__(self, outputs: dict[str, str]) -> None:
         self._outputs = outputs

@@ -217,7 +217,7 @@ def test_the_same_uuid_elsewhere_does_not_move_a_printer_that_answers():
     assert "a device with its UUID was seen at 192.168.1.61" in (result.reason or "")
 
 
-def test_a_printer_without_mdns_announcement_is_named_by_the_uuid_that_it_answers():
+def test_the_uuid_in_an_answer_gives_a_hint_to_an_unannounced_printer():
     """CUPS cannot print to the queue, because it resolves only the name."""
     known = queue(f"dnssd://Kitchen%20Printer._ipp._tcp.local/?uuid={UUID}")
     (result,) = judged(
@@ -264,7 +264,7 @@ def test_a_printer_of_another_model_is_not_reported_as_reachable(
 
 
 @pytest.mark.parametrize(("mac", "status"), [("00:1b:a9:7f:e5:58", "reachable"), (MAC, "unknown")])
-def test_a_host_name_with_the_mac_of_another_device_is_unknown(mac: str, status: str):
+def test_a_device_without_the_mac_in_its_host_name_is_unknown(mac: str, status: str):
     known = replace(queue("socket://hp7fe558.lan"), addresses=("192.168.1.50",))
     (result,) = judged(known, hosts=(scanned("192.168.1.50", mac, 9100),))
     assert result.status == status
@@ -299,10 +299,9 @@ def test_cable_and_wifi_of_one_printer_are_one_device():
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
     by_wifi = queue(f"ipp://192.168.1.51/ipp/print?uuid={UUID}")
     off = (hosts[0], scanned("192.168.1.51", OTHER_MAC))
-    for seen, endpoint in ((hosts, "192.168.1.51:631"), (off, "192.168.1.51:631")):
+    for seen, status in ((hosts, "reachable"), (off, "unknown")):
         (result,) = judged(by_wifi, hosts=seen, services=services)
-        assert result.matched_endpoint == endpoint
-    assert result.status == "unknown"
+        assert (result.status, result.matched_endpoint) == (status, "192.168.1.51:631")
 
 
 def test_the_order_of_scanned_hosts_does_not_change_the_matched_address():
@@ -365,9 +364,13 @@ def test_stopped_queue_of_a_server_is_reported_from_mdns_and_from_ipp():
     bar, till = judged(*known, hosts=hosts, services=services)
     assert (bar.reason or "").endswith("the printer reports that it is stopped")
     assert "stopped" not in (till.reason or "")
-    fixed = Evidence("192.168.1.5", 631, queue="printers/bar", state="idle")
-    bar, till = judged(*known, hosts=hosts, services=services, evidence=(fixed,))
+    answers = (
+        Evidence("192.168.1.5", 631, queue="printers/bar", state="idle"),
+        Evidence("192.168.1.5", 631, queue="printers/till", state="stopped"),
+    )
+    bar, till = judged(*known, hosts=hosts, services=services, evidence=answers)
     assert "stopped" not in (bar.reason or "")
+    assert (till.reason or "").endswith("the printer reports that it is stopped")
 
 
 # ------------------------------------------------------------------ device URIs
