@@ -42,7 +42,7 @@ def release() -> Iterator[threading.Event]:
 
 def test_a_skipped_check_names_the_first_failed_check() -> None:
     actual = results_by_name(
-        check("a", fail("broken", "mend it")),
+        check("a", fail("broken", "fix it")),
         check("b", ok("never asked"), ("a",)),
         check("c", ok("never asked"), ("b",)),
         check("d", ok("queried")),
@@ -71,7 +71,7 @@ def test_the_field_after_orders_checks_and_creates_no_dependency() -> None:
         return run
 
     actual = results_by_name(
-        check("a", recording("a", fail("broken", "mend it"))),
+        check("a", recording("a", fail("broken", "fix it"))),
         check("b", recording("b", ok("queried")), after=("a",)),
     )
     assert names == ["a", "b"]
@@ -92,7 +92,7 @@ def test_an_explained_failure_and_its_dependent_checks_name_the_cause() -> None:
 def test_a_warning_that_cannot_be_a_cause_explains_no_failure() -> None:
     actual = results_by_name(
         check("a", warn("unlovely", "tidy up")),
-        check("b", fail("broken", "mend it", explained_by=("a",))),
+        check("b", fail("broken", "fix it", explained_by=("a",))),
     )
     assert [actual[name].status for name in "ab"] == ["warn", "fail"]
 
