@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Iterable
-from datetime import UTC
 from typing import Final
 from uuid import UUID
 
@@ -18,7 +17,7 @@ from controlplane.alerts.operations.messages import (
 from controlplane.cli.connection import client_of, device_of
 from controlplane.cli.devices import fleet
 from controlplane.cli.matching import only_match
-from controlplane.cli.screen.cells import Columns, Styled, age
+from controlplane.cli.screen.cells import Columns, Styled, age, utc_text
 from controlplane.cli.screen.output import print_as, print_records
 from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
@@ -26,7 +25,6 @@ from controlplane.client.refusals import NotFoundError
 
 ID_LENGTH: Final = 8
 """Number of characters of an id in a table. The commands take the first characters of an id."""
-TIME_FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
 STYLES: Final = {"info": "dim", "warning": "yellow", "critical": "red"}
 
 
@@ -52,8 +50,8 @@ COLUMNS: Final[Columns[AlertRecord]] = {
 
 SILENCE_COLUMNS: Final[Columns[SilenceRecord]] = {
     "id": lambda record: str(record.id)[:ID_LENGTH],
-    "since": lambda record: f"{record.since.astimezone(UTC):{TIME_FORMAT}}",
-    "until": lambda record: f"{record.until.astimezone(UTC):{TIME_FORMAT}}",
+    "since": lambda record: utc_text(record.since),
+    "until": lambda record: utc_text(record.until),
     "location": lambda record: record.location_id or "",
     "device": lambda record: str(record.instance_id or ""),
     "rule": lambda record: record.rule or "",
@@ -90,7 +88,7 @@ def silence(options: argparse.Namespace) -> int:
         )
         # A repeated call would add a second silence.
         record = client.post(fleet.ADD_SILENCE, body, SilenceRecord, is_repeatable=False)
-    until = f"{record.until.astimezone(UTC):{TIME_FORMAT}}"
+    until = utc_text(record.until)
     print(f"silence {record.id}: {_matchers(record)}, until {until}")
     return 0
 

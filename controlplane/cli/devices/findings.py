@@ -1,14 +1,13 @@
 """``venue-control findings``: how many devices have each finding, and which."""
 
 import argparse
-from datetime import UTC, datetime
 from typing import Final
 
 from agent.presentation.humanize import counted
 from agent.presentation.terminal.blocks import STYLES
 from controlplane.cli.connection import client_of
 from controlplane.cli.devices import fleet
-from controlplane.cli.screen.cells import Styled, age
+from controlplane.cli.screen.cells import Styled, age, utc_text
 from controlplane.cli.screen.output import CsvColumns, print_as
 from controlplane.client.errors import CommandError
 from controlplane.client.refusals import NotFoundError
@@ -44,8 +43,8 @@ DEVICES_CSV: Final[CsvColumns[Line]] = {
     "platform": lambda line: line[1].platform,
     "version": lambda line: line[1].app_version,
     "health": lambda line: line[1].health,
-    "since": lambda line: _utc(line[1].since),
-    "lastSeen": lambda line: _utc(line[1].last_seen),
+    "since": lambda line: utc_text(line[1].since),
+    "lastSeen": lambda line: utc_text(line[1].last_seen),
     "sentence": lambda line: line[1].sentence,
     "reportId": lambda line: line[1].report_id,
 }
@@ -130,7 +129,3 @@ def _names(entry: FindingEntry) -> str:
 def _unknown(count: int, total: int | None) -> str:
     devices = counted(count, "device") if total is None else f"{count} of {total} devices"
     return f"The findings of {devices} are unknown: no report in the last 7 days."
-
-
-def _utc(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

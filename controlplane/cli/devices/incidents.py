@@ -9,7 +9,7 @@ from agent.presentation.humanize import counted, format_seconds
 from agent.presentation.terminal.blocks import STYLES
 from controlplane.cli.connection import client_of
 from controlplane.cli.devices import fleet
-from controlplane.cli.screen.cells import Styled
+from controlplane.cli.screen.cells import Styled, utc_text
 from controlplane.cli.screen.output import CsvColumns, print_as
 from controlplane.client.errors import CommandError
 from controlplane.client.refusals import NotFoundError
@@ -119,4 +119,4 @@ def _corrections(incident: IncidentRecord) -> str:
 
 
 def _utc(at: datetime | None) -> str | None:
-    return None if at is None else f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return None if at is None else utc_text(at)

@@ -2,14 +2,13 @@
 
 import argparse
 from collections import Counter
-from datetime import UTC
 from typing import Final
 
 from agent.presentation.terminal.blocks import STYLES
 from controlplane.cli.connection import client_of
 from controlplane.cli.devices import fleet
 from controlplane.cli.devices.filters import Filters, location_of
-from controlplane.cli.screen.cells import age, status
+from controlplane.cli.screen.cells import age, status, utc_text
 from controlplane.cli.screen.output import CsvColumns, print_as
 from controlplane.client.errors import CommandError
 from controlplane.client.refusals import NotFoundError
@@ -18,7 +17,7 @@ from controlplane.devices.overview.records import PrinterRecord
 CSV: Final[CsvColumns[PrinterRecord]] = {
     "name": lambda printer: printer.name,
     "state": lambda printer: printer.state,
-    "since": lambda printer: f"{printer.since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+    "since": lambda printer: utc_text(printer.since),
     "address": lambda printer: printer.address,
     "reason": lambda printer: printer.detail,
     "device": lambda printer: printer.device.legacy_install_id,

@@ -5,7 +5,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from agent.presentation.plain_text import plain
@@ -17,7 +17,7 @@ from controlplane.cli.devices import fleet
 from controlplane.cli.devices.filters import Filters, location_of, state_of
 from controlplane.cli.devices.fleet import ListedDevice
 from controlplane.cli.devices.timeline import timeline_lines
-from controlplane.cli.screen.cells import Cell, age, status
+from controlplane.cli.screen.cells import Cell, age, status, utc_text
 from controlplane.cli.screen.confirmation import confirm
 from controlplane.cli.screen.output import CsvColumns, print_as, print_records
 from controlplane.client.errors import CommandError
@@ -202,4 +202,4 @@ def _health(device: Device) -> Cell:
 
 
 def _format_time(timestamp: datetime | None) -> str:
-    return "" if timestamp is None else f"{timestamp.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return "" if timestamp is None else utc_text(timestamp)

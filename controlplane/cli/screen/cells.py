@@ -60,3 +60,8 @@ def grant(key: Any) -> Styled:
     if key.revoked_at:
         return status("revoked")
     return status("write" if key.can_write else "read")
+
+
+def utc_text(timestamp: datetime) -> str:
+    """Return a time for programs: UTC, in seconds (RFC 3339)."""
+    return f"{timestamp.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
