@@ -245,7 +245,7 @@ def samples(machine: Machine) -> Iterator[processes.Sample]:
 
 def cups(machine: Machine, request: bytes, _: float) -> ipp.Response:
     if machine.queues is None:
-        raise NotRunning
+        raise NotRunning(is_socket_there=False)
     is_jobs = request[2:4] == ipp.GET_JOBS.to_bytes(2)
     tag, rows = (ipp.JOB_GROUP, machine.jobs) if is_jobs else (ipp.PRINTER_GROUP, machine.queues)
     groups = (
