@@ -47,6 +47,16 @@ collections during the parsing of a large body take more time than the parsing.
 """
 
 
+def set_up_garbage_collection() -> None:
+    """Collect garbage less often, and never search the objects that the start created.
+
+    A search of these 180,000 objects would stop all requests for a tenth of a second.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(COLLECT_AFTER)
+
+
 class Server(uvicorn.Server):
     """A uvicorn server that calls ``on_listening`` once it listens, and ends streams at shutdown.
 
@@ -194,7 +204,7 @@ def serve(
             http=bounded_protocol(settings),
             ws="none",
         )
-        gc.set_threshold(COLLECT_AFTER)
+        set_up_garbage_collection()
         sockets = [listener, *others, *([metrics.socket] if metrics else [])]
         Server(config, core, on_listening).run(sockets=sockets)
     finally:

@@ -6,7 +6,6 @@ Usage: python -m tests.bench.bodies [--runs N]
 """
 
 import argparse
-import gc
 import json
 import statistics
 import sys
@@ -19,7 +18,7 @@ from agent.wire.codec import to_plain
 from controlplane.operation.bodies import CONTAINERS_MAX, ITEMS_MAX
 from controlplane.operation.errors import Refusal
 from controlplane.remote_control.submission import parse_submission
-from controlplane.server import COLLECT_AFTER
+from controlplane.server import set_up_garbage_collection
 from controlplane.settings import Settings
 from tests.fixtures import payloads
 
@@ -205,7 +204,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure how fast invalid bodies are refused.")
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()
-    gc.set_threshold(COLLECT_AFTER)
+    set_up_garbage_collection()
     costs = sorted(
         ((cost_ms(body, options.runs), name, is_refused(body)) for name, body in bodies()),
         reverse=True,

@@ -38,6 +38,7 @@ from controlplane.devices.overview.report_contents import PrinterState
 from controlplane.devices.priority import Priority, priority_of
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
+from controlplane.server import set_up_garbage_collection
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.storage.report_tables import (
@@ -208,6 +209,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         database = Database(str(Path(folder) / "service.db"))
         database.write(fill)
+        set_up_garbage_collection()
         print(f"{DEVICES} devices, load {os.getloadavg()[0]:.1f}", "ms: median, 95 %", sep="\n")
         for filters in FILTERS:
             body = OverviewRequest(**filters)

@@ -38,6 +38,7 @@ from controlplane.devices.findings.rules import (
 )
 from controlplane.devices.findings.symbols import add_subjects
 from controlplane.devices.overview.report_contents import PrinterState
+from controlplane.server import set_up_garbage_collection
 from controlplane.storage.database import Database
 from controlplane.storage.report_tables import (
     CountedDevice,
@@ -197,6 +198,7 @@ def main() -> int:
         if database.postgresql is not None:
             database.write(lambda session: session.execute(text("ANALYZE")))
         print(f"{DEVICES} devices, load {os.getloadavg()[0]:.1f}", "ms: median, 95 %", sep="\n")
+        set_up_garbage_collection()
         calls: list[tuple[str, Any]] = [
             *((f"counts {each}", partial(findings, body=FindingsRequest(**each)))
               for filters in FILTERS for each in (filters, RULE | filters)),

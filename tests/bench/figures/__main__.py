@@ -6,7 +6,6 @@ It writes 4 GB of temporary files and deletes them.
 """
 
 import argparse
-import gc
 import json
 import os
 import statistics
@@ -17,7 +16,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from controlplane.server import COLLECT_AFTER
+from controlplane.server import set_up_garbage_collection
 from controlplane.storage.database import Database
 from tests.bench.figures.load import Undo, load_base, repeat, sum_up
 from tests.bench.figures.measure import (
@@ -38,7 +37,7 @@ SALES = 500
 
 def main() -> int:
     options = _options()
-    gc.set_threshold(COLLECT_AFTER)  # as the service does
+    set_up_garbage_collection()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "service.db"
         return _measure(file, options)
