@@ -103,7 +103,7 @@ class Settings:
     keep_audit_s: float = 400 * 86_400
     tracker_url: str | None = None
     tracker_attempts_max: int = 5
-    tracker_timeout_s: float = 10
+    delivery_timeout_s: float = 10
     tracker_interval_s: float = 2
     offline_after: int | None = None
     alert_fire_after_s: float = 300

@@ -6,7 +6,7 @@ line may be a secret.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from tomllib import TOMLDecodeError
 from typing import Final, get_args, get_origin
 
@@ -15,7 +15,7 @@ from agent.wire.base import Port
 
 HEADER: Final = re.compile(r"^\s*(\[{1,2})\s*([\w.\-]+)\s*\]{1,2}")
 ASSIGNMENT: Final = re.compile(r"^\s*([\w\-]+)\s*=")
-_PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
+_PLACE: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _CURLY: Final = re.compile("[\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb]")
 _BOOLEANS: Final = {
     "yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false",
@@ -36,10 +36,11 @@ def syntax_problem(model: type[Section], name: str, error: TOMLDecodeError, text
     place = _PLACE.search(message)
     if place is None:
         return f"{name}: {message}"
-    number = int(place[1])
+    number = int(place[1] or len(lines))
     line = "".join(lines[number - 1 : number])
+    column = place[2] or len(line) + 1
     mistake = _Mistake(model, message[: place.start()], line, lines[: number - 1])
-    return f"{name}:{number}:{place[2]}: {mistake.describe()}"
+    return f"{name}:{number}:{column}: {mistake.describe()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +113,12 @@ class _Mistake:
             return f"write [[{name}]], with two brackets, above each of the {name}"
         headers = (HEADER.match(line) for line in self.previous_lines)
         first = next((n for n, match in enumerate(headers, 1) if match and match[2] == name), None)
-        where = f", first in line {first}" if first else ""
-        return f"[{name}] appears twice{where}: move these keys there, and delete this line"
+        if first is None:
+            return f"keys of [{name}] are set above, as {name}.key = …: move them below this line"
+        return (
+            f"[{name}] appears twice, first in line {first}: move these keys there, and delete"
+            " this line"
+        )
 
     def key_twice(self) -> str:
         assignment = ASSIGNMENT.match(self.line)
@@ -135,7 +140,7 @@ class _Mistake:
             return f"{value.lower()} is no value: delete the line to use the default"
         if boolean := _BOOLEANS.get(value.lower()):
             return f"write {key} = {boolean}"
-        return self._without_quotes()
+        return self.incomplete_list("a list") if value[0] == "[" else self._without_quotes()
 
     def _without_quotes(self) -> str:
         return f"quotes are missing: write {self._example}"
@@ -161,10 +166,17 @@ class _Mistake:
         return f"{what}: {self._example_of(word[1])}"
 
     def unclosed_list(self) -> str:
+        lines = [replace(self, line=line) for line in (*self.previous_lines, self.line)]
+        numbers = range(len(lines), 0, -1)
+        opening = next((n for n in numbers if lines[n - 1].value.startswith("[")), len(lines))
+        where = "a list" if opening == len(lines) else f"the list in line {opening}"
+        return lines[opening - 1].incomplete_list(where)
+
+    def incomplete_list(self, where: str) -> str:
         if _TEXT_IN_LIST.match(self.value):
             return self._without_quotes()
         example = self._example if self.key else self._example_of("exclude")
-        return f"a list is not complete: check its commas, quotes and closing bracket: {example}"
+        return f"{where} is not complete: check its commas, quotes and closing bracket: {example}"
 
     def unclosed_section(self) -> str:
         return "the closing bracket of the section is missing: write [section]"

@@ -33,7 +33,7 @@ UnitReader = Callable[[], UnitFacts | None]
 
 
 def read_unit() -> UnitFacts | None:
-    """Return the unit's state; None if there is no supported service manager."""
+    """Return the unit's state; None if no supported service manager answers."""
     try:
         if sys.platform != "linux":
             manager = "launchd" if sys.platform == "darwin" else "the service manager"
@@ -55,7 +55,6 @@ def parse_systemctl(text: str) -> UnitFacts | None:
     return replace(
         _unit_facts("systemd", state_of(properties)),
         is_installed=load in {"loaded", "masked"},
-        is_enabled=file_state in {"enabled", "enabled-runtime", "static", "alias", "linked"},
         is_masked=load == "masked" or file_state.startswith("masked"),
     )
 

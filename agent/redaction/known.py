@@ -22,10 +22,12 @@ _redactor = Redactor()
 def remember(*secrets: str) -> None:
     """Add secrets. API keys change, so only the latest KNOWN_MAX secrets are stored."""
     global _redactor  # noqa: PLW0603 - one set for the whole process
-    if all(secret in _known for secret in secrets):
-        return
+    are_known = all(secret in _known for secret in secrets)
     for secret in secrets:
         _known[secret] = None
+        _known.move_to_end(secret)
+    if are_known:
+        return
     while len(_known) > KNOWN_MAX:
         _known.popitem(last=False)
     _redactor = Redactor(_known)
@@ -62,8 +64,8 @@ def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment for another program, without secrets.
 
     User and password are removed from the proxy variables. Other variables that contain a secret
-    are left out. Only proxy variables are searched for URLs, because paths can contain an `@`, and
-    a program needs its PATH.
+    are left out. Other variables are not searched for users and passwords of URLs: an `@` in a path
+    would look like one, and the program would lose its PATH.
     """
     addresses = {
         name: address_of(value) if name.lower().endswith("_proxy") else value

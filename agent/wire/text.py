@@ -32,8 +32,8 @@ class Utf16Length(GroupedMetadata):
         yield Field(
             min_length=min(1, self.least),
             max_length=self.most,
-            # JSON Schema counts characters, not code units. Only ASCII strings have a minimum above
-            # 1, and an ASCII string has as many characters as code units.
+            # JSON Schema counts characters, not code units. Only keys and signatures have a minimum
+            # above 1. They are in ASCII, where both numbers are equal.
             json_schema_extra={"minLength": self.least} if self.least > 1 else None,
         )
         yield AfterValidator(self._check)

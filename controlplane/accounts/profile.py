@@ -87,7 +87,7 @@ def create_key(context: RequestContext, body: messages.KeyCreateRequest) -> mess
     require_known(context, body.locations)
     keys_max = KEYS_MAX if caller.can_write else VIEWER_KEYS_MAX
     if len(_keys(context, user.id)) >= keys_max:
-        detail = f"your role can have at most {keys_max} keys: revoke one first"
+        detail = f"your role's limit of keys is {keys_max}: revoke one first"
         raise conflict("too_many_keys", detail)
     key = key_store.new_key(name=body.name, locations=body.locations)
     key_store.add_keys(

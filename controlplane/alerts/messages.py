@@ -59,7 +59,8 @@ def body_of(
         name: name of the device, or id of the location.
         zone: time zone of the location, for ``text``.
         origin: address of the console, for the link to the alert.
-        sent_at: when the body is sent. ``text`` has no date of this day. None if it is sent later.
+        sent_at: the present time, if the body is sent now: times of this day then have no date in
+            ``text``. None if the body is for a daily digest: every time then has a date.
     """
     condition, argument = parse_name(alert.condition)
     return {

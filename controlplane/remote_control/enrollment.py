@@ -148,7 +148,7 @@ def _needs_new_binding(device: Device, row: Challenge) -> bool:
 
 
 def _refuse_takeover(context: RequestContext, device: Device, row: Challenge) -> None:
-    """Refuse to bind a device with a different device key, unless the device is revoked."""
+    """Refuse a different device key for a device that is not revoked or at a foreign location."""
     if device.public_key == row.public_key:
         return
     if not context.caller.has_access_to(device.location_id):

@@ -98,10 +98,10 @@ async def _start_outboxes(core: Core, stack: AsyncExitStack) -> list[asyncio.Tas
     for url, outbox in operator_outboxes:
         if url is None:
             continue
-        client = await stack.enter_async_context(webhook_client(url, settings.tracker_timeout_s))
+        client = await stack.enter_async_context(webhook_client(url, settings.delivery_timeout_s))
         send = partial(send_due, core, client, outbox)
         tasks.append(_start(outbox.name, settings.tracker_interval_s, send))
-    client = await stack.enter_async_context(public_client(settings.tracker_timeout_s))
+    client = await stack.enter_async_context(public_client(settings.delivery_timeout_s))
     send = partial(send_to_organizations, core, client)
     tasks.append(_start("organizations' webhooks", settings.tracker_interval_s, send))
     return tasks

@@ -60,7 +60,7 @@ def check_truth(plan: LabPlan, run: ChildRun) -> None:
 def check_harmless(result: LabResult) -> None:
     assert result.counters.harm() == {}
     assert result.counters.most_print_connections <= 1
-    # The pause is one second, but the sender's timestamps are rounded to whole milliseconds.
+    # The pause is one second. It is measured by the timestamps of TCP, in whole milliseconds.
     assert result.counters.shortest_print_pause_s >= 0.998
     assert result.counters.wrong_mac_frames == 0
 
@@ -127,7 +127,7 @@ def test_network_with_only_a_gateway_has_the_finding_nothing_but_gateway(tmp_pat
     assert finding.code == "nothing-but-gateway"
 
 
-def test_addresses_that_only_proxy_arp_answers_are_not_listed(tmp_path: Path) -> None:
+def test_addresses_without_a_host_behind_proxy_arp_are_not_listed(tmp_path: Path) -> None:
     plan = plan_lan("10.77.0.0/24", 8, seed=6, wifi_share=0.0)
     proxy_mac = "02:bb:00:00:00:01"
     proxied_host = LanHost("10.77.0.40", proxy_mac, (80,))
@@ -232,7 +232,7 @@ def test_hostile_service_names_are_cleaned_and_the_report_is_cut_to_its_limits(
 
 
 def venue_with_known_makers() -> LabPlan:
-    """Return a realistic venue: half of the hosts announce nothing, and one has a random MAC."""
+    """Return a realistic venue: most hosts announce nothing, and one has a random MAC."""
 
     def host(number: int, mac: str, ports: tuple[int, ...], *announcement: str) -> LanHost:
         name, kind, port, txt = (*announcement, "", "", "", "")[:4]

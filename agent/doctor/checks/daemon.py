@@ -120,7 +120,7 @@ def boot(context: Context) -> Outcome:
 
 def _judge_unit(unit: UnitFacts | None) -> Outcome:
     if unit is None:
-        return skipped("there is no supported service manager")
+        return skipped("no supported service manager answers")
     if not unit.is_installed:
         return warn(
             f"{unit.manager} has no service for the agent: it does not start with the machine",

@@ -18,7 +18,7 @@ from collectors.shared.addresses import Network, is_beyond
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 
 SOURCES_MAX = 2048
-"""The most addresses whose records are stored for one interface."""
+"""The most addresses whose records are stored for one interface, without verified printers."""
 UNREAD_MAX = 4096
 UNREAD_MAX_BYTES = 6 * 2**20
 READ_MAX_BYTES = 16 * 2**20
@@ -127,7 +127,7 @@ class LinkRecords:
             book.add(records)
 
     def _open(self, source: str, *, is_verified: bool = False) -> RecordBook | None:
-        """Return a new book for an address, or None if there are too many books already."""
+        """Return a new book for an address, or None if there is no room for it."""
         if len(self._books) >= SOURCES_MAX:
             is_room = self._forget_one(source, is_verified=is_verified)
             if not (is_room or is_verified):

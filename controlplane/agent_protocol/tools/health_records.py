@@ -72,7 +72,9 @@ def is_recent(context: ToolContext) -> ColumnElement[bool]:
 def unknown_devices(
     context: ToolContext, dataset: Dataset, locations: Sequence[str], instance_id: Any
 ) -> int | None:
-    """Return the number of devices without a recent report; None for other datasets.
+    """Return the number of devices without a recent report of a kind that has ``dataset``.
+
+    None if ``dataset`` is neither findings nor incidents.
 
     Args:
         locations: the locations of the devices; empty for all locations of the organization.

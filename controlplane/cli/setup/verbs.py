@@ -50,7 +50,7 @@ class Existing:
 
     Attributes:
         name: the name of the organization, or None if it has none.
-        owners: e-mail addresses of the owners of every location.
+        owners: e-mail addresses of the owners that have access to all locations.
         locations: names of the locations by id.
         keys: descriptions of the valid API keys.
     """
@@ -230,8 +230,7 @@ def _print_existing(existing: Existing) -> None:
 
 def _print_next(options: argparse.Namespace) -> None:
     """Print the next command, or the address of the console if the service is installed."""
-    is_service = chosen_database(options.database).is_the_services
-    if is_service:
+    if chosen_database(options.database).belongs_to_service:
         serve = service_options()
         address = serve.origin or f"http://{join_host_port(serve.host, serve.port)}"
         sys.stderr.write(f"Next: open {address} in a browser and sign in.\n")

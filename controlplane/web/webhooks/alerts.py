@@ -105,7 +105,7 @@ class AlertOutbox:
         self, session: Session, row: Notification, route: AlertRoute | None, now: datetime
     ) -> Claim:
         row.attempts += 1
-        wait_s = self.settings.tracker_timeout_s + backoff_s(row.attempts)
+        wait_s = self.settings.delivery_timeout_s + backoff_s(row.attempts)
         row.due_at = now + timedelta(seconds=wait_s)
         row.updated_at = now
         bodies = bodies_of(session, row)

@@ -52,7 +52,7 @@ def send_mail(settings: Settings, mail: EmailMessage) -> str:
     if smtp is None:
         return "the service has no SMTP server: set --smtp"
     try:
-        with smtplib.SMTP(smtp.host, smtp.port, timeout=settings.tracker_timeout_s) as client:
+        with smtplib.SMTP(smtp.host, smtp.port, timeout=settings.delivery_timeout_s) as client:
             client.ehlo()
             peer = None if client.sock is None else client.sock.getpeername()[0]
             if client.has_extn("starttls"):

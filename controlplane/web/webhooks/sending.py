@@ -99,7 +99,7 @@ async def _send(core: Core, client: httpx2.AsyncClient, outbox: Outbox, claim: C
         if claim.mail is not None:
             reason = await asyncio.to_thread(send_mail, core.settings, claim.mail)
         else:
-            async with asyncio.timeout(core.settings.tracker_timeout_s):
+            async with asyncio.timeout(core.settings.delivery_timeout_s):
                 reason = await _post(outbox, client, claim)
     except TimeoutError:
         reason = f"the {outbox.name} did not answer in time"

@@ -63,7 +63,7 @@ class Tracker:
                 _settle(report, "failed", now)
                 continue
             report.tracker_attempts += 1
-            wait_s = self.settings.tracker_timeout_s + backoff_s(report.tracker_attempts)
+            wait_s = self.settings.delivery_timeout_s + backoff_s(report.tracker_attempts)
             report.tracker_due_at = now + timedelta(seconds=wait_s)
             report.updated_at = now
             event = record_of(Event, report, event_id=report.tracker_event_id, report_id=report.id)

@@ -101,7 +101,7 @@ async def _send(port: int, member: Member, count: int) -> Heartbeats:
 
 
 async def _recovery_s(port: int, member: Member, undisturbed: Heartbeats) -> float:
-    """Return the time until heartbeats are as fast as twice the undisturbed median."""
+    """Return the time until the heartbeats take at most twice the undisturbed median."""
     began_s = time.perf_counter()
     normal_s = 2 * statistics.median(undisturbed.latencies_s)
     while time.perf_counter() - began_s < TIMEOUT_S:

@@ -67,6 +67,15 @@ def problem_in(directory: Path, text: str) -> str:
         ("[network]\nports = [0631]",
          ("5:11: a list is not complete: check its commas, quotes and closing bracket:"
          " ports = [80, 443]")),
+        ("[network]\nports = [80, 443\nmax_hosts = 5",
+         ("6:1: the list in line 5 is not complete: check its commas, quotes and closing bracket:"
+         " ports = [80, 443]")),
+        ('[network]\nexclude = ["192.168.1.20",\n  "192.168.1.21"',
+         ("6:17: the list in line 5 is not complete: check its commas, quotes and closing bracket:"
+         ' exclude = ["…", "…"]')),
+        ("[network]\nports = [80,",
+         ("5:13: a list is not complete: check its commas, quotes and closing bracket:"
+         " ports = [80, 443]")),
         ("// comment", "4:1: a comment begins with #"),
         ("a remark", ("4:3: this line is neither a [section] nor a key = value; if it is a comment,"
          " put # before it")),
@@ -74,6 +83,13 @@ def problem_in(directory: Path, text: str) -> str:
 )  # fmt: skip
 def test_frequent_syntax_errors_have_advice(tmp_path: Path, lines: str, problem: str) -> None:
     assert problem_in(tmp_path, f"{SERVICE}{lines}\n") == problem
+
+
+def test_a_section_after_dotted_keys_has_advice(tmp_path: Path) -> None:
+    text = 'service.base_url = "https://ops.venue.test"\n[service]\n'
+    assert problem_in(tmp_path, text) == (
+        "2:9: keys of [service] are set above, as service.key = …: move them below this line"
+    )
 
 
 @pytest.mark.parametrize(

@@ -183,6 +183,13 @@ def test_the_state_of_a_systemd_unit_is_parsed() -> None:
     )
 
 
+@pytest.mark.parametrize("state", ["enabled-runtime", "linked", "static", "disabled"])
+def test_a_unit_that_does_not_start_at_boot_is_not_enabled(state: str) -> None:
+    unit = parse_systemctl(f"LoadState=loaded\nUnitFileState={state}\nActiveState=active\n")
+    assert unit is not None
+    assert not unit.is_enabled
+
+
 def test_a_masked_unit_is_installed_and_masked() -> None:
     unit = parse_systemctl("LoadState=masked\nUnitFileState=masked\nActiveState=inactive\n")
     assert unit is not None

@@ -110,6 +110,14 @@ def test_error_messages_contain_no_known_secrets() -> None:
     assert ConfigError(("password = x", "b")).problems == ("password = ***", "b")
 
 
+def test_a_secret_that_is_remembered_again_is_kept_longer() -> None:
+    for number in range(known.KNOWN_MAX):
+        known.remember(f"secret-{number}-")
+    known.remember("secret-0-")
+    known.remember("secret-new-")
+    assert known.redact("secret-0- secret-1-") == "*** secret-1-"
+
+
 def test_the_oldest_known_secret_is_dropped_at_the_limit() -> None:
     for number in range(known.KNOWN_MAX + 1):
         known.remember(f"secret-{number}-")

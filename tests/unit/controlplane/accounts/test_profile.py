@@ -217,7 +217,7 @@ async def test_the_key_limit_of_a_viewer_is_lower(
     new_key = await create_key(browser, canWrite=False)
     refused = await browser.post(f"{PROFILE}/create-key", NEW_KEY | {"canWrite": False})
     assert (refused.status_code, refused.json()["code"]) == (409, "too_many_keys")
-    assert refused.json()["detail"] == "your role can have at most 1 keys: revoke one first"
+    assert refused.json()["detail"] == "your role's limit of keys is 1: revoke one first"
     await browser.post(f"{PROFILE}/revoke-key", {"keyId": new_key["key"]["id"]})
     await create_key(browser, canWrite=False)
     manager = await sign_in(service, "eve@example.com", role="manager")

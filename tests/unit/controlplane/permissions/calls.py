@@ -1,7 +1,7 @@
 """The calls that the permission tests make: at least one of every operation of the service.
 
-The operations come from the registries of the service. After an operation is added, the tests fail
-until `rows.py` contains calls of this operation.
+After an operation is added to the service, the tests fail until `rows.py` contains calls of this
+operation.
 """
 
 import json
@@ -65,8 +65,10 @@ class Call:
         operations: The row of ``table.OPERATIONS`` for this call.
         rule: The row of ``table.LOCATIONS`` for this call.
         path: The path. For GET, values of ``body`` replace the placeholders in the path.
-        body: Returns the arguments for a target.
-        mark: Returns the text that identifies the object of a target in the reply of a list.
+        body: Returns the arguments of the call for a target: the own location, another location of
+            the organization, or a foreign one (``table.TARGETS``).
+        mark: Only for a list: returns what the reply contains if it lists the object of the target,
+            for example the object's id.
     """
 
     name: str

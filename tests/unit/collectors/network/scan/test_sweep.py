@@ -144,9 +144,9 @@ def test_hosts_and_ports_are_reported_when_discovered() -> None:
     assert lan.last_connect["10.0.0.5", 9100] - began < reported_s
 
 
-def test_a_scan_does_not_wait_only_for_second_tries_at_print_ports() -> None:
-    """Connections to the print ports of one host are a second apart. The scan does not wait for a
-    second try if nothing else remains to be done.
+def test_a_scan_gives_up_second_tries_at_print_ports_that_would_start_late() -> None:
+    """Connections to the print ports of one host are a second apart. The scan gives up a second
+    try that would start more than `PRINT_PORTS_WAIT_S` after the end of address resolution.
     """
     lan = SimulatedLan(
         {
@@ -245,8 +245,8 @@ ALL_PORTS = (22, 53, 80, 139, 443, 445, 515, 554, 631, 8008, 8043, 8080, 8443, 9
 
 def test_a_scan_does_not_wait_long_for_a_late_host_that_drops_packets() -> None:
     """The host is discovered after one second. Its four print ports are silent. They are tried one
-    after the other and twice, with a second between both tries of each. Meanwhile its other ports
-    get their last try.
+    after the other. Each is tried again after a pause of one second. Meanwhile its other ports get
+    their last try.
     """
     dropped = frozenset({*ALL_PORTS} - {53, 80})
     host = SimulatedHost(
@@ -307,7 +307,7 @@ def test_a_host_has_at_most_eight_connections_at_once() -> None:
 
 
 @pytest.mark.medium
-def test_addresses_that_only_proxy_arp_answers_are_left_out_and_reported() -> None:
+def test_addresses_without_a_host_behind_proxy_arp_are_left_out_and_reported() -> None:
     hosts = {f"10.0.0.{n}": SimulatedHost(mac(99), mute=True) for n in range(20, 220)}
     hosts["10.0.0.33"] = SimulatedHost(mac(99), frozenset({80}))
     hosts["10.0.0.1"] = SimulatedHost(mac(1), frozenset({80}))

@@ -126,7 +126,7 @@ async def test_a_webhook_that_does_not_answer_in_time_delays_no_other_message(
     service: RunningService,
 ) -> None:
     device, report_id = await submit_report(service)
-    service.core.settings = replace(service.core.settings, tracker_timeout_s=0.01)
+    service.core.settings = replace(service.core.settings, delivery_timeout_s=0.01)
 
     async def drip(request: httpx2.Request) -> httpx2.Response:
         await asyncio.Event().wait()

@@ -65,7 +65,7 @@ from tests.unit.collectors.application.fixtures import RecordingRun, plant
 from tests.unit.collectors.application.linux.test_system import figures
 
 GIB = 1024**3
-SYNCHRONISED, ALONE = (0, 0x2001, 1_500_000), (5, 0x0040, 0)
+SYNCHRONISED, UNSYNCHRONISED = (0, 0x2001, 1_500_000), (5, 0x0040, 0)
 """State, status and offset of the clock, from adjtimex(2)."""
 UPTIME_S = 3 * 86400
 NOW_S = datetime(2026, 11, 17, 6, 12, 30, tzinfo=UTC).timestamp() + UPTIME_S
@@ -116,8 +116,9 @@ class Disk:
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine. ``commands`` are outputs by a word in the command, None if it
-    fails. ``lan`` is what else answers.
+    """A machine. ``commands`` maps a word of a command to its output, or to None if the
+    command fails. ``lan`` are the hosts that answer. By default, each gateway and one more host
+    answer.
 
     ``memory`` is total, available, swap total and swap used, in GiB. Without ``dns_answers``, each
     name server answers.
@@ -237,7 +238,10 @@ def silent_at(machine: Machine) -> frozenset[str]:
 
 
 def samples(machine: Machine) -> Iterator[processes.Sample]:
-    """Yield a process for each watched program that uses memory. Its id is its restarts."""
+    """Yield a process for each watched program that uses memory.
+
+    Its process id is its number of restarts, because `sources_of` reads the number from there.
+    """
     for name, gib in machine.watched.items():
         if gib:
             yield processes.Sample(machine.restarts, name, 1e9, 1, int(gib * GIB))
@@ -436,7 +440,7 @@ class Session:
 
 
 def collected(machine: Machine) -> CollectedFacts:
-    """Return what the network collector collects. Each gateway and one more host answer."""
+    """Return what the network collector collects."""
     local = LocalNetwork(local_interfaces(machine))
     result = CollectedFacts(STARTED_AT, machine.platform, "12", local)
     result.interfaces_state = SourceState("succeeded")
