@@ -24,6 +24,7 @@ _NO_VALUES: Final = frozenset({"none", "null", "nil"})
 _OTHER_COMMENT: Final = re.compile(r"\s*(?:;|//|/\*|--|<!--)")
 _FIRST_WORD: Final = re.compile(r"\s*([\w\-]+)\s*")
 _TEXT_IN_LIST: Final = re.compile(r"[\[,]\s*(?:[A-Za-z_]|\d+\.\d+\.)")
+_LEADING_ZERO: Final = re.compile(r"[+-]?0\d")
 _WITH_UNIT: Final = re.compile(r"[+-]?\d+(?:\.\d+)?\s*[A-Za-z%]+$")
 _UNCLEAR: Final = (
     "this line is neither a [section] nor a key = value; if it is a comment, put # before it"
@@ -143,12 +144,19 @@ class _Mistake:
         return self.incomplete_list("a list") if value[0] == "[" else self._without_quotes()
 
     def _without_quotes(self) -> str:
-        return f"quotes are missing: write {self._example}"
+        example = self._example
+        if example.endswith("= 30"):
+            return f"the value must be a number: write {example}"
+        if example.endswith("= true"):
+            return f"the value must be true or false: write {example}"
+        return f"quotes are missing: write {example}"
 
     def text_after_value(self) -> str:
         value, example = self.value, self._example
         if _WITH_UNIT.match(value) and not example.endswith('"'):
             return f"write the number without a unit: {example}"
+        if _LEADING_ZERO.match(value):
+            return f"a number must not begin with 0: {example}"
         if value.endswith((",", ";")):
             return "delete the comma or semicolon at the end of the line"
         if self._known.intersection(re.findall(r"([\w\-]+)\s*=", value)):

@@ -51,7 +51,7 @@ def body_of(
     origin: str | None,
     *,
     is_resolved: bool,
-    sent_at: datetime | None,
+    now: datetime | None,
 ) -> dict[str, Any]:
     """Return the JSON body that docs/alerts.md describes.
 
@@ -59,13 +59,13 @@ def body_of(
         name: name of the device, or id of the location.
         zone: time zone of the location, for ``text``.
         origin: address of the console, for the link to the alert.
-        sent_at: the present time, if the body is sent now: times of this day then have no date in
-            ``text``. None if the body is for a daily digest: every time then has a date.
+        now: the present time. Times of this day have no date in ``text``. None for a daily digest:
+            every time then has a date.
     """
     condition, argument = parse_name(alert.condition)
     return {
         "type": "alert.resolved" if is_resolved else "alert.firing",
-        "text": text_of(alert, name, zone, sent_at, is_resolved=is_resolved),
+        "text": text_of(alert, name, zone, now, is_resolved=is_resolved),
         "alertId": str(alert.id),
         "organizationId": alert.organization_id,
         "locationId": alert.location_id,
@@ -83,7 +83,7 @@ def body_of(
 
 
 def text_of(
-    alert: Alert, name: str, zone: str | None, sent_at: datetime | None, *, is_resolved: bool
+    alert: Alert, name: str, zone: str | None, now: datetime | None, *, is_resolved: bool
 ) -> str:
     """Return one sentence about the alert. Times are on the location's clock."""
     condition, argument = parse_name(alert.condition)
@@ -93,7 +93,7 @@ def text_of(
     if not is_resolved or alert.ended_at is None:
         detail = f": {alert.detail}" if alert.detail else ""
         problem = FIRING[kind].format(**values)
-        return f"{where} {problem} since {_local_time(alert.started_at, zone, sent_at)}{detail}"
+        return f"{where} {problem} since {_local_time(alert.started_at, zone, now)}{detail}"
     duration = format_seconds(max(0, int((alert.ended_at - alert.started_at).total_seconds())))
     return f"{where} {RESOLVED[kind].format(**values)}, after {duration}"
 
@@ -102,9 +102,9 @@ def _title(argument: str) -> str:
     return next((title.label for cause, title in CAUSE_TITLES.items() if cause == argument), "")
 
 
-def _local_time(timestamp: datetime, zone: str | None, sent_at: datetime | None) -> str:
+def _local_time(timestamp: datetime, zone: str | None, now: datetime | None) -> str:
     zone_info = ZoneInfo(zone) if zone else UTC
-    today = None if sent_at is None else sent_at.astimezone(zone_info)
+    today = None if now is None else now.astimezone(zone_info)
     return time_text(timestamp.astimezone(zone_info), today) + ("" if zone else " UTC")
 
 

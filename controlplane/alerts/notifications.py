@@ -84,7 +84,7 @@ class Notifier:
                 zone,
                 self._settings.origin,
                 is_resolved=is_resolved,
-                sent_at=None if route.is_digest else self._now,
+                now=None if route.is_digest else self._now,
             )
             row = NotifiedAlert(alert_id=alert.id, is_resolved=is_resolved, body=json.dumps(body))
             key = route.group_key(alert)

@@ -43,7 +43,7 @@ class LinkRecords:
         self.quota = quota
         self.types: dict[str, None] = {}
         self.rejected = 0
-        self._unread_of: Counter[str] = Counter()
+        self._dropped_packets: Counter[str] = Counter()
         self._networks = networks
         self._books: dict[str, RecordBook] = {}
         self._macs: dict[str, str] = {}
@@ -69,12 +69,12 @@ class LinkRecords:
         Then the neighbour table is read, so that the addresses of one device share one limit.
         """
         is_cut = any(book.dropped or book.dropped_records for book in self._books.values())
-        return is_cut or bool(self._unread_of or self.rejected) or self.quota.is_exceeded
+        return is_cut or bool(self._dropped_packets or self.rejected) or self.quota.is_exceeded
 
     # ------------------------------------------------------------------ packets
 
     @property
-    def has_unread(self) -> bool:
+    def has_queued_packets(self) -> bool:
         return len(self._queue) > 0
 
     def put(self, source: str, packet: bytes) -> None:
@@ -86,9 +86,9 @@ class LinkRecords:
         else:
             dropped_source = source
         if dropped_source is not None and (
-            dropped_source in self._unread_of or len(self._unread_of) < SOURCES_MAX
+            dropped_source in self._dropped_packets or len(self._dropped_packets) < SOURCES_MAX
         ):
-            self._unread_of[dropped_source] += 1
+            self._dropped_packets[dropped_source] += 1
 
     def next_packet(self) -> tuple[str, bytes] | None:
         """Return the source and the bytes of the next packet. Announcers take turns."""
@@ -187,12 +187,12 @@ class LinkRecords:
     # ------------------------------------------------------------------ what was left out
 
     @property
-    def unread_of(self) -> Counter[str]:
+    def dropped_packets(self) -> Counter[str]:
         """The number of packets that were not read, by announcer."""
-        unread: Counter[str] = Counter()
-        for source, count in self._unread_of.items():
-            unread[self.announcer(source)] += count
-        return unread
+        packets: Counter[str] = Counter()
+        for source, count in self._dropped_packets.items():
+            packets[self.announcer(source)] += count
+        return packets
 
     def left_out(self, count: Callable[[RecordBook], int]) -> Counter[str]:
         """Return for each announcer the sum of ``count`` over its books."""

@@ -200,7 +200,7 @@ def _limitations(watches: Sequence[Watch], cut: Mapping[str, int]) -> Iterator[s
         )
     for watch in watches:
         records, name = watch.records, watch.link.name
-        if unread := records.unread_of:
+        if unread := records.dropped_packets:
             yield (
                 f"mDNS: {unread.total():,} packets on {name} were not read because their senders"
                 f" sent too many: {_by_announcer(unread, (watch,))}"

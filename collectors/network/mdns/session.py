@@ -150,7 +150,7 @@ class Session:
                 self._ask_missing(now)
                 next_resolve_s = now + schedule.resolve_interval_s
             until = min(deadline_s, next_round_s, next_resolve_s, now + _TURN_S)
-            if self._is_settled(now) or self._has_unread:
+            if self._is_settled(now) or self._has_queued_packets:
                 until = now
             for key, _ in selector.select(max(0.0, until - now)):
                 _receive(key.data, key)
@@ -159,15 +159,15 @@ class Session:
             self._report(run)
             # This is checked after receiving, because on a busy machine packets may have been
             # waiting in the kernel.
-            if self._is_settled(now) and not self._has_unread:
+            if self._is_settled(now) and not self._has_queued_packets:
                 return "settled"
             if now >= crowded_s and any(watch.is_crowded for watch in self._watches):
                 return "crowded"
         return "cancelled"
 
     @property
-    def _has_unread(self) -> bool:
-        return any(watch.records.has_unread for watch in self._watches)
+    def _has_queued_packets(self) -> bool:
+        return any(watch.records.has_queued_packets for watch in self._watches)
 
     def _is_settled(self, now: float) -> bool:
         """Return whether all hosts have answered.

@@ -1,5 +1,6 @@
 """Notifications by e-mail, through the SMTP server of the operator."""
 
+import logging
 import smtplib
 import ssl
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from agent.wire.addresses import is_loopback
 from controlplane.settings import Settings, Smtp
 from controlplane.web.webhooks.bodies import lines_of, link_of, summary_of
 
+log = logging.getLogger("controlplane.web.webhooks.mail")
 SUBJECT_MAX = 150
 
 
@@ -46,7 +48,8 @@ def send_mail(settings: Settings, mail: EmailMessage) -> str:
     """Send an e-mail. Return the reason of a failure, or "" after success.
 
     TLS is required, with a valid certificate, except for a server at a loopback address that does
-    not offer it.
+    not offer it. If the server refuses some of the recipients, a warning is logged, because another
+    attempt would send the e-mail to the others again.
     """
     smtp = settings.smtp
     if smtp is None:
@@ -62,7 +65,11 @@ def send_mail(settings: Settings, mail: EmailMessage) -> str:
                 return "the SMTP server does not offer STARTTLS"
             if smtp.user is not None:
                 client.login(smtp.user, smtp.password or "")
-            client.send_message(mail)
+            refused = client.send_message(mail)
     except (OSError, smtplib.SMTPException, ValueError) as error:
         return f"{type(error).__name__}: {error}"
+    if refused:
+        log.warning(
+            "the SMTP server refused recipients of an e-mail: %s", ", ".join(sorted(refused))
+        )
     return ""

@@ -29,14 +29,16 @@ LOCATIONS: Final = ("loc-0001", "loc-0002", "loc-0003")
 async def record(recorder: Recorder) -> None:
     for path, request in REQUESTS:
         await recorder.call("POST", path, body=request)
-    await recorder.call("POST", routes.DASHBOARD, body=BACKWARDS, title="400 of a period")
+    await recorder.call("POST", routes.DASHBOARD, body=BACKWARDS, title="400 for an invalid period")
     nowhere = {"locationId": "loc-none"}
     await recorder.call("POST", routes.DASHBOARD, body=nowhere, title="404 location_not_found")
     await _other_cases(recorder)
 
 
 async def _other_cases(recorder: Recorder) -> None:
-    """Make calls for the cases that the examples lack: periods without sales, incomplete days."""
+    """Make calls that the document does not show: for a period without sales, and for an
+    organization whose sales began recently.
+    """
     key = recorder.service.make_key(organization_id=OTHER)
     for secret in (None, key):
         for location in LOCATIONS:

@@ -24,13 +24,25 @@ PASSWORD = "correct horse"
 
 
 class Mailbox:
-    """Stores the messages that the server accepts. ``answer`` is its reply to a message."""
+    """Stores the messages that the server accepts.
+
+    ``answer`` is its reply to a message. It refuses the recipient ``unknown``.
+    """
 
     def __init__(self) -> None:
         self.messages: list[EmailMessage] = []
         self.recipients: list[str] = []
         self.encrypted: list[bool] = []
         self.answer = "250 OK"
+        self.unknown = ""
+
+    async def handle_RCPT(  # noqa: N802 - aiosmtpd calls this name
+        self, _server: SMTP, _session: Session, envelope: Envelope, address: str, _options: Any
+    ) -> str:
+        if address == self.unknown:
+            return "550 no such user"
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
 
     async def handle_DATA(  # noqa: N802 - aiosmtpd calls this name
         self, _server: SMTP, session: Session, envelope: Envelope
@@ -118,9 +130,9 @@ async def test_an_alert_is_sent_by_mail_with_a_link_and_repeated_with_the_same_i
     assert (delivery["status"], delivery["error"]) == ("sent", "")
 
 
-def mail() -> EmailMessage:
+def mail(recipients: str = "ada@example.com") -> EmailMessage:
     message = EmailMessage()
-    message["From"], message["To"] = "alerts@venue.example", "ada@example.com"
+    message["From"], message["To"] = "alerts@venue.example", recipients
     message.set_content("text")
     return message
 
@@ -129,6 +141,17 @@ async def test_a_server_with_an_unknown_certificate_gets_no_mail(server: MailSer
     reason = await asyncio.to_thread(send_mail, replace(SETTINGS, smtp=server.smtp), mail())
     assert reason.startswith(ssl.SSLCertVerificationError.__name__)
     assert server.mailbox.messages == []
+
+
+async def test_a_refused_recipient_is_logged_and_the_others_get_the_mail(
+    trusted: MailServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    trusted.mailbox.unknown = "bob@example.com"
+    message = mail("ada@example.com, bob@example.com")
+    assert await asyncio.to_thread(send_mail, replace(SETTINGS, smtp=trusted.smtp), message) == ""
+    assert trusted.mailbox.recipients == ["ada@example.com"]
+    text = "the SMTP server refused recipients of an e-mail: bob@example.com"
+    assert [each.message for each in caplog.records if each.name.startswith("control")] == [text]
 
 
 async def test_a_wrong_password_is_the_reason_of_the_failure(trusted: MailServer) -> None:

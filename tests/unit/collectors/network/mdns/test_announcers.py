@@ -177,7 +177,7 @@ def test_packets_of_the_announcers_are_read_in_turns() -> None:
     records.put(HONEST, b"truth")
     read = list(iter(records.next_packet, None))
     assert read == [(LIAR, b"lie 0"), (HONEST, b"truth"), (LIAR, b"lie 1"), (LIAR, b"lie 2")]
-    assert not records.has_unread
+    assert not records.has_queued_packets
 
 
 def test_a_flood_of_one_announcer_does_not_displace_packets_of_others() -> None:
@@ -186,12 +186,12 @@ def test_a_flood_of_one_announcer_does_not_displace_packets_of_others() -> None:
     for _ in range(3 * READ_MAX_BYTES // len(packet)):
         records.put(LIAR, packet)
         list(iter(records.next_packet, None))
-    assert records.unread_of[LIAR] > READ_MAX_BYTES // len(packet)
+    assert records.dropped_packets[LIAR] > READ_MAX_BYTES // len(packet)
     records.put(HONEST, packet)
     assert records.next_packet() == (HONEST, packet)
     records.next_round()
     records.put(LIAR, packet)
-    assert records.has_unread
+    assert records.has_queued_packets
 
 
 def test_unread_packets_are_bounded_and_those_of_the_largest_sender_are_dropped() -> None:
@@ -202,7 +202,7 @@ def test_unread_packets_are_bounded_and_those_of_the_largest_sender_are_dropped(
     read = list(iter(records.next_packet, None))
     assert len(read) == UNREAD_MAX
     assert (HONEST, b"truth") in read
-    assert records.unread_of == {LIAR: 101}
+    assert records.dropped_packets == {LIAR: 101}
 
 
 def test_records_of_one_announcer_use_at_most_half_of_the_memory() -> None:
