@@ -120,7 +120,8 @@ _TOKENS: Final = {
 }
 _FACADE_REFUSALS: Final = (
     "400 validation_error", "400 for an invalid period", "400 invalid_request",
-    "400 invalid_cursor", "401 unauthenticated", "403 read_only_key", "403 foreign_location", "403 manager_required",
+    "400 invalid_cursor", "401 unauthenticated", "403 read_only_key", "403 foreign_location",
+    "403 manager_required",
     "404 device_not_found", "404 location_not_found", "404 token_not_found",
     "405 method_not_allowed", "409 binding_revoked", "409 token_used", "409 token_expired",
     "415 invalid_request", "500", "503",
