@@ -42,7 +42,7 @@ def route_operations() -> tuple[Procedure, ...]:
 
 
 def routes(context: RequestContext, _body: EmptyRequest) -> messages.RoutesReply:
-    """Return the routes of the organization, by name."""
+    """Return the routes of the organization, ordered by name."""
     require_owner(context)
     query = select(AlertRoute).where(AlertRoute.organization_id == context.organization_id)
     rows = context.session.scalars(query.order_by(AlertRoute.name, AlertRoute.id))

@@ -94,7 +94,7 @@ def set_rule(context: RequestContext, body: messages.RuleRequest) -> messages.Ru
 
 
 def remove_rule(context: RequestContext, body: messages.RuleRemoveRequest) -> messages.Removed:
-    """Remove a rule. A default rule then applies unchanged."""
+    """Remove a rule. If it replaced a default rule, the default rule applies again."""
     _require_access(context, body.location_id)
     key = (context.organization_id, body.location_id or "", body.name)
     row = context.session.get(AlertRule, key)

@@ -156,8 +156,8 @@ COMMANDS: Final = (
     Command(
         "findings", "devices.findings:show", "show how many devices have each finding, and which",
         (
-            positional("rule", "name of a finding: lists its devices by location", nargs="?"),
-            flag("--new", "list only findings since less than a day"),
+            positional("rule", "name of a finding, to list the devices that have it", nargs="?"),
+            flag("--new", "list only findings that began less than a day ago"),
             option("--state", None, "state of the devices", dest="device_state", choices=STATES),
             option("--location", "ID", "id of a location"),
             option("--platform", None, "operating system", choices=PLATFORMS),
@@ -191,7 +191,7 @@ COMMANDS: Final = (
         ("venue-control alerts silence --location loc-0001 --until 2026-12-01T06:00",),
     ),
     Command("alerts silences", "devices.alerts:list_silences",
-            "list current and planned silences, by their end", (_RECORDS, _SERVICE)),
+            "list current and planned silences, ordered by their end", (_RECORDS, _SERVICE)),
     Command("alerts unsilence", "devices.alerts:end_silence", "end a silence now",
             (positional("id", "id of the silence or its first characters; see `alerts silences`"),
              _SERVICE)),
@@ -201,7 +201,7 @@ COMMANDS: Final = (
             option("--location", "ID", "id of a location"),
             option("--days", "N", f"the last N days, at most {DAYS_MAX} (default: {DAYS_DEFAULT})",
                    type=within(int, 1, DAYS_MAX), default=DAYS_DEFAULT),
-            one_of(_RECORDS, flag("--csv", "print each device's part as CSV with a header row")),
+            one_of(_RECORDS, flag("--csv", "print a CSV row for each incident of a device")),
             _SERVICE,
         ),
         (

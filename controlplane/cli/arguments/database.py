@@ -132,10 +132,10 @@ COMMANDS: Final = (
     ),
     Command("users remove", "users:remove", "remove a member and revoke the member's keys",
             (_EMAIL, _ORGANIZATION, DATABASE)),
-    Command("users password", "users:password", "set a user's password and end all sessions",
+    Command("users password", "users:password", "set a user's password and end the user's sessions",
             (_PASSWORD, _EMAIL, DATABASE)),
     Command("users reset-second-factor", "users:reset_second_factor",
-            "remove a user's second factor and recovery codes, and end all sessions",
+            "remove a user's second factor and recovery codes, and end the user's sessions",
             (_EMAIL, DATABASE)),
     Command(
         "users policy", "users:policy", "show or set how members of an organization sign in",

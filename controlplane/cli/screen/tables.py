@@ -138,7 +138,7 @@ def _print_sentences_below(headings: Sequence[str], rows: Rows, sentences: Seque
 def print_rows_and_sentences(
     headings: Sequence[str], rows: Rows, sentences: Sequence[Text], empty: str
 ) -> None:
-    """Print rows with a sentence. On a narrow terminal, the sentence is below the row."""
+    """Print rows, each with its sentence. On a narrow terminal, the sentence is below the row."""
     if not rows or is_piped() or console().width >= WIDE:
         wide_rows = [(*row, sentence) for row, sentence in zip(rows, sentences, strict=True)]
         print_rows(headings, wide_rows, empty)

@@ -23,7 +23,7 @@ from typing import Final
 from agent.presentation.page.html import report_page
 from agent.wire.codec import encode_indented
 from agent.wire.payloads.application import ApplicationPayload
-from controlplane.cli.demo import keep, reports_of
+from controlplane.cli.demo import reports_of, save_report
 from controlplane.client.connection import connect
 from controlplane.demo.environment import set_up_environment, why_no_lan
 from controlplane.demo.processes import Processes
@@ -222,7 +222,7 @@ def take_all(shots: Shots, home: Path) -> None:
         with connect(base_url, str(home / "api-key"), {}) as client:
             device = start_agent(processes, venue, client, base_url)
             for report in reports_of(client, device):
-                keep(report, home)
+                save_report(report, home)
                 if isinstance(report.payload, ApplicationPayload):
                     keep_recorded(report.payload, home)
         till = Till(home, base_url, {**os.environ, **venue.variables})
