@@ -28,7 +28,7 @@ const RELOAD_SHARE = 40;
 const RETRY_MS = 3000;
 const RETRY_MAX_MS = 15000;
 const TICK_MS = 10000;
-// After this time, the content of the previous address is removed.
+// If the new view takes longer than this to load, the content of the previous address is removed.
 const LOADING_MS = 2000;
 const STREAMED_MAX = 200;
 

@@ -18,8 +18,8 @@ PAGE_DEFAULT = 50
 class IncidentsRequest(Exact):
     """Selects incidents that began in the last ``days``.
 
-    ``shared`` selects only those that several devices shared. ``size`` is the maximum number of
-    incidents of devices in a page, so that a page has fewer entries if devices share incidents.
+    ``shared`` selects only incidents that several devices shared. ``size`` limits the incidents of
+    single devices in a page. If devices share incidents, the page has fewer entries than ``size``.
     """
 
     location: Absent[Annotated[PayloadText, *STORABLE]] = None

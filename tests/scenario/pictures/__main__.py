@@ -25,7 +25,7 @@ from agent.wire.codec import encode_indented
 from agent.wire.payloads.application import ApplicationPayload
 from controlplane.cli.demo import reports_of, save_report
 from controlplane.client.connection import connect
-from controlplane.demo.environment import set_up_environment, why_no_lan
+from controlplane.demo.environment import reason_against_lan, set_up_environment
 from controlplane.demo.processes import Processes
 from controlplane.demo.programs import start_agent, start_service
 from tests.paths import ROOT
@@ -243,7 +243,7 @@ def main() -> int:
     options = parser.parse_args()
     if not options.inside:
         return run_in_pid_namespace([*sys.argv[1:], "--inside"])
-    if reason := why_no_lan():
+    if reason := reason_against_lan():
         raise SystemExit(f"no LAN can be simulated here: {reason}")
     every = options.every and options.every.absolute()
     with tempfile.TemporaryDirectory(prefix="venue-", ignore_cleanup_errors=True) as name:
