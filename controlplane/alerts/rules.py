@@ -1,7 +1,7 @@
 """The alert rules: which alerts of a location fire and resolve. Pure: no input or output.
 
-The conditions (`rule.Condition`) are those of a device, and ``site_outage`` of a location. Each
-evaluation finds a condition active, inactive or unknown.
+Each condition (`rule.Condition`) belongs to a device, except ``site_outage``, which belongs to a
+location. Each evaluation finds a condition active, inactive or unknown.
 
 1. A condition *begins* at an evaluation that finds it active if the previous evaluation did not.
    If an evaluation finds the condition unknown before its alert has fired, the condition begins

@@ -18,7 +18,7 @@ from typing import TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from controlplane.client.errors import ClosedError, CommandError, UsageError
+from controlplane.client.errors import AccessDeniedError, CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.operation.audit_entries import COMMAND_LINE, Event, Operation, Subject, note
 from controlplane.service.account import as_the_service, uid_of_the_service
@@ -110,7 +110,7 @@ def add_audit_entry(
 def database_error(error: Exception) -> CommandError:
     """Return the error of the command for a database error, with a message and a hint."""
     if isinstance(error, PermissionError):
-        return ClosedError(
+        return AccessDeniedError(
             f"this user cannot open the database {error.filename}",
             "Run the command as the owner of the database or as root, or use --database.",
         )

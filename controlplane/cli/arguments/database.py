@@ -62,7 +62,7 @@ GROUPS: Final = {
 COMMANDS: Final = (
     Command(
         "setup", "setup.verbs:run",
-        "create the organization, its owner, a location and a key; asks for what is missing",
+        "create the organization, its owner, a location and a key; prompts for missing values",
         (
             option("--organization-name", "NAME", "name of the business"),
             option("--email", "EMAIL", "e-mail address of the owner"),

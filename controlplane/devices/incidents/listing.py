@@ -41,6 +41,7 @@ DEVICE_PAGE_DAYS: Final = 7
 DEVICE_PAGE_MAX: Final = 8
 """Maximum number of shared incidents on the page of a device."""
 _MARGIN_S: Final = 8 * SHARED_WITHIN_S
+"""How long before an incident the first query searches for the begin of its group."""
 _SPANS_MAX: Final = 100
 """Maximum number of spans in one query."""
 
