@@ -183,8 +183,8 @@ COMMANDS: Final = (
             option("--location", "ID", "id of a location (default: every location)"),
             option("--device", "DEVICE", f"{_NAME} (default: every device)"),
             option("--rule", "NAME", "name of a rule, such as offline (default: every rule)"),
-            option("--until", "WHEN", "end of the silence in the location's time zone, such as"
-                   " 2026-12-01T06:00", required=True),
+            option("--until", "WHEN", "end of the silence, such as 2026-12-01T06:00, in the time"
+                   " zone of the location or device (UTC if neither is given)", required=True),
             option("--reason", "TEXT", "reason of the silence", default=""),
             _SERVICE,
         ),

@@ -159,7 +159,7 @@ COMMANDS: Final = (
         (
             option("--channel", "TEXT", "name of the channel, shown to the merchant",
                    required=True),
-            option("--asked-by", "NAME", "name of the support agent, shown to the merchant",
+            option("--asked-by", "NAME", "name of the support employee, shown to the merchant",
                    required=True),
             DATABASE,
         ),

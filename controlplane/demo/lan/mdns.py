@@ -24,7 +24,10 @@ Name = tuple[bytes, ...]
 
 
 def read_questions(payload: bytes) -> tuple[Name, ...]:
-    """Return the queried names in lower case; () for a response or a malformed packet."""
+    """Return the queried names in lower case, up to the first malformed name.
+
+    A response or a packet that is too short has no queried names.
+    """
     if len(payload) < 12:
         return ()
     _, flags, count = struct.unpack_from("!HHH", payload)

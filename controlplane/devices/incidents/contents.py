@@ -42,7 +42,10 @@ class RecordContent:
 
 
 def record_content_of(payload: ApplicationPayload) -> RecordContent | None:
-    """Return the record in a snapshot; None if it has none, or if its times are unreadable."""
+    """Return the record in a snapshot.
+
+    Returns None if the snapshot has no record, or if the times of the record are unreadable.
+    """
     machine = facts_of(payload).machine
     since = parse_timestamp(machine.text("history.since"))
     finished_at = parse_timestamp(payload.finished_at)

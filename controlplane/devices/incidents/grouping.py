@@ -60,7 +60,7 @@ Group = tuple[Incident, ...]
 
 
 class Period(NamedTuple):
-    """A period in which a device would have seen an incident. See `RecordPeriod`."""
+    """A period in which a device would have recorded an incident. See `RecordPeriod`."""
 
     location_id: str
     device: int
@@ -120,7 +120,7 @@ def explanation_of(group: Group, observers: int) -> Explanation | None:
     """Return what happened to a location; None if only one device took part.
 
     Args:
-        observers: number of devices that would have seen the incident.
+        observers: number of devices that would have recorded the incident.
     """
     devices, cause = len(devices_of(group)), cause_of(group)
     if devices < 2:
