@@ -43,18 +43,25 @@ _KIND: Final = positional("kind", "kind of report", choices=KINDS)
 _RECORD: Final = flag("--json", "print the record as JSON")
 _RECORDS: Final = flag("--json", "print the records as a JSON array")
 _CSV: Final = flag("--csv", "print the records as CSV with a header row")
-_FILTERS: Final = Group(
-    (
+
+
+def _filters(search: str) -> Group:
+    return Group((
         repeated("--location", "ID", "id or name of a location; may be repeated"),
         repeated("--platform", None, "operating system; may be repeated", choices=PLATFORMS),
         repeated("--app-version", "V", "version of the agent; may be repeated"),
         repeated("--app-version-not", "V", "exclude a version of the agent; may be repeated"),
-        option("--search", "TEXT", "words of the name, location, version or newest reports, or"
-               " the start of the id",
-               default=""),
-    ),
-    "filters",
-)  # fmt: skip
+        option("--search", "TEXT", search, default=""),
+    ), "filters")  # fmt: skip
+
+
+_FILTERS: Final = _filters("words of the name, location or version, or the start of the id")
+_DEVICE_FILTERS: Final = _filters(
+    "words of the name, location, version or newest reports, or the start of the id"
+)
+_PRINTER_FILTERS: Final = _filters(
+    "words of the printer's name, address or problem, or of the device's name or location"
+)
 
 
 def _connection(name: str, what: str, variable: str) -> Group:
@@ -82,7 +89,7 @@ COMMANDS: Final = (
     Command(
         "devices", "devices.verbs:list_all", "list and count the enrolled devices",
         (
-            _FILTERS,
+            _DEVICE_FILTERS,
             repeated("--health", "HEALTH", f"{', '.join(HEALTHS)}; may be repeated",
                      choices=HEALTHS),
             one_of(*(_state(name) for name in ("online", "offline", "revoked"))),
@@ -146,7 +153,7 @@ COMMANDS: Final = (
         (
             option("--state", None, "state of the printer", dest="printer_state",
                    choices=PRINTER_STATES),
-            one_of(_RECORDS, _CSV), _FILTERS, _SERVICE,
+            one_of(_RECORDS, _CSV), _PRINTER_FILTERS, _SERVICE,
         ),
         (
             "venue-control printers --state broken",

@@ -62,7 +62,7 @@ GROUPS: Final = {
 COMMANDS: Final = (
     Command(
         "setup", "setup.verbs:run",
-        "create the organization, its owner, a location and a key; prompts for missing values",
+        "create organization, owner, location and key; prompts for missing values",
         (
             option("--organization-name", "NAME", "name of the business"),
             option("--email", "EMAIL", "e-mail address of the owner"),

@@ -36,7 +36,7 @@ class _Group(NamedTuple):
 
     @property
     def sort_key(self) -> SortKey:
-        """Return the order of entries: severe ones first, then those of many devices."""
+        """Return the sort key of an entry: severe findings first, then findings of many devices."""
         rank = _rank(text_of(self.rule).severity, self.devices)
         name = f"{self.rule} {self.location_id}".encode()
         digest = hashlib.sha256(name).digest()[:8]

@@ -18,7 +18,7 @@ EVIDENCE_MAX: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class IncidentContent:
-    """The fields are those of `DeviceIncident`."""
+    """An incident in a report. The fields are columns of `DeviceIncident`."""
 
     cause: Cause
     reported_s: int

@@ -32,8 +32,8 @@ class IncidentsRequest(Exact):
 class DeviceIncidentRecord(Tolerant):
     """An incident of one device.
 
-    ``clock_correction_seconds`` was added to the times of the device. It is 0 if its clock was
-    right. The other fields are those of the agent's record.
+    ``clock_correction_seconds`` was added to the times of the device. It is 0 if no correction was
+    necessary. The other fields are from the agent's record.
     """
 
     instance_id: Uuid
