@@ -92,7 +92,7 @@ def set_maintenance(options: argparse.Namespace) -> int:
         print(f"{options.id}: maintenance ended")
     else:
         window = in_database(options, lambda session: _add(session, options, device, now))
-        print(f"{options.id}: until {window.until:%Y-%m-%d %H:%M} UTC")
+        print(f"{options.id}: maintenance until {window.until:%Y-%m-%d %H:%M} UTC")
     return 0
 
 
