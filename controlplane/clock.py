@@ -1,4 +1,4 @@
-"""The wall clock. No other module of the service reads it."""
+"""The wall clock of the service. The command line and the clients read the time themselves."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

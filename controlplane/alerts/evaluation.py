@@ -39,7 +39,7 @@ def evaluate_fleet(session: Session, now: datetime, settings: Settings) -> dict[
     """Evaluate all devices. Does nothing if another process is evaluating them.
 
     Returns, for each organization id, the primary keys (``Device.position``) of the devices whose
-    position in lists that are sorted by health has changed.
+    priority has changed.
     """
     if not _try_lock(session):
         return {}
@@ -48,11 +48,11 @@ def evaluate_fleet(session: Session, now: datetime, settings: Settings) -> dict[
     )
     # No heartbeat arrives while the service is down. After a restart, no device becomes offline
     # until all devices have had the time to send a heartbeat.
-    by_location, changed_positions = schedules(session, now), {}
+    by_location, changed_devices = schedules(session, now), {}
     if can_detect_offline:
-        changed_positions = update_liveness(session, by_location, now, settings.offline_window)
+        changed_devices = update_liveness(session, by_location, now, settings.offline_window)
     _evaluate_locations(session, by_location, now, settings, can_detect_offline=can_detect_offline)
-    return changed_positions
+    return changed_devices
 
 
 def _try_lock(session: Session) -> bool:
@@ -148,7 +148,7 @@ def _active_at(
 def _notify_unmuted(
     session: Session, notifier: Notifier, silences: Silences, now: datetime
 ) -> None:
-    """Notify of the alerts that are still firing when their silence ends."""
+    """Add notifications about the alerts that are still firing after the end of their silence."""
     alerts = unmuted(session, silences, now)
     clocks = zones(session, {(each.organization_id, each.location_id) for each in alerts})
     for alert in alerts:

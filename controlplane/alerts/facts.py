@@ -64,7 +64,8 @@ def facts_of(
         others: number of bound devices of the location that are not in ``bound``, because they are
             neither offline nor broken.
         others_online: how many of the ``others`` are online.
-        active: devices for which other conditions are active, by the name of the rule.
+        active: devices for which conditions other than ``offline`` and ``broken`` are active, by
+            the name of the rule.
     """
     devices, online = others, others_online
     offline: dict[UUID, datetime] = {}

@@ -1,8 +1,8 @@
 """Adds the notifications of alerts that fire and resolve, for each matching route.
 
 They are added in the transaction of the alert, so a crash neither loses nor repeats them. Alerts of
-the same rule and location are *grouped*: an alert waits until the group interval since the previous
-notification of the group has passed. Then one notification contains all alerts that waited.
+the same rule and location are *grouped*: an alert waits until the group interval has passed since
+the previous notification of the group. Then one notification contains all alerts that waited.
 """
 
 import json
@@ -19,7 +19,7 @@ from controlplane.alerts.messages import body_of
 from controlplane.settings import Settings
 from controlplane.storage.monitoring_tables import Alert, AlertRoute, Notification, NotifiedAlert
 
-OF_OPERATOR: Final = ""
+OPERATOR_ROUTE: Final = ""
 """The id of the route to the operator's webhook."""
 DIGEST_HOUR: Final = 7
 """Hour of the day, in UTC, at which a daily digest is sent."""
@@ -31,7 +31,7 @@ GROUP_MAX: Final = 100
 class Route:
     """A receiver of notifications, with its matchers. An empty matcher matches all."""
 
-    id: str = OF_OPERATOR
+    id: str = OPERATOR_ROUTE
     severities: frozenset[str] = frozenset()
     locations: frozenset[str] = frozenset()
     group_interval: timedelta = timedelta(0)

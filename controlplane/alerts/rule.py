@@ -1,7 +1,7 @@
 """An alert rule: a condition, its severity, and how long it must be active. Pure.
 
-An organization has the default rules until it sets others. A rule of a location replaces the rule
-with the same name of the organization at this location.
+An organization has the default rules until it sets others. At a location, a rule of the location
+replaces the organization's rule with the same name.
 """
 
 from collections.abc import Iterable, Mapping

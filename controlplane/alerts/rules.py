@@ -1,7 +1,7 @@
 """The alert rules: which alerts of a location fire and resolve. Pure: no input or output.
 
-The conditions (`rule.Condition`) are those of a device, and ``site_outage`` of a location. Each
-evaluation finds a condition active, inactive or unknown.
+Each condition (`rule.Condition`) belongs to a device, except ``site_outage``, which belongs to a
+location. Each evaluation finds a condition active, inactive or unknown.
 
 1. A condition *begins* at an evaluation that finds it active if the previous evaluation did not.
    If an evaluation finds the condition unknown before its alert has fired, the condition begins
@@ -20,8 +20,8 @@ evaluation finds a condition active, inactive or unknown.
    fifths of the devices that were online before. Once the alert has fired, the outage lasts as
    long as enough devices are offline, no matter when they became offline.
 6. While the site outage of a location is active, firing or flapping, it *inhibits* alerts of its
-   devices with the conditions `BY_OUTAGE`: they do not fire. In the same way, the condition
-   ``offline`` of a device inhibits its alert ``no_report_for``.
+   devices with the conditions `INHIBITED_BY_OUTAGE`: they do not fire. In the same way, the
+   condition ``offline`` of a device inhibits its alert ``no_report_for``.
 7. A device is offline only if it should be online (`devices.locations.status`), and only after
    monitoring has run for long enough (``can_detect_offline``). If a device is in maintenance, its
    active conditions are unknown. The condition ``no_report_for`` is also unknown while the device
@@ -42,7 +42,7 @@ from controlplane.alerts.site_outage import enough, went_offline_together
 
 HOUR: Final = timedelta(hours=1)
 CHANGES: Final = 4
-BY_OUTAGE: Final = frozenset({"offline", "no_report_for", "finding"})
+INHIBITED_BY_OUTAGE: Final = frozenset({"offline", "no_report_for", "finding"})
 """The conditions of devices that a site outage inhibits."""
 
 
@@ -121,7 +121,8 @@ class Facts:
             should have been online.
         not_online: all devices that are not online, even if they need not be online.
         broken: devices whose newest reports contain a fault.
-        active: devices for which other conditions are active, by the name of the rule.
+        active: devices for which conditions other than ``offline`` and ``broken`` are active, by
+            the name of the rule.
         in_maintenance: devices in a maintenance window.
         unbound: devices that have a stored state at the location but are no longer bound to it.
         can_detect_offline: whether monitoring has run long enough for each device to send a
@@ -179,7 +180,7 @@ def evaluate(
         if key.instance_id in facts.unbound or key.condition not in rules.by_name:
             transitions += _resolve_now(key, states.get(key, NO_STATE), now)
             continue
-        is_inhibited = (is_outage and condition in BY_OUTAGE) or (
+        is_inhibited = (is_outage and condition in INHIBITED_BY_OUTAGE) or (
             condition == "no_report_for" and key.instance_id in offline
         )
         state = step(key, _value(key, condition, facts), may_fire=not is_inhibited)

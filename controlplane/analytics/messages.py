@@ -37,7 +37,7 @@ FullDate = Annotated[date, BeforeValidator(_read_date)]
 
 
 def _require_item(value: tuple[PaymentType, ...]) -> tuple[PaymentType, ...]:
-    # pydantic would report a length limit of the field in addition to each invalid item.
+    # With `min_length`, pydantic would also report a list of invalid items as too short.
     if not value:
         raise PydanticCustomError("too_short", "must have at least 1 item")
     return value
@@ -55,7 +55,7 @@ class LocationQuery(Exact):
 
 
 class FiguresQuery(LocationQuery):
-    """``from`` and ``to`` are the first and last local date. Only the period custom uses them."""
+    """``from`` and ``to`` are the first and last local date of the period ``custom``."""
 
     period: Period = "today"
     first: Absent[FullDate] = Field(default=None, alias="from")
@@ -72,19 +72,19 @@ class NarrowedQuery(FiguresQuery):
 # ---------------------------------------------------------------------------- replies
 
 
-class OfCurrency(Tolerant):
+class CurrencyPart(Tolerant):
     """A part of a reply for one currency."""
 
     currency: str
 
 
-class OfWindows(Tolerant):
+class WindowsReply(Tolerant):
     """A reply for the local days of each location."""
 
     windows: Array[records.Window]
 
 
-class SummaryPeriod(OfWindows):
+class SummaryPeriod(WindowsReply):
     currencies: Array[records.CurrencySummary]
 
 
@@ -93,7 +93,7 @@ class FinancialSummary(Tolerant):
     previous: SummaryPeriod
 
 
-class FiguresPeriod(OfWindows):
+class FiguresPeriod(WindowsReply):
     currencies: Array[records.CurrencyFigures]
 
 
@@ -102,7 +102,7 @@ class Financial(Tolerant):
     previous: FiguresPeriod
 
 
-class CurrencyItems(OfCurrency):
+class CurrencyItems(CurrencyPart):
     """The items with the highest net. ``omittedNetCents`` is the net of all other items."""
 
     items: Array[records.Item]
@@ -110,16 +110,16 @@ class CurrencyItems(OfCurrency):
     omitted_net_cents: records.Cents
 
 
-class CurrencyTrading(OfCurrency):
+class CurrencyTrading(CurrencyPart):
     trading_revenue_cents: records.Cents
     days: Array[records.TradingDay]
 
 
-class CurrencyBuckets(OfCurrency):
+class CurrencyBuckets(CurrencyPart):
     buckets: Array[records.Bucket]
 
 
-class CurrencyCoverage(OfCurrency):
+class CurrencyCoverage(CurrencyPart):
     coverage: records.Coverage
 
 
@@ -132,42 +132,42 @@ class Dashboard(Tolerant):
     coverage: Array[CurrencyCoverage]
 
 
-class Chart(OfWindows):
+class Chart(WindowsReply):
     currencies: Array[CurrencyBuckets]
 
 
-class CurrencySales(OfCurrency):
+class CurrencySales(CurrencyPart):
     figures: records.Figures
     previous_net_cents: records.Cents
     delta_percent: Number | None
 
 
-class Sales(OfWindows):
+class Sales(WindowsReply):
     currencies: Array[CurrencySales]
 
 
-class Items(OfWindows):
+class Items(WindowsReply):
     currencies: Array[CurrencyItems]
 
 
-class CurrencyReconciliation(OfCurrency):
+class CurrencyReconciliation(CurrencyPart):
     methods: Array[records.Method]
     coverage: records.Coverage
 
 
-class Reconciliation(OfWindows):
+class Reconciliation(WindowsReply):
     currencies: Array[CurrencyReconciliation]
 
 
-class Trend(OfWindows):
+class Trend(WindowsReply):
     currencies: Array[CurrencyTrading]
 
 
-class CurrencyVenues(OfCurrency):
+class CurrencyVenues(CurrencyPart):
     locations: Array[records.LocationFigures]
 
 
-class Venues(OfWindows):
+class Venues(WindowsReply):
     currencies: Array[CurrencyVenues]
 
 

@@ -64,9 +64,15 @@ def pulse_facts(context: RequestContext, location: QueryLocation) -> PulseFacts:
 
 
 def _net(
-    context: RequestContext, location: QueryLocation, hour: int, counts: Callable[[datetime], bool]
+    context: RequestContext,
+    location: QueryLocation,
+    hour: int,
+    is_counted: Callable[[datetime], bool],
 ) -> dict[str, int]:
-    """Return the net of a local hour by currency, limited to times that ``counts`` accepts."""
+    """Return the net of a local hour by currency, of the sales and refunds that are counted.
+
+    ``is_counted`` takes the time of a sale or refund.
+    """
     nets: defaultdict[str, int] = defaultdict(int)
     day = hour // HOURS
     for start, end in intervals(location.clock.zone, day, day):
@@ -85,6 +91,6 @@ def _net(
         )
         for query in (sales, refunds):
             for currency, timestamp, amount in context.session.execute(query):
-                if timestamp is not None and counts(timestamp):
+                if timestamp is not None and is_counted(timestamp):
                     nets[currency] += amount
     return dict(nets)

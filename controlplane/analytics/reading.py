@@ -55,7 +55,7 @@ class Reader:
     """Reads the data of one query. ``types`` limits the data to these payment types."""
 
     def __init__(self, session: Session, organization_id: str, types: Types = None) -> None:
-        # Statements of tables need no ORM.
+        # All statements select columns of tables, so they need a connection and no ORM session.
         self._connection = session.connection()
         self._organization_id = organization_id
         self._types = types
@@ -152,7 +152,11 @@ class Reader:
             yield from self._rows(query, snapshots=step)
 
     def _pieces(self, days: Days) -> Iterator[tuple[Any, Days]]:
-        """Yield rollups of items, each with a range of days or spans. The ranges cover ``days``."""
+        """Yield rollups of items, each with a range. Together, the ranges cover ``days``.
+
+        The range of `ItemDayRollup` is in days. The range of `ItemSpanRollup` is in spans of
+        `SPAN_DAYS` days.
+        """
         first, last = -(-days.first // SPAN_DAYS), (days.last + 1) // SPAN_DAYS - 1
         # The rollup of spans does not contain the payment type.
         if self._types is not None or first > last:

@@ -1,9 +1,9 @@
 """Sums for groupings that no rollup contains: employees, and hours with articles or payment types.
 
-The sums are computed from sales and refunds. Each sale and each refund adds the same values as to
-the rollup (`controlplane.merchant.rebuild`). A refund counts for the hour of the refund, and for
-the employee who made the refund. The columns ``undone`` and ``undated_...`` count for the hour and
-the employee of the refunded sale.
+The sums are computed from sales and refunds. Each sale and each refund adds the same values that it
+adds to the rollups (`controlplane.merchant.rebuild`). A refund counts for the hour of the refund,
+and for the employee who made the refund. The columns ``undone`` and ``undated_...`` count for the
+hour and the employee of the refunded sale.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

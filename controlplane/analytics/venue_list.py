@@ -28,7 +28,7 @@ class ListedVenue(Tolerant):
 
 
 class VenuesReply(Tolerant):
-    """Locations by name. ``omitted_count`` is the number of locations that are not listed."""
+    """Locations, ordered by name. ``omitted_count`` is the number of unlisted locations."""
 
     venues: Array[ListedVenue]
     omitted_count: Count

@@ -18,7 +18,7 @@ from typing import TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from controlplane.client.errors import ClosedError, CommandError, UsageError
+from controlplane.client.errors import AccessDeniedError, CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.operation.audit_entries import COMMAND_LINE, Event, Operation, Subject, note
 from controlplane.service.account import as_the_service, uid_of_the_service
@@ -40,16 +40,16 @@ class ChosenDatabase:
     """The database of a command.
 
     Args:
-        belongs_to_service: This is the database of the installed service, and this process is root.
-            The process then opens the database as the service's user.
+        is_opened_as_service: The process opens the database as the service's user. This is
+            necessary if the process is root and the database is that of the installed service.
     """
 
     url: str
-    belongs_to_service: bool = False
+    is_opened_as_service: bool = False
 
     @contextlib.contextmanager
     def as_its_owner(self) -> Iterator[None]:
-        with as_the_service() if self.belongs_to_service else contextlib.nullcontext():
+        with as_the_service() if self.is_opened_as_service else contextlib.nullcontext():
             yield
 
 
@@ -61,7 +61,7 @@ def chosen_database(option: str | None) -> ChosenDatabase:
         uid = uid_of_the_service()
         if uid is not None and os.geteuid() in {0, uid}:
             url = service_options().database or default_database({}, is_root=True)
-            return ChosenDatabase(url, belongs_to_service=os.geteuid() == 0)
+            return ChosenDatabase(url, is_opened_as_service=os.geteuid() == 0)
     return ChosenDatabase(default_database(os.environ))
 
 
@@ -110,7 +110,7 @@ def add_audit_entry(
 def database_error(error: Exception) -> CommandError:
     """Return the error of the command for a database error, with a message and a hint."""
     if isinstance(error, PermissionError):
-        return ClosedError(
+        return AccessDeniedError(
             f"this user cannot open the database {error.filename}",
             "Run the command as the owner of the database or as root, or use --database.",
         )

@@ -36,7 +36,7 @@ def backup(options: argparse.Namespace) -> int:
     except (OSError, sqlite3.Error) as error:
         raise CommandError(f"no backup was made: {_reason(error)}") from error
     size = path.stat().st_size / BYTES_OF_A_MEGABYTE
-    print(f"wrote {path}, {size:.1f} MB: everything committed before the backup began")
+    print(f"wrote {path}, {size:.1f} MB, with everything committed before the backup began")
     return 0
 
 

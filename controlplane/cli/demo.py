@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
             _print(f"The service is at {base_url}. The agent has enrolled as {MACHINE}.")
             reports = reports_of(client, device)
         for report in reports:
-            keep(report, home)
+            save_report(report, home)
             _show(report)
         for kind in KINDS:
             print(f"Page: {_relative(home / f'{kind}.html')}", flush=True)
@@ -91,7 +91,7 @@ def _report(client: OperationsClient, batch: RequestBatch) -> ReportDetail:
     return client.report(ReportDetailRequest(report_id=request.report_ids[-1]))
 
 
-def keep(report: ReportDetail, home: Path) -> None:
+def save_report(report: ReportDetail, home: Path) -> None:
     (home / f"{report.kind}.json").write_text(encode_indented(report) + "\n", encoding="utf-8")
     if report.payload is not None:
         (home / f"{report.kind}.html").write_text(report_page(report.payload), encoding="utf-8")

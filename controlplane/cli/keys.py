@@ -28,14 +28,14 @@ from controlplane.storage.merchant.retail_tables import RetailKey
 from controlplane.storage.tables import ApiKey
 
 LISTED_MAX: Final = 3
-"""Number of new locations that are listed by their ids."""
+"""Maximum number of new locations that a message names."""
 KNOWN_LISTED_MAX: Final = 10
-"""Number of existing locations that an error message lists."""
+"""Maximum number of existing locations that an error message names."""
 
 
 def create(options: argparse.Namespace) -> int:
     locations = [*options.location, *locations_in(options.locations_file)]
-    require_locations(locations)
+    require_location_ids(locations)
     if options.out is not None:
         return _create_files(options, locations)
     if options.count is not None or options.locations_file is not None:
@@ -122,7 +122,7 @@ def _add(options: argparse.Namespace, keys: Sequence[NewKey]) -> None:
 
 
 def key_named(
-    text: str, keys: Sequence[ApiKey] | Sequence[RetailKey], listed_by: str = "keys list"
+    text: str, keys: Sequence[ApiKey] | Sequence[RetailKey], list_command: str = "keys list"
 ) -> UUID:
     """Return the id of a key, given its id, the start of its id, its name or its last characters.
 
@@ -131,7 +131,7 @@ def key_named(
     word = text.removeprefix("…")
     matches = [key for key in keys if word and str(key.id).startswith(word.casefold())]
     matches = matches or [key for key in keys if word and word in (key.hint, key.name)]
-    hint = f"`venue-control {listed_by}` lists the keys."
+    hint = f"`venue-control {list_command}` lists the keys."
     return only_match(text, {key.id: key.id for key in matches}, "key", hint, UsageError)
 
 
@@ -168,12 +168,12 @@ def report_new_locations(ids: Sequence[str]) -> None:
 
 
 def shortened(values: Sequence[str], most: int) -> str:
-    """Return the first values, and the number of the others."""
+    """Return the first values, and the number of the values that are left out."""
     text = ", ".join(values[:most])
     return f"{text} and {len(values) - most} more" if len(values) > most else text
 
 
-def require_locations(ids: Sequence[str]) -> None:
+def require_location_ids(ids: Sequence[str]) -> None:
     """Raise UsageError if a text cannot be the id of a location."""
     for location_id in ids:
         if not 1 <= utf16_length(location_id) <= LOCATION_ID_MAX or not location_id.isprintable():

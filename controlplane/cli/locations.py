@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts.users import NAME_MAX
 from controlplane.cli.chosen_database import add_audit_entry, in_database
-from controlplane.cli.keys import require_locations
+from controlplane.cli.keys import require_location_ids
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.devices.locations.locations import (
@@ -57,7 +57,7 @@ def name(options: argparse.Namespace) -> int:
         raise UsageError("give either the id of a location or --of-organization")
     text = require_name(options.name)
     if options.id is not None:
-        require_locations([options.id])
+        require_location_ids([options.id])
 
     def work(session: Session) -> None:
         now, organization = system_clock(), options.organization
@@ -92,7 +92,7 @@ def set_maintenance(options: argparse.Namespace) -> int:
         print(f"{options.id}: maintenance ended")
     else:
         window = in_database(options, lambda session: _add(session, options, device, now))
-        print(f"{options.id}: until {window.until:%Y-%m-%d %H:%M} UTC")
+        print(f"{options.id}: maintenance until {window.until:%Y-%m-%d %H:%M} UTC")
     return 0
 
 

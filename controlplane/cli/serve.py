@@ -29,7 +29,7 @@ from controlplane.web.observability.listener import MetricsListener
 from controlplane.web.observability.logs import set_up_logging
 from controlplane.workers import run_workers
 
-ORGANIZATION_KEYS = 100
+ORGANIZATION_RATE_FACTOR = 100
 """The rate limit of an organization is this multiple of the rate limit of one API key."""
 SECRET_MAX = 4096
 
@@ -116,8 +116,8 @@ def settings_of(options: argparse.Namespace) -> Settings:
         organization_report_bytes=options.organization_report_bytes,
         keep_reports_s=options.keep_reports,
         keep_audit_s=options.keep_audit,
-        organization_rate_per_s=options.rate * ORGANIZATION_KEYS,
-        organization_burst=options.burst * ORGANIZATION_KEYS,
+        organization_rate_per_s=options.rate * ORGANIZATION_RATE_FACTOR,
+        organization_burst=options.burst * ORGANIZATION_RATE_FACTOR,
         offline_after=options.offline_after,
         alert_fire_after_s=options.notify_after,
         alert_resolve_after_s=options.notify_end_after,

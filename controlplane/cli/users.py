@@ -19,7 +19,7 @@ from controlplane.accounts.users import NAME_MAX, find_user
 from controlplane.cli.chosen_database import add_audit_entry, in_database
 from controlplane.cli.keys import (
     report_new_locations,
-    require_locations,
+    require_location_ids,
     unknown_locations,
 )
 from controlplane.cli.screen.output import print_records
@@ -35,7 +35,7 @@ PASSWORD_FILE_MAX: Final = 4096
 def add(options: argparse.Namespace) -> int:
     """Add a user to the organization. With ``--known``, an existing user keeps the password."""
     email = _email(options)
-    require_locations(options.location)
+    require_location_ids(options.location)
     name = options.name.strip() or email
     if len(name) > NAME_MAX or not name.isprintable():
         raise UsageError(f"a name has at most {NAME_MAX} printable characters")
@@ -65,7 +65,7 @@ def add(options: argparse.Namespace) -> int:
 
 
 def role(options: argparse.Namespace) -> int:
-    require_locations(options.location)
+    require_location_ids(options.location)
 
     def work(session: Session) -> tuple[list[str], list[str]]:
         member = _member(session, options)

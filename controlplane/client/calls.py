@@ -30,12 +30,12 @@ class ServiceCalls:
     """
 
     def __init__(
-        self, http: httpx2.Client, patience: Patience | None = None, listed_by: str = "keys list"
+        self, http: httpx2.Client, patience: Patience | None = None, list_command: str = "keys list"
     ) -> None:
-        """``listed_by`` is the verb that lists the API keys. Hints of errors name it."""
+        """``list_command`` is the command that lists the API keys. Hints of errors name it."""
         self._http = http
         self._patience = patience or Patience()
-        self._listed_by = listed_by
+        self._list_command = list_command
 
     def call(
         self, method: str, path: str, reply: type[Reply], *, is_repeatable: bool, **request: Any
@@ -47,7 +47,7 @@ class ServiceCalls:
             if response.is_success:
                 break
             if not waits.wait(response.status_code, response.headers.get("Retry-After")):
-                raise refusal(response.status_code, body, self._listed_by)
+                raise refusal(response.status_code, body, self._list_command)
         try:
             return decode(body, reply)
         except ValidationError as error:

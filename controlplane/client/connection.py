@@ -17,7 +17,7 @@ from controlplane.client.waiting import Patience
 URL_VARIABLE = "VENUE_CONTROL_URL"
 DEFAULT_URL = "http://127.0.0.1:8470"
 TIMEOUT = httpx2.Timeout(90, connect=20)
-"""In seconds. Processes with a low priority compute figures, so a busy service replies late."""
+"""In seconds. A service computes figures at a low priority, so it replies late if it is busy."""
 KEY_MAX = 4096
 
 
@@ -67,7 +67,7 @@ def address(base_url: str | None, environment: Mapping[str, str]) -> str:
     """Return the address of the service, ending in ``/``. Raises UsageError if it is unsafe."""
     url = base_url or environment.get(URL_VARIABLE) or DEFAULT_URL
     if not is_web_url(url):
-        raise UsageError(f"{url!r} is not the address of a service: https://host")
+        raise UsageError(f"{url!r} is not the address of a service, such as https://host")
     parts = urlsplit(url)
     if parts.scheme == "http" and not is_loopback_url(url):
         raise UsageError(

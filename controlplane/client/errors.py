@@ -1,8 +1,8 @@
 """Errors of the command line, with texts of one or two lines for users.
 
-CommandError       exit 1: the operation failed
-  ├── UsageError   exit 2: the call or the environment is wrong
-  └── ClosedError  exit 3: the user has no access
+CommandError              exit 1: the operation failed
+  ├── UsageError          exit 2: the arguments or the environment are wrong
+  └── AccessDeniedError   exit 3: the user has no access
 """
 
 
@@ -20,5 +20,5 @@ class UsageError(CommandError):
     exit_code = 2
 
 
-class ClosedError(CommandError):
+class AccessDeniedError(CommandError):
     exit_code = 3

@@ -12,8 +12,8 @@ DETAIL_MAX = 300
 NOT_FOUND = 404
 SERVER_ERROR = 500
 _ADVICE = {
-    401: "The API key is unknown or revoked: see `venue-control {listed_by}`.",
-    403: "The API key lacks the grant or the location for this: see `venue-control {listed_by}`.",
+    401: "The API key is unknown or revoked: see `venue-control {list_command}`.",
+    403: "The API key lacks the required grant or location: see `venue-control {list_command}`.",
     404: "If all calls fail like this, --base-url is not the address of the service.",
     429: "The service still refuses calls after the longest wait: try again later.",
     503: "The service is busy or restarting: try again in a minute.",
@@ -73,7 +73,7 @@ class UnexpectedReplyError(CommandError):
     """The reply does not fit the contract."""
 
 
-_FAMILIES: Mapping[int, type[RefusedError]] = {
+_ERROR_CLASSES: Mapping[int, type[RefusedError]] = {
     401: UnauthenticatedError,
     403: ForbiddenError,
     NOT_FOUND: NotFoundError,
@@ -82,10 +82,10 @@ _FAMILIES: Mapping[int, type[RefusedError]] = {
 }
 
 
-def refusal(status: int, body: bytes, listed_by: str = "keys list") -> RefusedError:
+def refusal(status: int, body: bytes, list_command: str = "keys list") -> RefusedError:
     """Return the error for a refusal.
 
-    ``listed_by`` is the command that lists keys of this kind, for the hint.
+    ``list_command`` is the command that lists keys of this kind, for the hint.
     """
     try:
         problem = decode(body, Problem)
@@ -99,7 +99,7 @@ def refusal(status: int, body: bytes, listed_by: str = "keys list") -> RefusedEr
     advice = (
         ""
         if problem.code and status == NOT_FOUND
-        else _ADVICE.get(status, "").format(listed_by=listed_by)
+        else _ADVICE.get(status, "").format(list_command=list_command)
     )
-    kind = _FAMILIES.get(status, FailedError if status >= SERVER_ERROR else InvalidError)
+    kind = _ERROR_CLASSES.get(status, FailedError if status >= SERVER_ERROR else InvalidError)
     return kind(plain(message)[:DETAIL_MAX], advice, status, problem)

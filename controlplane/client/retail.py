@@ -94,7 +94,7 @@ class RetailClient(ServiceCalls):
             verify=is_encrypted(base_url),
             transport=transport,
         )
-        super().__init__(http, patience, listed_by="retail keys list")
+        super().__init__(http, patience, list_command="retail keys list")
         self._api_key = api_key
         self._monotonic = monotonic
         self._tokens: Tokens | None = None
@@ -112,7 +112,10 @@ class RetailClient(ServiceCalls):
         return self._get(routes.GOOD.format(good_id=good_id), Good)
 
     def create_good(self, good: GivenGood) -> Good:
-        """Create a good. A failed call is not repeated, because the good may have been created."""
+        """Create a good.
+
+        The call is repeated only after 401 and 429. After other failures, the good may exist.
+        """
         return self._authorized("POST", routes.GOODS, Good, content=encode(good))
 
     def goods(self) -> Iterator[Good]:

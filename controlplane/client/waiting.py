@@ -13,7 +13,9 @@ WAITED_MAX_S: Final = 120.0
 """Maximum of the sum of all waits of one call."""
 _FIRST_S: Final = 1.0
 _LONGEST_S: Final = 20.0
-"""First and longest wait without ``Retry-After``. The wait doubles each time."""
+"""First and longest wait without ``Retry-After``. The wait doubles each time. Each is shortened at
+random, by up to half.
+"""
 _SPREAD: Final = 0.25
 _SPREAD_MIN_S: Final = 0.1
 _REPEATABLE: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})

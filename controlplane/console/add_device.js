@@ -13,8 +13,8 @@ const NEW = "+";
 const LOOPBACK = ["127.0.0.1", "[::1]", "localhost"];
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 const install = (program, options) => `sudo ${program} service install ${options} --api-key-file -`;
-// `before` describes the first step. `command` returns the command with these options of `service install`. The command
-// contains no secret, because shells store commands in their history. The program prompts for the key.
+// `before` describes the first step. `command` takes options of `service install`, and returns the whole command. The
+// command contains no secret, because shells store commands in their history. The program prompts for the key.
 const SYSTEMS = {
   debian: {
     name: "Debian or Ubuntu",
@@ -63,7 +63,7 @@ export function showAddDevice(data, view, hooks) {
 }
 
 function build(data, view, hooks) {
-  const problem = whyNot();
+  const problem = reasonAgainstAdding();
   const venues = data.locations.map((each) => [each.locationId, each.name ? `${each.name} (${each.locationId})` : each.locationId]);
   if (data.canAdd) venues.push([NEW, "A new location …"]);
   const zone = zoneField();
@@ -91,7 +91,7 @@ function build(data, view, hooks) {
   else showNew();
 }
 
-function whyNot() {
+function reasonAgainstAdding() {
   if (!membership()) return "An API key cannot create keys for devices. Sign in with your e-mail address and password.";
   if (!canAdd()) return "Your role can only read. Ask an owner or a manager to add a device.";
   const { protocol, hostname } = location;

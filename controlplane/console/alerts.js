@@ -136,7 +136,7 @@ function ruleRows({ rules: { rules, canWrite }, names }, hooks) {
 function editRule(rule, names, hooks) {
   const key = rule ? [] : [
     { name: "condition", label: "Condition", options: CONDITIONS },
-    { name: "argument", label: "Argument", maxlength: 150, autocomplete: "off", spellcheck: "false", hint: "The id of a finding, the cause of an incident, a version, or hours. Otherwise empty." },
+    { name: "argument", label: "Argument", maxlength: 150, autocomplete: "off", spellcheck: "false", hint: "The id of a finding, the cause of an incident, a version, or hours. Leave it empty for other conditions." },
     { name: "locationId", label: "Location", options: [["", "every location"], ...names] },
   ];
   const isThreshold = rule && ["version_older_than", "no_report_for"].includes(rule.condition);
@@ -175,7 +175,7 @@ function editRoute(route, names, hasMail, hooks) {
     { name: "name", label: "Name", required: true, maxlength: 128, value: route?.name || "", autocomplete: "off" },
     ...(route ? [] : [{ name: "kind", label: "Kind", options: kinds }]),
     { name: "target", label: "Target", required: !route, maxlength: 2048, autocomplete: "off", spellcheck: "false",
-      hint: `An https address, e-mail addresses, or a routing key.${route ? " Empty keeps the present one." : ""}` },
+      hint: `An https address, e-mail addresses, or a routing key.${route ? " Leave it empty to keep the present target." : ""}` },
     { name: "severities", label: "Severities", type: "choices", options: SEVERITIES, value: route?.severities || [], hint: "Nothing checked means every severity." },
     locationsField(names, route?.locations || []),
     { name: "minutes", label: "Group interval in minutes", type: "number", min: 0, max: 1440, required: true, value: route?.groupMinutes ?? 0, hint: "0 sends each alert on its own." },

@@ -1,4 +1,4 @@
-// Marks the view while the service does not answer: a message has the time of the content, states lose their colours,
+// Marks the view while the service does not answer: a message shows the time of the content, states lose their colours,
 // and buttons are disabled.
 
 import { element } from "./elements.js";

@@ -148,7 +148,7 @@ function table(rows, canWrite) {
   const heads = ["Device", "State", "Reports", "Last seen", "Busy", "Reported"];
   return element("table", { class: "devices" },
     element("thead", {}, element("tr", {},
-      canWrite ? element("th", { class: "choose" }, element("input", { type: "checkbox", id: "choose-all", "aria-label": "Choose all shown" })) : null,
+      canWrite ? element("th", { class: "choose" }, element("input", { type: "checkbox", id: "choose-all", "aria-label": "Choose all listed devices" })) : null,
       ...heads.map((head) => element("th", { scope: "col" }, head)))),
     element("tbody", {}, ...rows.map((row) => entry(row, canWrite))));
 }

@@ -1,4 +1,4 @@
-// Opens dialogs, moves the focus back when they close, and closes menus by keyboard.
+// Opens dialogs, moves the focus back when they close, and closes menus.
 
 const unfinished = new WeakMap();
 

@@ -43,7 +43,8 @@ const FINDING_DEVICE_COLUMNS = {
   since: ({ since }) => since, lastSeen: ({ lastSeen }) => lastSeen, sentence: ({ sentence }) => sentence, instanceId: ({ instanceId }) => instanceId,
 };
 
-// Saves the numbers of all findings. If a finding is selected, or new ones, saves their devices.
+// Saves how many devices have each finding. If the filters select one finding or only new findings, saves their
+// devices instead.
 export async function saveFindings(kind, filters) {
   const isList = Boolean(filters.rule || filters.isNew);
   const rows = isList ? await allEntries(filters) : (await callConsole("findings", filters)).findings;

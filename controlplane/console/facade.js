@@ -6,7 +6,7 @@ import { problemText } from "./field_errors.js";
 const KEY = "venue-control.api-key";
 const FACADE = "/api/public/v1/";
 const PREFIX = `${FACADE}remoteControl/`;
-// The service sends a comment every 15 s, so a stream without any bytes for this time is broken.
+// The service sends a comment every 15 s, so a stream without any bytes for 45 s is broken.
 const STREAM_IDLE_MS = 45000;
 
 export class Refusal extends Error {

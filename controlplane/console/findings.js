@@ -42,7 +42,7 @@ export function showFindings(data, view, actions) {
   at("findings-new").checked = Boolean(filters.isNew);
   replace(at("finding-rows"), unknown(counts),
     ...(list ? entries(data) : overview(data)),
-    element("p", { class: "zone" }, `By the newest reports of the last 7 days. Days of the trend end at midnight UTC. Times are in the time zone of this browser, ${zone()}.`));
+    element("p", { class: "zone" }, `The findings are from the newest reports of the last 7 days. Days of the trend end at midnight UTC. Times are in the time zone of this browser, ${zone()}.`));
 }
 
 function build(view, actions) {

@@ -10,7 +10,7 @@ import { membership } from "./signing_in.js";
 
 const DEVICES_MAX = 12;
 const INCIDENTS_MAX = 5;
-// Every device is counted by exactly one tile (controlplane/devices/priority.py).
+// Every device that is not revoked is counted by exactly one tile (controlplane/devices/priority.py).
 const TILES = [
   ["healthy", "Healthy", "good"], ["warning", "Warning", "warn"], ["broken", "Broken", "bad"],
   ["offline", "Offline", "bad"], ["never-connected", "Never connected", "bad"],
@@ -26,7 +26,7 @@ export async function fetchHome() {
 const needsAttention = ({ health }) => health !== "healthy" && health !== "revoked";
 
 export function showHome({ summary, rows, incidents }, view) {
-  // If there is no device, the guide to a new device is shown instead of the overview.
+  // If there is no device, a user who can add one sees the guide to a new device instead of the overview.
   if (!summary.states.all && canAdd()) return void location.replace("#/add-device");
   if (!document.getElementById("home")) view.replaceChildren(element("div", { class: "sheet", id: "home" }));
   const listed = rows.filter(needsAttention);

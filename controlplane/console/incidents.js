@@ -5,7 +5,8 @@ import { dot, element, plural, when } from "./elements.js";
 const NAMES_MAX = 6;
 const clock = { hour: "2-digit", minute: "2-digit" };
 
-// Incidents of the last 24 hours, newest first. `size` is a number of incidents of single devices.
+// Selects the shared incidents of the last 24 hours, newest first. `size` limits the incidents of single devices, of
+// which several are one shared incident.
 export const RECENT = { days: 1, shared: true, size: 300 };
 
 export function incidentList(incidents, max) {

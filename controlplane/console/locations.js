@@ -155,7 +155,7 @@ function startMaintenance({ locationId, name, timeZone }, hooks) {
   const find = (text) => findDevices(locationId, text);
   openForm({
     title: `Maintenance of ${name || locationId}`, action: "Start",
-    text: `Until the maintenance ends, offline devices cause no alert. Times are in the location's time zone, ${timeZone || "UTC"}.`,
+    text: `Devices in maintenance cause no alerts. Times are in the location's time zone, ${timeZone || "UTC"}.`,
     fields: [
       { name: "device", label: "Device", maxlength: 128, autocomplete: "off", spellcheck: "false", hint: "Empty means the whole location.", suggest: async (text) => [...(await find(text)).keys()] },
       { name: "since", label: "From", type: "datetime-local", hint: "Empty means now." },

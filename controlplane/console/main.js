@@ -24,11 +24,11 @@ const RELOAD_MS = 60000;
 const RELOAD_MIN_MS = 2000;
 // In a large fleet, something always changes. The time between reloads is at least this multiple of the
 // time that a reload takes.
-const RELOAD_SHARE = 40;
+const RELOAD_FACTOR = 40;
 const RETRY_MS = 3000;
 const RETRY_MAX_MS = 15000;
 const TICK_MS = 10000;
-// After this time, the content of the previous address is removed.
+// If the new view takes longer than this to load, the content of the previous address is removed.
 const LOADING_MS = 2000;
 const STREAMED_MAX = 200;
 
@@ -208,7 +208,7 @@ async function listen(instanceIds, signal) {
     for await (const [event, row] of changes({ instanceIds }, signal)) {
       if (signal.aborted) return;
       if (event === "device") applyChange(row);
-      else refreshIn(Math.max(0, state.loadedAt + Math.max(RELOAD_MIN_MS, RELOAD_SHARE * state.durationMs) - Date.now()));
+      else refreshIn(Math.max(0, state.loadedAt + Math.max(RELOAD_MIN_MS, RELOAD_FACTOR * state.durationMs) - Date.now()));
     }
   } catch (error) {
     if (!signal.aborted && error.status === 401) return signedOut(accessEndedMessage("The key was revoked."));

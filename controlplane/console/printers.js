@@ -35,7 +35,7 @@ export function showPrinters(data, view, actions) {
   replace(at("printer-rows"),
     ...(printers.length ? tables(printers, filters.group === "location") : [element("p", { class: "empty" }, emptyText(filters))]),
     hasMore ? element("button", { class: "more", id: "more-printers", type: "button" }, "Show more") : null,
-    element("p", { class: "zone" }, `By the newest network report of each device. Times are in the time zone of this browser, ${zone()}.`));
+    element("p", { class: "zone" }, `The list is from the newest network report of each device. Times are in the time zone of this browser, ${zone()}.`));
 }
 
 function build(view, actions) {

@@ -11,7 +11,7 @@ export const fetchSecondFactor = () => callConsole("profile/second-factor");
 export function showSecondFactor(factor, hooks) {
   const button = (id, text, onclick, kind = null) => element("button", { type: "button", id, onclick, class: kind }, text);
   if (!factor.isSetUp) return element("div", {},
-    element("p", { class: "sub" }, "With a second factor, your password alone opens no session."),
+    element("p", { class: "sub" }, "With a second factor, your password alone does not sign you in."),
     element("div", { class: "actions" }, button("set-up-factor", "Set up", () => hooks.attempt(() => setUp(hooks)))));
   return element("div", {},
     element("p", {}, pill("good", "on"), ` ${factor.recoveryCodesLeft} recovery codes left`),

@@ -15,7 +15,7 @@ export const membership = () =>
 
 export const organizationName = (id) => ownProfile?.organizations.find((each) => each.id === id)?.name || id;
 
-// Owners of all locations see members and the audit log. An empty list of locations means all of them.
+// Owners with access to all locations see members and the audit log. An empty list of locations means all of them.
 export const isOwner = () => membership()?.role === "owner" && !membership().locations.length;
 
 // Returns whether a user is signed in: status 401 means no. Throws all other errors.

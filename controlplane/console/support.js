@@ -68,7 +68,7 @@ function confirm(token, link, hooks) {
 }
 
 function end(hooks) {
-  openForm({ title: "End a link", action: "End link", text: "Without the token, ask support to end the link.", fields: [TOKEN] },
+  openForm({ title: "End a link", action: "End link", text: "If you no longer have the token, ask support to end the link.", fields: [TOKEN] },
     async ({ token }) => {
       await support("disconnect", { token });
       hooks.refresh();

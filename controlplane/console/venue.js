@@ -11,7 +11,7 @@ import { activity, hoursChart, items, locations, methods, totals } from "./venue
 export const ALL = "figures-all";  // the address of the page for all locations
 export const PERIODS = [["today", "Today"], ["yesterday", "Yesterday"], ["last7", "Last 7 days"], ["thisMonth", "This month"]];
 const EMPTY = { today: "No sales today yet.", yesterday: "No sales yesterday.", last7: "No sales in the last 7 days.", thisMonth: "No sales this month yet." };
-const COMPARED_MAX = 40;  // with more locations, the net until now is not compared
+const COMPARED_MAX = 40;  // with more locations, the net of today is not compared with yesterday
 const DAY_MS = 86400000;
 const GAP = 32;
 const HALF_MIN = 384;
@@ -95,7 +95,8 @@ function whereText({ venue, venues, at }) {
   return `${venue.isAll ? `${plural(venues.length, "location")} · ` : ""}${hours}${reason}${now}`;
 }
 
-// The first and the last day. They can differ by location: a day begins at another time in each zone.
+// Returns the first and the last day of all locations. In different time zones, the same period can have different
+// dates.
 function daysOf({ windows }) {
   const fromDate = windows.map((each) => each.fromDate).sort()[0];
   return { fromDate, toDate: windows.map((each) => each.toDate).sort().at(-1) };

@@ -14,7 +14,7 @@ import threading
 from typing import Final
 
 STOP_WITHIN_S: Final = 12.0
-"""A program that has not stopped after this time is ended. A clean stop of the agent takes less."""
+"""After this time, the process exits without a clean stop. A clean stop of the agent takes less."""
 
 
 def _end_with_the_parent() -> None:

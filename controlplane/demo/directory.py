@@ -12,9 +12,9 @@ from typing import Final
 from controlplane.client.errors import CommandError
 
 LOCK: Final = "demo.lock"
-ENDS_WITHIN_S: Final = 5.0
-"""The processes of a killed demo end by themselves within this time. Until then they hold the lock
-of the demo's directory.
+WAIT_FOR_LOCK_S: Final = 5.0
+"""How long to wait for the processes of a killed demo. They end by themselves, usually within this
+time, and hold the lock of the demo's directory until then.
 """
 
 _POLL_S: Final = 0.1
@@ -57,7 +57,7 @@ def claim_directory(home: Path) -> Iterator[int]:
 
 
 def _wait_for_lock(descriptor: int, home: Path) -> None:
-    deadline = time.monotonic() + ENDS_WITHIN_S
+    deadline = time.monotonic() + WAIT_FOR_LOCK_S
     while not _try_lock(descriptor):
         if time.monotonic() > deadline:
             raise CommandError(

@@ -56,7 +56,7 @@ def set_up_environment(processes: Processes, *, is_real: bool) -> Environment:
     """
     if is_real:
         return _REAL
-    reason = why_no_lan()
+    reason = reason_against_lan()
     outside = () if reason else (_start_lan(processes),)
     variables = _start_spooler(processes, "loopback" if reason else "lan")
     if reason:
@@ -65,7 +65,7 @@ def set_up_environment(processes: Processes, *, is_real: bool) -> Environment:
     return Environment(description, variables=variables, outside=outside)
 
 
-def why_no_lan() -> str | None:
+def reason_against_lan() -> str | None:
     """Return why a LAN cannot be simulated here, or None if it can.
 
     A child process tries to create a LAN, because a process cannot leave a network namespace.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from controlplane.client.errors import ClosedError, CommandError
+from controlplane.client.errors import AccessDeniedError, CommandError
 from controlplane.service.paths import OPTIONS, RESOURCES, STATE, SYSUSERS, UNIT, USER
 from controlplane.service.program import command_line, quote, require_safe_program
 
@@ -220,7 +220,7 @@ def this_machines_service() -> SystemdService:
 
 def require_root() -> None:
     if os.geteuid() != 0:
-        raise ClosedError(
+        raise AccessDeniedError(
             "changes of the service require root", "Run the command with sudo or as root."
         )
 

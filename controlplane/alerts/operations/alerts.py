@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import select
 
 from controlplane.accounts.members.rules import require_owner
-from controlplane.alerts.notifications import OF_OPERATOR
+from controlplane.alerts.notifications import OPERATOR_ROUTE
 from controlplane.alerts.operations import messages
 from controlplane.operation.audit_entries import Event, Subject, actor_of
 from controlplane.operation.context import RequestContext
@@ -88,7 +88,8 @@ def deliveries(
     )
     texts = _texts(context, [row.id for row in rows])
     query = select(AlertRoute).where(AlertRoute.organization_id == context.organization_id)
-    names = {row.id: row.name for row in context.session.scalars(query)} | {OF_OPERATOR: "operator"}
+    names = {row.id: row.name for row in context.session.scalars(query)}
+    names[OPERATOR_ROUTE] = "operator"
     return messages.DeliveriesReply(
         deliveries=tuple(
             record_of(

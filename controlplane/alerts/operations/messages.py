@@ -84,7 +84,7 @@ class SilenceRecord(Tolerant):
 
 
 class SilencesReply(Tolerant):
-    """The current and planned silences, by their end."""
+    """The current and planned silences, ordered by their end."""
 
     silences: Array[SilenceRecord]
     can_write: bool
@@ -165,7 +165,7 @@ class RouteRecord(Tolerant):
 
 
 class RoutesReply(Tolerant):
-    """The routes by name. ``has_mail`` is whether the service can send e-mail."""
+    """The routes, ordered by name. ``has_mail`` is whether the service can send e-mail."""
 
     routes: Array[RouteRecord]
     has_mail: bool

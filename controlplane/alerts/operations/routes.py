@@ -42,7 +42,7 @@ def route_operations() -> tuple[Procedure, ...]:
 
 
 def routes(context: RequestContext, _body: EmptyRequest) -> messages.RoutesReply:
-    """Return the routes of the organization, by name."""
+    """Return the routes of the organization, ordered by name."""
     require_owner(context)
     query = select(AlertRoute).where(AlertRoute.organization_id == context.organization_id)
     rows = context.session.scalars(query.order_by(AlertRoute.name, AlertRoute.id))
@@ -124,7 +124,7 @@ def test_route(context: RequestContext, body: messages.RouteIdRequest) -> messag
 def _new(context: RequestContext) -> AlertRoute:
     query = select(func.count()).where(AlertRoute.organization_id == context.organization_id)
     if (context.session.scalar(query) or 0) >= ROUTES_MAX:
-        raise conflict("too_many_routes", f"an organization can have {ROUTES_MAX} routes")
+        raise conflict("too_many_routes", f"an organization can have at most {ROUTES_MAX} routes")
     return AlertRoute(
         organization_id=context.organization_id, id=str(uuid.uuid4()), kind="", secret=""
     )
@@ -158,7 +158,7 @@ def _addresses(context: RequestContext, target: str) -> str:
         raise ValueError("the service has no SMTP server, so it cannot send e-mail")
     addresses = [require_email(each) for each in target.split(",")]
     if len(addresses) > ADDRESSES_MAX:
-        raise ValueError(f"can have {ADDRESSES_MAX} addresses")
+        raise ValueError(f"can have at most {ADDRESSES_MAX} addresses")
     return ",".join(addresses)
 
 

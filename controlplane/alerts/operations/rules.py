@@ -75,7 +75,7 @@ def set_rule(context: RequestContext, body: messages.RuleRequest) -> messages.Ru
     is_new = context.session.get(AlertRule, key) is None
     names = context.session.scalars(select(AlertRule.name).where(is_own).limit(RULES_MAX)).all()
     if is_new and len(names) >= RULES_MAX:
-        raise conflict("too_many_rules", f"an organization can set {RULES_MAX} rules")
+        raise conflict("too_many_rules", f"an organization can set at most {RULES_MAX} rules")
     minutes = body.for_minutes
     row = AlertRule(
         organization_id=context.organization_id,
@@ -94,7 +94,7 @@ def set_rule(context: RequestContext, body: messages.RuleRequest) -> messages.Ru
 
 
 def remove_rule(context: RequestContext, body: messages.RuleRemoveRequest) -> messages.Removed:
-    """Remove a rule. A default rule then applies unchanged."""
+    """Remove a rule. If it replaced a default rule, the default rule applies again."""
     _require_access(context, body.location_id)
     key = (context.organization_id, body.location_id or "", body.name)
     row = context.session.get(AlertRule, key)

@@ -90,7 +90,7 @@ def add_silence(context: RequestContext, body: messages.SilenceRequest) -> messa
 def end_silence(
     context: RequestContext, body: messages.SilenceEndRequest
 ) -> messages.SilenceRecord:
-    """End a silence now. Alerts that are still firing then cause notifications."""
+    """End a silence now. Notifications are sent for its alerts that are still firing."""
     query = select(AlertSilence).where(
         AlertSilence.id == body.silence_id,
         AlertSilence.organization_id == context.organization_id,

@@ -43,18 +43,25 @@ _KIND: Final = positional("kind", "kind of report", choices=KINDS)
 _RECORD: Final = flag("--json", "print the record as JSON")
 _RECORDS: Final = flag("--json", "print the records as a JSON array")
 _CSV: Final = flag("--csv", "print the records as CSV with a header row")
-_FILTERS: Final = Group(
-    (
+
+
+def _filters(search: str) -> Group:
+    return Group((
         repeated("--location", "ID", "id or name of a location; may be repeated"),
         repeated("--platform", None, "operating system; may be repeated", choices=PLATFORMS),
         repeated("--app-version", "V", "version of the agent; may be repeated"),
         repeated("--app-version-not", "V", "exclude a version of the agent; may be repeated"),
-        option("--search", "TEXT", "words of the name, location, version or newest reports, or"
-               " the start of the id",
-               default=""),
-    ),
-    "filters",
-)  # fmt: skip
+        option("--search", "TEXT", search, default=""),
+    ), "filters")  # fmt: skip
+
+
+_FILTERS: Final = _filters("words of the name, location or version, or the start of the id")
+_DEVICE_FILTERS: Final = _filters(
+    "words of the name, location, version or newest reports, or the start of the id"
+)
+_PRINTER_FILTERS: Final = _filters(
+    "words of the printer's name, address or problem, or of the device's name or location"
+)
 
 
 def _connection(name: str, what: str, variable: str) -> Group:
@@ -82,7 +89,7 @@ COMMANDS: Final = (
     Command(
         "devices", "devices.verbs:list_all", "list and count the enrolled devices",
         (
-            _FILTERS,
+            _DEVICE_FILTERS,
             repeated("--health", "HEALTH", f"{', '.join(HEALTHS)}; may be repeated",
                      choices=HEALTHS),
             one_of(*(_state(name) for name in ("online", "offline", "revoked"))),
@@ -146,7 +153,7 @@ COMMANDS: Final = (
         (
             option("--state", None, "state of the printer", dest="printer_state",
                    choices=PRINTER_STATES),
-            one_of(_RECORDS, _CSV), _FILTERS, _SERVICE,
+            one_of(_RECORDS, _CSV), _PRINTER_FILTERS, _SERVICE,
         ),
         (
             "venue-control printers --state broken",
@@ -156,8 +163,8 @@ COMMANDS: Final = (
     Command(
         "findings", "devices.findings:show", "show how many devices have each finding, and which",
         (
-            positional("rule", "name of a finding: lists its devices by location", nargs="?"),
-            flag("--new", "list only findings since less than a day"),
+            positional("rule", "name of a finding, to list the devices that have it", nargs="?"),
+            flag("--new", "list only findings that began less than a day ago"),
             option("--state", None, "state of the devices", dest="device_state", choices=STATES),
             option("--location", "ID", "id of a location"),
             option("--platform", None, "operating system", choices=PLATFORMS),
@@ -183,15 +190,15 @@ COMMANDS: Final = (
             option("--location", "ID", "id of a location (default: every location)"),
             option("--device", "DEVICE", f"{_NAME} (default: every device)"),
             option("--rule", "NAME", "name of a rule, such as offline (default: every rule)"),
-            option("--until", "WHEN", "end of the silence in the location's time zone, such as"
-                   " 2026-12-01T06:00", required=True),
+            option("--until", "WHEN", "end of the silence, such as 2026-12-01T06:00, in the time"
+                   " zone of the location or device (UTC if neither is given)", required=True),
             option("--reason", "TEXT", "reason of the silence", default=""),
             _SERVICE,
         ),
         ("venue-control alerts silence --location loc-0001 --until 2026-12-01T06:00",),
     ),
     Command("alerts silences", "devices.alerts:list_silences",
-            "list current and planned silences, by their end", (_RECORDS, _SERVICE)),
+            "list current and planned silences, ordered by their end", (_RECORDS, _SERVICE)),
     Command("alerts unsilence", "devices.alerts:end_silence", "end a silence now",
             (positional("id", "id of the silence or its first characters; see `alerts silences`"),
              _SERVICE)),
@@ -201,7 +208,7 @@ COMMANDS: Final = (
             option("--location", "ID", "id of a location"),
             option("--days", "N", f"the last N days, at most {DAYS_MAX} (default: {DAYS_DEFAULT})",
                    type=within(int, 1, DAYS_MAX), default=DAYS_DEFAULT),
-            one_of(_RECORDS, flag("--csv", "print each device's part as CSV with a header row")),
+            one_of(_RECORDS, flag("--csv", "print a CSV row for each incident of a device")),
             _SERVICE,
         ),
         (

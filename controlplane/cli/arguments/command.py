@@ -21,7 +21,11 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Arguments under a heading of the help text. Without a title, they are mutually exclusive."""
+    """A group of arguments.
+
+    With a title, the arguments are under this heading in the help text. Without a title, they are
+    mutually exclusive.
+    """
 
     arguments: tuple[Argument, ...]
     title: str = ""

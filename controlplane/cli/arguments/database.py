@@ -62,7 +62,7 @@ GROUPS: Final = {
 COMMANDS: Final = (
     Command(
         "setup", "setup.verbs:run",
-        "create the organization, its owner, a location and a key; asks for what is missing",
+        "create organization, owner, location and key; prompts for missing values",
         (
             option("--organization-name", "NAME", "name of the business"),
             option("--email", "EMAIL", "e-mail address of the owner"),
@@ -132,10 +132,10 @@ COMMANDS: Final = (
     ),
     Command("users remove", "users:remove", "remove a member and revoke the member's keys",
             (_EMAIL, _ORGANIZATION, DATABASE)),
-    Command("users password", "users:password", "set a user's password and end all sessions",
+    Command("users password", "users:password", "set a user's password and end the user's sessions",
             (_PASSWORD, _EMAIL, DATABASE)),
     Command("users reset-second-factor", "users:reset_second_factor",
-            "remove a user's second factor and recovery codes, and end all sessions",
+            "remove a user's second factor and recovery codes, and end the user's sessions",
             (_EMAIL, DATABASE)),
     Command(
         "users policy", "users:policy", "show or set how members of an organization sign in",
@@ -159,7 +159,7 @@ COMMANDS: Final = (
         (
             option("--channel", "TEXT", "name of the channel, shown to the merchant",
                    required=True),
-            option("--asked-by", "NAME", "name of the support agent, shown to the merchant",
+            option("--asked-by", "NAME", "name of the support employee, shown to the merchant",
                    required=True),
             DATABASE,
         ),

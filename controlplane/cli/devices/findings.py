@@ -51,7 +51,7 @@ DEVICES_CSV: Final[CsvColumns[Line]] = {
 
 
 def show(options: argparse.Namespace) -> int:
-    """Show the numbers of all findings, or the devices with one finding or with new ones."""
+    """Show how many devices have each finding, or the devices with one finding or new findings."""
     filters = {
         "rule": options.rule,
         "state": options.device_state,

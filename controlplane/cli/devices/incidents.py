@@ -1,4 +1,4 @@
-"""``venue-control incidents``: interruptions at locations, one row for each shared interruption."""
+"""``venue-control incidents``: interruptions at locations. A shared interruption is one row."""
 
 import argparse
 from datetime import UTC, datetime

@@ -63,15 +63,15 @@ def list_all(options: argparse.Namespace) -> int:
         for device in devices:
             print(json.dumps(to_plain(device)))
     elif not print_as(options, devices, CSV):
-        print_devices(devices, is_cut=is_cut, of=len(devices_of_service))
+        print_devices(devices, is_cut=is_cut, all_count=len(devices_of_service))
         return 0
     if is_cut:
         sys.stderr.write(f"{CUT}\n")
     return 0
 
 
-def print_devices(devices: Sequence[Device], *, is_cut: bool, of: int | None = None) -> None:
-    """Print a table of devices. ``of`` is the number of devices before filtering."""
+def print_devices(devices: Sequence[Device], *, is_cut: bool, all_count: int | None = None) -> None:
+    """Print a table of devices. ``all_count`` is the number of devices before filtering."""
     from controlplane.cli.screen.tables import print_note  # rich is slow to import
 
     print_records(
@@ -85,10 +85,10 @@ def print_devices(devices: Sequence[Device], *, is_cut: bool, of: int | None = N
             "version": lambda device: device.app_version,
             "seen": lambda device: age(device.last_seen_at),
         },
-        "No devices match." if of else "No device has enrolled yet.",
+        "No devices match." if all_count else "No device has enrolled yet.",
     )
     if devices:
-        print_note(_summary(devices, of))
+        print_note(_summary(devices, all_count))
     if is_cut:
         print_note(CUT)
 
@@ -180,9 +180,10 @@ def _confirm(client: OperationsClient, body: RevokeRequest) -> None:
     confirm(f"Revoke {name}?", is_sure=False)
 
 
-def _summary(devices: Sequence[Device], of: int | None) -> str:
+def _summary(devices: Sequence[Device], all_count: int | None) -> str:
     """Return ``3 of 12 devices: 2 healthy, 1 offline; versions: 0.2.0 2, 0.1.0 1``."""
-    total = f"{len(devices)} of {of}" if of and of > len(devices) else str(len(devices))
+    is_filtered = all_count is not None and all_count > len(devices)
+    total = f"{len(devices)} of {all_count}" if is_filtered else str(len(devices))
     counts = Counter(
         (isinstance(device, ListedDevice) and device.health) or state_of(device)
         for device in devices

@@ -16,7 +16,8 @@ from controlplane.figures.records import VenuePulse
 from controlplane.figures.windows import Period
 
 COMPARED_MAX: Final = 40
-"""Maximum number of locations to compare with yesterday. Each of them takes a call of the service.
+"""Maximum number of locations whose figures are compared with yesterday. The comparison requires a
+call to the service for each location.
 """
 
 
@@ -33,7 +34,7 @@ def show(options: argparse.Namespace) -> int:
             ]
             summaries = [client.financial_summary(body) for body in bodies]
         else:
-            summaries = [_of_all(client, options, period)]
+            summaries = [_summary_of_all(client, options, period)]
         is_compared = period == "today" and not options.json
         pulses_of_all = [_pulses(client, summary) if is_compared else None for summary in summaries]
     if options.json:
@@ -86,7 +87,7 @@ def _body(
         raise UsageError(f"the query is not valid: {error}") from error
 
 
-def _of_all(
+def _summary_of_all(
     client: OperationsClient, options: argparse.Namespace, period: Period
 ) -> FinancialSummary:
     """Query the figures of all locations together. Raises CommandError.

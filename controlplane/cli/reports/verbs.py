@@ -30,7 +30,10 @@ DeviceReports = list[tuple[Device, ReportSummary]]
 
 
 def list_all(options: argparse.Namespace) -> int:
-    """List reports. The contract has no list of all reports, so each device is read separately."""
+    """List reports.
+
+    The contract has no list of all reports. If the service has none, each device is read.
+    """
     since = datetime.now(UTC) - timedelta(seconds=options.since)
     with client_of(options) as client:
         devices = Filters(options).of(client.devices()[0])

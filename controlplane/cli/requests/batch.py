@@ -63,8 +63,8 @@ class RequestBatch:
         on_change: Called after each change of a request.
         skip: Called for each device that already has an open request of this kind. Such a device
             gets no new request. If ``skip`` is None, every device gets a new request.
-        raises: Raise every CommandError. By default, an error that concerns one device is stored
-            as ``trouble`` of the request to this device.
+        raises: Raise every CommandError. By default, an error is stored as ``trouble`` of the
+            request. An error of the first request is raised, unless it concerns only the device.
     """
 
     def __init__(

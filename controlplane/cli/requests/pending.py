@@ -55,11 +55,13 @@ def _print(replies: Sequence[CreatePendingReply], until: datetime) -> int:
     existing_count = sum(reply.existing for reply in replies)
     refused_count = sum(reply.refused for reply in replies)
     if not count:
-        raise CommandError("no selected device makes reports of this kind")
+        raise CommandError(
+            "nothing was requested: the devices are revoked or make no reports of this kind"
+        )
     devices = f"{count} device{'' if count == 1 else 's'}"
     print(f"waiting for {devices} until {until:%Y-%m-%d %H:%M} UTC")
     if existing_count:
-        print(f"{existing_count} of them had a pending request of this kind already")
+        print(f"{existing_count} of the devices already had a pending request of this kind")
     if refused_count:
-        print(f"{refused_count} left out: revoked, or no reports of this kind")
+        print(f"{refused_count} left out: they are revoked or make no reports of this kind")
     return 0

@@ -41,7 +41,7 @@ class Selection:
 
 
 def is_for_one(options: argparse.Namespace) -> bool:
-    """Return whether one device is named. This device gets a request even if it is offline."""
+    """Return whether exactly one device is named. It gets a request even if it is offline."""
     return len(options.instance) == 1 and not options.all and Filters(options).is_empty
 
 

@@ -40,7 +40,7 @@ Cell = str | UUID | Styled | None
 """UUIDs are shortened on a terminal. None is shown as a dash."""
 Record = TypeVar("Record")
 Columns = Mapping[str, Callable[[Record], Cell]]
-"""The heading of each column, and the function that returns a record's cell in it."""
+"""The heading of each column, and the function that returns the cell of a record."""
 
 
 def age(timestamp: datetime | None) -> str:

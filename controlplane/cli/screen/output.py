@@ -40,7 +40,7 @@ def print_records(
 def print_as(
     options: argparse.Namespace, records: Sequence[Any], csv_columns: CsvColumns[Any] | None = None
 ) -> bool:
-    """Print the records if --json or --csv is given, otherwise return False."""
+    """If --json or --csv is given, print the records and return True. Otherwise return False."""
     if options.json:
         print_json(records)
     elif csv_columns is not None and options.csv:

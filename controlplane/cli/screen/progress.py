@@ -1,4 +1,4 @@
-"""Progress on stderr: one line that is updated on a terminal, otherwise plain lines."""
+"""Progress on stderr. On a terminal, one line is updated. Otherwise, lines are added."""
 
 import sys
 import time

@@ -1,8 +1,8 @@
 """Prints rows as a table on a terminal, as a list on a narrow terminal, and as lines in a pipe.
 
-On a terminal, ids are shortened to the length at which they differ. Every command accepts shortened
-ids. In a pipe or a file, ids are complete. If the variable ``COLUMNS`` is set, the output is always
-that of a terminal with this width.
+On a terminal, ids are shortened to 8 characters, or more if they do not differ in these. Commands
+accept shortened ids. In a pipe or a file, ids are complete. If the variable ``COLUMNS`` is set, the
+output is always that of a terminal with this width.
 """
 
 import os
@@ -52,7 +52,7 @@ def is_piped() -> bool:
 
 
 def ids_of(ids: Iterable[UUID]) -> dict[UUID, str]:
-    """Return the text of each id: complete in a pipe, otherwise the shortest that is unique."""
+    """Return the text of each id: complete in a pipe, otherwise a start that differs by id."""
     sorted_ids = sorted({str(id_) for id_ in ids})
     length = 36 if is_piped() else SHORT_ID
     while len({id_text[:length] for id_text in sorted_ids}) < len(sorted_ids):
@@ -138,7 +138,7 @@ def _print_sentences_below(headings: Sequence[str], rows: Rows, sentences: Seque
 def print_rows_and_sentences(
     headings: Sequence[str], rows: Rows, sentences: Sequence[Text], empty: str
 ) -> None:
-    """Print rows with a sentence. On a narrow terminal, the sentence is below the row."""
+    """Print rows, each with its sentence. On a narrow terminal, the sentence is below the row."""
     if not rows or is_piped() or console().width >= WIDE:
         wide_rows = [(*row, sentence) for row, sentence in zip(rows, sentences, strict=True)]
         print_rows(headings, wide_rows, empty)

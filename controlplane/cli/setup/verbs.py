@@ -27,7 +27,7 @@ from controlplane.cli.chosen_database import (
     in_database,
     service_options,
 )
-from controlplane.cli.keys import LISTED_MAX, require_locations, shortened
+from controlplane.cli.keys import LISTED_MAX, require_location_ids, shortened
 from controlplane.cli.locations import require_name
 from controlplane.cli.screen.output import print_secret
 from controlplane.cli.setup import dialog
@@ -141,7 +141,7 @@ def _plan(options: argparse.Namespace, existing: Existing) -> Plan:
             new_password(options)
         )  # fmt: skip
     if not existing.locations:
-        require_locations([options.location])
+        require_location_ids([options.location])
         location_name = _value(options.location_name, "Name of the first location", require_name)
         needs_zone = questions["--location-name"] and options.zone is None
         zone = (
@@ -230,7 +230,7 @@ def _print_existing(existing: Existing) -> None:
 
 def _print_next(options: argparse.Namespace) -> None:
     """Print the next command, or the address of the console if the service is installed."""
-    if chosen_database(options.database).belongs_to_service:
+    if chosen_database(options.database).is_opened_as_service:
         serve = service_options()
         address = serve.origin or f"http://{join_host_port(serve.host, serve.port)}"
         sys.stderr.write(f"Next: open {address} in a browser and sign in.\n")

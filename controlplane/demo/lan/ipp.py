@@ -12,7 +12,7 @@ _TAGS = {
     "printer-state-reasons": ipp.KEYWORD,
     "printer-uuid": ipp.URI,
 }
-"""IPP value tags of the attributes. All other attributes are of the type text."""
+"""IPP value tags of attributes. Attributes that are not listed here have the type text."""
 
 
 def ipp_answer(printers: Sequence[IppPrinter], request: bytes) -> bytes:

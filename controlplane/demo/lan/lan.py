@@ -17,6 +17,7 @@ from controlplane.demo.lan.tap import mac_bytes
 
 FRAME_MAX = 65536
 _ISN = 1000
+"""The initial sequence number of each simulated TCP connection."""
 _ARP_FORGOTTEN_S = 5.0
 _MDNS_GROUP = bytes((224, 0, 0, 251))
 _MDNS_MAC = bytes.fromhex("01005e0000fb")

@@ -1,7 +1,8 @@
 """mDNS of the simulated LAN: reads queries, and builds packets of records (RFC 6762).
 
-Names are written without compression, and exactly as in the plan, even if they are hostile.
-Surrogate escapes in a string of the plan stand for bytes that are not UTF-8.
+Names are written without compression. The names of service instances are sent as the plan has them,
+even if they are hostile. Surrogate escapes in a string of the plan stand for bytes that are not
+UTF-8.
 """
 
 import ipaddress
@@ -23,7 +24,10 @@ Name = tuple[bytes, ...]
 
 
 def read_questions(payload: bytes) -> tuple[Name, ...]:
-    """Return the queried names in lower case; () for a response or a malformed packet."""
+    """Return the queried names in lower case, up to the first malformed name.
+
+    A response or a packet that is too short has no queried names.
+    """
     if len(payload) < 12:
         return ()
     _, flags, count = struct.unpack_from("!HHH", payload)

@@ -1,7 +1,9 @@
 """Keeps the sums over the findings of devices up to date.
 
-`FindingCount` and `FindingDay` store the sums. `CountedDevice` stores what each device has added to
-the sums, so that a device can be counted again at any time.
+`FindingCount` and `FindingDay` store the sums. The *subject* of a sum is what it counts: devices
+with a finding, devices with a recent report of a kind, or what `DEVICE`, `ANY` and `PROBLEM` in
+`findings.rules` describe. `CountedDevice` stores what each device has added to the sums, so that a
+device can be counted again at any time.
 """
 
 from collections import Counter

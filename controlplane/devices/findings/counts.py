@@ -8,7 +8,7 @@ from agent.presentation.severity import SEVERITY_ORDER
 from controlplane.accounts.names import names_of
 from controlplane.devices.findings import records
 from controlplane.devices.findings.counting import day_of
-from controlplane.devices.findings.rules import ANY, DEVICE, OTHER_SUBJECTS, PROBLEM, text_of
+from controlplane.devices.findings.rules import ANY, DEVICE, NON_RULE_SUBJECTS, PROBLEM, text_of
 from controlplane.devices.findings.sums import ATTRIBUTES, TREND_DAYS, Attribute, Sums, sums_of
 from controlplane.operation.context import RequestContext
 
@@ -42,7 +42,7 @@ def _findings(
     changes = sums.changes()
     days = range(day_of(sums.context.now) - TREND_DAYS + 1, day_of(sums.context.now) + 1)
     codes = {each for each in subjects if subjects[each] > 0} | set(changes or ())
-    codes -= OTHER_SUBJECTS
+    codes -= NON_RULE_SUBJECTS
     new_counts = sums.new()
     results = []
     for code in codes:

@@ -56,7 +56,7 @@ def _judged(
 ) -> list[tuple[JudgedReport, Device]]:
     """Return some judged reports with their devices.
 
-    The rows of the devices are locked first, as in a submission.
+    The rows of the devices are locked first, as when a report is submitted.
     """
     positions = session.scalars(
         select(JudgedReport.device).where(condition).order_by(JudgedReport.device).limit(count)

@@ -36,7 +36,7 @@ class _Group(NamedTuple):
 
     @property
     def sort_key(self) -> SortKey:
-        """Return the order of entries: severe ones first, then those of many devices."""
+        """Return the sort key of an entry: severe findings first, then findings of many devices."""
         rank = _rank(text_of(self.rule).severity, self.devices)
         name = f"{self.rule} {self.location_id}".encode()
         digest = hashlib.sha256(name).digest()[:8]
@@ -83,7 +83,7 @@ def _groups_after(
         groups = counts(body.rule, severity)
         later = sorted((_rank(severity, row[2]), row) for row in groups)
         for rank, tied in groupby(later, key=itemgetter(0)):
-            if rank >= first.value:  # digests are needed only for entries of this page
+            if rank >= first.value:  # the digests of entries on earlier pages are not needed
                 entries = (_Group(*row) for _, row in tied)
                 ordered = sorted(entries, key=lambda each: each.sort_key)
                 yield from (each for each in ordered if each.sort_key > first)
@@ -99,7 +99,7 @@ def _entries(
     def entry_of(group: _Group) -> records.FindingEntry | None:
         rule = text_of(group.rule)
         listed = devices.get((group.rule, group.location_id))
-        if not listed:  # the reports became too old since the last sweep
+        if not listed:  # the reports are too old now, but the stored sums still contain them
             return None
         return records.FindingEntry(
             rule=group.rule,
@@ -120,7 +120,10 @@ def _entries(
 def _devices(
     sums: Sums, body: records.FindingDevicesRequest, page: Sequence[_Group]
 ) -> dict[tuple[str, str], list[records.FindingDevice]]:
-    """Return the devices of each entry, by rule and location. The longest affected come first."""
+    """Return the devices of each entry, by rule and location.
+
+    The devices that have had the finding longest come first.
+    """
     positions = _positions(sums, body, page)
     query = (
         select(DeviceFinding, Device, Report.id)
@@ -155,7 +158,7 @@ def _devices(
 def _positions(
     sums: Sums, body: records.FindingDevicesRequest, page: Sequence[_Group]
 ) -> list[int]:
-    """Return the positions of the listed findings of each entry, the longest first."""
+    """Return the positions of the listed findings of each entry, the oldest first."""
     place = (DeviceFinding.rule, DeviceFinding.location_id)
     columns = (DeviceFinding.position, DeviceFinding.device, *place)
     query = (

@@ -64,7 +64,7 @@ def _broken(sums: Sums) -> dict[tuple[int, str], _Printer]:
             type_coerce(later, DateTime),
             type_coerce(PrinterProblem.until, DateTime),
         )
-        # Because of the sum, SQLite reads the problems first, and then the devices.
+        # Because of `+ 0`, SQLite reads the problems first, and then the devices.
         .join(Device, Device.position == PrinterProblem.device + 0)
         .where(
             context.visible(PrinterProblem),

@@ -23,7 +23,7 @@ PRINTERS_DEFAULT: Final = 20
 class FindingsRequest(Filters):
     """``rule`` selects the finding that is counted by location, platform and version.
 
-    Without it, all problems and warnings are counted.
+    Without ``rule``, all problems and warnings are counted.
     """
 
     rule: Absent[FilterText] = None
@@ -37,7 +37,7 @@ class FindingRecord(Tolerant):
         fix: what to do.
         kinds: the kinds of reports that can have the finding.
         unknown_count: devices without a recent report of these kinds. They may have the finding.
-        new_count: devices that have the finding since less than a day.
+        new_count: devices that have had the finding for less than a day.
         trend: devices with the finding at the end of each of the last thirty days (UTC), the
             present day last. Null if the devices are filtered by state or search, because the
             earlier states are not stored.
@@ -89,7 +89,7 @@ class FindingsReply(Tolerant):
 
 
 class FindingDevicesRequest(FindingsRequest):
-    """``is_new`` selects findings that a device has since less than a day.
+    """``is_new`` selects findings that a device has had for less than a day.
 
     ``devices`` is the maximum number of devices that an entry lists.
     """

@@ -15,13 +15,13 @@ from agent.wire.vocabulary import Kind
 SENTENCE_MAX: Final = 600
 """Maximum length of a stored sentence."""
 DEVICE: Final = "device"
-"""The subject of the number of devices that are not revoked."""
+"""The subject that counts every device that is not revoked."""
 ANY: Final = "any"
-"""The subject of the number of devices that have a recent report of any kind."""
+"""The subject that counts every device with a recent report of any kind."""
 
 PROBLEM: Final = "problem"
-"""The subject of the number of problems and warnings. A device counts once for each."""
-OTHER_SUBJECTS: Final = frozenset({DEVICE, ANY, PROBLEM, "network", "application"})
+"""The subject that counts problems and warnings. A device counts once for each of them."""
+NON_RULE_SUBJECTS: Final = frozenset({DEVICE, ANY, PROBLEM, "network", "application"})
 """The subjects of sums that are not codes of rules."""
 
 
@@ -49,7 +49,7 @@ class RuleText:
 
     @property
     def subject(self) -> str:
-        """Return the subject of the number of devices whose reports the rule could judge."""
+        """Return the subject that counts the devices with a report that the rule could judge."""
         return self.kinds[0] if len(self.kinds) == 1 else ANY
 
 
@@ -78,10 +78,13 @@ def _without_values(text: str) -> str:
 
 
 RULES: Final = _rule_texts()
-OF_BOTH_KINDS: Final = tuple(code for code, rule in RULES.items() if len(rule.kinds) > 1)
+RULES_OF_BOTH_KINDS: Final = tuple(code for code, rule in RULES.items() if len(rule.kinds) > 1)
 """The rules that judge reports of both kinds. A device with both findings counts once."""
 
 
 def text_of(code: str) -> RuleText:
-    """Return the rule with this code, which an older release can have stored."""
+    """Return the rule with this code.
+
+    A different release can have stored a code that has no rule here. Then the code is the title.
+    """
     return RULES.get(code) or RuleText(code, "muted", "", ("application", "network"))

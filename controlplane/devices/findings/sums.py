@@ -1,7 +1,8 @@
 """Numbers of devices by finding, location, platform and version.
 
-Without a filter by state or search, they are read from the stored sums. Otherwise the database
-joins the characters of the matching devices (`symbols`), and these are counted.
+Without a filter by state or search, the numbers are read from the stored sums. With such a filter,
+the database joins the symbols of the matching devices (`findings.symbols`), and the numbers of
+symbols are counted.
 """
 
 from collections import Counter, defaultdict
@@ -29,7 +30,12 @@ from sqlalchemy.orm import aliased
 
 from agent.presentation.severity import Severity
 from controlplane.devices.findings.counting import WHOLE_ORGANIZATION, day_of
-from controlplane.devices.findings.rules import OF_BOTH_KINDS, OTHER_SUBJECTS, RULES, text_of
+from controlplane.devices.findings.rules import (
+    NON_RULE_SUBJECTS,
+    RULES,
+    RULES_OF_BOTH_KINDS,
+    text_of,
+)
 from controlplane.devices.findings.storing import RECENT
 from controlplane.devices.findings.symbols import symbols
 from controlplane.devices.overview.listing import conditions
@@ -119,8 +125,8 @@ class Sums:
         matching = select(Device.position).where(*self.device_conditions)
         query = select(*columns, devices, symbols).where(
             self.context.visible(CountedDevice),
-            # Because of the sum, SQLite reads the index in the order of the groups, and not the
-            # rows of the matching devices.
+            # Because of `+ 0`, SQLite reads the index in the order of the groups, and not the rows
+            # of the matching devices.
             (CountedDevice.device + 0).in_(matching),
         )
         if self.filters.location is not None:
@@ -144,7 +150,7 @@ class Sums:
     def by_location(self, rule: str | None, severity: Severity) -> list[LocationCount]:
         """Return the numbers of devices by rule and location, without zeros.
 
-        Only for ``rule``, or for all rules of a severity.
+        If ``rule`` is None, the numbers are for all rules of ``severity``.
         """
         if self.are_stored:
             columns = (FindingCount.subject, FindingCount.location_id)
@@ -161,7 +167,7 @@ class Sums:
             if subject == rule
             or (
                 (rule is None and text_of(subject).severity == severity)
-                and subject not in OTHER_SUBJECTS
+                and subject not in NON_RULE_SUBJECTS
             )
         ]
         return [
@@ -176,7 +182,7 @@ class Sums:
         """Return the numbers of devices with a new finding, as `by_location` does."""
         condition = _is_selected(FindingSubject.subject, rule, severity)
         if self.are_stored:
-            # Because of the empty text, SQLite does not choose the index of all findings.
+            # Because of the appended empty text, SQLite does not choose the index of all findings.
             location = DeviceFinding.location_id.concat(literal_column("''"))
             subjects = select(FindingSubject.subject).where(condition)
             query = self._new_findings(DeviceFinding.rule, location, func.count())
@@ -190,7 +196,7 @@ class Sums:
         ]
 
     def _new_devices(self, condition: ColumnElement[bool]) -> Iterator[tuple[str, set[str]]]:
-        """Yield each rule with the matching devices that have its finding since less than a day."""
+        """Yield each rule with the matching devices that have had the finding less than a day."""
         devices = func.aggregate_strings(cast(DeviceFinding.device, Text), ",")
         query = _by_rule(self._all_findings(devices, is_new=True)).where(condition)
         for rule, joined in self.context.session.execute(query):
@@ -213,10 +219,10 @@ class Sums:
 
     @property
     def _is_new(self) -> ColumnElement[bool]:
-        """Return the condition for `findings` that devices have had for less than a day."""
+        """Return the condition for findings that devices have had for less than a day."""
         recent, since = self.context.now - RECENT, self.context.now - NEW
         other = aliased(DeviceFinding)
-        # A kind that is equal, not one that differs: the index contains it.
+        # The index contains the kind. It helps with `other.kind ==`, but not with `other.kind !=`.
         other_kind = case((DeviceFinding.kind == "network", "application"), else_="network")
         is_older = exists().where(
             other.device == DeviceFinding.device,
@@ -225,7 +231,7 @@ class Sums:
             other.last_seen >= recent,
             other.since < since,
         )
-        has_older = and_(DeviceFinding.rule.in_(OF_BOTH_KINDS), is_older)
+        has_older = and_(DeviceFinding.rule.in_(RULES_OF_BOTH_KINDS), is_older)
         return and_(DeviceFinding.since >= since, not_(has_older))
 
     def changes(self) -> dict[str, Counter[int]] | None:
@@ -260,9 +266,9 @@ class Sums:
 
     @property
     def _stored_positions(self) -> Select[int] | None:
-        """Select the matching devices for filters whose sums are stored.
+        """Select the devices that match the filters by platform and version.
 
-        None if the conditions for their findings are sufficient.
+        Returns None without such a filter, and for filters whose sums are not stored.
         """
         if (self.filters.platform is None and self.filters.version is None) or not self.are_stored:
             return None
@@ -319,8 +325,8 @@ def sums_of(context: RequestContext, filters: Filters) -> Sums:
 def _by_rule(findings: Select[Any]) -> Select[Any]:
     """Select each rule, and a sum over its findings.
 
-    Both databases then read only the selected findings of one rule after the other from the index.
-    If the findings are grouped instead, PostgreSQL reads all findings.
+    Both databases then read the selected findings from the index, rule by rule. If the findings are
+    grouped instead, PostgreSQL reads all findings.
     """
     own = findings.where(DeviceFinding.rule == FindingSubject.subject)
     return select(FindingSubject.subject, own.correlate(FindingSubject).scalar_subquery())
@@ -329,13 +335,13 @@ def _by_rule(findings: Select[Any]) -> Select[Any]:
 def _is_selected(column: Any, rule: str | None, severity: Severity) -> ColumnElement[bool]:
     """Return the condition for a rule, or for the rules of a severity.
 
-    Rules of other releases are muted.
+    A rule that this release does not have counts as muted.
     """
     codes = {code for code, text in RULES.items() if text.severity == severity}
     if rule is not None:
         is_rule: ColumnElement[bool] = column == rule
     elif severity == "muted":
-        is_rule = column.not_in(sorted(RULES.keys() - codes | OTHER_SUBJECTS))
+        is_rule = column.not_in(sorted(RULES.keys() - codes | NON_RULE_SUBJECTS))
     else:
         is_rule = column.in_(sorted(codes))
     return is_rule
@@ -351,6 +357,6 @@ def _is_first(recent: Any) -> ColumnElement[bool]:
         other.last_seen >= recent,
     )
     is_second = and_(
-        DeviceFinding.kind == "network", DeviceFinding.rule.in_(OF_BOTH_KINDS), of_other_kind
+        DeviceFinding.kind == "network", DeviceFinding.rule.in_(RULES_OF_BOTH_KINDS), of_other_kind
     )
     return not_(is_second)

@@ -18,7 +18,7 @@ EVIDENCE_MAX: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class IncidentContent:
-    """The fields are those of `DeviceIncident`."""
+    """An incident in a report. The fields are columns of `DeviceIncident`."""
 
     cause: Cause
     reported_s: int
@@ -42,7 +42,10 @@ class RecordContent:
 
 
 def record_content_of(payload: ApplicationPayload) -> RecordContent | None:
-    """Return the record in a snapshot; None if it has none, or if its times are unreadable."""
+    """Return the record in a snapshot.
+
+    Returns None if the snapshot has no record, or if the times of the record are unreadable.
+    """
     machine = facts_of(payload).machine
     since = parse_timestamp(machine.text("history.since"))
     finished_at = parse_timestamp(payload.finished_at)

@@ -35,8 +35,8 @@ _SUSPECTS: Final[Mapping[Cause, str]] = {
 }
 """What is to blame if most devices of a location lost the same part of the path."""
 _PART: Final = "a switch or access point that they share; the others kept their connection"
-_OF_THE_SERVICE: Final = frozenset({"address-conflict", "service-down", "service-refuses"})
-"""Causes with the same explanation however many devices of the location took part."""
+_SAME_FOR_ANY_SHARE: Final = frozenset({"address-conflict", "service-down", "service-refuses"})
+"""Causes whose suspect does not depend on the share of the location's devices that took part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ Group = tuple[Incident, ...]
 
 
 class Period(NamedTuple):
-    """A period in which a device would have seen an incident. See `RecordPeriod`."""
+    """A period in which a device would have recorded an incident. See `RecordPeriod`."""
 
     location_id: str
     device: int
@@ -78,7 +78,7 @@ class Explanation(NamedTuple):
 def groups_of(incidents: Iterable[Incident]) -> list[Group]:
     """Return the groups of incidents of one location, the oldest first.
 
-    The first incident that belongs to no group begins the next one. A group of one device is not
+    The first incident that belongs to no group begins the next group. A group of one device is not
     shared.
     """
     groups: list[list[Incident]] = []
@@ -98,7 +98,10 @@ def is_shared(group: Group) -> bool:
 
 
 def cause_of(group: Group) -> Cause:
-    """Return the cause that most devices name. If several do, the nearest one to the devices."""
+    """Return the cause that most devices name.
+
+    If several causes are named equally often, return the one that is nearest to the devices.
+    """
     counts = _devices_by_cause(group)
     return min(counts, key=lambda cause: (-counts[cause], CAUSES.index(cause)))
 
@@ -117,12 +120,12 @@ def explanation_of(group: Group, observers: int) -> Explanation | None:
     """Return what happened to a location; None if only one device took part.
 
     Args:
-        observers: number of devices that would have seen the incident.
+        observers: number of devices that would have recorded the incident.
     """
     devices, cause = len(devices_of(group)), cause_of(group)
     if devices < 2:
         return None
-    is_most = 2 * devices > observers or cause == "link-down" or cause in _OF_THE_SERVICE
+    is_most = 2 * devices > observers or cause == "link-down" or cause in _SAME_FOR_ANY_SHARE
     suspect = _SUSPECTS[cause] if is_most else _PART
     device_count = _devices_by_cause(group)[cause]
     if device_count == devices:

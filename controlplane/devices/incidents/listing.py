@@ -37,10 +37,11 @@ from controlplane.storage.report_tables import DeviceIncident, RecordPeriod
 from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import Device
 
-OF_DEVICE_DAYS: Final = 7
-OF_DEVICE_MAX: Final = 8
+DEVICE_PAGE_DAYS: Final = 7
+DEVICE_PAGE_MAX: Final = 8
 """Maximum number of shared incidents on the page of a device."""
 _MARGIN_S: Final = 8 * SHARED_WITHIN_S
+"""How long before an incident the first query searches for the begin of its group."""
 _SPANS_MAX: Final = 100
 """Maximum number of spans in one query."""
 
@@ -95,11 +96,11 @@ def shared_incidents_of(
 ) -> tuple[records.IncidentRecord, ...]:
     """Return the newest shared incidents in which a device took part."""
     conditions = [
-        _began_within(context, OF_DEVICE_DAYS),
+        _began_within(context, DEVICE_PAGE_DAYS),
         DeviceIncident.device == device.position,
         _is_near_another(),
     ]
-    rows = _newest(context, conditions, OF_DEVICE_MAX)
+    rows = _newest(context, conditions, DEVICE_PAGE_MAX)
     positions = {row.position for row in rows}
     groups = [
         group
@@ -143,9 +144,9 @@ def _newest(
 
 
 def _groups(context: RequestContext, rows: Sequence[_Row]) -> list[Group]:
-    """Return the groups of the locations around these incidents, newest first.
+    """Return the groups with these incidents, and other groups near them, newest first.
 
-    All groups that contain one of these incidents are complete.
+    The groups with these incidents are complete. The other groups can lack incidents.
     """
     incidents: dict[int, Incident] = {}
     margin_s, spans = _MARGIN_S, _spans(rows, _MARGIN_S)
@@ -214,7 +215,7 @@ def _incidents_in(context: RequestContext, spans: Sequence[_Span]) -> list[Incid
 def _has_begin_of_group(span: _Span, begins: Iterable[int]) -> bool:
     """Return whether one of the incidents up to the target certainly begins a group.
 
-    An incident does if no other incident began within `SHARED_WITHIN_S` before it.
+    That is certain if no other incident began within `SHARED_WITHIN_S` before the incident.
 
     Args:
         begins: the begins of the incidents at this location.

@@ -18,8 +18,8 @@ PAGE_DEFAULT = 50
 class IncidentsRequest(Exact):
     """Selects incidents that began in the last ``days``.
 
-    ``shared`` selects only those that several devices shared. ``size`` is the maximum number of
-    incidents of devices in a page, so that a page has fewer entries if devices share incidents.
+    ``shared`` selects only incidents that several devices shared. ``size`` limits the incidents of
+    single devices in a page. If devices share incidents, the page has fewer entries than ``size``.
     """
 
     location: Absent[Annotated[PayloadText, *STORABLE]] = None
@@ -32,8 +32,8 @@ class IncidentsRequest(Exact):
 class DeviceIncidentRecord(Tolerant):
     """An incident of one device.
 
-    ``clock_correction_seconds`` was added to the times of the device. It is 0 if its clock was
-    right. The other fields are those of the agent's record.
+    ``clock_correction_seconds`` was added to the times of the device. It is 0 if no correction was
+    necessary. The other fields are from the agent's record.
     """
 
     instance_id: Uuid

@@ -1,4 +1,7 @@
-"""Stores the incidents of a report. Later reports repeat and extend them, in any order."""
+"""Stores the incidents of a report.
+
+Reports repeat and extend the incidents of earlier reports, and can arrive in any order.
+"""
 
 from collections.abc import Iterable
 from dataclasses import asdict, fields
@@ -36,8 +39,8 @@ def store_record(
 ) -> None:
     """Store the incidents of a report that arrived at ``arrived_at``.
 
-    An incident belongs to the location to which the device was bound when the incident began. It is
-    left out if the device was not bound, if it is in the future, or if it is too old.
+    An incident belongs to the location to which the device was bound when the incident began. An
+    incident is left out if it began while the device was not bound, in the future, or too long ago.
     """
     arrived_s = seconds_of(arrived_at)
     oldest_s = seconds_of(arrived_at - INCIDENTS_KEPT)
@@ -108,7 +111,7 @@ def _store_incidents(
     for each in incidents:
         key = (each.reported_s, each.cause)
         contents[key] = max(contents.get(key, each), each, key=_progress)
-        # A late report makes the difference of the clocks larger, so the smallest is the best.
+        # A late report has a larger correction, so the smallest correction is the best.
         corrections[key] = min(corrections.get(key, correction), correction)
     for key in _kept(contents):
         content, seconds = contents[key], corrections[key]
@@ -153,7 +156,8 @@ def _kept(contents: dict[Key, IncidentContent]) -> list[Key]:
     """Return the newest incidents, without those that another incident replaces.
 
     The agent joins incidents with one cause: the joined incident replaces those that began within
-    it. While an incident lasts, its cause can change.
+    it. The cause of an incident can change while it lasts: an incident that has ended replaces an
+    unfinished one that began at the same time.
     """
     kept_keys: list[Key] = []
     ends: dict[Cause, int] = {}

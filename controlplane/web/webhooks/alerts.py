@@ -17,7 +17,7 @@ from typing import Final
 from sqlalchemy import exists, func, select
 from sqlalchemy.orm import Session, aliased
 
-from controlplane.alerts.notifications import OF_OPERATOR, bodies_of
+from controlplane.alerts.notifications import OPERATOR_ROUTE, bodies_of
 from controlplane.settings import Settings
 from controlplane.storage.monitoring_tables import AlertRoute, Notification
 from controlplane.web.observability.metrics import Metrics, TrackerResult
@@ -71,14 +71,14 @@ class AlertOutbox:
         )
         if self.is_of_organizations:
             # Only one notification of each route, so that a slow receiver delays no other route.
-            due = due.where(Notification.route != OF_OPERATOR)
+            due = due.where(Notification.route != OPERATOR_ROUTE)
             oldest = due.with_only_columns(func.min(Notification.position)).group_by(
                 Notification.organization_id, Notification.route
             )
             positions = session.scalars(oldest.order_by(func.random()).limit(BATCH))
             due = due.where(Notification.position.in_(positions.all()))
         else:
-            due = due.where(Notification.route == OF_OPERATOR)
+            due = due.where(Notification.route == OPERATOR_ROUTE)
         query = (
             due.order_by(Notification.due_at, Notification.position)
             .limit(BATCH)

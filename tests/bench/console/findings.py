@@ -31,7 +31,7 @@ from controlplane.devices.findings.records import (
 from controlplane.devices.findings.rules import (
     ANY,
     DEVICE,
-    OTHER_SUBJECTS,
+    NON_RULE_SUBJECTS,
     PROBLEM,
     RULES,
     RULES_VERSION,
@@ -96,7 +96,7 @@ def fill(session: Session) -> None:
     for row in rows:
         row["location_id"] = f"loc-{random.randrange(LOCATIONS):04}"
     session.execute(insert(Device), rows)
-    symbols = add_subjects(session, {*CODES, *OTHER_SUBJECTS})
+    symbols = add_subjects(session, {*CODES, *NON_RULE_SUBJECTS})
     counts, days = Counter[tuple[str, ...]](), Counter[tuple[Any, ...]]()
     total = 0
     for first in range(0, len(rows), 5000):

@@ -23,9 +23,9 @@ from typing import Final
 from agent.presentation.page.html import report_page
 from agent.wire.codec import encode_indented
 from agent.wire.payloads.application import ApplicationPayload
-from controlplane.cli.demo import keep, reports_of
+from controlplane.cli.demo import reports_of, save_report
 from controlplane.client.connection import connect
-from controlplane.demo.environment import set_up_environment, why_no_lan
+from controlplane.demo.environment import reason_against_lan, set_up_environment
 from controlplane.demo.processes import Processes
 from controlplane.demo.programs import start_agent, start_service
 from tests.paths import ROOT
@@ -222,7 +222,7 @@ def take_all(shots: Shots, home: Path) -> None:
         with connect(base_url, str(home / "api-key"), {}) as client:
             device = start_agent(processes, venue, client, base_url)
             for report in reports_of(client, device):
-                keep(report, home)
+                save_report(report, home)
                 if isinstance(report.payload, ApplicationPayload):
                     keep_recorded(report.payload, home)
         till = Till(home, base_url, {**os.environ, **venue.variables})
@@ -243,7 +243,7 @@ def main() -> int:
     options = parser.parse_args()
     if not options.inside:
         return run_in_pid_namespace([*sys.argv[1:], "--inside"])
-    if reason := why_no_lan():
+    if reason := reason_against_lan():
         raise SystemExit(f"no LAN can be simulated here: {reason}")
     every = options.every and options.every.absolute()
     with tempfile.TemporaryDirectory(prefix="venue-", ignore_cleanup_errors=True) as name:

@@ -56,7 +56,7 @@ def test_in_a_pipe_ids_are_whole_and_no_line_is_folded(
 ) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     long = DEVICE.model_copy(update={"location_name": "A very long name of a street " * 4})
-    print_devices([long], is_cut=False, of=3)
+    print_devices([long], is_cut=False, all_count=3)
     output = capsys.readouterr()
     headings, row = output.out.splitlines()
     assert headings.split() == ["instance", "name", "state", "location", "version", "seen"]

@@ -51,7 +51,7 @@ def test_maintenance_is_set_in_the_time_zone_of_the_location_and_ended(
 ) -> None:
     main(["locations", "set", "loc-1", "--zone", "Europe/Riga", "--always-open"])
     assert main(["locations", "quiet", "loc-1", "--until", "2099-12-01T06:00"]) == 0
-    assert capsys.readouterr().out.endswith("loc-1: until 2099-12-01 04:00 UTC\n")
+    assert capsys.readouterr().out.endswith("loc-1: maintenance until 2099-12-01 04:00 UTC\n")
     assert main(["locations", "quiet", "loc-1", "--end"]) == 0
     assert main(["locations", "quiet", "loc-1", "--end"]) == 1
     capsys.readouterr()

@@ -80,7 +80,7 @@ def test_a_demo_deletes_the_files_of_an_earlier_demo(tmp_path: Path) -> None:
 
 
 def test_a_directory_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(directory, "ENDS_WITHIN_S", 0.0)
+    monkeypatch.setattr(directory, "WAIT_FOR_LOCK_S", 0.0)
     (tmp_path / "kept").touch()
     (tmp_path / directory.LOCK).touch()
     other = os.open(tmp_path / directory.LOCK, os.O_RDWR)

@@ -11,8 +11,8 @@ from agent.presentation.findings.findings import APPLICATION_RULES, NETWORK_RULE
 from agent.wire import routes
 from controlplane.devices.findings.judging import judge_again, note_old_reports
 from controlplane.devices.findings.rules import (
-    OF_BOTH_KINDS,
-    OTHER_SUBJECTS,
+    NON_RULE_SUBJECTS,
+    RULES_OF_BOTH_KINDS,
     RULES_VERSION,
     version_number,
 )
@@ -44,7 +44,7 @@ async def entries(service: RunningService, **filters: Any) -> list[Any]:
 def test_rules_with_the_same_code_are_about_the_same_problem() -> None:
     by_code = {rule.code: rule for rule in APPLICATION_RULES}
     shared_codes = {rule.code for rule in NETWORK_RULES} & by_code.keys()
-    assert shared_codes == set(OF_BOTH_KINDS)
+    assert shared_codes == set(RULES_OF_BOTH_KINDS)
     for rule in NETWORK_RULES:
         if rule.code in shared_codes:
             other = by_code[rule.code]
@@ -53,7 +53,7 @@ def test_rules_with_the_same_code_are_about_the_same_problem() -> None:
                 other.sentence,
                 other.fix,
             )
-    assert not OTHER_SUBJECTS & {*by_code, *(r.code for r in NETWORK_RULES)}
+    assert not NON_RULE_SUBJECTS & {*by_code, *(r.code for r in NETWORK_RULES)}
 
 
 def test_a_later_release_has_a_larger_version_of_the_rules() -> None:
