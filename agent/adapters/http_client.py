@@ -97,7 +97,9 @@ async def _keep_alive(response: Response) -> None:
 
 
 def _proxy_of(service: Service) -> tuple[str | None, bool]:
-    """Return the proxy for calls to the service, and whether the environment may name another one.
+    """Return the proxy for calls to the service, and whether the environment is read.
+
+    If the environment is read and the proxy is None, variables such as HTTPS_PROXY name the proxy.
 
     Calls to a service on this machine bypass proxies: a proxy could read the API key, because such
     calls can use plain HTTP.
@@ -108,7 +110,7 @@ def _proxy_of(service: Service) -> tuple[str | None, bool]:
         return service.proxy or None, True
     from collectors.shared.system_proxy import HAS_SETTINGS, system_proxies  # rarely needed
 
-    # Systems without such settings use the environment.
+    # Systems without settings for a proxy use the environment.
     url = httpx2.URL(service.base_url)
     return system_proxies(url.host).get(url.scheme), not HAS_SETTINGS
 

@@ -8,7 +8,7 @@ _WHOLE_RANGE: Final = ["0", "0", "4294967295"]
 
 
 def user_name(uid: int) -> str:
-    """Return the name of a user, or the number as text if the user has no name."""
+    """Return the name of a user, or the user id as text if the user has no name."""
     if sys.platform == "win32":
         return str(uid)
     import pwd  # not on Windows, and only needed for messages

@@ -1,4 +1,4 @@
-"""Checks every directory and link of a path for users who could replace the target of the path.
+"""Finds users who could replace the target of a path. Checks each directory and link on the way.
 
 The rules are those of sshd's StrictModes and of sudo. A user who can write to a directory can
 rename and replace its entries. If the sticky bit is set, only the owner of an entry and the owner

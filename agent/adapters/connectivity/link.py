@@ -10,7 +10,7 @@ from collectors.shared.addresses import Network, parse_networks
 from collectors.shared.linux.rtnetlink import DefaultRoute, Link, LinkAddress, NeighbourState
 
 _HARDWARE: Final = frozenset({"", "wwan", "rmnet"})
-"""The kinds of links that transfer data out of the machine. Most have no kind. Modems have one."""
+"""The kinds of links to the outside. Modems have a kind. For other hardware, the kind is empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def summarize(tables: Tables, last: str | None, *, needs_ipv4: bool = False) -> 
     ]
     lasting_addresses = tuple(each.address for each in own_addresses if _is_lasting(each))
     duplicate = next((each.address for each in own_addresses if each.is_duplicate), None)
-    # A duplicate address does no harm if there is another one.
+    # A duplicate address does no harm if the interface also has a usable address.
     conflict = None if lasting_addresses else duplicate
     main = candidates[0] if len(candidates) == 1 else None
     is_known = bool(candidates or last) or all(each.is_loopback for each in tables.links)

@@ -17,7 +17,7 @@ from agent.adapters.service_manager.contract import Activity, ServiceManagerErro
 from agent.adapters.service_manager.posix import (
     PosixService,
     reachable_by_a_service,
-    require_roots_configuration,
+    require_safe_configuration,
     require_safe_program,
     write_if_changed,
 )
@@ -69,7 +69,7 @@ class SystemdService(PosixService):
 
     def prepare(self) -> None:
         self.require_rights()
-        require_roots_configuration(self.paths, self.owners)
+        require_safe_configuration(self.paths, self.owners)
         if not self._is_packaged():
             require_safe_program(reachable_by_a_service(self.command_line), self.owners)
 

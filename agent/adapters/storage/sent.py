@@ -1,6 +1,6 @@
 """The newest sent reports, which this machine can display again.
 
-The loss of this copy is harmless, because the service has the report.
+The loss of these copies is harmless, because the service has the reports.
 """
 
 import logging
@@ -67,7 +67,7 @@ class SentReports:
 
 
 def _drop_over_bounds(connection: sqlite3.Connection, now: datetime) -> None:
-    """Delete the reports that are too old, and the oldest reports that exceed the other limits."""
+    """Delete the reports that are too old, and the oldest above the limits of number and size."""
     total = 0
     rows = connection.execute(
         "SELECT report_id, sent_at, length(body) AS size FROM sent ORDER BY sent_at DESC"
