@@ -123,7 +123,7 @@ class App:
         self._last_exit = _last_exit_in(state)
         self._identity, record_file = Identity(state), DeviceRecordFile(state)
         record, is_clone = device_at_start(
-            self._config, record_file, self._identity, leave_journal=self._leave_journal
+            self._config, record_file, self._identity, quarantine_journal=self._quarantine_journal
         )
         self.binding_state = BindingState(record_file, record, base_url=service.base_url)
         self._database = _open_database(state)
@@ -137,7 +137,7 @@ class App:
         if self._database.was_quarantined or record_file.was_quarantined:
             self.health.set("state-quarantined", f"see {state.quarantine_path}")
 
-    def _leave_journal(self) -> None:
+    def _quarantine_journal(self) -> None:
         """Quarantine the journal, because it belongs to another device or service."""
         unsent = quarantine_database(self._runtime.state)
         if unsent:
@@ -406,8 +406,9 @@ class App:
 def _local_faults(config: LocalConfig, sensors: SystemSensors) -> "LocalFaultRecorder | None":
     """Return the recorder of faults of print queues, the kiosk and watched devices.
 
-    Returns None if this machine has none of them. The modules need 100 KiB of memory, so they are
-    imported only if they are used.
+    Returns None if this machine has none of them, and its processor does not count how often it was
+    slowed down because of heat. The modules need 100 KiB of memory, so they are imported only if
+    they are used.
     """
     has_queues = sys.platform == "win32" or CUPS.exists()
     has_kiosk = bool(config.application.kiosk_debug_url)

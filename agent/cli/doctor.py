@@ -99,7 +99,7 @@ def _check_as_caller(context: Context, *, for_bundle: bool) -> tuple[CheckResult
         from agent.doctor.logs import read_logs
 
         with contextlib.suppress(ConfigError):
-            # Reports do not need [service]: LocalConfig
+            # LocalConfig, because reports do not need the section [service].
             context.local = context.local or load(LocalConfig, context.config_path).config
         context.config_text, context.log_text = read_config(context.config_path), read_logs()
     if context.state is not None:

@@ -189,7 +189,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         sub.add_argument(
             "--debug", action="store_true", default=argparse.SUPPRESS, help="show tracebacks"
         )
-        # Only the verb that runs is imported for its options.
+        # Only the module of the verb that runs is imported, for its options.
         if name == verb:
             importlib.import_module(f"agent.cli.{name}").add_arguments(sub)
     return parser

@@ -46,7 +46,7 @@ def with_config(text: str) -> str:
     )
 
 
-def is_for_root() -> bool:
+def is_started_by_root() -> bool:
     """Return whether root, or an administrator, started this process."""
     return is_privileged() or STEPPED_DOWN in os.environ
 
@@ -58,14 +58,14 @@ def has_service_manager() -> bool:
 
 def by_root(command: str) -> str:
     """Return a command that needs root's rights, as this user has to type it."""
-    return f"`{command}`" if is_for_root() else f"`sudo {command}`"
+    return f"`{command}`" if is_started_by_root() else f"`sudo {command}`"
 
 
 def as_root(words: str) -> str:
     """Return how to run ``venue-agent words`` with access to files that this user cannot read."""
     if sys.platform == "win32":
         return f"run `venue-agent {words}` in a terminal opened as administrator"
-    if is_for_root():
+    if is_started_by_root():
         return "root has no access either: check the mount and the access rules"
     # sudo(8) does not pass variables.
     config_path = os.environ.get("VENUE_AGENT_CONFIG")
@@ -73,9 +73,9 @@ def as_root(words: str) -> str:
     return f"as root: `sudo {variable}venue-agent {words}`"
 
 
-def how_to_start(*, is_installed: bool, is_of_the_machine: bool) -> str:
+def how_to_start(*, is_installed: bool, is_system_agent: bool) -> str:
     """Return advice on how to start the agent: as a service, if there is a service manager."""
-    by_hand = by_root("venue-agent run") if is_of_the_machine else "`venue-agent run`"
+    by_hand = by_root("venue-agent run") if is_system_agent else "`venue-agent run`"
     if is_installed:
         return f"start it: {by_root('venue-agent service start')}, or by hand {by_hand}"
     if has_service_manager():

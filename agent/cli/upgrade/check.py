@@ -144,7 +144,7 @@ def _effects(facts: Facts) -> Iterator[str]:
         yield "interrupts nothing: the agent does not run"
         return
     if status.activity != "idle":
-        yield f"interrupts this, and repeats it: {redact(status.activity)}"
+        yield f"interrupts the running work, and repeats it: {redact(status.activity)}"
     else:
         yield "interrupts nothing: no request is running"
     if status.outbox_reports:

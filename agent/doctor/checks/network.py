@@ -90,7 +90,7 @@ def gateway(context: Context) -> Outcome:
             may_cause=True,
         )
     address, name = gateways[0]
-    if _leaves_arp_unanswered(address):
+    if _has_unanswered_arp(address):
         return warn(
             f"{address} on {name} does not answer ARP requests",
             "check that the router is on and on the same network",
@@ -178,11 +178,11 @@ def local_network(context: Context) -> Outcome:
     Since version 15, macOS asks the user for this permission.
     """
     if sys.platform == "darwin":
-        return _ask_for_local_network()
+        return _try_local_network()
     return skipped("only macOS requires it")
 
 
-def _ask_for_local_network() -> Outcome:
+def _try_local_network() -> Outcome:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         try:
             sock.sendto(b"", (MDNS_GROUP, DISCARD_PORT))
@@ -208,7 +208,7 @@ def _ipv4(interface: Interface) -> list[str]:
     ]
 
 
-def _leaves_arp_unanswered(address: str, table: Path = Path("/proc/net/arp")) -> bool:
+def _has_unanswered_arp(address: str, table: Path = Path("/proc/net/arp")) -> bool:
     """Return whether the kernel sent ARP requests for ``address`` without an answer."""
     try:
         return parse_unanswered_arp(table.read_text(), address)
