@@ -29,7 +29,7 @@ def is_empty(history: History, until: datetime) -> bool:
 
 
 def open_incident(incidents: Iterable[Incident]) -> Incident | None:
-    """Return the interruption of the connection that lasts now."""
+    """Return the interruption that has not ended yet; None if the connection works."""
     open_incidents = (incident for incident in incidents if incident.ended_at is None)
     return next((incident for incident in open_incidents if incident.is_interruption), None)
 
