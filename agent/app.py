@@ -269,7 +269,7 @@ class App:
         self._database.close()
 
     async def _enroll(self) -> None:
-        """Enroll. The first call is delayed, because many machines start after a power cut."""
+        """Enroll after a delay, because after a power cut many machines start at the same time."""
         clock = self._runtime.clock
         # The monotonic clock starts at boot on every supported system.
         delay_s = retry.first_contact_delay_s(clock.monotonic(), self._runtime.rng)

@@ -82,8 +82,8 @@ def client_for(service: Service, *, watch: bool = False) -> httpx2.AsyncClient:
 async def _keep_alive(response: Response) -> None:
     """Enable TCP keep-alive on the connection of a response.
 
-    The options of a transport (``socket_options``) would replace the proxies of the environment,
-    and have no effect on SOCKS proxies.
+    The library's ``socket_options`` cannot be used: they need an own transport, with which the
+    library ignores the proxies of the environment. They also have no effect on SOCKS proxies.
     """
     stream = response.extensions.get("network_stream")
     connection = stream.get_extra_info("socket") if stream is not None else None
@@ -158,7 +158,7 @@ def rate_limited(response: Response, limit: ReadRateLimit) -> Response:
     return response
 
 
-async def server_sent(response: Response) -> AsyncIterator[Frame]:
+async def frames_of_events(response: Response) -> AsyncIterator[Frame]:
     """Yield the frames of an event stream. Raises ServiceUnavailable if the connection breaks."""
     with as_unavailable():
         async for event in httpx2.EventSource(response, max_event_size=FRAME_MAX_BYTES):
@@ -170,7 +170,7 @@ async def server_sent(response: Response) -> AsyncIterator[Frame]:
                 yield parse_frame(event.data)
 
 
-async def lines_of(response: Response) -> AsyncIterator[Frame]:
+async def frames_of_lines(response: Response) -> AsyncIterator[Frame]:
     """Yield the frames of an NDJSON stream. Raises ServiceUnavailable if the connection breaks."""
     pending = b""
     with as_unavailable():

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from agent import __version__
-from agent.config.rights import as_root, name_configuration, with_config
+from agent.config.rights import how_to_run_as_root, name_configuration, with_config
 from agent.errors import AgentError, ConfigError, NotVisible
 from agent.presentation.command_line import SuggestingParser
 from agent.redaction.known import redact, remember
@@ -128,7 +128,7 @@ def _lines_of(error: Exception, words: str) -> list[str]:
         ]
     lines = str(error).splitlines()
     if isinstance(error, NotVisible):
-        lines.append(error.advice or as_root(words))
+        lines.append(error.advice or how_to_run_as_root(words))
     return lines
 
 

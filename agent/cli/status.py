@@ -17,7 +17,7 @@ from agent.cli.resolve_state import ResolvedState, resolve_state
 from agent.cli.terminal.options import add_config_option, add_json_option
 from agent.cli.terminal.screen import Screen, Style
 from agent.config.model import is_system_config
-from agent.config.rights import as_root, how_to_start
+from agent.config.rights import how_to_run_as_root, how_to_start
 from agent.errors import ConfigMissing, StateError
 from agent.presentation.humanize import ago, counted
 from agent.presentation.machine_name import machine_name
@@ -156,7 +156,7 @@ def _show_public(screen: Screen, resolved: ResolvedState) -> int:
     screen.fact(
         "state", str(resolved.guessed_because or f"{resolved.state.path} is closed to this user")
     )
-    screen.paragraph(f"→ to see its state: {as_root('status')}")
+    screen.paragraph(f"→ to see its state: {how_to_run_as_root('status')}")
     return NOT_VISIBLE
 
 

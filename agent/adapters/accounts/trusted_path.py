@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from agent.adapters.accounts.accounts import is_private_group, owners_outside, user_name
+from agent.adapters.accounts.accounts import is_private_group, unmapped_owners, user_name
 
 ROOT: Final = 0
 _WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
@@ -40,7 +40,7 @@ def weakness_of(path: Path, owners: Collection[int]) -> Weakness | None:
     the owner is the only member of the group. Raises OSError if the path does not exist or cannot
     be read.
     """
-    trusted_owners = {*owners, *owners_outside()}
+    trusted_owners = {*owners, *unmapped_owners()}
     previous = None
     for step, status in _steps_to(path):
         if previous is not None and (weakness := _judge(*previous, trusted_owners, is_last=False)):
@@ -51,7 +51,7 @@ def weakness_of(path: Path, owners: Collection[int]) -> Weakness | None:
 
 def weakness_below(directory: Path, owners: Collection[int]) -> Weakness | None:
     """Return the first entry of ``directory``, at any depth, that other users could change."""
-    trusted_owners = {*owners, *owners_outside()}
+    trusted_owners = {*owners, *unmapped_owners()}
     for parent, folders, files in os.walk(directory):
         for name in (*folders, *files):
             path = Path(parent, name)

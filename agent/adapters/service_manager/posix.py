@@ -65,7 +65,7 @@ class PosixService(ServiceManager):
             raise NotPermitted("changing the service needs root")
 
 
-def reachable_by_a_service(command: tuple[str, ...]) -> tuple[str, ...]:
+def require_reachable(command: tuple[str, ...]) -> tuple[str, ...]:
     """Return ``command``. Raises ServiceManagerError if its program is in a home directory.
 
     The service cannot use such a program, because the service runs as its own user, in a sandbox

@@ -10,7 +10,7 @@ from agent.adapters.storage.record import read_record
 from agent.adapters.storage.status_file import DaemonStatus, StatusFile
 from agent.adapters.storage.visibility import is_closed
 from agent.adapters.upgrade.record import read_upgrade
-from agent.config.rights import by_root, how_to_start
+from agent.config.rights import how_to_start, with_sudo
 from agent.doctor.check import Outcome, fail, fail_by, ok, skipped, warn
 from agent.doctor.context import Context
 from agent.doctor.processes import other_agents
@@ -124,19 +124,19 @@ def _judge_unit(unit: UnitFacts | None) -> Outcome:
     if not unit.is_installed:
         return warn(
             f"{unit.manager} has no service for the agent: it does not start with the machine",
-            f"install it: {by_root('venue-agent service install')}",
+            f"install it: {with_sudo('venue-agent service install')}",
             may_cause=True,
         )
     if unit.is_masked:
         return fail(
             f"the service is masked: {unit.manager} will never start it",
-            f"{by_root('systemctl unmask venue-agent')}, then"
-            f" {by_root('venue-agent service install')}",
+            f"{with_sudo('systemctl unmask venue-agent')}, then"
+            f" {with_sudo('venue-agent service install')}",
         )
     if not unit.is_enabled:
         return fail(
             "the service is disabled: it does not start with the machine",
-            f"run {by_root('venue-agent service install')}: it enables an installed service",
+            f"run {with_sudo('venue-agent service install')}: it enables an installed service",
         )
     restarts = f", restarted {unit.restarts} times" if unit.restarts else ""
     return ok(f"{unit.manager} starts it with the machine{restarts}")
