@@ -241,7 +241,7 @@ def _connect_cause(error: BaseException) -> UnavailableCause:
 
 
 def _innermost(error: BaseException) -> str:
-    """Return the message of the error that caused all others, without an error number."""
+    """Return the message of the root cause of an error, without an error number."""
     cause = [*_chain(error)][-1]
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {cause.verify_message}"

@@ -35,9 +35,9 @@ class Weakness:
 def weakness_of(path: Path, owners: Collection[int]) -> Weakness | None:
     """Return the first part of ``path`` that users other than ``owners`` could change.
 
-    ``path`` must be writable for its owner only. A parent directory that others can write to is
+    ``path`` must be writable for its owner only. A parent directory that all users can write to is
     accepted if it has the sticky bit. A parent directory that a group can write to is accepted if
-    the owner is the only member of the group. Raises OSError if the path does not exist or cannot
+    the group is the private group of the owner. Raises OSError if the path does not exist or cannot
     be read.
     """
     trusted_owners = {*owners, *unmapped_owners()}

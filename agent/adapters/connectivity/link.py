@@ -42,9 +42,9 @@ class LinkReading:
 def summarize(tables: Tables, last: str | None, *, needs_ipv4: bool = False) -> LinkReading:
     """Return the state of the interface that leads to the service.
 
-    This is the interface of the default route, otherwise the last known one, otherwise any hardware
-    interface. Virtual interfaces, such as those of containers, count only if the default route
-    leads through them.
+    This is the interface of the default route. If there is no default route, it is the last known
+    interface. If none is known, any hardware interface counts. Virtual interfaces, such as those of
+    containers, count only if the default route leads through them.
     """
     routes = [route for route in tables.routes if not (needs_ipv4 and route.is_ipv6)]
     route = min(routes, key=lambda each: (each.is_ipv6, each.metric), default=None)

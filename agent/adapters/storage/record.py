@@ -201,7 +201,7 @@ def _write_incident(connection: sqlite3.Connection, incident: Incident) -> None:
 
 
 def _write_hour(connection: sqlite3.Connection, hour: Hour) -> None:
-    """Write the figures of an hour, or add them to those that an earlier run has written."""
+    """Write the figures of an hour. Add them to the figures that an earlier run has written."""
     at = (hour.at.timestamp(),)
     for row in connection.execute("SELECT * FROM hours WHERE at = ?", at).fetchall():
         hour = joined_hours(_hour(row), hour)

@@ -29,10 +29,9 @@ Parsed = TypeVar("Parsed")
 class ReportedRecord:
     """The connectivity record in a report.
 
-    ``incidents`` and ``events`` have at most 32 entries each, newest first.
-
-    ``totals``, ``hours``, ``count`` (of interruptions) and ``downtime_s`` are those of the last
-    seven days. ``hours`` is ordered by time.
+    ``incidents`` and ``events`` have at most 32 entries each, newest first. ``totals``, ``hours``,
+    ``count`` (of interruptions) and ``downtime_s`` cover the last seven days. ``hours`` is ordered
+    by time.
     """
 
     since: datetime | None

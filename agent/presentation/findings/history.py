@@ -281,7 +281,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     NoteRule(
         "device-absences",
         _FIELDS,
-        f"a watched device did not answer, or another one had its address, {_WHEN}",
+        f"a watched device did not answer, or another device had its address, {_WHEN}",
         "A watched device was gone {times} in {period}, {duration} in total: {why}.",
         f"check its power supply, and its cable or Wi-Fi{_AT_NIGHT}",
         _repeated("device-absent"),
