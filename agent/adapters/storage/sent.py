@@ -52,7 +52,9 @@ class SentReports:
                 )  # fmt: skip
                 _drop_over_bounds(connection, now)
         except sqlite3.Error as error:
-            log.warning("report %s is sent, but not kept here: %s", item.report_id, error)
+            log.warning(
+                "report %s was sent, but its copy cannot be stored: %s", item.report_id, error
+            )
 
     def drop_old(self, now: datetime) -> None:
         """Delete reports that are too old."""

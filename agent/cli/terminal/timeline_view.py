@@ -118,7 +118,7 @@ def _show_list(screen: Screen, history: History, now: datetime, to_local: ToLoca
     screen.table(("when", "duration", "what"), [_row(row) for row in rows[:LISTED_MAX]])
     if len(rows) > LISTED_MAX:
         older = len(rows) - LISTED_MAX
-        screen.line((f"there are {older} older rows: see --hours and --json", "quiet"))
+        screen.line((f"there are {older} older rows: --json prints all rows", "quiet"))
 
 
 def _row(entry: Entry) -> tuple[Part, ...]:
