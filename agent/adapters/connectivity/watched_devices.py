@@ -23,7 +23,7 @@ from collectors.shared.linux.rtnetlink_socket import read_neighbours
 from collectors.shared.watched_devices import Answers, Expectation, state_of
 
 SETTLED_AFTER_S: Final = 10.0
-"""If the table has an entry of a device that is gone, the kernel needs 8 s to notice this."""
+"""If the table has an entry of a device that is gone, the kernel needs 8 s to detect this."""
 _GONE: Final = ("failed", "resolving")
 
 
