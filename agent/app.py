@@ -67,8 +67,8 @@ log = logging.getLogger(__name__)
 Phase = Literal["starting", "running", "stopping", "stopped"]
 
 SETTLE_AFTER_S: Final = 10.0
-"""Delay in seconds before an idle daemon returns memory to the operating system. It starts after
-each new binding and after each report."""
+"""Delay in seconds before an idle daemon returns memory to the operating system. The delay starts
+after each new binding and after each report."""
 
 
 @dataclass(frozen=True, slots=True)

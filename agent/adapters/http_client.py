@@ -82,8 +82,8 @@ def client_for(service: Service, *, watch: bool = False) -> httpx2.AsyncClient:
 async def _keep_alive(response: Response) -> None:
     """Enable TCP keep-alive on the connection of a response.
 
-    The library's ``socket_options`` cannot be used: they need an own transport, with which the
-    library ignores the proxies of the environment. They also have no effect on SOCKS proxies.
+    The library's ``socket_options`` cannot be used: with the transport that they need,
+    the library ignores the proxies of the environment. They also have no effect on SOCKS proxies.
     """
     stream = response.extensions.get("network_stream")
     connection = stream.get_extra_info("socket") if stream is not None else None

@@ -41,7 +41,7 @@ def show_timeline(
 
     Args:
         is_running: whether the daemon runs, so that the present hour is recorded.
-        zone: the local time zone; None for the system's.
+        zone: the local time zone. None means the time zone of the system.
     """
 
     def to_local(at: datetime) -> datetime:

@@ -38,7 +38,7 @@ def connection_sentence(history: History, now: datetime, zone: tzinfo | None = N
     """Return a sentence about the open or the last incident: ``no connection since 14:02: …``.
 
     Args:
-        zone: the local time zone; None for the system's.
+        zone: the local time zone. None means the time zone of the system.
     """
     if incident := open_incident(history.incidents):
         since = time_text(incident.began_at.astimezone(zone), now.astimezone(zone))

@@ -21,7 +21,7 @@ _WRITTEN_TO: Final = ("/home", "/opt", "/srv", "/tmp", "/var")  # noqa: S108 - n
 
 
 def _disks(facts: SnapshotFacts, used: float, free: float) -> Iterator[Values]:
-    """Yield the writable disks that have too little free space.
+    """Yield the disks that programs write to and that have too little free space.
 
     Args:
         used: A share from 0 to 1. At least this share must be used.

@@ -1,7 +1,7 @@
 """Checks who can change the files of a service that runs as SYSTEM.
 
-A file is accepted only if no other account than SYSTEM, the administrators and TrustedInstaller can
-change the file.
+A file is accepted only if nobody except SYSTEM, the administrators and TrustedInstaller can change
+the file.
 """
 
 import os
