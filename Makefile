@@ -31,7 +31,7 @@ demo: $(STAMP) ## simulate a venue: service, agent and two reports (ARGS=--keep:
 	@$(BIN)/venue-control demo $(ARGS)
 
 # There is one worker more than there are processors, because some tests wait for a process or a
-# network. Small tests do not wait. Each worker collects all tests, which takes ten seconds of processor
+# network. Small tests do not wait, so `quick` has one worker for each processor. Each worker collects all tests, which takes ten seconds of processor
 # time. PARALLEL runs all tests of a file in the same worker. To debug a file: ARGS="-n0 --pdb FILE".
 PROCESSORS = $(shell $(BIN)/python -c 'import os; print(min(8, os.cpu_count() or 1))')
 WORKERS = $(shell expr $(PROCESSORS) + 1)
@@ -205,7 +205,7 @@ mutation: $(STAMP) ## mutate agent/rules in a copy and count the mutants that te
 bench-calls: $(STAMP) ## measure the processor time of frequent calls, and of the bare framework (two minutes)
 	@$(BIN)/python -m tests.bench.calls $(ARGS)
 
-bench-connections: $(STAMP) ## measure heartbeats beside clients that hold connections (four minutes)
+bench-connections: $(STAMP) ## measure heartbeats while other clients hold connections (four minutes)
 	@$(BIN)/python -m tests.bench.connections $(ARGS)
 
 .PHONY: bench-retail

@@ -67,8 +67,8 @@ log = logging.getLogger(__name__)
 Phase = Literal["starting", "running", "stopping", "stopped"]
 
 SETTLE_AFTER_S: Final = 10.0
-"""Delay in seconds before an idle daemon returns memory to the operating system. It starts after
-each new binding and after each report."""
+"""Delay in seconds before an idle daemon returns memory to the operating system. The delay starts
+after each new binding and after each report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class App:
         self._last_exit = _last_exit_in(state)
         self._identity, record_file = Identity(state), DeviceRecordFile(state)
         record, is_clone = device_at_start(
-            self._config, record_file, self._identity, leave_journal=self._leave_journal
+            self._config, record_file, self._identity, quarantine_journal=self._quarantine_journal
         )
         self.binding_state = BindingState(record_file, record, base_url=service.base_url)
         self._database = _open_database(state)
@@ -137,7 +137,7 @@ class App:
         if self._database.was_quarantined or record_file.was_quarantined:
             self.health.set("state-quarantined", f"see {state.quarantine_path}")
 
-    def _leave_journal(self) -> None:
+    def _quarantine_journal(self) -> None:
         """Quarantine the journal, because it belongs to another device or service."""
         unsent = quarantine_database(self._runtime.state)
         if unsent:
@@ -269,7 +269,7 @@ class App:
         self._database.close()
 
     async def _enroll(self) -> None:
-        """Enroll. The first call is delayed, because many machines start after a power cut."""
+        """Enroll after a delay, because after a power cut many machines start at the same time."""
         clock = self._runtime.clock
         # The monotonic clock starts at boot on every supported system.
         delay_s = retry.first_contact_delay_s(clock.monotonic(), self._runtime.rng)
@@ -406,8 +406,9 @@ class App:
 def _local_faults(config: LocalConfig, sensors: SystemSensors) -> "LocalFaultRecorder | None":
     """Return the recorder of faults of print queues, the kiosk and watched devices.
 
-    Returns None if this machine has none of them. The modules need 100 KiB of memory, so they are
-    imported only if they are used.
+    Returns None if this machine has none of them, and its processor does not count how often it was
+    slowed down because of heat. The modules need 100 KiB of memory, so they are imported only if
+    they are used.
     """
     has_queues = sys.platform == "win32" or CUPS.exists()
     has_kiosk = bool(config.application.kiosk_debug_url)

@@ -213,7 +213,7 @@ async def _run_once(
 async def _while_all_run(
     signal_task: asyncio.Task[LoadedConfig[Config] | None], loops: list[asyncio.Task[None]]
 ) -> LoadedConfig[Config] | None:
-    """Return the signal's new configuration, if any. Raise AgentError when a loop has ended.
+    """Return the result of `_wait_for_signal`. Raise AgentError when a loop has ended.
 
     The agent cannot work without one of its loops. It must stop, so that the service manager
     restarts the agent.

@@ -20,7 +20,7 @@ def device_at_start(
     identity: Identity,
     fingerprint: str | None = None,
     *,
-    leave_journal: Callable[[], None] = lambda: None,
+    quarantine_journal: Callable[[], None] = lambda: None,
 ) -> tuple[DeviceRecord, bool]:
     """Return the device record, and whether the disk is a clone of another machine's disk.
 
@@ -29,8 +29,8 @@ def device_at_start(
 
     Args:
         fingerprint: identifies this machine; by default `machine.fingerprint`.
-        leave_journal: called if the requests and reports on this disk belong to another device or
-            service. It is called before the record is written. If the daemon crashes between
+        quarantine_journal: called if the requests and reports on this disk belong to another device
+            or service. It is called before the record is written. If the daemon crashes between
             these two steps, the next start calls it again.
 
     Raises:
@@ -46,12 +46,12 @@ def device_at_start(
     if stored_record is not None and is_clone:
         copied_name = stored_record.legacy_install_id
         log.warning("this disk was copied from another machine: creating a new identity")
-        leave_journal()
+        quarantine_journal()
         if identity.exists():
             identity.quarantine_file()
         stored_record = None
     elif stored_record is not None and _belongs_to_another_service(stored_record, config):
-        leave_journal()
+        quarantine_journal()
     record = stored_record or DeviceRecord(
         legacy_install_id=install_id_for(platform.node(), uuid4(), taken_id=copied_name)
     )

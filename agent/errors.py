@@ -3,7 +3,7 @@
 AgentError                  shown to users as one or two plain lines
 ├── ConfigError             the configuration is wrong: fix the file, exit 2
 │   ├── ConfigMissing       there is no configuration: create one, exit 2
-│   └── ConfigNotVisible    this user cannot read it or the API key (also a NotVisible)
+│   └── ConfigNotVisible    this user cannot read the file or the API key (also a NotVisible)
 ├── NotVisible              this user has no access: run as root, exit 3
 ├── StateError              the state directory cannot be used: fix the machine, exit 1
 ├── CollectorError          the collector sent no facts: send a failed report

@@ -22,7 +22,7 @@ class Clock(Protocol):
     def slept_s(self) -> float:
         """Return the time in seconds that the machine has slept since its start.
 
-        This is always 0 on a platform that does not report it.
+        The result is always 0 on a platform that does not report this time.
         """
 
     async def sleep(self, seconds: float) -> None: ...

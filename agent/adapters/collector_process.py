@@ -206,23 +206,23 @@ class _EventReader:
 
     async def _next_line(self) -> bytes:
         """Return the next line that is not too long, or no bytes at the end of the stream."""
-        rest_bytes = 0  # bytes read so far of a line that is too long
+        skipped_bytes = 0  # bytes read so far of a line that is too long
         while self._stream is not None:
             try:
                 line = await self._stream.readuntil()
             except asyncio.IncompleteReadError as error:
-                return b"" if rest_bytes else error.partial
+                return b"" if skipped_bytes else error.partial
             except asyncio.LimitOverrunError as error:
                 self._has_skipped_event = True
                 await self._stream.readexactly(error.consumed)
-                rest_bytes += error.consumed
-                if rest_bytes > _ENDLESS_BYTES:
+                skipped_bytes += error.consumed
+                if skipped_bytes > _ENDLESS_BYTES:
                     raise CollectorError(_TOO_LONG) from None
                 continue
-            if not rest_bytes:
+            if not skipped_bytes:
                 return line
             log.warning("collector: %s: ignored", _TOO_LONG)
-            rest_bytes = 0
+            skipped_bytes = 0
         return b""
 
     def _take(self, event: Event) -> None:

@@ -82,8 +82,8 @@ def client_for(service: Service, *, watch: bool = False) -> httpx2.AsyncClient:
 async def _keep_alive(response: Response) -> None:
     """Enable TCP keep-alive on the connection of a response.
 
-    The options of a transport (``socket_options``) would replace the proxies of the environment,
-    and have no effect on SOCKS proxies.
+    The library's ``socket_options`` cannot be used: with the transport that they need,
+    the library ignores the proxies of the environment. They also have no effect on SOCKS proxies.
     """
     stream = response.extensions.get("network_stream")
     connection = stream.get_extra_info("socket") if stream is not None else None
@@ -97,7 +97,9 @@ async def _keep_alive(response: Response) -> None:
 
 
 def _proxy_of(service: Service) -> tuple[str | None, bool]:
-    """Return the proxy for calls to the service, and whether the environment may name another one.
+    """Return the proxy for calls to the service, and whether the environment is read.
+
+    If the environment is read and the proxy is None, variables such as HTTPS_PROXY name the proxy.
 
     Calls to a service on this machine bypass proxies: a proxy could read the API key, because such
     calls can use plain HTTP.
@@ -108,7 +110,7 @@ def _proxy_of(service: Service) -> tuple[str | None, bool]:
         return service.proxy or None, True
     from collectors.shared.system_proxy import HAS_SETTINGS, system_proxies  # rarely needed
 
-    # Systems without such settings use the environment.
+    # Systems without settings for a proxy use the environment.
     url = httpx2.URL(service.base_url)
     return system_proxies(url.host).get(url.scheme), not HAS_SETTINGS
 
@@ -156,7 +158,7 @@ def rate_limited(response: Response, limit: ReadRateLimit) -> Response:
     return response
 
 
-async def server_sent(response: Response) -> AsyncIterator[Frame]:
+async def frames_of_events(response: Response) -> AsyncIterator[Frame]:
     """Yield the frames of an event stream. Raises ServiceUnavailable if the connection breaks."""
     with as_unavailable():
         async for event in httpx2.EventSource(response, max_event_size=FRAME_MAX_BYTES):
@@ -168,7 +170,7 @@ async def server_sent(response: Response) -> AsyncIterator[Frame]:
                 yield parse_frame(event.data)
 
 
-async def lines_of(response: Response) -> AsyncIterator[Frame]:
+async def frames_of_lines(response: Response) -> AsyncIterator[Frame]:
     """Yield the frames of an NDJSON stream. Raises ServiceUnavailable if the connection breaks."""
     pending = b""
     with as_unavailable():
@@ -239,7 +241,7 @@ def _connect_cause(error: BaseException) -> UnavailableCause:
 
 
 def _innermost(error: BaseException) -> str:
-    """Return the message of the error that caused all others, without an error number."""
+    """Return the message of the root cause of an error, without an error number."""
     cause = [*_chain(error)][-1]
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {cause.verify_message}"

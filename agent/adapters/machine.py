@@ -1,4 +1,4 @@
-"""The platform of this machine, and a fingerprint that differs on a clone of its disk."""
+"""Facts about this machine: its platform, a fingerprint, and counters of its kernel."""
 
 import hashlib
 import sys
@@ -51,8 +51,8 @@ def memory_kills(file: Path = Path("/proc/vmstat")) -> int | None:
 def thermal_throttles(folder: Path = Path("/sys/devices/system/cpu")) -> int | None:
     """Return how often the processor was slowed down because of heat, since the system's start.
 
-    This is the highest counter of a core or package. Returns None if the kernel has none: only
-    those of x86 processors from Intel have them.
+    This is the highest counter of a core or package. Returns None if the kernel has no such
+    counters: it has them only for x86 processors from Intel.
     """
     counters = folder.glob("cpu[0-9]*/thermal_throttle/*_throttle_count")
     values = (_read(counter) or "" for counter in counters)

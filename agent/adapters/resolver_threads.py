@@ -21,7 +21,7 @@ class ResolverThreads(ThreadPoolExecutor):
                 return
             try:
                 future.set_result(function(*args, **named))
-            except BaseException as error:  # noqa: BLE001 - the caller of the function gets it
+            except BaseException as error:  # noqa: BLE001 - the future passes it to the caller
                 future.set_exception(error)
 
         Thread(target=work, name="resolver", daemon=True).start()

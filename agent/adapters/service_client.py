@@ -18,9 +18,9 @@ from agent.adapters.http_client import (
     as_unavailable,
     body_of,
     client_for,
-    lines_of,
+    frames_of_events,
+    frames_of_lines,
     rate_limited,
-    server_sent,
     stream_timeout,
 )
 from agent.adapters.read_rate_limit import ReadRateLimit
@@ -151,9 +151,11 @@ class ServiceClient:
                     await self._check(response)
             media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             if media_type == "text/event-stream":
-                yield CommandStream(True, server_sent(rate_limited(response, self._read_limit)))
+                yield CommandStream(
+                    True, frames_of_events(rate_limited(response, self._read_limit))
+                )
             elif media_type in NDJSON_TYPES:
-                yield CommandStream(True, lines_of(rate_limited(response, self._read_limit)))
+                yield CommandStream(True, frames_of_lines(rate_limited(response, self._read_limit)))
             else:
                 yield CommandStream(False, self._single(response))
 

@@ -17,7 +17,7 @@ def sighup_action(environment: Mapping[str, str] = os.environ) -> SighupAction:
     A process with a terminal stops, because the terminal has closed. A process that nohup(1)
     started ignores the signal. A service, or any other process without a terminal, reloads.
     """
-    if sys.platform == "win32" or is_service(environment) or not any(map(_is_own, _STREAMS)):
+    if sys.platform == "win32" or is_service(environment) or not any(map(_is_terminal, _STREAMS)):
         return "reload"
     return "ignore" if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else "stop"
 
@@ -31,7 +31,7 @@ def is_service(environment: Mapping[str, str] = os.environ) -> bool:
     return is_main_process or "NOTIFY_SOCKET" in environment
 
 
-def _is_own(stream: int) -> bool:
+def _is_terminal(stream: int) -> bool:
     """Return whether a stream is the controlling terminal of this process.
 
     tcgetpgrp(3) fails for every other stream.

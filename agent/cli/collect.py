@@ -98,7 +98,7 @@ async def collect_report(
 ) -> ReportPayload:
     """Collect facts and build the payload as the daemon does. Raises CollectorError.
 
-    The arguments are those of `run_job`.
+    ``show`` is called with the progress, as `run_job` describes.
     """
     job = job_of(config, kind)
     return payload_of(*await run_job(config, state, job, f"{kind} report", show=show))

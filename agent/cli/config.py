@@ -25,7 +25,7 @@ DEFAULT: Final = "default"
 SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 ACTIONS: Final = {
-    "check": "validate the configuration, and print the place of each problem",
+    "check": "validate the configuration, and print where each problem is",
     "show": "print every value in force and its origin; secrets are masked",
     "schema": "print the JSON Schema of the configuration, for editors",
     "example": "print an example with every key, its meaning and its default",

@@ -17,7 +17,7 @@ from agent.cli.terminal.options import add_config_option, add_json_option
 from agent.cli.terminal.screen import Screen
 from agent.config.file import load
 from agent.config.model import LocalConfig
-from agent.config.rights import as_root, with_config
+from agent.config.rights import how_to_run_as_root, with_config
 from agent.doctor.check import CheckResult
 from agent.doctor.context import Context
 from agent.doctor.document import document_of
@@ -77,7 +77,7 @@ def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None 
     else:
         show(results, duration_s, Screen(), everything=options.all)
         if not all_visible(results):
-            advice = with_config(as_root("doctor"))
+            advice = with_config(how_to_run_as_root("doctor"))
             sys.stdout.write(f"to see what is not visible to you: {advice}\n")
     if options.bundle is not None:
         from agent.cli.terminal.support_bundle import make_bundle
@@ -99,7 +99,7 @@ def _check_as_caller(context: Context, *, for_bundle: bool) -> tuple[CheckResult
         from agent.doctor.logs import read_logs
 
         with contextlib.suppress(ConfigError):
-            # Reports do not need [service]: LocalConfig
+            # LocalConfig, because reports do not need the section [service].
             context.local = context.local or load(LocalConfig, context.config_path).config
         context.config_text, context.log_text = read_config(context.config_path), read_logs()
     if context.state is not None:

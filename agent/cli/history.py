@@ -96,10 +96,12 @@ def _find(state: StateDirectory, start: str) -> KeptReport:
         return reports[0]
     if reports:
         ids = ", ".join(report.report_id for report in reports)
-        raise StateError(f"several reports begin with {start}: {ids}")
+        raise StateError(f"the ids of several reports begin with {start}: {ids}")
     rows = find_requests(state, start)
     if not rows:
-        raise StateError(f"no request or report begins with {start}: see `venue-agent history`")
+        raise StateError(
+            f"no id of a request or report begins with {start}: see `venue-agent history`"
+        )
     row = rows[0]
     if row.state != SUBMITTED:
         why = f": {row.detail}" if row.detail else ""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from agent import __version__
-from agent.config.rights import as_root, name_configuration, with_config
+from agent.config.rights import how_to_run_as_root, name_configuration, with_config
 from agent.errors import AgentError, ConfigError, NotVisible
 from agent.presentation.command_line import SuggestingParser
 from agent.redaction.known import redact, remember
@@ -128,7 +128,7 @@ def _lines_of(error: Exception, words: str) -> list[str]:
         ]
     lines = str(error).splitlines()
     if isinstance(error, NotVisible):
-        lines.append(error.advice or as_root(words))
+        lines.append(error.advice or how_to_run_as_root(words))
     return lines
 
 
@@ -189,7 +189,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         sub.add_argument(
             "--debug", action="store_true", default=argparse.SUPPRESS, help="show tracebacks"
         )
-        # Only the verb that runs is imported for its options.
+        # Only the module of the verb that runs is imported, for its options.
         if name == verb:
             importlib.import_module(f"agent.cli.{name}").add_arguments(sub)
     return parser

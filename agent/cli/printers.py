@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         choices=("list", "forget"),
         default="list",
-        help="list (default): show the printers; forget: accept another device as a printer",
+        help="list (default): show the printers; forget: accept the device that replaced a printer",
     )
     parser.add_argument(
         "printer",

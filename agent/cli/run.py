@@ -10,7 +10,7 @@ from importlib.metadata import MetadataPathFinder
 from agent import daemon
 from agent.adapters.sighup import is_service, sighup_action
 from agent.cli.terminal.options import add_config_option
-from agent.config.rights import by_root, has_service_manager
+from agent.config.rights import has_service_manager, with_sudo
 from agent.errors import AgentError, ConfigError, ConfigNotVisible, NotVisible, StateError
 
 
@@ -61,4 +61,4 @@ def _advice() -> str:
     """Return the advice to start the service, which has fewer rights than root."""
     if not has_service_manager():
         return ""
-    return f"the service runs as a user of its own: {by_root('venue-agent service start')}"
+    return f"the service runs as a user of its own: {with_sudo('venue-agent service start')}"

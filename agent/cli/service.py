@@ -20,7 +20,7 @@ from agent.adapters.upgrade.record import read_upgrade, upgrade_document
 from agent.cli.terminal.options import add_json_option
 from agent.cli.terminal.screen import Screen, Style
 from agent.config.model import is_there
-from agent.config.rights import by_root, no_configuration
+from agent.config.rights import no_configuration, with_sudo
 from agent.errors import ConfigMissing, StateError
 
 RUNNING, NOT_RUNNING = 0, 1
@@ -183,17 +183,17 @@ def describe(state: ServiceState, last: LastExit | None) -> list[tuple[str, str]
 def _advice(state: ServiceState, *, has_config: bool, config: Path) -> str | None:
     """Return what to do next, or None."""
     if not state.is_installed:
-        return f"install it: {by_root('venue-agent service install')}"
+        return f"install it: {with_sudo('venue-agent service install')}"
     if state.activity not in {"stopped", "failed"}:
         return None
     if not has_config:
         return (
-            f"{config} is missing: write it, or run {by_root('venue-agent service install')}"
+            f"{config} is missing: write it, or run {with_sudo('venue-agent service install')}"
             " with --base-url, --location and --api-key-file"
         )
-    start = by_root("venue-agent service start")
+    start = with_sudo("venue-agent service start")
     if state.activity == "failed":
-        return f"find out why: {by_root('venue-agent doctor')}, then {start}"
+        return f"find out why: {with_sudo('venue-agent doctor')}, then {start}"
     return f"start it: {start}"
 
 

@@ -16,8 +16,8 @@ from agent.adapters.upgrade.record import read_upgrade, upgrade_document
 from agent.cli.resolve_state import ResolvedState, resolve_state
 from agent.cli.terminal.options import add_config_option, add_json_option
 from agent.cli.terminal.screen import Screen, Style
-from agent.config.model import is_of_the_machine
-from agent.config.rights import as_root, how_to_start
+from agent.config.model import is_system_config
+from agent.config.rights import how_to_run_as_root, how_to_start
 from agent.errors import ConfigMissing, StateError
 from agent.presentation.humanize import ago, counted
 from agent.presentation.machine_name import machine_name
@@ -106,7 +106,7 @@ def show_upgrade(screen: Screen) -> None:
         return
     screen.paragraph(upgrade.sentence(), "warn")
     if upgrade.log:
-        screen.paragraph(f"its log: {upgrade.log}", indent="  ")
+        screen.paragraph(f"log of {upgrade.new_version}: {upgrade.log}", indent="  ")
     if upgrade.advice:
         screen.paragraph(f"→ {upgrade.advice}", indent="  ")
 
@@ -156,7 +156,7 @@ def _show_public(screen: Screen, resolved: ResolvedState) -> int:
     screen.fact(
         "state", str(resolved.guessed_because or f"{resolved.state.path} is closed to this user")
     )
-    screen.paragraph(f"→ to see its state: {as_root('status')}")
+    screen.paragraph(f"→ to see its state: {how_to_run_as_root('status')}")
     return NOT_VISIBLE
 
 
@@ -216,7 +216,7 @@ def _advice(resolved: ResolvedState, config: Path | None) -> Iterator[str]:
         unit = read_unit()
         yield how_to_start(
             is_installed=unit is not None and unit.is_installed,
-            is_of_the_machine=is_of_the_machine(config),
+            is_system_agent=is_system_config(config),
         )
 
 

@@ -38,7 +38,7 @@ _TABLES: Final = {
         "mac": "00:11:22:33:44:55",
     },
 }
-"""One table of each array of tables."""
+"""An example of a table for each array of tables."""
 _UNITS: Final = {"_seconds": "seconds", "_bytes": "bytes", "_days": "days"}
 
 

@@ -1,7 +1,7 @@
 """Reads the configuration: a TOML file, then the environment, then validation by the models.
 
-Each problem is one line of the form ``file:line:column: message``, with the nearest valid key if
-one is mistyped. The service is not called.
+Each problem is one line of the form ``file:line:column: message``, with the nearest valid key if a
+key is mistyped. The service is not called.
 """
 
 import os
@@ -104,7 +104,7 @@ def load(
 def review(
     path: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> tuple[str, ...]:
-    """Return a line for every problem, including those that a daemon accepts.
+    """Return a line for every problem, including problems with which a daemon runs.
 
     Raises ConfigError if the file cannot be read at all.
     """
@@ -122,7 +122,7 @@ def review(
 def place_of(
     key: str, path: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> str | None:
-    """Return where ``section.key`` is set: a variable, file:line:column, or None if it is not."""
+    """Return where ``section.key`` is set: a variable or file:line:column. None if it is unset."""
     result = _read(Config, path, environment)
     return result.source().place_of(tuple(key.split(".")))[1] if key in result.origins else None
 

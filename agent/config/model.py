@@ -510,7 +510,7 @@ def system_config() -> Path:
     return SYSTEM_CONFIG
 
 
-def is_of_the_machine(path: Path | None) -> bool:
+def is_system_config(path: Path | None) -> bool:
     """Return whether ``path`` is the configuration of the machine's agent.
 
     If ``path`` is None, the default path for this user is checked.

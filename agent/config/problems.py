@@ -25,7 +25,7 @@ _WITHOUT_QUOTES: Final = {
     "must be a number": re.compile(r"[+-]?\d+(\.\d+)?"),
     "must be a whole number": re.compile(r"[+-]?\d+"),
 }
-"""Reasons why a text is a wrong value, with the texts that are right without quotes."""
+"""Reasons why a text is a wrong value, and for each the texts that are valid without quotes."""
 
 
 def problems_of(model: type[Section], issues: Sequence[Issue], source: "Source") -> tuple[str, ...]:

@@ -230,7 +230,7 @@ def _schedule(text: str) -> str | None:
     except ValueError:
         return None  # `config.model` reports an invalid expression
     next_time = trigger.get_next_fire_time(None, datetime.now(UTC))
-    return "names a time that never comes" if next_time is None else None
+    return "describes a time that never occurs" if next_time is None else None
 
 
 _TEXTS: Final[Mapping[tuple[str, str], Callable[[str], str | None]]] = {

@@ -46,7 +46,7 @@ def with_config(text: str) -> str:
     )
 
 
-def is_for_root() -> bool:
+def is_started_by_root() -> bool:
     """Return whether root, or an administrator, started this process."""
     return is_privileged() or STEPPED_DOWN in os.environ
 
@@ -56,16 +56,16 @@ def has_service_manager() -> bool:
     return sys.platform in {"win32", "darwin"} or Path("/run/systemd/system").is_dir()
 
 
-def by_root(command: str) -> str:
+def with_sudo(command: str) -> str:
     """Return a command that needs root's rights, as this user has to type it."""
-    return f"`{command}`" if is_for_root() else f"`sudo {command}`"
+    return f"`{command}`" if is_started_by_root() else f"`sudo {command}`"
 
 
-def as_root(words: str) -> str:
+def how_to_run_as_root(words: str) -> str:
     """Return how to run ``venue-agent words`` with access to files that this user cannot read."""
     if sys.platform == "win32":
         return f"run `venue-agent {words}` in a terminal opened as administrator"
-    if is_for_root():
+    if is_started_by_root():
         return "root has no access either: check the mount and the access rules"
     # sudo(8) does not pass variables.
     config_path = os.environ.get("VENUE_AGENT_CONFIG")
@@ -73,13 +73,13 @@ def as_root(words: str) -> str:
     return f"as root: `sudo {variable}venue-agent {words}`"
 
 
-def how_to_start(*, is_installed: bool, is_of_the_machine: bool) -> str:
+def how_to_start(*, is_installed: bool, is_system_agent: bool) -> str:
     """Return advice on how to start the agent: as a service, if there is a service manager."""
-    by_hand = by_root("venue-agent run") if is_of_the_machine else "`venue-agent run`"
+    by_hand = with_sudo("venue-agent run") if is_system_agent else "`venue-agent run`"
     if is_installed:
-        return f"start it: {by_root('venue-agent service start')}, or by hand {by_hand}"
+        return f"start it: {with_sudo('venue-agent service start')}, or by hand {by_hand}"
     if has_service_manager():
-        install = by_root("venue-agent service install")
+        install = with_sudo("venue-agent service install")
         return f"start it by hand: {by_hand}, or at every boot: {install}"
     return f"start it: {by_hand}"
 
@@ -92,7 +92,7 @@ def no_configuration() -> str:
     candidates = config_paths()
     paths = " or ".join(str(path) for path in candidates)
     if has_service_manager() and "VENUE_AGENT_CONFIG" not in os.environ:
-        return f"there is no configuration at {paths}: {by_root(_INSTALL)} creates one"
+        return f"there is no configuration at {paths}: {with_sudo(_INSTALL)} creates one"
     directory = candidates[0].parent
     has_directory = sys.platform == "win32" or is_there(directory)
     prefix = "" if has_directory else f"mkdir -p {directory} && "

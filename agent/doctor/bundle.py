@@ -1,6 +1,6 @@
 """The bundle for support: one zip file of redacted texts, without keys.
 
-Only the files that this module names are included. Of the quarantine directory, these are only the
+Only the files that this module names are included. From the quarantine directory, it includes only
 bodies of reports, and never other files, such as an old identity key.
 """
 

@@ -24,8 +24,7 @@ class Outcome:
     Args:
         detail: What is wrong, or the normal state.
         fix: What to do; empty if nothing is to be done.
-        explained_by: Names of checks. If one of these checks failed, this check is the cause of the
-            outcome.
+        explained_by: Names of other checks. If one of them failed, it is the cause of the outcome.
         may_cause: Whether this warning can be the cause of another check's failure. A warning that
             is the cause of a failure becomes a failure itself.
         facts: Values for fields of `Context`, by the field's name. The runner stores them for the

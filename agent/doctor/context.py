@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.config.model import is_of_the_machine
+from agent.config.model import is_system_config
 from agent.rules.route import Route
 
 if TYPE_CHECKING:
@@ -49,15 +49,15 @@ class Context:
     privileges."""
 
     @property
-    def is_of_the_machine(self) -> bool:
+    def is_system_agent(self) -> bool:
         """Whether the checks are for the agent of the machine, not for an agent of this user."""
-        return is_of_the_machine(self.config_path)
+        return is_system_config(self.config_path)
 
     # Facts. The comment of each one names the check that returns it.
-    local: "LocalConfig | None" = None  # configuration; --bundle does not require [service]
+    local: "LocalConfig | None" = None  # configuration; for --bundle also without [service]
     config: "Config | None" = None  # configuration
-    is_hidden: bool = False  # configuration; whether this user cannot read it
-    state: "StateDirectory | None" = None  # configuration; the default directory if it failed
+    is_hidden: bool = False  # configuration; whether this user cannot read the file
+    state: "StateDirectory | None" = None  # configuration; a guess if it failed
     api_key: str | None = field(default=None, repr=False)  # api-key
     record: "DeviceRecord | None" = None  # device-record
     daemon_pid: int | None = None  # daemon

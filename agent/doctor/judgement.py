@@ -23,7 +23,7 @@ def hidden_by(results: Iterable[CheckResult]) -> str | None:
     )
 
 
-def explained(results: tuple[CheckResult, ...]) -> tuple[CheckResult, ...]:
+def mark_explained(results: tuple[CheckResult, ...]) -> tuple[CheckResult, ...]:
     """Return the results. A result that a failed check explains is marked as skipped.
 
     A warning with ``may_cause`` becomes a failure if it explains a failure.

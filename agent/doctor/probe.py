@@ -16,7 +16,7 @@ STEP_S: Final = 3.0
 
 
 class ProxyRefused(Exception):
-    """The proxy refused CONNECT. ``status`` is the status of its reply; 0 if this is not HTTP."""
+    """The proxy refused CONNECT. ``status`` is that of its reply; 0 if the reply is not HTTP."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)

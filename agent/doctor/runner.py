@@ -13,7 +13,7 @@ from typing import Final
 
 from agent.doctor.check import Check, CheckResult, Outcome, fail, fail_by, unseen
 from agent.doctor.context import Context
-from agent.doctor.judgement import cause_of, explained, hidden_by
+from agent.doctor.judgement import cause_of, hidden_by, mark_explained
 from agent.errors import AgentError
 from agent.redaction.known import redact, redactor
 
@@ -33,7 +33,7 @@ def run_checks(
     Checks with a result in ``known_results``, from an earlier call, are not run again.
     """
     results = _Runner(checks, context, total_s, known_results).run()
-    return explained(tuple(results[check.name] for check in checks))
+    return mark_explained(tuple(results[check.name] for check in checks))
 
 
 class _Runner:

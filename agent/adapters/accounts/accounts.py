@@ -8,7 +8,7 @@ _WHOLE_RANGE: Final = ["0", "0", "4294967295"]
 
 
 def user_name(uid: int) -> str:
-    """Return the name of a user, or the number as text if the user has no name."""
+    """Return the name of a user, or the user id as text if the user has no name."""
     if sys.platform == "win32":
         return str(uid)
     import pwd  # not on Windows, and only needed for messages
@@ -20,9 +20,10 @@ def user_name(uid: int) -> str:
 
 
 def is_private_group(gid: int, uid: int) -> bool:
-    """Return whether a group has only one member, the user ``uid``.
+    """Return whether a group is the private group of the user ``uid``.
 
-    On many systems, useradd(8) creates such a group for each user, and the umask is 002. The
+    It has the name of the user, is the primary group of the user, and lists no other members. On
+    many systems, useradd(8) creates such a group for each user, and the umask is 002. The
     directories of a user are then writable for the group.
     """
     if sys.platform == "win32":
@@ -38,7 +39,7 @@ def is_private_group(gid: int, uid: int) -> bool:
     return is_own_group and not set(group.gr_mem) - {user.pw_name}
 
 
-def owners_outside(proc: Path = Path("/proc")) -> frozenset[int]:
+def unmapped_owners(proc: Path = Path("/proc")) -> frozenset[int]:
     """Return the user id that represents all users outside of this user namespace, as a set.
 
     The set is empty if this process can see all users. No process in the namespace can act as the

@@ -1,4 +1,4 @@
-"""Checks every directory and link of a path for users who could replace the target of the path.
+"""Finds users who could replace the target of a path. Checks each directory and link on the way.
 
 The rules are those of sshd's StrictModes and of sudo. A user who can write to a directory can
 rename and replace its entries. If the sticky bit is set, only the owner of an entry and the owner
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from agent.adapters.accounts.accounts import is_private_group, owners_outside, user_name
+from agent.adapters.accounts.accounts import is_private_group, unmapped_owners, user_name
 
 ROOT: Final = 0
 _WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
@@ -35,12 +35,12 @@ class Weakness:
 def weakness_of(path: Path, owners: Collection[int]) -> Weakness | None:
     """Return the first part of ``path`` that users other than ``owners`` could change.
 
-    ``path`` must be writable for its owner only. A parent directory that others can write to is
+    ``path`` must be writable for its owner only. A parent directory that all users can write to is
     accepted if it has the sticky bit. A parent directory that a group can write to is accepted if
-    the owner is the only member of the group. Raises OSError if the path does not exist or cannot
+    the group is the private group of the owner. Raises OSError if the path does not exist or cannot
     be read.
     """
-    trusted_owners = {*owners, *owners_outside()}
+    trusted_owners = {*owners, *unmapped_owners()}
     previous = None
     for step, status in _steps_to(path):
         if previous is not None and (weakness := _judge(*previous, trusted_owners, is_last=False)):
@@ -51,7 +51,7 @@ def weakness_of(path: Path, owners: Collection[int]) -> Weakness | None:
 
 def weakness_below(directory: Path, owners: Collection[int]) -> Weakness | None:
     """Return the first entry of ``directory``, at any depth, that other users could change."""
-    trusted_owners = {*owners, *owners_outside()}
+    trusted_owners = {*owners, *unmapped_owners()}
     for parent, folders, files in os.walk(directory):
         for name in (*folders, *files):
             path = Path(parent, name)

@@ -1,1 +1,1 @@
-"""Reads the path to the service: links, the gateway, the name servers and the service."""
+"""Probes the path to the service, and reads local faults: print queues, kiosk, watched devices."""

@@ -23,7 +23,7 @@ from agent.adapters.connectivity.link import Neighbour
 
 WITHIN_S: Final = 1.6
 _READ_AFTER_S: Final = (0.2, 0.5, 1.0, 1.5)
-_PING_AT_S: Final = (0.0, 0.5, 0.5)
+_PING_WAITS_S: Final = (0.0, 0.5, 0.5)
 _UDP_PORT: Final = 9  # discard (RFC 863)
 _TCP_PORTS: Final = (53, 80)
 _ECHO = struct.Struct("!BBHHH")
@@ -112,8 +112,8 @@ async def _ping(gateway: _Gateway) -> bool:
             sock.connect(gateway.at(0))
             reply = asyncio.ensure_future(loop.sock_recv(sock, _REPLY_MAX))
             try:
-                for number, after_s in enumerate(_PING_AT_S, start=1):
-                    await asyncio.wait({reply}, timeout=after_s)
+                for number, wait_s in enumerate(_PING_WAITS_S, start=1):
+                    await asyncio.wait({reply}, timeout=wait_s)
                     if reply.done():
                         break
                     sock.send(echo_request(_ECHO_REQUEST[gateway.family], number))

@@ -10,7 +10,7 @@ from collectors.shared.addresses import Network, parse_networks
 from collectors.shared.linux.rtnetlink import DefaultRoute, Link, LinkAddress, NeighbourState
 
 _HARDWARE: Final = frozenset({"", "wwan", "rmnet"})
-"""The kinds of links that transfer data out of the machine. Most have no kind. Modems have one."""
+"""The kinds of links to the outside. Modems have a kind. For other hardware, the kind is empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class LinkReading:
 def summarize(tables: Tables, last: str | None, *, needs_ipv4: bool = False) -> LinkReading:
     """Return the state of the interface that leads to the service.
 
-    This is the interface of the default route, otherwise the last known one, otherwise any hardware
-    interface. Virtual interfaces, such as those of containers, count only if the default route
-    leads through them.
+    This is the interface of the default route. If there is no default route, it is the last known
+    interface. If none is known, any hardware interface counts. Virtual interfaces, such as those of
+    containers, count only if the default route leads through them.
     """
     routes = [route for route in tables.routes if not (needs_ipv4 and route.is_ipv6)]
     route = min(routes, key=lambda each: (each.is_ipv6, each.metric), default=None)
@@ -57,7 +57,7 @@ def summarize(tables: Tables, last: str | None, *, needs_ipv4: bool = False) -> 
     ]
     lasting_addresses = tuple(each.address for each in own_addresses if _is_lasting(each))
     duplicate = next((each.address for each in own_addresses if each.is_duplicate), None)
-    # A duplicate address does no harm if there is another one.
+    # A duplicate address does no harm if the interface also has a usable address.
     conflict = None if lasting_addresses else duplicate
     main = candidates[0] if len(candidates) == 1 else None
     is_known = bool(candidates or last) or all(each.is_loopback for each in tables.links)

@@ -19,8 +19,8 @@ _DATAGRAMS_AT_ONCE: Final = 256
 class Coalescer:
     """Calls ``on_change`` in the event loop.
 
-    The first change calls it at once, so that even a short interruption is seen. If more changes
-    follow within ``COALESCE_S``, it is called once again.
+    The first change causes a call at once, so that even a short interruption is detected. If more
+    changes follow within ``COALESCE_S``, they cause one more call.
     """
 
     def __init__(self, on_change: Callable[[], None]) -> None:

@@ -16,7 +16,7 @@ def read_link(last: str | None, *, needs_ipv4: bool) -> LinkReading:
 
     Args:
         last: the interface of the last known default route.
-        needs_ipv4: the service is known to have only IPv4 addresses.
+        needs_ipv4: the service is reached by IPv4, so only IPv4 routes and addresses count.
     """
     reading = summarize(_read_tables(), last, needs_ipv4=needs_ipv4)
     state, signals = reading.state, parse_signals(_read(Path("/proc/net/wireless")))

@@ -17,7 +17,7 @@ _VIRTUAL = {
     "darwin": ("anpi", "ap", "awdl", "bridge", "gif", "llw", "stf", "utun", "vmnet"),
     "win32": ("Local Area Connection*", "Loopback", "VMware", "VirtualBox", "vEthernet"),
 }
-"""The beginnings of names of virtual interfaces. A new one on Windows can be named differently."""
+"""The beginnings of names of virtual interfaces. On Windows, other names are possible as well."""
 
 
 def read_link(last: str | None, *, needs_ipv4: bool) -> LinkReading:
@@ -25,7 +25,7 @@ def read_link(last: str | None, *, needs_ipv4: bool) -> LinkReading:
 
     Args:
         last: the interface of the last known default route.
-        needs_ipv4: the service is known to have only IPv4 addresses.
+        needs_ipv4: the service is reached by IPv4, so only IPv4 routes and addresses count.
     """
     return summarize(_read_tables(), last, needs_ipv4=needs_ipv4)
 

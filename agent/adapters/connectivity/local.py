@@ -78,6 +78,6 @@ class SystemLocalSensors:
             return read_queues()
         if not (self._cups / RUNNING).exists():
             return None
-        from agent.adapters.connectivity.print_queues import ask_queues
+        from agent.adapters.connectivity.print_queues import query_queues
 
-        return await ask_queues(self._cups / "cups.sock")
+        return await query_queues(self._cups / "cups.sock")

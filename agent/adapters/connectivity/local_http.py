@@ -31,5 +31,5 @@ async def exchange_local(where: Path | tuple[str, int], request: HttpRequest) ->
         finally:
             writer.transport.abort()
     if reply.status != 200 or not reply.is_whole:
-        raise ValueError("the reply is not complete, or has another status than 200")
+        raise ValueError("the reply is not complete, or its status is not 200")
     return reply.body

@@ -154,7 +154,7 @@ def _ascii(name: str) -> str:
 
 
 def _registered_servers() -> tuple[str, ...]:
-    """Return the name servers of Windows' interfaces: the configured ones, otherwise those of DHCP.
+    """Return the name servers of each interface of Windows: the configured ones, or those by DHCP.
 
     Raises OSError if the registry cannot be read.
     """

@@ -24,7 +24,7 @@ _QUESTION: Final = ipp.encode_request(
 )
 
 
-async def ask_queues(socket: Path) -> dict[str, LocalState] | None:
+async def query_queues(socket: Path) -> dict[str, LocalState] | None:
     """Return the state of each queue by name; None if CUPS does not answer. Never raises."""
     request = post_request("localhost", "/", ipp.CONTENT_TYPE, _QUESTION)
     try:

@@ -57,7 +57,7 @@ def _read(enumerate_printers: Callable[..., int]) -> dict[str, LocalState] | Non
     needed, count = ctypes.c_uint32(), ctypes.c_uint32()
     sizes = ctypes.byref(needed), ctypes.byref(count)
     if enumerate_printers(_LOCAL, None, _LEVEL, None, 0, *sizes):
-        return {}  # there are none
+        return {}  # there are no printers
     if not 0 < needed.value <= _BYTES_MAX:
         return None
     buffer = ctypes.create_string_buffer(needed.value)

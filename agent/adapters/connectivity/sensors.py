@@ -48,7 +48,7 @@ class SystemSensors:
     def open(self, on_change: Callable[[], None]) -> None:
         """Call ``on_change`` in the event loop when a link, an address or a route has changed.
 
-        Also asks the system's resolver for the service's address. Call inside the event loop.
+        Also starts to resolve the service's address. Call inside the event loop.
         """
         try:
             self._events = LinkEvents(on_change)
@@ -149,7 +149,7 @@ class SystemSensors:
         return await connect(self._addresses, self._target.port)
 
     def _begin_to_resolve(self) -> "asyncio.Task[None]":
-        """Ask the system's resolver for the service's address. It may take half a minute."""
+        """Start to resolve the service's address with the system, which can take half a minute."""
         if self._resolving is None or self._resolving.done():
             self._resolving = asyncio.get_running_loop().create_task(self._resolve())
         return self._resolving

@@ -48,7 +48,7 @@ class Target:
 
     @property
     def needs_query(self) -> bool:
-        """Whether name servers know the address."""
+        """Whether the address has to be queried from name servers."""
         return not self.is_mdns and not self.addresses
 
 

@@ -23,7 +23,7 @@ from collectors.shared.linux.rtnetlink_socket import read_neighbours
 from collectors.shared.watched_devices import Answers, Expectation, state_of
 
 SETTLED_AFTER_S: Final = 10.0
-"""The kernel needs 8 s to find out that the device of an older entry is gone."""
+"""If the table has an entry of a device that is gone, the kernel needs 8 s to detect this."""
 _GONE: Final = ("failed", "resolving")
 
 
@@ -97,10 +97,8 @@ class WatchedDevices:
         events: list[tuple[EventKind, str]] = []
         for device in self._devices:
             last_address = self._last.get(device.name) or device.address
-            device_there = contract.WatchedDevice(
-                device.name, device.kind, last_address, device.mac
-            )
-            state = state_of(Expectation(device_there), answers)
+            expected = contract.WatchedDevice(device.name, device.kind, last_address, device.mac)
+            state = state_of(Expectation(expected), answers)
             if state.address and state.state in ("present", "moved"):
                 self._last[device.name] = state.address
                 states["device-absent", device.name] = LocalState(None)

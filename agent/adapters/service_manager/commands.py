@@ -9,7 +9,7 @@ from agent.adapters.service_manager.contract import ServiceManagerError
 from collectors.programs import find_program, neutral_directory, program_environment
 
 TIMEOUT_S: Final = 90.0
-"""Timeout of a program. It exceeds the time limits of the unit for start and stop."""
+"""Timeout of a program. It exceeds the time limits of the systemd unit for start and stop."""
 
 Run = Callable[..., CompletedProcess[str]]
 """The type of `run_program`, which tests replace."""

@@ -52,8 +52,8 @@ class ServicePaths:
 class ServiceManager(ABC):
     """Manages the service. Every action can be repeated.
 
-    All actions except `protect` raise NotPermitted if this process lacks the rights. `state` needs
-    no rights.
+    All actions except `protect` and `purge` raise NotPermitted if this process lacks the rights.
+    `state` needs no rights.
     """
 
     @property

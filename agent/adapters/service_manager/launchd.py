@@ -17,9 +17,9 @@ from agent.adapters.service_manager.commands import checked
 from agent.adapters.service_manager.contract import ServiceManagerError, ServiceState
 from agent.adapters.service_manager.posix import (
     PosixService,
-    require_roots_configuration,
-    require_roots_state,
+    require_safe_configuration,
     require_safe_program,
+    require_safe_state,
     write_if_changed,
 )
 
@@ -42,8 +42,8 @@ class LaunchdService(PosixService):
 
     def prepare(self) -> None:
         self.require_rights()
-        require_roots_configuration(self.paths, self.owners)
-        require_roots_state(self.paths, self.owners)
+        require_safe_configuration(self.paths, self.owners)
+        require_safe_state(self.paths, self.owners)
         require_safe_program(self.command_line, self.owners)
 
     def protect(self, file: Path) -> None:
@@ -52,8 +52,8 @@ class LaunchdService(PosixService):
     def install(self) -> None:
         self.require_rights()
         document = daemon_plist(self.command_line, "/etc/venue-agent/config.toml")
-        is_known = self._plist.is_file() and self._plist.read_bytes() == document
-        if not is_known and self._is_loaded():
+        is_current = self._plist.is_file() and self._plist.read_bytes() == document
+        if not is_current and self._is_loaded():
             self._bootout()
         write_if_changed(self._plist, document)
         checked(self.run, "launchctl", "enable", TARGET)

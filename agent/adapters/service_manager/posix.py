@@ -24,7 +24,7 @@ from agent.adapters.storage.atomic_file import write_atomically
 from agent.adapters.storage.safe_file import require_own
 from agent.errors import StateError
 
-ROOTS: Final = frozenset({ROOT})
+ROOT_ONLY: Final = frozenset({ROOT})
 _ALTERNATIVE: Final = "or install it from its package, or into /opt/venue-agent as root"
 _CHECK_FIRST: Final = "check its content, then "
 _HOMES: Final = (Path("/home"), Path("/root"), Path("/Users"))
@@ -47,7 +47,7 @@ class PosixService(ServiceManager):
     run: Run = run_program
     root: Path = Path("/")
     is_root: Callable[[], bool] = lambda: os.geteuid() == 0
-    owners: Collection[int] = ROOTS
+    owners: Collection[int] = ROOT_ONLY
     state_path: ClassVar[str]
     names_the_key_file: ClassVar[bool]
 
@@ -65,7 +65,7 @@ class PosixService(ServiceManager):
             raise NotPermitted("changing the service needs root")
 
 
-def reachable_by_a_service(command: tuple[str, ...]) -> tuple[str, ...]:
+def require_reachable(command: tuple[str, ...]) -> tuple[str, ...]:
     """Return ``command``. Raises ServiceManagerError if its program is in a home directory.
 
     The service cannot use such a program, because the service runs as its own user, in a sandbox
@@ -81,7 +81,7 @@ def reachable_by_a_service(command: tuple[str, ...]) -> tuple[str, ...]:
     return command
 
 
-def require_safe_program(command: tuple[str, ...], owners: Collection[int] = ROOTS) -> None:
+def require_safe_program(command: tuple[str, ...], owners: Collection[int] = ROOT_ONLY) -> None:
     """Raise ServiceManagerError if users other than ``owners`` can change the program."""
     program = Path(command[0])
     own_directories, parts = program_directories(program)
@@ -106,7 +106,7 @@ def program_directories(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ..
     return tuple(own_directories), (*packages, *_import_paths())
 
 
-def require_roots_configuration(paths: ServicePaths, owners: Collection[int] = ROOTS) -> None:
+def require_safe_configuration(paths: ServicePaths, owners: Collection[int] = ROOT_ONLY) -> None:
     """Raise ServiceManagerError if another user owns or can change the configuration."""
     directory = paths.config.parent
     if _require_safe_start(directory, owners) == directory:
@@ -119,7 +119,7 @@ def require_roots_configuration(paths: ServicePaths, owners: Collection[int] = R
             raise ServiceManagerError(f"{error.filename or file}: {error.strerror}") from None
 
 
-def require_roots_state(paths: ServicePaths, owners: Collection[int] = ROOTS) -> None:
+def require_safe_state(paths: ServicePaths, owners: Collection[int] = ROOT_ONLY) -> None:
     """Raise ServiceManagerError if another user owns or can change the state directory.
 
     Call this for a service that runs as root.

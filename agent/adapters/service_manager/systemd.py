@@ -16,8 +16,8 @@ from agent.adapters.service_manager.commands import checked
 from agent.adapters.service_manager.contract import Activity, ServiceManagerError, ServiceState
 from agent.adapters.service_manager.posix import (
     PosixService,
-    reachable_by_a_service,
-    require_roots_configuration,
+    require_reachable,
+    require_safe_configuration,
     require_safe_program,
     write_if_changed,
 )
@@ -69,9 +69,9 @@ class SystemdService(PosixService):
 
     def prepare(self) -> None:
         self.require_rights()
-        require_roots_configuration(self.paths, self.owners)
+        require_safe_configuration(self.paths, self.owners)
         if not self._is_packaged():
-            require_safe_program(reachable_by_a_service(self.command_line), self.owners)
+            require_safe_program(require_reachable(self.command_line), self.owners)
 
     def protect(self, file: Path) -> None:
         if file == self.paths.config:
@@ -153,7 +153,7 @@ class SystemdService(PosixService):
         return any((self.root / place / UNIT).exists() for place in _PACKAGED)
 
     def _write_units(self) -> bool:
-        command_line = reachable_by_a_service(self.command_line)
+        command_line = require_reachable(self.command_line)
         unit = self.root / _OWN_UNITS / UNIT
         has_changed = [write_if_changed(unit, unit_text(command_line).encode())]
         has_changed += [self._write(path, name) for path, name in _OWN_FILES.items()]

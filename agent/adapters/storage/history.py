@@ -84,7 +84,7 @@ def find_reports(state: StateDirectory, start: str) -> tuple[KeptReport, ...]:
 
 
 def read_bodies(state: StateDirectory, report_ids: Collection[str]) -> dict[str, bytes]:
-    """Return the sealed bodies of those reports that are still stored. Raises StateError."""
+    """Return the sealed bodies of the reports that are still stored, by id. Raises StateError."""
     placeholders = ", ".join("?" * len(report_ids))
     query = " UNION ALL ".join(
         f"SELECT report_id, body FROM {table} WHERE report_id IN ({placeholders})"  # noqa: S608 - no values

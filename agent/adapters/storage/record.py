@@ -90,8 +90,8 @@ class Record:
         """Add rows in one transaction, and delete rows that ended before ``keep_since``.
 
         ``incidents`` must contain every open incident, because stored open incidents are deleted.
-        An incident replaces stored incidents with the same cause and `Incident.subject` that began
-        during it.
+        An incident replaces stored incidents that began during it, if they have the same cause and
+        the same `Incident.subject`.
         ``values`` are the recorder's own notes, which replace earlier ones with the same name.
         """
         with self._database.transaction(Failpoint.RECORD_WRITTEN, durably=False) as connection:
@@ -134,7 +134,7 @@ class Record:
         return {row["name"]: row["value"] for row in rows}
 
     def open_incidents(self) -> tuple[Incident, ...]:
-        """Return the open incidents of the previous run, ended when they were last stored."""
+        """Return the open incidents of the previous run, as if they ended when last stored."""
         rows = self._rows("SELECT * FROM incidents WHERE ended_at IS NULL")
         return tuple(_closed(_incident(row)) for row in rows)
 
@@ -155,7 +155,7 @@ class Record:
 def read_record(state: StateDirectory, since: datetime, until: datetime) -> History:
     """Return the record between two times, also while the daemon runs. Raises StateError.
 
-    If no daemon runs, an open incident is returned as ended when it was last stored.
+    If no daemon runs, an open incident is returned as if it ended when it was last stored.
     """
     path = state.path / NAME
     try:
@@ -176,7 +176,7 @@ def read_record(state: StateDirectory, since: datetime, until: datetime) -> Hist
 
 
 def _is_missing(error: sqlite3.OperationalError) -> bool:
-    """Return whether a table or a column is missing. Other errors are, for example, of the disk."""
+    """Return whether a table or a column is missing, in contrast to, for example, a full disk."""
     return error.sqlite_errorcode == sqlite3.SQLITE_ERROR
 
 
@@ -201,7 +201,7 @@ def _write_incident(connection: sqlite3.Connection, incident: Incident) -> None:
 
 
 def _write_hour(connection: sqlite3.Connection, hour: Hour) -> None:
-    """Write the figures of an hour, or add them to those that an earlier run has written."""
+    """Write the figures of an hour. Add them to the figures that an earlier run has written."""
     at = (hour.at.timestamp(),)
     for row in connection.execute("SELECT * FROM hours WHERE at = ?", at).fetchall():
         hour = joined_hours(_hour(row), hour)
@@ -211,7 +211,7 @@ def _write_hour(connection: sqlite3.Connection, hour: Hour) -> None:
 
 
 def _prune(connection: sqlite3.Connection, oldest: float) -> None:
-    """Delete old rows, and the oldest rows above the maximum. Open incidents are the newest."""
+    """Delete old rows, and the oldest rows above the maximum. Open incidents count as new."""
     for table, column, maximum in (
         ("incidents", "coalesce(ended_at, 9e99)", INCIDENTS_MAX),
         ("events", "at", EVENTS_MAX),

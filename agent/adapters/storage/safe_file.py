@@ -68,7 +68,7 @@ def require_own(path: Path) -> None:
 
 
 def require_own_directory(path: Path) -> None:
-    """Raise UnsafeFile unless ``path`` is a directory that its parent's owner owns.
+    """Raise UnsafeFile unless ``path`` is a directory with the same owner as its parent.
 
     A path that does not exist is accepted.
     """

@@ -1,6 +1,6 @@
 """The newest sent reports, which this machine can display again.
 
-The loss of this copy is harmless, because the service has the report.
+The loss of these copies is harmless, because the service has the reports.
 """
 
 import logging
@@ -52,7 +52,9 @@ class SentReports:
                 )  # fmt: skip
                 _drop_over_bounds(connection, now)
         except sqlite3.Error as error:
-            log.warning("report %s is sent, but not kept here: %s", item.report_id, error)
+            log.warning(
+                "report %s was sent, but its copy cannot be stored: %s", item.report_id, error
+            )
 
     def drop_old(self, now: datetime) -> None:
         """Delete reports that are too old."""
@@ -67,7 +69,7 @@ class SentReports:
 
 
 def _drop_over_bounds(connection: sqlite3.Connection, now: datetime) -> None:
-    """Delete the reports that are too old, and the oldest reports that exceed the other limits."""
+    """Delete the reports that are too old, and the oldest above the limits of number and size."""
     total = 0
     rows = connection.execute(
         "SELECT report_id, sent_at, length(body) AS size FROM sent ORDER BY sent_at DESC"

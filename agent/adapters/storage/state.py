@@ -57,7 +57,7 @@ class StateDirectory:
         path cannot be checked.
         """
         if sys.platform == "win32":
-            return None  # `service install` restricts access; st_mode does not contain this
+            return None  # `service install` restricts access; st_mode does not show this on Windows
         return weakness_of(self.path, {ROOT, os.geteuid(), self.path.stat().st_uid})
 
     def require_closed(self) -> None:

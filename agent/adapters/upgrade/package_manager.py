@@ -19,7 +19,7 @@ _VERSION: Final = re.compile(r"[0-9][\w.+:~^-]{0,80}")
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """The agent's package. None means that the package manager does not report it."""
+    """The agent's package. A field is None if the package manager does not report it."""
 
     manager: str
     installed: str | None = None
@@ -89,6 +89,6 @@ def _version_after(word: str, text: str) -> str | None:
 
 
 def _version_in(text: str) -> str | None:
-    """Return the version at the beginning of a text; None for ``(none)`` and anything else."""
+    """Return the version at the beginning of a text; None if there is none, as in ``(none)``."""
     match = _VERSION.match(text.strip())
     return match[0] if match else None

@@ -1,6 +1,7 @@
 """Reads the record of an upgrade that is not verified yet, or that was rolled back.
 
-The packages' script `venue-agent-upgrade` writes it, and deletes it after a successful upgrade.
+The packages' script `venue-agent-upgrade` writes the record, and deletes it after a successful
+upgrade.
 Root owns the file, and every user can read it.
 """
 
@@ -28,7 +29,7 @@ class Upgrade:
             is not verified yet, "failed" if the old version was restored.
         reason: how the new version failed, such as ``did not start``.
         log: the last line in the log of the new version.
-        at: the beginning of the upgrade, or of the restored version, as ISO 8601 in UTC.
+        at: when the upgrade began, or when the old version was restored, as ISO 8601 in UTC.
     """
 
     state: Literal["incomplete", "pending", "failed"]

@@ -41,7 +41,7 @@ def show_timeline(
 
     Args:
         is_running: whether the daemon runs, so that the present hour is recorded.
-        zone: the local time zone; None for the system's.
+        zone: the local time zone. None means the time zone of the system.
     """
 
     def to_local(at: datetime) -> datetime:
@@ -118,7 +118,7 @@ def _show_list(screen: Screen, history: History, now: datetime, to_local: ToLoca
     screen.table(("when", "duration", "what"), [_row(row) for row in rows[:LISTED_MAX]])
     if len(rows) > LISTED_MAX:
         older = len(rows) - LISTED_MAX
-        screen.line((f"there are {older} older rows: see --hours and --json", "quiet"))
+        screen.line((f"there are {older} older rows: --json prints all rows", "quiet"))
 
 
 def _row(entry: Entry) -> tuple[Part, ...]:

@@ -18,7 +18,7 @@ from agent.adapters.upgrade.record import Upgrade, read_upgrade
 from agent.cli.resolve_state import ResolvedState, resolve_state
 from agent.cli.terminal.options import add_config_option, add_json_option
 from agent.cli.terminal.screen import Screen
-from agent.config.rights import as_root, by_root
+from agent.config.rights import how_to_run_as_root, with_sudo
 from agent.presentation.humanize import ago, counted
 from agent.redaction.known import redact
 
@@ -144,7 +144,7 @@ def _effects(facts: Facts) -> Iterator[str]:
         yield "interrupts nothing: the agent does not run"
         return
     if status.activity != "idle":
-        yield f"interrupts this, and repeats it: {redact(status.activity)}"
+        yield f"interrupts the running work, and repeats it: {redact(status.activity)}"
     else:
         yield "interrupts nothing: no request is running"
     if status.outbox_reports:
@@ -156,10 +156,10 @@ def _advice(facts: Facts) -> Iterator[str]:
     if facts.upgrade is not None and facts.upgrade.advice:
         yield facts.upgrade.advice
     if not facts.is_visible:
-        yield f"to see everything: {as_root('upgrade check')}"
+        yield f"to see everything: {how_to_run_as_root('upgrade check')}"
     if package is None or package.available is None or package.available == package.installed:
         return
     if package.is_held and package.manager in _TO_RELEASE:
-        yield f"to permit upgrades: {by_root(_TO_RELEASE[package.manager])}"
+        yield f"to permit upgrades: {with_sudo(_TO_RELEASE[package.manager])}"
     else:
-        yield f"to upgrade: {by_root(_TO_UPGRADE[package.manager])}"
+        yield f"to upgrade: {with_sudo(_TO_UPGRADE[package.manager])}"

@@ -53,7 +53,9 @@ def api_key(context: Context) -> Outcome:
     except CredentialRefused as error:
         if source.is_closed():
             return unseen(f"{source.describe()} cannot be read by this user")
-        return fail(str(error), "create a key with a write grant and save it there")
+        return fail(
+            str(error), "create a key with a write grant, and store it where the agent reads it"
+        )
     outcome = ok(f"read from {source.describe()}")
     if source.file is not None and (mode := _too_open(source.file, OTHERS)):
         detail = f"{source.describe()} can be read by every user ({mode})"

@@ -141,7 +141,7 @@ def clock(context: Context) -> Outcome:
 def judge_clock(now: datetime, service_time: datetime) -> Outcome:
     """Judge this machine's clock by two timestamps of the same instant, both with a time zone."""
     ahead_s = (now - service_time).total_seconds()
-    # Rounded to 10 s, because a Date has only whole seconds.
+    # Rounded to 10 s, because a Date has only whole seconds and the reply needs time to arrive.
     distance = format_seconds(round(abs(ahead_s), -1))
     text = f"{distance} {'ahead of' if ahead_s > 0 else 'behind'} the service's"
     if abs(ahead_s) > CLOCK_FAIL_S:

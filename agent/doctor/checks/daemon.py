@@ -10,7 +10,7 @@ from agent.adapters.storage.record import read_record
 from agent.adapters.storage.status_file import DaemonStatus, StatusFile
 from agent.adapters.storage.visibility import is_closed
 from agent.adapters.upgrade.record import read_upgrade
-from agent.config.rights import by_root, how_to_start
+from agent.config.rights import how_to_start, with_sudo
 from agent.doctor.check import Outcome, fail, fail_by, ok, skipped, warn
 from agent.doctor.context import Context
 from agent.doctor.processes import other_agents
@@ -34,7 +34,7 @@ CONNECTION_CHECKS: Final = (
 )  # fmt: skip
 """Checks that find out why there is no connection now."""
 
-OWN_CHECKS: Final = frozenset(
+COVERED_CONDITIONS: Final = frozenset(
     {
         "name-resolution", "connection-refused", "connection-lost", "timeout", "tls", "proxy",
         "redirect", "captive-portal", "server-error", "bad-reply", "throttled",
@@ -42,7 +42,7 @@ OWN_CHECKS: Final = frozenset(
         "state-failing", "reports-waiting",
     }
 )  # fmt: skip
-"""Conditions of the daemon (rules.health) that have their own checks."""
+"""Conditions of the daemon (rules.health) that other checks cover."""
 
 
 def daemon(context: Context) -> Outcome:
@@ -83,12 +83,12 @@ def _not_running(context: Context, detail: str) -> Outcome:
     is_installed = context.unit is not None and context.unit.is_installed
     return fail(
         detail,
-        how_to_start(is_installed=is_installed, is_of_the_machine=context.is_of_the_machine),
+        how_to_start(is_installed=is_installed, is_system_agent=context.is_system_agent),
         explained_by=("configuration", "api-key", "disk-space", "boot"),
     )
 
 
-def _of_running(check: Callable[[Context, DaemonStatus], Outcome]) -> Callable[[Context], Outcome]:
+def _if_running(check: Callable[[Context, DaemonStatus], Outcome]) -> Callable[[Context], Outcome]:
     """Decorate a check of the daemon's status so that it is skipped if no daemon runs."""
 
     @functools.wraps(check)
@@ -99,7 +99,7 @@ def _of_running(check: Callable[[Context, DaemonStatus], Outcome]) -> Callable[[
     return checked
 
 
-@_of_running
+@_if_running
 def version(_: Context, status: DaemonStatus) -> Outcome:
     """Check which version runs, and whether the last upgrade has succeeded."""
     if (upgrade := read_upgrade()) is not None and upgrade.advice:
@@ -124,19 +124,19 @@ def _judge_unit(unit: UnitFacts | None) -> Outcome:
     if not unit.is_installed:
         return warn(
             f"{unit.manager} has no service for the agent: it does not start with the machine",
-            f"install it: {by_root('venue-agent service install')}",
+            f"install it: {with_sudo('venue-agent service install')}",
             may_cause=True,
         )
     if unit.is_masked:
         return fail(
             f"the service is masked: {unit.manager} will never start it",
-            f"{by_root('systemctl unmask venue-agent')}, then"
-            f" {by_root('venue-agent service install')}",
+            f"{with_sudo('systemctl unmask venue-agent')}, then"
+            f" {with_sudo('venue-agent service install')}",
         )
     if not unit.is_enabled:
         return fail(
             "the service is disabled: it does not start with the machine",
-            f"run {by_root('venue-agent service install')}: it enables an installed service",
+            f"run {with_sudo('venue-agent service install')}: it enables an installed service",
         )
     restarts = f", restarted {unit.restarts} times" if unit.restarts else ""
     return ok(f"{unit.manager} starts it with the machine{restarts}")
@@ -162,16 +162,18 @@ def other_agent(context: Context) -> Outcome:
     return ok("none")
 
 
-@_of_running
+@_if_running
 def conditions(_: Context, status: DaemonStatus) -> Outcome:
     """Return the problems that the daemon reports and that no other check covers."""
-    other_problems = [problem for problem in status.problems if problem.code not in OWN_CHECKS]
+    other_problems = [
+        problem for problem in status.problems if problem.code not in COVERED_CONDITIONS
+    ]
     if not other_problems:
         return ok("none")
     return warn("; ".join(f"{p.title}: {p.detail}" for p in other_problems), other_problems[0].fix)
 
 
-@_of_running
+@_if_running
 def interruptions(context: Context, _: DaemonStatus) -> Outcome:
     """Return the open incident, or the last one if none is open."""
     now = datetime.now(UTC)
@@ -194,7 +196,7 @@ def interruptions(context: Context, _: DaemonStatus) -> Outcome:
     )
 
 
-@_of_running
+@_if_running
 def outbox(_: Context, status: DaemonStatus) -> Outcome:
     if not status.outbox_reports:
         return ok("no report is waiting")
@@ -209,7 +211,7 @@ def outbox(_: Context, status: DaemonStatus) -> Outcome:
     return ok(text)
 
 
-@_of_running
+@_if_running
 def commands(context: Context, status: DaemonStatus) -> Outcome:
     """Check that the daemon requests commands and gets replies."""
     if status.delivery is None:

@@ -39,8 +39,8 @@ def collector(context: Context) -> Outcome:
     except CollectorError as error:
         return fail(str(error), "install the agent again; its collector does not start")
     if not isinstance(result.facts, NetworkFacts):
-        return fail("it returned facts of another kind", "install the agent again")
-    return ok("it starts and returns facts").with_facts(facts=result.facts)
+        return fail("the collector did not return network facts", "install the agent again")
+    return ok("the collector starts and returns facts").with_facts(facts=result.facts)
 
 
 def confinement(context: Context) -> Outcome:
@@ -48,7 +48,7 @@ def confinement(context: Context) -> Outcome:
     confinement = _facts(context).confinement
     match confinement.state:
         case "confined":
-            return ok("it can read what it needs, and write nothing")
+            return ok("the collector can read what it needs, and write nothing")
         case "refused":
             return warn(
                 f"the collector runs with all rights of its account: {confinement.reason}",
@@ -62,7 +62,7 @@ def interfaces(context: Context) -> Outcome:
     facts = _facts(context)
     if facts.interfaces_source.state == "failed":
         return warn(
-            f"they cannot be read: {facts.interfaces_source.reason}",
+            f"the interfaces cannot be read: {facts.interfaces_source.reason}",
             "a sandbox may forbid this: allow AF_NETLINK, or run doctor outside the sandbox",
         )
     up = [i for i in facts.interfaces if _ipv4(i)]
@@ -90,7 +90,7 @@ def gateway(context: Context) -> Outcome:
             may_cause=True,
         )
     address, name = gateways[0]
-    if _leaves_arp_unanswered(address):
+    if _has_unanswered_arp(address):
         return warn(
             f"{address} on {name} does not answer ARP requests",
             "check that the router is on and on the same network",
@@ -110,7 +110,7 @@ def neighbours(context: Context) -> Outcome:
             f"the neighbour table cannot be read: {reason}",
             "reports will lack hardware addresses; a sandbox may forbid AF_NETLINK",
         )
-    return ok("it can be read")
+    return ok("the neighbour table can be read")
 
 
 def multicast(context: Context) -> Outcome:
@@ -126,7 +126,7 @@ def multicast(context: Context) -> Outcome:
                 problems.append(f"{interface.name} ({problem})")
     if problems:
         return warn(
-            f"not on {', '.join(problems)}",
+            f"multicast is not possible on {', '.join(problems)}",
             "the announcements of devices on these interfaces are not received: allow multicast",
         )
     if not working_interfaces:
@@ -178,17 +178,17 @@ def local_network(context: Context) -> Outcome:
     Since version 15, macOS asks the user for this permission.
     """
     if sys.platform == "darwin":
-        return _ask_for_local_network()
-    return skipped("only macOS requires it")
+        return _try_local_network()
+    return skipped("only macOS requires this permission")
 
 
-def _ask_for_local_network() -> Outcome:
+def _try_local_network() -> Outcome:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         try:
             sock.sendto(b"", (MDNS_GROUP, DISCARD_PORT))
         except OSError as error:
             return warn(
-                f"macOS denies it ({error.strerror})",
+                f"macOS denies access to the local network ({error.strerror})",
                 "run the agent as a system daemon (`sudo venue-agent service install`), or allow"
                 " it in System Settings, Privacy & Security, Local Network",
                 explained_by=("interfaces",),
@@ -208,7 +208,7 @@ def _ipv4(interface: Interface) -> list[str]:
     ]
 
 
-def _leaves_arp_unanswered(address: str, table: Path = Path("/proc/net/arp")) -> bool:
+def _has_unanswered_arp(address: str, table: Path = Path("/proc/net/arp")) -> bool:
     """Return whether the kernel sent ARP requests for ``address`` without an answer."""
     try:
         return parse_unanswered_arp(table.read_text(), address)

@@ -62,7 +62,7 @@ def _absent(path: Path, context: Context) -> Outcome:
     parent = next((p for p in path.parents if p.exists()), Path("/"))
     if parent.is_dir() and os.access(parent, os.W_OK):
         return ok(f"{path} will be created at the first start")
-    if context.is_of_the_machine and not is_privileged():
+    if context.is_system_agent and not is_privileged():
         return unseen(f"{path} will be created at the service's first start")
     return fail(f"{path} cannot be created: {parent} is not writable", f"create {path}")
 

@@ -45,8 +45,8 @@ _KEY: Final = re.compile(r"[a-z]+(?:\.(?:\w+|<\w+>))+")
 
 
 def _browser(fields: Fields, key: str) -> str:
-    # A user agent can name several browsers: that of Edge names Chrome as well. The last name is
-    # that of the browser itself.
+    # A user agent can name several browsers. The user agent of Edge, for example, names Chrome as
+    # well. The last name is the name of the browser itself.
     names = _BROWSER.findall(fields.text(key))
     return names[-1].replace("/", " ") if names else ""
 
@@ -174,13 +174,14 @@ def _state_changes(earlier: Fields, later: Fields, group: _Group) -> Iterator[Ch
 def _restarted(
     code: str, thing: str, label: str, starts: tuple[datetime | None, ...], by_s: float
 ) -> Iterator[Change]:
-    if _is_other(starts, by_s):
+    if _differ(starts, by_s):
         old, new = (started_at.isoformat() if started_at else "" for started_at in starts)
         sentence = f"{label} was restarted: it has been running since {format_timestamp(new)}."
         yield change(code, thing, (old, new), "muted", sentence)
 
 
-def _is_other(times: tuple[datetime | None, ...], by_s: float) -> bool:
+def _differ(times: tuple[datetime | None, ...], by_s: float) -> bool:
+    """Return whether both times are known, and differ by at least ``by_s``."""
     first, second = times
     if first is None or second is None:
         return False
@@ -224,7 +225,7 @@ def _figures(earlier: Fields, later: Fields) -> Iterator[Change]:
         yield change("hardware.memoryBytes", "", (old, new), severity, sentence)
     key = "network.service.tlsExpiresAt"
     texts = earlier.text(key), later.text(key)
-    if _is_other(tuple(map(parse_timestamp, texts)), RENEWED_S):
+    if _differ(tuple(map(parse_timestamp, texts)), RENEWED_S):
         sentence = f"The service's certificate is valid until {format_timestamp(texts[1])}."
         yield change(key, "", texts, "muted", sentence)
 

@@ -1,4 +1,4 @@
-"""The interruptions of the connection since the earlier report."""
+"""The incidents of the connectivity record since the earlier report."""
 
 from collections.abc import Iterator
 

@@ -71,7 +71,7 @@ def host_changes(
     removed_checked, removed_unchecked = _split(removed_hosts, _coverage(after, before))
     new_checked, new_unchecked = _split(new_hosts, _coverage(before, after))
     changes = [*routers, *_added_and_removed(removed_checked, new_checked)]
-    changes += (c for pair in pairs if (c := _other_address(*pair)) is not None)
+    changes += (c for pair in pairs if (c := _address_change(*pair)) is not None)
     changes += _port_changes(pairs, before, after)
     lines = (
         _not_checked(len(removed_unchecked), " of the earlier report", "this time"),
@@ -82,8 +82,8 @@ def host_changes(
 
 def _hosts(payload: NetworkPayload) -> list[_Host]:
     hosts = payload.network_map.hosts if payload.network_map else ()
-    # host_rows() adds hosts that only endpoints mention after the hosts of the map. zip() drops
-    # them.
+    # After the hosts of the map, host_rows() returns the hosts that only endpoints contain. zip()
+    # drops these.
     hosts_with_rows = (
         _Host(host, row) for host, row in zip(hosts, host_rows(payload), strict=False)
     )
@@ -185,7 +185,7 @@ def _added_and_removed(removed_hosts: list[_Host], new_hosts: list[_Host]) -> It
         yield change("passing-hosts", "", (str(gone_count), str(new_count)), "muted", sentence)
 
 
-def _other_address(one: _Host, other: _Host) -> Change | None:
+def _address_change(one: _Host, other: _Host) -> Change | None:
     is_expected = any(side.is_transient or side.is_local for side in (one, other))
     if one.address == other.address or is_expected:
         return None

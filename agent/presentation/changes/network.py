@@ -115,7 +115,7 @@ def _printer_change(earlier: Printer, later: Printer) -> Iterator[Change]:
             shorten(later.address or "", NAME_LENGTH),
         )
         old, new = (state or "no address" for state in states)
-        sentence = f"{name} is configured with {new}; before, with {old}."
+        sentence = f"{name} is configured with {new}; it had {old}."
         yield change("printer-address", later.id, states, "muted", sentence)
     elif status_of(earlier) == status == "reachable" and is_elsewhere:
         states = earlier.matched_endpoint or "", later.matched_endpoint or ""

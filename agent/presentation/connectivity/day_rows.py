@@ -32,7 +32,7 @@ class DayHour:
 
     @property
     def letter(self) -> str:
-        """One letter for a timeline: that of the cause, or a point, or a blank."""
+        """The letter of the cause, a point without downtime, or a blank if nothing was recorded."""
         if self.cause is not None:
             letter = CAUSE_TITLES[self.cause].letter
             return letter.lower() if self.downtime_s < SHORT_S else letter

@@ -27,10 +27,11 @@ Parsed = TypeVar("Parsed")
 
 @dataclass(frozen=True, slots=True)
 class ReportedRecord:
-    """The connectivity record in a report. Incidents and events are the newest 32, newest first.
+    """The connectivity record in a report.
 
-    ``totals``, ``hours``, ``count`` (of interruptions) and ``downtime_s`` are those of the last
-    seven days. ``hours`` is ordered by time.
+    ``incidents`` and ``events`` have at most 32 entries each, newest first. ``totals``, ``hours``,
+    ``count`` (of interruptions) and ``downtime_s`` cover the last seven days. ``hours`` is ordered
+    by time.
     """
 
     since: datetime | None

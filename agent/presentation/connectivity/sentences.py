@@ -29,7 +29,7 @@ def is_empty(history: History, until: datetime) -> bool:
 
 
 def open_incident(incidents: Iterable[Incident]) -> Incident | None:
-    """Return the interruption of the connection that lasts now."""
+    """Return the interruption that has not ended yet; None if the connection works."""
     open_incidents = (incident for incident in incidents if incident.ended_at is None)
     return next((incident for incident in open_incidents if incident.is_interruption), None)
 
@@ -38,7 +38,7 @@ def connection_sentence(history: History, now: datetime, zone: tzinfo | None = N
     """Return a sentence about the open or the last incident: ``no connection since 14:02: …``.
 
     Args:
-        zone: the local time zone; None for the system's.
+        zone: the local time zone. None means the time zone of the system.
     """
     if incident := open_incident(history.incidents):
         since = time_text(incident.began_at.astimezone(zone), now.astimezone(zone))

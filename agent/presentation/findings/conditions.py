@@ -12,11 +12,11 @@ def once_if(condition: Callable[[Fields], bool | None]) -> Detect[SnapshotFacts]
     return lambda facts: ONCE if condition(facts.machine) else ()
 
 
-def is_flag(key: str, expected: bool) -> Detect[SnapshotFacts]:
+def if_flag(key: str, expected: bool) -> Detect[SnapshotFacts]:
     return once_if(lambda machine: machine.flag(key) is expected)
 
 
-def is_text(key: str, expected: str) -> Detect[SnapshotFacts]:
+def if_text(key: str, expected: str) -> Detect[SnapshotFacts]:
     return once_if(lambda machine: machine.text(key) == expected)
 
 

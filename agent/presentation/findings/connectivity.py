@@ -72,8 +72,8 @@ def _disconnected(facts: SnapshotFacts) -> tuple[Values, ...]:
 
 
 def _self_assigned(facts: SnapshotFacts) -> Iterator[tuple[str, Values]]:
-    """Yield the type, and the name and address, of each cable or Wi-Fi that only has an address of
-    169.254.0.0/16."""
+    """Yield each cable or Wi-Fi that has only a self-assigned address: its type, then its name and
+    address."""
     for name, link in _up(facts):
         addresses, kind = link.texts("interface.addresses"), link.text("interface.type")
         address = next(filter(is_self_assigned, addresses), None)

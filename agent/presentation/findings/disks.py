@@ -21,7 +21,7 @@ _WRITTEN_TO: Final = ("/home", "/opt", "/srv", "/tmp", "/var")  # noqa: S108 - n
 
 
 def _disks(facts: SnapshotFacts, used: float, free: float) -> Iterator[Values]:
-    """Yield the writable disks that have too little free space.
+    """Yield the disks that programs write to and that have too little free space.
 
     Args:
         used: A share from 0 to 1. At least this share must be used.
@@ -110,7 +110,7 @@ DISK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "disk-full",
         "disk.<mount>.usedFraction, disk.<mount>.freeBytes",
         f"{percent(DISK_FULL)} used and less than {format_bytes(DISK_FULL_FREE)} free,"
-        " unless read-only (except / of macOS)",
+        " on a writable disk or on / of macOS",
         "The disk {mount} is full: {free} free.",
         f"{_FREE_SPACE}; until then programs may fail to save data",
         _full,
@@ -118,8 +118,8 @@ DISK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     ProblemRule(
         "disk-read-only",
         "disk.<mount>.readOnly, disk.<mount>.errors",
-        "read-only where programs write: / (unless the system is read-only), /home, /opt, /srv,"
-        " /tmp, /var, C:; unless the kernel counts no error of it",
+        "read-only where programs write: / (unless its file system is made to be read-only), /home,"
+        " /opt, /srv, /tmp, /var, C:; a disk on which the kernel counted no errors is ignored",
         "The disk {mount} is read-only: programs cannot save data on it.",
         "restart the machine and check the disk: the system stops writing after disk errors",
         _read_only,
@@ -144,7 +144,7 @@ DISK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "disk-nearly-full",
         "disk.<mount>.usedFraction, disk.<mount>.freeBytes",
         f"{percent(DISK_FILLING)} used and less than {format_bytes(DISK_FILLING_FREE)} free,"
-        " unless read-only (except / of macOS)",
+        " on a writable disk or on / of macOS",
         "The disk {mount} is nearly full: {free} free.",
         _FREE_SPACE,
         _filling,

@@ -22,7 +22,7 @@ POWER_LOST: Final = 2
 THROTTLED: Final = 3
 ROAMS_FROM: Final = 30
 MOSTLY: Final = 0.7
-"""Minimum share of the downtime for the hours of the day that a finding names."""
+"""A finding names hours of the day if they contain at least this share of the downtime."""
 MOSTLY_HOURS_MAX: Final = 4
 MOSTLY_FROM: Final = 3
 """Minimum number of interruptions for a finding that names hours of the day."""
@@ -47,7 +47,7 @@ def _period(record: ReportedRecord, now: datetime, days: int = _WEEK_DAYS) -> st
 
 
 def _outage(facts: SnapshotFacts, cause: Cause, at_least: int = REPEATED) -> Values | None:
-    """Return the values of a sentence about the outages with one cause; None if they were few."""
+    """Return the values of a sentence about outages with one cause; None if few and short."""
     total = next((total for total in totals_of(facts.machine) if total.cause == cause), None)
     if total is None:
         return None
@@ -134,7 +134,7 @@ def _cable_lost(facts: SnapshotFacts) -> Iterator[Values]:
 
 
 def _events(kind: EventKind, at_least: int) -> Detect[SnapshotFacts]:
-    """Return a function that yields the number of events of a kind in 7 days, and the last one."""
+    """Return a function that yields the number of events in 7 days, and the detail of the last."""
 
     def detect(facts: SnapshotFacts) -> Iterator[Values]:
         now = facts.taken_at
@@ -196,7 +196,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     WarningRule(
         "address-shared",
         _FIELDS,
-        "another machine used the address at least once in 7 days",
+        "another machine used this machine's address at least once in 7 days",
         "Two machines used one address, {times} in {period}: {why}.",
         "give one of them another address, or use DHCP for both",
         _repeated("address-conflict", 1),
@@ -266,8 +266,8 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         _FIELDS,
         f"the kiosk's browser had no page open, or did not answer, {_WHEN}",
         "The kiosk's page was not open {times} in {period}, {duration} in total: {why}.",
-        "check why the browser ended: in its log, and whether memory ran out; let the system start"
-        " it again",
+        "check the browser's log for the reason, and whether memory ran out; let the system start"
+        " the browser again",
         _repeated("page-missing"),
     ),
     WarningRule(
@@ -281,7 +281,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     NoteRule(
         "device-absences",
         _FIELDS,
-        f"a watched device did not answer, or another one had its address, {_WHEN}",
+        f"a watched device did not answer, or another device had its address, {_WHEN}",
         "A watched device was gone {times} in {period}, {duration} in total: {why}.",
         f"check its power supply, and its cable or Wi-Fi{_AT_NIGHT}",
         _repeated("device-absent"),
@@ -300,7 +300,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         f"the service did not answer {_WHEN}",
         "The service stopped answering {times} in {period}, {duration} in total{hours}; the"
         " internet worked.",
-        "nothing in the venue; ask the operator of the service",
+        "change nothing in the venue; ask the operator of the service",
         _repeated("service-down"),
     ),
     NoteRule(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from agent.presentation.findings.conditions import is_flag, is_text, once_if, used_at_least
+from agent.presentation.findings.conditions import if_flag, if_text, once_if, used_at_least
 from agent.presentation.findings.rule import NoteRule, ProblemRule, Rule, Values, WarningRule
 from agent.presentation.findings.snapshot_facts import Fields, SnapshotFacts
 from agent.presentation.humanize import percent
@@ -50,7 +50,7 @@ KIOSK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "true",
         "The kiosk's page has crashed.",
         "reload it or restart the browser; if it happens again, monitor its memory",
-        is_flag("kiosk.crashed", True),
+        if_flag("kiosk.crashed", True),
     ),
     ProblemRule(
         "kiosk-frozen",
@@ -66,7 +66,7 @@ KIOSK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "true",
         "The kiosk shows the browser's error page.",
         "check the network and the page's address, then reload it",
-        is_flag("kiosk.errorPage", True),
+        if_flag("kiosk.errorPage", True),
     ),
     ProblemRule(
         "kiosk-blank",
@@ -82,7 +82,7 @@ KIOSK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "false",
         "The kiosk's page is no longer drawn: the screen shows an old image.",
         "restart the browser; if it happens again, check the graphics driver",
-        is_flag("kiosk.drawing", False),
+        if_flag("kiosk.drawing", False),
     ),
     ProblemRule(
         "kiosk-offline",
@@ -90,7 +90,7 @@ KIOSK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "false",
         "The kiosk's browser is offline.",
         "check the network of this machine",
-        is_flag("browser.online", False),
+        if_flag("browser.online", False),
         explained_by=("no-network",),
     ),
     ProblemRule(
@@ -99,7 +99,7 @@ KIOSK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "denied",
         "The kiosk's page is denied access to devices of the local network, such as printers.",
         "set the policy LocalNetworkAccessAllowedForUrls for its address; the page must use https",
-        is_text("kiosk.localNetworkPermission", "denied"),
+        if_text("kiosk.localNetworkPermission", "denied"),
     ),
     ProblemRule(
         "kiosk-no-screen",
@@ -115,7 +115,7 @@ KIOSK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "hidden",
         "The kiosk's page is hidden: another window or tab covers it, or the screen is off.",
         "close the other window, or switch the screen on",
-        is_text("browser.visibility", "hidden"),
+        if_text("browser.visibility", "hidden"),
     ),
     WarningRule(
         "kiosk-leaking",

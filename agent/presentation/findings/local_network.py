@@ -215,7 +215,7 @@ LOCAL_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
     ProblemRule(
         "gateway-silent",
         "networkMap.hosts[] that are gateways",
-        "no answer and no MAC address, though other hosts of its link have one",
+        "no answer and no MAC address, though another host of its link has a MAC address",
         "The gateway {gateway} does not answer: no other network can be reached.",
         "check that the router is on and that this machine is configured for its network",
         _gateway_unanswered,
@@ -223,7 +223,7 @@ LOCAL_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
     ProblemRule(
         "address-conflict",
         "networkMap.interfaces[].addresses, MAC addresses of hosts and endpoints",
-        "one address on two interfaces of this machine, or of two MAC addresses",
+        "an address that two interfaces of this machine or two MAC addresses have",
         "The address {address} is used twice: by {by}.",
         "give one of them another address, or use DHCP for both",
         _same_address,
@@ -265,8 +265,8 @@ LOCAL_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
         "networkMap.hosts[]",
         "the scan succeeded and found only this machine and its gateway",
         "No {host} answers on this network.",
-        "nothing, if no other device is there; otherwise check whether this is a guest network, or"
-        " one that isolates its devices (client isolation, VLAN)",
+        "do nothing if no other device is there; otherwise check whether this is a guest network,"
+        " or one that isolates its devices (client isolation, VLAN)",
         _alone,
     ),
     NoteRule(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from agent.presentation.findings.conditions import at_least, is_flag
+from agent.presentation.findings.conditions import at_least, if_flag
 from agent.presentation.findings.rule import NoteRule, ProblemRule, Rule, Values, WarningRule
 from agent.presentation.findings.snapshot_facts import SnapshotFacts
 from agent.presentation.humanize import (
@@ -158,7 +158,7 @@ MACHINE_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         f"15-minute load of at least {LOAD_PER_CORE} per core, and at least {percent(CPU_USED)} of"
         " the processor in use now",
         "The processor has been overloaded for 15 minutes: load {load} on {cores} cores.",
-        "find the program that uses it (top, Activity Monitor) and restart it",
+        "find the program that causes the load (top, Activity Monitor) and restart it",
         _busy,
     ),
     WarningRule(
@@ -168,7 +168,7 @@ MACHINE_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "The clock is not synchronised.",
         "enable time synchronisation and allow NTP (UDP port 123): a wrong clock breaks TLS and"
         " puts wrong dates on receipts",
-        is_flag("os.clockSynchronised", False),
+        if_flag("os.clockSynchronised", False),
     ),
     WarningRule(
         "clock-off",
@@ -218,7 +218,7 @@ MACHINE_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "true",
         "An update requires a restart of the machine.",
         "restart it when the venue is closed",
-        is_flag("os.pendingReboot", True),
+        if_flag("os.pendingReboot", True),
     ),
     NoteRule(
         "long-uptime",

@@ -40,7 +40,7 @@ _ATTENTION: Final = {
     "no-paper": "out of paper", "no-toner": "out of toner", "jammed": "paper jam",
     "service-requested": "needs service", "output-bin-full": "output tray full",
 }  # fmt: skip
-"""Reasons that a user can only fix at the printer, with their texts for users."""
+"""Reasons for which a user has to act, with their texts for users."""
 
 
 def _missing(facts: SnapshotFacts) -> Iterator[Values]:
@@ -112,7 +112,8 @@ def _stuck(facts: SnapshotFacts) -> Iterator[Values]:
         stuck = _stuck_jobs(facts, queue)
         if stuck <= 0:
             continue
-        # Only the age of the oldest job of all queues is known.
+        # Only the age of the oldest job of all queues is known. It belongs to this queue if no
+        # other queue has waiting jobs.
         is_oldest = oldest is not None and waiting == stuck
         age = f", the oldest for {format_seconds(oldest or 0, units=1)}" if is_oldest else ""
         complaints = _complaints(facts, queue, ())
@@ -179,7 +180,7 @@ PROGRAM_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     ProblemRule(
         "spooler-stopped",
         "service.printSpooler.state, service.printSpooler.startType, printqueue.queues",
-        "stopped or failed, not disabled on purpose, and it does not answer",
+        "failed, or stopped and not disabled; and the queues cannot be read",
         "The {service} is not running: nothing can be printed.",
         "start it (`systemctl start cups`, or services.msc: Print Spooler)",
         _spooler_stopped,

@@ -97,7 +97,7 @@ class Win32ServiceControl:
                 command_line, None, 0, None, None, None,
             )  # fmt: skip
             try:
-                self._apply_added_settings(handle)
+                self._apply_optional_settings(handle)
             finally:
                 api.CloseServiceHandle(handle)
 
@@ -108,7 +108,7 @@ class Win32ServiceControl:
                 handle, api.SERVICE_WIN32_OWN_PROCESS, api.SERVICE_AUTO_START,
                 api.SERVICE_ERROR_NORMAL, command_line, None, 0, None, None, None, DISPLAY_NAME,
             )  # fmt: skip
-            self._apply_added_settings(handle)
+            self._apply_optional_settings(handle)
 
     def delete(self) -> None:
         with self._opened(self._service.SERVICE_ALL_ACCESS) as handle, self._errors():
@@ -205,8 +205,8 @@ class Win32ServiceControl:
         is_wine = hasattr(self._windll.ntdll, "wine_get_version")
         return ADMINISTRATORS if text.startswith(_WINE_USERS) and is_wine else text
 
-    def _apply_added_settings(self, handle: Any) -> None:
-        for level, setting in added_settings(self._service).items():
+    def _apply_optional_settings(self, handle: Any) -> None:
+        for level, setting in optional_settings(self._service).items():
             with self._errors(_UNKNOWN_LEVEL):
                 self._service.ChangeServiceConfig2(handle, level, setting)
 
@@ -245,7 +245,7 @@ class Win32ServiceControl:
                 raise ServiceManagerError(f"{what or error.funcname}: {error.strerror}") from None
 
 
-def added_settings(api: Any) -> dict[int, Any]:
+def optional_settings(api: Any) -> dict[int, Any]:
     """Return the settings that some versions of Windows lack, by their level in the API."""
     actions = [(api.SC_ACTION_RESTART, delay) for delay in RESTART_DELAYS_MS]
     recovery = {"ResetPeriod": RESET_AFTER_S, "RebootMsg": "", "Command": "", "Actions": actions}

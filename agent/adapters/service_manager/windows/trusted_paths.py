@@ -1,7 +1,7 @@
 """Checks who can change the files of a service that runs as SYSTEM.
 
-A file is accepted only if no other account than SYSTEM, the administrators and TrustedInstaller can
-change the file.
+A file is accepted only if nobody except SYSTEM, the administrators and TrustedInstaller can change
+the file.
 """
 
 import os
@@ -56,7 +56,7 @@ def _require(
     """Raise ServiceManagerError if ``path`` is a link or other users can change it.
 
     Args:
-        fix: what to do then. By default, the fix is to change ``path`` itself.
+        fix: what to do about the problem. By default, the message advises to change ``path``.
         is_parent: ``path`` is a directory above the files of the service.
     """
     try:

@@ -148,7 +148,7 @@ def test_report_that_is_no_longer_stored_is_an_error(
     for words, text in (
         (REPORT, f"report {REPORT} is no longer stored: the newest 10 sent reports are kept"),
         (REQUEST, "is no longer stored"),
-        ("ffffffff", "no request or report begins with ffffffff"),
+        ("ffffffff", "no id of a request or report begins with ffffffff"),
     ):
         assert main(["history", words, "--config", str(config)]) == 1
         assert text in capsys.readouterr().err

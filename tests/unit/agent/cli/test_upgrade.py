@@ -32,7 +32,7 @@ def test_upgrade_check_shows_what_an_upgrade_interrupts_and_keeps(
     assert all(len(line) <= 80 for line in output.splitlines()), output
     assert "installed    1.0.0\n" in output
     assert "available    1.1.0 from apt\n" in output
-    assert "interrupts this, and repeats it: collecting network" in output
+    assert "interrupts the running work, and repeats it: collecting network" in output
     assert "keeps 2 reports that wait" in output
     assert "apt-get install --only-upgrade venue-agent" in output
 

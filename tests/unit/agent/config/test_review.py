@@ -157,7 +157,7 @@ def test_invalid_printer_addresses_are_reported(file: Path, transport: str, addr
             '[network]\nsubnets = ["10.0.0.0/24"]\nexclude = ["10.0.0.0/25", "10.0.0.128/25"]\n',
             "6:1", "leaves no subnet",
         ),
-        ('[schedule]\nnetwork = "0 0 31 2 *"\n', "5:1", "never comes"),
+        ('[schedule]\nnetwork = "0 0 31 2 *"\n', "5:1", "never occurs"),
         ("[limits]\noutbox_max_bytes = 100000\n", "5:1", "at least limits.max_report_bytes"),
         ('[device]\nstate_dir = "state"\n', "5:1", "an absolute path"),
         ('[device]\nlegacy_install_id = " till-1"\n', "5:1", "begin or end with a blank"),

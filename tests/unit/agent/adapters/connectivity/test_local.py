@@ -112,8 +112,8 @@ def test_a_reply_that_ends_early_is_refused(cut: int) -> None:
 )
 async def test_an_invalid_reply_leaves_the_queues_unknown(reply: bytes, tmp_path: Path) -> None:
     async with serve_reply(reply, tmp_path / "cups.sock"):
-        assert await print_queues.ask_queues(tmp_path / "cups.sock") is None
-    assert await print_queues.ask_queues(tmp_path / "gone.sock") is None
+        assert await print_queues.query_queues(tmp_path / "cups.sock") is None
+    assert await print_queues.query_queues(tmp_path / "gone.sock") is None
 
 
 async def test_nothing_connects_to_a_cups_that_does_not_run(tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ from agent.adapters.service_manager.contract import (
 from agent.adapters.service_manager.launchd import LaunchdService
 from agent.adapters.service_manager.posix import (
     program_directories,
-    require_roots_configuration,
-    require_roots_state,
+    require_safe_configuration,
     require_safe_program,
+    require_safe_state,
 )
 from agent.adapters.service_manager.systemd import SystemdService
 from agent.adapters.service_manager.windows.rights import (
@@ -64,37 +64,37 @@ def tree(root: Path) -> ServicePaths:
 def test_files_of_the_current_user_are_accepted(tmp_path: Path) -> None:
     paths = tree(tmp_path)
     paths.config.write_text("")
-    require_roots_configuration(paths, TRUSTED_OWNERS)
-    require_roots_state(paths, TRUSTED_OWNERS)
+    require_safe_configuration(paths, TRUSTED_OWNERS)
+    require_safe_state(paths, TRUSTED_OWNERS)
 
 
 def test_missing_files_are_accepted_before_the_installation(tmp_path: Path) -> None:
     missing = tmp_path / "none"
     paths = ServicePaths(missing / "config.toml", missing / "api-key", missing / "state", True)
-    require_roots_configuration(paths, TRUSTED_OWNERS)
-    require_roots_state(paths, TRUSTED_OWNERS)
+    require_safe_configuration(paths, TRUSTED_OWNERS)
+    require_safe_state(paths, TRUSTED_OWNERS)
 
 
 def test_a_configuration_that_others_can_replace_is_refused(tmp_path: Path) -> None:
     paths = tree(tmp_path)
     paths.config.parent.chmod(0o777)
     with pytest.raises(ServiceManagerError, match=r"check its content, then `chmod go-w"):
-        require_roots_configuration(paths, TRUSTED_OWNERS)
+        require_safe_configuration(paths, TRUSTED_OWNERS)
 
 
 def test_directories_of_another_user_are_refused(tmp_path: Path) -> None:
     paths = tree(tmp_path)
     with pytest.raises(ServiceManagerError, match=" belongs to "):
-        require_roots_configuration(paths, {4711})
+        require_safe_configuration(paths, {4711})
     with pytest.raises(ServiceManagerError, match=" belongs to "):
-        require_roots_state(paths, {4711})
+        require_safe_state(paths, {4711})
 
 
 def test_a_link_in_place_of_the_key_is_refused(tmp_path: Path) -> None:
     paths = tree(tmp_path)
     paths.api_key.symlink_to("/etc/passwd")
     with pytest.raises(ServiceManagerError, match=r"api-key is a symbolic link.*remove it"):
-        require_roots_configuration(paths, TRUSTED_OWNERS)
+        require_safe_configuration(paths, TRUSTED_OWNERS)
 
 
 def test_an_identity_file_that_others_can_write_is_refused(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_an_identity_file_that_others_can_write_is_refused(tmp_path: Path) -> No
     (paths.state / "identity.pem").write_text("")
     (paths.state / "identity.pem").chmod(0o666)
     with pytest.raises(ServiceManagerError, match=r"identity\.pem is writable for every user"):
-        require_roots_state(paths, TRUSTED_OWNERS)
+        require_safe_state(paths, TRUSTED_OWNERS)
 
 
 @pytest.fixture

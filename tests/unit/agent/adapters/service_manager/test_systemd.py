@@ -17,7 +17,7 @@ from agent.adapters.service_manager.contract import (
     ServiceManagerError,
     ServiceState,
 )
-from agent.adapters.service_manager.posix import reachable_by_a_service
+from agent.adapters.service_manager.posix import require_reachable
 from agent.adapters.service_manager.systemd import (
     RESOURCES,
     UNIT,
@@ -230,8 +230,8 @@ def test_start_without_configuration_or_installation_raises_an_error(tmp_path: P
 
 def test_a_program_in_a_home_directory_is_refused() -> None:
     with pytest.raises(ServiceManagerError, match="home directory"):
-        reachable_by_a_service(("/root/.local/pipx/venvs/venue-agent/bin/python", "-m", "agent"))
-    assert reachable_by_a_service(("/usr/bin/true",)) == ("/usr/bin/true",)
+        require_reachable(("/root/.local/pipx/venvs/venue-agent/bin/python", "-m", "agent"))
+    assert require_reachable(("/usr/bin/true",)) == ("/usr/bin/true",)
 
 
 @given(st.lists(st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), min_size=1)))

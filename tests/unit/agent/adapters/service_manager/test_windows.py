@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from agent.adapters.service_manager.contract import NotPermitted, ServiceManagerError
-from agent.adapters.service_manager.windows.api import Query, Status, added_settings
+from agent.adapters.service_manager.windows.api import Query, Status, optional_settings
 from agent.adapters.service_manager.windows.host import (
     CONTROL_INTERROGATE,
     CONTROL_SHUTDOWN,
@@ -122,7 +122,7 @@ def test_service_starts_delayed_and_restarts_after_failures() -> None:
         SERVICE_CONFIG_DELAYED_AUTO_START_INFO=3,
         SERVICE_CONFIG_FAILURE_ACTIONS_FLAG=4,
     )
-    settings = added_settings(api)
+    settings = optional_settings(api)
     assert settings[3] is settings[4] is True
     assert settings[2]["Actions"] == [(1, 1_000), (1, 10_000), (1, 60_000)]
 

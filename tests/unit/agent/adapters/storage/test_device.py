@@ -249,7 +249,7 @@ def test_the_journal_is_set_aside_if_the_device_or_the_service_has_changed(
         file,
         Identity(state),
         fingerprint,
-        leave_journal=lambda: calls.append(1),
+        quarantine_journal=lambda: calls.append(1),
     )
 
     assert len(calls) == call_count

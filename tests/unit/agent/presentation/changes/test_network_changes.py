@@ -108,7 +108,7 @@ def test_reports_of_different_kinds_are_not_compared() -> None:
         (
             printer(),
             printer(address="192.168.1.60:9100", matched_endpoint="192.168.1.60:9100"),
-            "The printer bar is configured with 192.168.1.60:9100; before, with 192.168.1.52:9100.",
+            "The printer bar is configured with 192.168.1.60:9100; it had 192.168.1.52:9100.",
             "muted",
         ),
         (
