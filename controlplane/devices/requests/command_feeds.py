@@ -62,7 +62,7 @@ class CommandFeeds:
         self._poll = poll
         self._streams: dict[UUID, set[CommandStream]] = {}
         self._stale: dict[UUID, None] = {}
-        self._cut: set[UUID] = set()
+        self._truncated: set[UUID] = set()
         self._polling: asyncio.Task[None] | None = None
         self.is_closed = False
         self.count = 0
@@ -88,7 +88,7 @@ class CommandFeeds:
     @property
     def truncated_keys(self) -> tuple[UUID, ...]:
         """Return the keys that may have more waiting commands than the last poll returned."""
-        return tuple(self._cut)
+        return tuple(self._truncated)
 
     def notify(self, key_ids: Iterable[UUID]) -> None:
         """Poll for new commands of these keys. Call this after the commit."""
@@ -134,5 +134,5 @@ class CommandFeeds:
                     stream.offer(waiting[key])
                 else:
                     stream.end()
-        self._cut -= set(keys)
-        self._cut |= {key for key, commands in waiting.items() if len(commands) >= COMMANDS_MAX}
+        self._truncated -= set(keys)
+        self._truncated |= {key for key, commands in waiting.items() if len(commands) >= COMMANDS_MAX}
