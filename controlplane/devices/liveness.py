@@ -44,8 +44,8 @@ def update_liveness(
     priority changed.
     """
     went_offline = (Device.priority.in_(ONLINE), Device.last_seen_at < now - window)
-    # Without the lock, a simultaneous heartbeat could still read the device as online. It would
-    # then not end the new interval.
+    # The rows are locked, so that no heartbeat is stored between this query and the start of the
+    # new interval. Such a heartbeat would not end the interval.
     query = _devices().where(*went_offline).with_for_update(skip_locked=True)
     offline = session.execute(query).all()
     _open_intervals(session, offline)

@@ -4,7 +4,7 @@ Each API key has limits for calls per second, concurrent calls, open streams and
 Each organization has limits for calls per second, open streams and processor time. Processor time
 is limited because one call can cost a thousand times as much as another. In an organization,
 read-only keys and keys with a write grant have separate limits of processor time, so that readers
-do not exclude the devices. Each process of the service counts separately.
+do not use up the time of the devices. Each process of the service counts separately.
 """
 
 import asyncio
@@ -125,7 +125,7 @@ class Fairness:
             self._processing.wait(caller.key_id)
             or self._call_time.wait(caller.key_id)
             or self._calls.take(caller.key_id)
-            or self._organizations_call_time.wait(_readers_or_writers(caller))
+            or self._organizations_call_time.wait(_call_time_key(caller))
             or self._organizations_calls.take(caller.organization_id)
         )
         if wait_s:
@@ -179,7 +179,7 @@ class Fairness:
                 also charged to a smaller limit of the key, which is for large bodies.
         """
         self._call_time.charge(caller.key_id, processor_s)
-        self._organizations_call_time.charge(_readers_or_writers(caller), processor_s)
+        self._organizations_call_time.charge(_call_time_key(caller), processor_s)
         self._processing.charge(caller.key_id, max(0.0, processor_s - free_s))
 
 
@@ -262,11 +262,10 @@ class FairQueue:
         )
 
 
-def _readers_or_writers(caller: Caller) -> tuple[str, bool]:
-    """Return the key of the bucket of processor time that the caller uses.
+def _call_time_key(caller: Caller) -> tuple[str, bool]:
+    """Return the key of the bucket in which the organization's processor time is counted.
 
-    In an organization, callers without a write grant share one bucket. Callers with a write grant
-    share another one.
+    An organization has one bucket for callers without a write grant, and one for callers with it.
     """
     return caller.organization_id, caller.can_write
 

@@ -131,8 +131,8 @@ def versions(session: Session, owners: Collection[UUID]) -> Mapping[UUID, int]:
 
 def _steps(ids: Collection[UUID]) -> Iterator[Sequence[UUID]]:
     """Yield the ids in groups that fit into one query."""
-    owner_ids = list(ids)
-    return (owner_ids[first : first + IDS_A_STEP] for first in range(0, len(owner_ids), IDS_A_STEP))
+    all_ids = list(ids)
+    return (all_ids[first : first + IDS_A_STEP] for first in range(0, len(all_ids), IDS_A_STEP))
 
 
 def _credentials(

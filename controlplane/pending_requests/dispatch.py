@@ -152,8 +152,7 @@ def _close(session: Session, pending: PendingRequest, now: datetime) -> None:
     """Close a pending request whose request has ended, or set it to ``waiting`` again."""
     query = select(Request).where(Request.id == pending.request_id)
     request = session.scalars(query).first()
-    was_received = request is None or request.received_at is not None
-    if was_received or (request is not None and request.status in lifecycle.FINISHED):
+    if request is None or request.received_at is not None or request.status in lifecycle.FINISHED:
         pending.state = "done"
     elif pending.until <= now:
         pending.state = "expired"

@@ -31,7 +31,8 @@ def add_volume(context: RequestContext, report: Report, payload_bytes: int) -> N
 
     Raises a refusal if the total had already reached a limit.
 
-    Call this last in the transaction, because other reports of the organization wait for its end.
+    Call this last in the transaction. Until the transaction ends, other reports of the organization
+    wait.
     """
     settings, day = context.settings, (context.now - EPOCH) // DAY
     size = payload_bytes + ROW_BYTES

@@ -135,4 +135,6 @@ class CommandFeeds:
                 else:
                     stream.end()
         self._truncated -= set(keys)
-        self._truncated |= {key for key, commands in waiting.items() if len(commands) >= COMMANDS_MAX}
+        self._truncated |= {
+            key for key, commands in waiting.items() if len(commands) >= COMMANDS_MAX
+        }
