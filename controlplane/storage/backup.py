@@ -71,7 +71,7 @@ def restore(backup: BinaryIO, database: Path, now: datetime) -> Path | None:
     """Replace the content of ``database`` with that of ``backup``, in one transaction.
 
     Returns:
-        The path of a copy of the previous database, or None if there was none.
+        The path of a copy of the previous database, or None if ``database`` was new or empty.
 
     Raises:
         BackupError, sqlite3.Error, OSError

@@ -48,9 +48,10 @@ def add_to(session: Session, rollup: Any, rows: Iterable[Row]) -> None:
 
 
 def disable_jit(session: Session) -> None:
-    """Let PostgreSQL not compile the statements of this transaction.
+    """Prevent PostgreSQL from compiling the statements of this transaction.
 
-    It overestimates subqueries. Compiling takes longer than the statement.
+    PostgreSQL overestimates the cost of subqueries. It would therefore compile statements whose
+    compilation takes longer than their execution.
     """
     if session.get_bind().dialect.name == "postgresql":
         session.execute(text("SET LOCAL jit = off"))

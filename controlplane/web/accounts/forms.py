@@ -110,7 +110,7 @@ def to_code_page(refusal: Refusal) -> Response:
 
 
 def problem_page(refusal: Refusal) -> Response:
-    """Return the page for a refusal of a sign-in page."""
+    """Return the page that shows why a sign-in was refused."""
     return render(
         "sign_in_problem.html",
         forms="'none'",
@@ -122,7 +122,10 @@ def problem_page(refusal: Refusal) -> Response:
 
 
 def redirect(location: str, *set_cookies: str) -> Response:
-    """Return a redirect with 303, because a browser must not send a form on (RFC 9700, 4.12)."""
+    """Return a redirect with status 303.
+
+    With this status, browsers do not send the form again to ``location`` (RFC 9700, 4.12).
+    """
     response = Response(status_code=HTTPStatus.SEE_OTHER, headers={"location": location})
     return with_cookies(response, *set_cookies)
 

@@ -1,7 +1,7 @@
 """Passes requests to the official SDK, and runs the tools.
 
 This module is imported at the first call, because the SDK is large. The SDK's own HTTP server is
-not used: it opens streams, replies to JSON-RPC errors with a 4xx status, and accepts envelopes that
+not used: it opens streams, returns JSON-RPC errors with a 4xx status, and accepts envelopes that
 the contract refuses (docs/adr/0037-agent-protocol.md).
 """
 

@@ -165,8 +165,8 @@ def proof(token: str, query: str) -> bytes:
 
 async def _signed_in(core: Core, token: str) -> Caller | None:
     now, token_hash = core.clock(), permissions.hash_secret(token)
-    signed_in = await core.read(lambda session: permissions.of_session(session, token_hash, now))
-    return None if signed_in is None else signed_in[0]
+    session_match = await core.read(lambda session: permissions.of_session(session, token_hash, now))
+    return None if session_match is None else session_match[0]
 
 
 async def _answer(
