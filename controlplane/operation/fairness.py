@@ -22,13 +22,13 @@ from controlplane.operation.errors import rate_limited, unavailable
 from controlplane.settings import Settings
 
 StreamKind = Literal["commands", "console"]
-AGAIN_S = 30
+STREAM_RETRY_S = 30
 """Shortest wait in seconds that a client is given when its stream is refused. The wait is random,
 up to twice this value (`spread`)."""
 FREE_S = 0.25
 """Processor seconds of a call of the agent protocol that are not charged to the limit for large
 bodies. Most calls take a tenth of this."""
-QUEUE_AGAIN_S = 5
+QUEUE_RETRY_S = 5
 """Shortest wait in seconds that a caller is given when the queue of its organization is full."""
 BUCKETS_MAX = 65_536
 """Maximum number of buckets. If there are more, the least recently used bucket is dropped, and its
@@ -161,7 +161,9 @@ class Fairness:
         }
         for owner, limit in limits.items():
             if self._streams[owner] >= limit:
-                raise unavailable(f"too many {kind} streams are open", wait_s=spread(AGAIN_S))
+                raise unavailable(
+                    f"too many {kind} streams are open", wait_s=spread(STREAM_RETRY_S)
+                )
         self._streams.update(limits.keys())
         try:
             yield
@@ -219,7 +221,7 @@ class FairQueue:
             return
         queue = self._waiting.setdefault(organization_id, deque())
         if len(queue) >= self._waiting_max:
-            raise rate_limited(spread(QUEUE_AGAIN_S))
+            raise rate_limited(spread(QUEUE_RETRY_S))
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         queue.append(turn)
         try:

@@ -46,7 +46,7 @@ def snapshot(database: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def complete_or_absent(path: Path) -> Iterator[BinaryIO]:
+def write_atomically(path: Path) -> Iterator[BinaryIO]:
     """Yield a temporary file that is moved to ``path`` when the `with` block ends.
 
     Only the owner of the file can read it. If the block raises an error, no file remains. Raises

@@ -42,7 +42,7 @@ def insert_row(session: Session, table: Any, row: Row) -> int:
     return int(session.connection().exec_driver_sql(sql, tuple(row)).scalar_one())
 
 
-def add_to(session: Session, rollup: Any, rows: Iterable[Row]) -> None:
+def add_to_sums(session: Session, rollup: Any, rows: Iterable[Row]) -> None:
     """Add these rows to the stored sums with the same keys. Insert rows with new keys."""
     _run(session, _add_sql(rollup.__table__, _mark(session)), rows)
 

@@ -26,7 +26,7 @@ from controlplane.operation.errors import (
     session_required,
     unauthenticated,
 )
-from controlplane.operation.permissions import hash_secret, of_access_token
+from controlplane.operation.permissions import caller_of_access_token, hash_secret
 from controlplane.web.accounts.cookies import session_caller
 from controlplane.web.core import Core
 from controlplane.web.protocol import client_address
@@ -79,7 +79,7 @@ async def by_key_or_token(core: Core, request: Request, _writes: bool) -> Caller
     if token is None:
         raise unauthenticated()
     now, token_hash = core.clock(), hash_secret(token)
-    caller = await core.read(lambda session: of_access_token(session, token_hash, now))
+    caller = await core.read(lambda session: caller_of_access_token(session, token_hash, now))
     if caller is None:
         raise unauthenticated()
     return caller

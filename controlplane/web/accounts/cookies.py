@@ -40,7 +40,7 @@ async def session_caller(core: Core, request: Request, *, writes: bool) -> Calle
     require_own_origin(core, request, is_needed=writes)
     now, token_hash = core.clock(), permissions.hash_secret(token)
     session_match = await core.read(
-        lambda session: permissions.of_session(session, token_hash, now)
+        lambda session: permissions.caller_of_session(session, token_hash, now)
     )
     if session_match is None:
         raise unauthenticated()

@@ -15,7 +15,7 @@ from controlplane.accounts.messages import EmptyRequest, SignInRequest
 from controlplane.accounts.names import names_of_organizations
 from controlplane.operation.bodies import parse_body, parse_part
 from controlplane.operation.errors import Refusal
-from controlplane.operation.permissions import hash_secret, of_session
+from controlplane.operation.permissions import caller_of_session, hash_secret
 from controlplane.storage.account_tables import User
 from controlplane.web.accounts import cookies
 from controlplane.web.accounts.oidc.links import provider_links
@@ -161,7 +161,7 @@ async def _profile(core: Core, request: Request) -> Profile | None:
         return None
 
     def work(session: Session) -> Profile | None:
-        match = of_session(session, hash_secret(token), now)
+        match = caller_of_session(session, hash_secret(token), now)
         if match is None:
             return None
         caller = match[0]

@@ -29,7 +29,7 @@ from controlplane.accounts.oidc.providers import IdentityProvider
 TIMEOUT_S: Final = 8.0
 REPLY_MAX_BYTES: Final = 262_144
 METADATA_CACHED_S: Final = 3600.0
-KEYS_AGAIN_S: Final = 30.0
+KEYS_REFETCH_S: Final = 30.0
 """The keys are not fetched again for an unknown key if they are newer than this."""
 TOKEN_MAX: Final = 16_384
 """Maximum length of a token that is stored."""
@@ -128,7 +128,7 @@ class ProviderClient:
                     now=now, access_token=access_token, nonce=nonce,
                 )  # fmt: skip
             except UnknownKeyError:
-                if is_last or self._monotonic() - cached.at_s < KEYS_AGAIN_S:
+                if is_last or self._monotonic() - cached.at_s < KEYS_REFETCH_S:
                     break
                 cached = await self._load(is_forced=True)
         raise ProviderRefusedError("the ID token was signed with an unknown key")
