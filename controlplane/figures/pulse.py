@@ -24,7 +24,8 @@ class PulseFacts:
 
     Attributes:
         hour: the local hour of now.
-        nets, orders: by currency and local hour. The values of the current hour are not used.
+        nets, orders: the net and the number of orders, by currency and local hour. The values of
+            the current hour are not used.
         this_hour: net of this hour until now, by currency.
         hour_yesterday: net of the same hour of yesterday until the same local time, by currency.
         incomplete: pairs of a currency and a day with incomplete data.
@@ -58,7 +59,7 @@ def pulse(facts: PulseFacts) -> VenuePulse:
 
 
 def activity(facts: PulseFacts) -> tuple[Activity, ...]:
-    """Return the number of orders by weekday and hour, without hours that have none."""
+    """Return the number of orders by weekday and hour. Hours without orders are left out."""
     counts: defaultdict[tuple[int, int], int] = defaultdict(int)
     for (_currency, hour), orders in facts.orders.items():
         day = hour // HOURS

@@ -120,7 +120,8 @@ class Fairness:
 
     def admit(self, caller: Caller) -> None:
         """Count a call. If a limit is reached, raise the refusal with the time to wait."""
-        # The key's limits come first: its refused calls must not use up the organization's limit.
+        # The limits of the key come first, so that refused calls of the key do not use up the limit
+        # of the organization.
         wait_s = (
             self._processing.wait(caller.key_id)
             or self._call_time.wait(caller.key_id)
@@ -273,7 +274,7 @@ def _call_time_key(caller: Caller) -> tuple[str, bool]:
 
 
 def spread(wait_s: int) -> int:
-    """Return a wait from ``wait_s`` to twice that.
+    """Return a random wait from ``wait_s`` to twice ``wait_s``.
 
     Callers that were refused together then do not return together.
     """

@@ -330,7 +330,7 @@ class EmployeePage(Page[Employee]):
 
 
 class PointOfSalePage(Page[PointOfSale]):
-    """A page of terminals."""
+    """A page of points of sale."""
 
 
 class UomPage(Page[Uom]):

@@ -211,7 +211,7 @@ def sqlite_file(text: str) -> Path | None:
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
-    # The driver must not BEGIN by itself: `Database` does.
+    # The driver must not begin transactions by itself, because `Database` begins them.
     connection.isolation_level = None
     for pragma in SQLITE_PRAGMAS:
         connection.execute(f"PRAGMA {pragma}").close()

@@ -77,7 +77,7 @@ class OpeningHours:
 def _spans_around(hours: OpeningHours, day: date) -> tuple[Span, ...]:
     """Return the open spans from 8 days before a day to the end of the following day, in UTC.
 
-    The spans are cached, because all devices of a location need the same ones.
+    The spans are cached, because all devices of a location need the same spans.
     """
     midnight = datetime.combine(day, time(), UTC)
     return tuple(hours.spans(midnight - LOOKBACK, midnight + timedelta(days=2)))

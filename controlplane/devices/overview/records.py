@@ -37,7 +37,7 @@ class Filters(Exact):
 
 
 class OverviewRequest(Filters):
-    """``count`` requests the numbers of all matching devices, not only of this page."""
+    """``count`` requests ``total`` and ``requestable``, which also count devices on other pages."""
 
     count: Absent[bool] = None
     cursor: Absent[Cursor] = None
@@ -217,7 +217,9 @@ class PrintersReply(Tolerant):
 
 
 class SummaryReply(Tolerant):
-    """``states`` has the number of devices in each state. The healths add up to ``all``."""
+    """``states`` has the number of devices in each state. The numbers of the healths add up to the
+    number ``all``.
+    """
 
     states: dict[str, int]
     versions: Array[Count]

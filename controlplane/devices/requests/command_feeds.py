@@ -35,7 +35,7 @@ class CommandStream(EventStream):
     async def next(self, within_s: float) -> Sequence[Command]:
         """Wait for new commands.
 
-        Returns an empty sequence after ``within_s``, or when the stream has ended.
+        Returns an empty sequence if there are none within ``within_s``, or if the stream ends.
         """
         await self.wait(within_s)
         new_commands, self._fresh = self._fresh, []
