@@ -165,7 +165,7 @@ def serve(
     listener: socket.socket,
     on_listening: Callable[[], None],
     *,
-    others: Sequence[socket.socket] = (),
+    further_sockets: Sequence[socket.socket] = (),
     links: SignInLinks | None = None,
     metrics: MetricsListener | None = None,
     log_format: Format = "text",
@@ -174,7 +174,7 @@ def serve(
     """Serve until SIGTERM or SIGINT, or until the process that started this worker has ended.
 
     Args:
-        others: Further sockets on which the service listens.
+        further_sockets: Sockets on which the service listens in addition to ``listener``.
         links: Links, each of which signs in a browser once.
     """
     set_up_logging(log_level, log_format)
@@ -205,7 +205,7 @@ def serve(
             ws="none",
         )
         set_up_garbage_collection()
-        sockets = [listener, *others, *([metrics.socket] if metrics else [])]
+        sockets = [listener, *further_sockets, *([metrics.socket] if metrics else [])]
         Server(config, core, on_listening).run(sockets=sockets)
     finally:
         database.close()

@@ -33,7 +33,7 @@ class Days:
 
     @property
     def previous(self) -> "Days":
-        """Return the same number of days, directly before the first day."""
+        """Return the previous period. It ends directly before this period, and is equally long."""
         return Days(2 * self.first - self.last - 1, self.first - 1)
 
     @property

@@ -43,7 +43,8 @@ class HeartbeatBatchResult:
     Attributes:
         replies: one for each heartbeat, in the same order.
         keys_to_notify: API keys to which a device was moved.
-        seen: row keys (``Device.position``) of the devices, by organization id.
+        seen: row keys (``Device.position``) of the devices whose last-seen time was stored, by
+            organization id.
         returned: organizations with a device that is online again.
     """
 
