@@ -32,7 +32,7 @@ IDLE_S = 5
 """Idle connections are closed after this time. A proxy must close its idle connections sooner."""
 FILES_FOR_CALLS = 512
 """File descriptors that are reserved for running calls, the database and other files."""
-FILES_BESIDE = Settings().awaited_max + FILES_FOR_CALLS
+RESERVED_FILES = Settings().awaited_max + FILES_FOR_CALLS
 """File descriptors that are reserved for everything except streams: connections that wait for their
 clients, and `FILES_FOR_CALLS`.
 """
@@ -106,7 +106,7 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def with_room_for_calls(settings: Settings) -> Settings:
+def raise_file_limit(settings: Settings) -> Settings:
     """Raise the limit of open files as far as the system allows.
 
     Returns ``settings``, with fewer connections if the limit of open files requires this.
@@ -125,7 +125,7 @@ def bounded_connections(settings: Settings, files: int) -> Settings:
 
     ``files`` is the maximum number of open files of this process, or -1 if it is unlimited.
     """
-    room = max(files - FILES_BESIDE, files // 2)
+    room = max(files - RESERVED_FILES, files // 2)
     if files < 0 or settings.streams_max <= room:  # RLIM_INFINITY is -1
         return settings
     other_files = files - room
@@ -165,7 +165,7 @@ def serve(
     listener: socket.socket,
     on_listening: Callable[[], None],
     *,
-    others: Sequence[socket.socket] = (),
+    further_sockets: Sequence[socket.socket] = (),
     links: SignInLinks | None = None,
     metrics: MetricsListener | None = None,
     log_format: Format = "text",
@@ -174,13 +174,13 @@ def serve(
     """Serve until SIGTERM or SIGINT, or until the process that started this worker has ended.
 
     Args:
-        others: Further sockets on which the service listens.
+        further_sockets: Sockets on which the service listens in addition to ``listener``.
         links: Links, each of which signs in a browser once.
     """
     set_up_logging(log_level, log_format)
     if metrics is not None and metrics.directory is not None:
         share_between_workers(metrics.directory)
-    settings = with_room_for_calls(settings)
+    settings = raise_file_limit(settings)
     database = Database(database_url, connections=settings.worker_threads)
     try:
         long_calls = LongCalls.in_processes(database_url, settings)
@@ -205,7 +205,7 @@ def serve(
             ws="none",
         )
         set_up_garbage_collection()
-        sockets = [listener, *others, *([metrics.socket] if metrics else [])]
+        sockets = [listener, *further_sockets, *([metrics.socket] if metrics else [])]
         Server(config, core, on_listening).run(sockets=sockets)
     finally:
         database.close()

@@ -24,25 +24,24 @@ class Settings:
     """Settings of one process. Durations are in seconds, sizes in bytes.
 
     A limit applies to one API key, with these exceptions: limits whose names contain
-    ``organization``, and ``pending_requests_max``, apply to one organization. ``streams_max`` and
-    ``awaited_max`` apply to the whole process. A rate, share or number of bytes of 0 means no
-    limit.
+    ``organization``, and ``pending_requests_max``, apply to one organization. ``open_requests_max``
+    applies to one device. ``streams_max`` and ``awaited_max`` apply to the whole process. A rate,
+    share or number of bytes of 0 means no limit.
 
     Attributes:
         poll_interval_s: interval at which the database is polled for changes by other processes.
         write_timeout_s: time after which a connection is closed if its client reads nothing.
         awaited_max: maximum number of connections that wait for their clients. A client must still
             send the head or the body of a request, or read a reply.
-        network_awaited_max: the same for one network: an IPv4 address, or an IPv6 network of
-            64 bits.
+        network_awaited_max: maximum number of these connections from one network: an IPv4 address,
+            or an IPv6 network of 64 bits.
         processing_share: share of one processor for parsing the large bodies that a key sends.
         call_share: share of one processor that all calls of a key may use. This limit and
             ``organization_call_share`` do not apply if ``rate_per_s`` is 0.
         organization_call_share: share of one processor that an organization may use for the calls
             of its keys with a write grant. Its read-only keys have an equal share of their own.
         long_call_processes: processes for operations that can take long, such as figures.
-        organization_long_calls_max: maximum number of calls of these operations that wait
-            for a process.
+        organization_long_calls_max: maximum number of calls that wait for one of these processes.
         device_report_bytes: bytes of reports that one device can send in a day (UTC).
         organization_report_bytes: bytes of reports that all devices of an organization can send in
             a day. Unlike other limits, the two limits of report bytes are counted in the

@@ -52,7 +52,7 @@ def pulse_facts(context: RequestContext, location: QueryLocation) -> PulseFacts:
         nets=nets,
         orders=orders,
         this_hour=_net(context, location, hour, lambda timestamp: timestamp <= context.now),
-        that_hour=_net(
+        hour_yesterday=_net(
             context,
             location,
             hour - HOURS,

@@ -12,8 +12,7 @@ from controlplane.figures.buckets import HourRow
 from controlplane.figures.financial import QueryLocation, window
 from controlplane.figures.local_time import clock_of
 from controlplane.figures.records import Window
-from controlplane.figures.windows import DAYS_MAX, Days, PeriodError, period_days
-from controlplane.figures.windows import Question as PeriodQuery
+from controlplane.figures.windows import DAYS_MAX, Days, PeriodError, PeriodQuery, period_days
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import invalid_field, not_found
 from controlplane.storage.merchant.merchant_tables import NO_CURRENCY, Location

@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 from controlplane.client.errors import AccessDeniedError, CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.operation.audit_entries import COMMAND_LINE, Event, Operation, Subject, note
-from controlplane.service.account import as_the_service, uid_of_the_service
+from controlplane.service.account import run_as_service_user, service_user_id
 from controlplane.service.paths import OPTIONS
 from controlplane.storage.database import (
     Database,
@@ -49,7 +49,7 @@ class ChosenDatabase:
 
     @contextlib.contextmanager
     def as_its_owner(self) -> Iterator[None]:
-        with as_the_service() if self.is_opened_as_service else contextlib.nullcontext():
+        with run_as_service_user() if self.is_opened_as_service else contextlib.nullcontext():
             yield
 
 
@@ -58,7 +58,7 @@ def chosen_database(option: str | None) -> ChosenDatabase:
     if url:
         return ChosenDatabase(url)
     if sys.platform != "win32" and OPTIONS.exists():
-        uid = uid_of_the_service()
+        uid = service_user_id()
         if uid is not None and os.geteuid() in {0, uid}:
             url = service_options().database or default_database({}, is_root=True)
             return ChosenDatabase(url, is_opened_as_service=os.geteuid() == 0)

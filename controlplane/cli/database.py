@@ -27,7 +27,7 @@ def backup(options: argparse.Namespace) -> int:
     try:
         # The user of the command owns the new file. The database is read as the database's owner.
         with (
-            backups.complete_or_absent(path) as out,
+            backups.write_atomically(path) as out,
             choice.as_its_owner(),
             backups.snapshot(database) as copied_file,
             copied_file.open("rb") as source,

@@ -10,8 +10,8 @@ from controlplane.service.program import command_line
 from controlplane.service.systemd import (
     ServiceState,
     SystemdService,
+    local_service,
     require_root,
-    this_machines_service,
     unit_text,
 )
 
@@ -69,7 +69,7 @@ def stop(_options: argparse.Namespace) -> int:
 
 def status(_options: argparse.Namespace) -> int:
     """Return 0 if the service runs, otherwise 1."""
-    state = this_machines_service().state()
+    state = local_service().state()
     for line in describe(state):
         print(line)
     return RUNNING if state.activity == "running" else NOT_RUNNING
@@ -125,4 +125,4 @@ def _start(service: SystemdService) -> int:
 
 def _service_for_root() -> SystemdService:
     require_root()
-    return this_machines_service()
+    return local_service()

@@ -29,7 +29,7 @@ def main() -> None:
     sys.stdout.write(f"sign in at {url_of(inside)}{link}\n")
     settings = Settings(request_ttl_s=REQUEST_TTL_S)
     announcing = partial(announce, inside)
-    serve(database, settings, "info", inside, announcing, others=outside, links=links)
+    serve(database, settings, "info", inside, announcing, further_sockets=outside, links=links)
 
 
 if __name__ == "__main__":

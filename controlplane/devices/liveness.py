@@ -44,7 +44,8 @@ def update_liveness(
     priority changed.
     """
     went_offline = (Device.priority.in_(ONLINE), Device.last_seen_at < now - window)
-    # The rows are locked. Otherwise a heartbeat that arrives now would not end the new interval.
+    # The rows are locked, so that no heartbeat is stored between this query and the start of the
+    # new interval. Such a heartbeat would not end the interval.
     query = _devices().where(*went_offline).with_for_update(skip_locked=True)
     offline = session.execute(query).all()
     _open_intervals(session, offline)
@@ -57,7 +58,7 @@ def update_liveness(
             positions_by_priority.setdefault(priority, []).append(device.position)
             changed_by_organization.setdefault(device.organization_id, set()).add(device.position)
     for priority, positions in positions_by_priority.items():
-        _move(session, priority, positions, now - window)
+        _set_priority(session, priority, positions, now - window)
     return changed_by_organization
 
 
@@ -147,7 +148,7 @@ def _priority(device: DeviceRow, schedule: Schedule, now: datetime, window: time
     return Priority.CLOSED if state == "closed" else Priority.MAINTENANCE
 
 
-def _move(session: Session, priority: int, positions: list[int], since: datetime) -> None:
+def _set_priority(session: Session, priority: int, positions: list[int], since: datetime) -> None:
     """Set the priority of these devices. Devices with a heartbeat after ``since`` are left out."""
     for step in in_steps(sorted(positions)):
         statement = update(Device).where(

@@ -1,7 +1,7 @@
 """Deletes old monitoring data.
 
 These are offline intervals, maintenance windows, alerts with their notifications and silences,
-pending requests, incidents, changes of the sums of findings, and ended problems of printers.
+pending requests, incidents, the daily changes of finding counts, and ended problems of printers.
 """
 
 from datetime import datetime, timedelta
@@ -43,7 +43,7 @@ def delete_old_monitoring(session: Session, now: datetime) -> None:
         delete(AlertSilence).where(AlertSilence.until < alerts_end),
         delete(NotifiedAlert).where(
             NotifiedAlert.alert_id.in_(old_alerts)
-            # The notification of a test belongs to no alert.
+            # A test notification belongs to no alert.
             | NotifiedAlert.notification.in_(select(Notification.id).where(is_old))
             & NotifiedAlert.alert_id.not_in(select(tables.Alert.id))
         ),

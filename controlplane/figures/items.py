@@ -50,7 +50,7 @@ class Ranked(NamedTuple):
 def items(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article]) -> Items:
     """Return the items of a currency, the highest net first.
 
-    The snapshot of an article is the key of both ``sums`` and ``articles``.
+    The numbers in ``sums`` and ``articles`` are the positions of article snapshots.
     """
     ranking = rank(sums, articles)
     net = sum(each.net for each in ranking)

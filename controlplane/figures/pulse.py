@@ -24,9 +24,10 @@ class PulseFacts:
 
     Attributes:
         hour: the local hour of now.
-        nets, orders: by currency and local hour. The values of the current hour are not used.
+        nets, orders: the net and the number of orders, by currency and local hour. The values of
+            the current hour are not used.
         this_hour: net of this hour until now, by currency.
-        that_hour: net of the same hour of yesterday until the same local time, by currency.
+        hour_yesterday: net of the same hour of yesterday until the same local time, by currency.
         incomplete: pairs of a currency and a day with incomplete data.
         began: the day of the first movement, or None if there is no movement.
     """
@@ -37,7 +38,7 @@ class PulseFacts:
     nets: Mapping[tuple[str, int], int]
     orders: Mapping[tuple[str, int], int]
     this_hour: Mapping[str, int]
-    that_hour: Mapping[str, int]
+    hour_yesterday: Mapping[str, int]
     incomplete: Collection[tuple[str, int]]
     began: int | None
 
@@ -48,7 +49,7 @@ class PulseFacts:
 
 def pulse(facts: PulseFacts) -> VenuePulse:
     recent = {currency for currency, hour in facts.nets if hour // HOURS >= facts.today - 1}
-    currencies = {facts.currency, *recent, *facts.this_hour, *facts.that_hour}
+    currencies = {facts.currency, *recent, *facts.this_hour, *facts.hour_yesterday}
     return VenuePulse(
         location_id=facts.location_id,
         activity_complete=facts.began is not None and facts.began <= facts.today - ACTIVITY_DAYS,
@@ -58,7 +59,7 @@ def pulse(facts: PulseFacts) -> VenuePulse:
 
 
 def activity(facts: PulseFacts) -> tuple[Activity, ...]:
-    """Return the number of orders by weekday and hour, without hours that have none."""
+    """Return the number of orders by weekday and hour. Hours without orders are left out."""
     counts: defaultdict[tuple[int, int], int] = defaultdict(int)
     for (_currency, hour), orders in facts.orders.items():
         day = hour // HOURS
@@ -75,7 +76,7 @@ def _currency(currency: str, facts: PulseFacts) -> PulseCurrency:
     now = facts.hour % HOURS
     points = [*_hours(currency, facts.today, facts)[:now], facts.this_hour.get(currency, 0)]
     yesterday = sum(_hours(currency, facts.today - 1, facts)[:now])
-    yesterday += facts.that_hour.get(currency, 0)
+    yesterday += facts.hour_yesterday.get(currency, 0)
     complete = (currency, facts.today) not in facts.incomplete
     return PulseCurrency(
         currency=currency,

@@ -122,7 +122,7 @@ class CurrencySummary(CurrencyFigures):
     buckets: Array[Bucket]
 
 
-# An item is a dictionary for the same reason: a currency can have 500 items.
+# Like a bucket, an item is a dictionary: a reply can contain 500 items for each currency.
 class Item(TypedDict):
     """Sums of one article. The contract does not define this record.
 

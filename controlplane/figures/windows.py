@@ -33,7 +33,7 @@ class Days:
 
     @property
     def previous(self) -> "Days":
-        """Return the same number of days, directly before the first day."""
+        """Return the previous period. It ends directly before this period, and is equally long."""
         return Days(2 * self.first - self.last - 1, self.first - 1)
 
     @property
@@ -43,7 +43,7 @@ class Days:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PeriodQuery:
     """The requested period. Only the period custom uses ``first`` and ``last``."""
 
     period: Period = "today"
@@ -51,21 +51,21 @@ class Question:
     last: date | None = None
 
 
-def period_days(question: Question, clock: Clock, now: datetime) -> Days:
+def period_days(query: PeriodQuery, clock: Clock, now: datetime) -> Days:
     """Return the local days of a period in the time zone of ``clock``. Raises PeriodError."""
-    if question.period == "custom":
-        return _custom_days(question)
+    if query.period == "custom":
+        return _custom_days(query)
     today = hour_of(now, clock.zone) // HOURS
     first, last = {
         "today": (today, today),
         "yesterday": (today - 1, today - 1),
         "last7": (today - 6, today),
-    }.get(question.period, (day_of(date_of(today).replace(day=1)), today))
+    }.get(query.period, (day_of(date_of(today).replace(day=1)), today))
     return Days(first, last)
 
 
-def _custom_days(question: Question) -> Days:
-    first, last = _required("from", question.first), _required("to", question.last)
+def _custom_days(query: PeriodQuery) -> Days:
+    first, last = _required("from", query.first), _required("to", query.last)
     if first > last:
         raise PeriodError("to", "must not be before from")
     if (last - first).days >= DAYS_MAX:

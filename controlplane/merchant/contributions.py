@@ -111,7 +111,10 @@ def of_sale(
 
 
 def of_unresolved(rollup_key: RollupKey, amount: int) -> Contributions:
-    """Return the sums that an unresolved order adds. The order is counted, but is in no figure."""
+    """Return the sums that an unresolved order adds.
+
+    They count the order as missing data. Its amount is not part of the sales.
+    """
     contributions = Contributions()
     sums = DaySums(unresolved_count=1, unresolved_amount=amount)
     contributions.add(DayRollup, rollup_key.day_key, sums)

@@ -34,9 +34,9 @@ REFUNDED_AMOUNT: Final = "r.goods + r.fee + r.tip"
 class Summand:
     """The sums that the rows of ``source`` add to a rollup.
 
-    ``key`` and ``sums`` have an SQL expression for each column of the rollup. A column that is in
-    neither of them gets 0. Every ``source`` has a column ``s.location``, so that a query can be
-    restricted to one location.
+    ``key`` and ``sums`` map columns of the rollup to SQL expressions. A column of a sum that
+    ``sums`` does not contain gets 0. Every ``source`` has a column ``s.location``, so that a query
+    can be restricted to one location.
     """
 
     source: str

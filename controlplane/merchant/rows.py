@@ -30,7 +30,7 @@ def sale_row(
     Args:
         hour: The local hour of the sale.
         created_at: The time at which the row is created.
-        changed_at: The time of its last change.
+        changed_at: The time of the row's last change.
     """
     kind, method = way_of_payment(sale.payments)
     return (

@@ -41,7 +41,7 @@ from controlplane.storage.merchant.sales_tables import (
     SaleLine,
     SalePayment,
 )
-from controlplane.storage.statements import add_to, insert_row, insert_rows
+from controlplane.storage.statements import add_to_sums, insert_row, insert_rows
 
 
 def add_sale(session: Session, sale: NewSale, now: datetime) -> int:
@@ -98,7 +98,7 @@ def add_refund(session: Session, refund: NewRefund, now: datetime) -> int:
 
 def add_up(session: Session, sums: Contributions) -> None:
     for rollup, rows in sums.rows():
-        add_to(session, rollup, rows)
+        add_to_sums(session, rollup, rows)
 
 
 def articles_of(session: Session, snapshots: set[int]) -> dict[int, SoldArticle]:

@@ -88,7 +88,7 @@ def manager_required() -> Refusal:
 
 
 def foreign_location() -> Refusal:
-    return forbidden("foreign_location", "the API key has no access to the location")
+    return forbidden("foreign_location", "the API key or role has no access to the location")
 
 
 def forbidden(code: str, detail: str) -> Refusal:

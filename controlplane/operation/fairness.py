@@ -4,7 +4,7 @@ Each API key has limits for calls per second, concurrent calls, open streams and
 Each organization has limits for calls per second, open streams and processor time. Processor time
 is limited because one call can cost a thousand times as much as another. In an organization,
 read-only keys and keys with a write grant have separate limits of processor time, so that readers
-do not exclude the devices. Each process of the service counts separately.
+do not use up the time of the devices. Each process of the service counts separately.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ from controlplane.operation.errors import rate_limited, unavailable
 from controlplane.settings import Settings
 
 StreamKind = Literal["commands", "console"]
-AGAIN_S = 30
+STREAM_RETRY_S = 30
 """Shortest wait in seconds that a client is given when its stream is refused. The wait is random,
 up to twice this value (`spread`)."""
 FREE_S = 0.25
 """Processor seconds of a call of the agent protocol that are not charged to the limit for large
 bodies. Most calls take a tenth of this."""
-QUEUE_AGAIN_S = 5
+QUEUE_RETRY_S = 5
 """Shortest wait in seconds that a caller is given when the queue of its organization is full."""
 BUCKETS_MAX = 65_536
 """Maximum number of buckets. If there are more, the least recently used bucket is dropped, and its
@@ -120,12 +120,13 @@ class Fairness:
 
     def admit(self, caller: Caller) -> None:
         """Count a call. If a limit is reached, raise the refusal with the time to wait."""
-        # The key's limits come first: its refused calls must not use up the organization's limit.
+        # The limits of the key come first, so that refused calls of the key do not use up the limit
+        # of the organization.
         wait_s = (
             self._processing.wait(caller.key_id)
             or self._call_time.wait(caller.key_id)
             or self._calls.take(caller.key_id)
-            or self._organizations_call_time.wait(_readers_or_writers(caller))
+            or self._organizations_call_time.wait(_call_time_key(caller))
             or self._organizations_calls.take(caller.organization_id)
         )
         if wait_s:
@@ -161,7 +162,9 @@ class Fairness:
         }
         for owner, limit in limits.items():
             if self._streams[owner] >= limit:
-                raise unavailable(f"too many {kind} streams are open", wait_s=spread(AGAIN_S))
+                raise unavailable(
+                    f"too many {kind} streams are open", wait_s=spread(STREAM_RETRY_S)
+                )
         self._streams.update(limits.keys())
         try:
             yield
@@ -179,7 +182,7 @@ class Fairness:
                 also charged to a smaller limit of the key, which is for large bodies.
         """
         self._call_time.charge(caller.key_id, processor_s)
-        self._organizations_call_time.charge(_readers_or_writers(caller), processor_s)
+        self._organizations_call_time.charge(_call_time_key(caller), processor_s)
         self._processing.charge(caller.key_id, max(0.0, processor_s - free_s))
 
 
@@ -219,7 +222,7 @@ class FairQueue:
             return
         queue = self._waiting.setdefault(organization_id, deque())
         if len(queue) >= self._waiting_max:
-            raise rate_limited(spread(QUEUE_AGAIN_S))
+            raise rate_limited(spread(QUEUE_RETRY_S))
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         queue.append(turn)
         try:
@@ -262,17 +265,16 @@ class FairQueue:
         )
 
 
-def _readers_or_writers(caller: Caller) -> tuple[str, bool]:
-    """Return the key of the bucket of processor time that the caller uses.
+def _call_time_key(caller: Caller) -> tuple[str, bool]:
+    """Return the key of the bucket in which the organization's processor time is counted.
 
-    In an organization, callers without a write grant share one bucket. Callers with a write grant
-    share another one.
+    An organization has one bucket for callers without a write grant, and one for callers with it.
     """
     return caller.organization_id, caller.can_write
 
 
 def spread(wait_s: int) -> int:
-    """Return a wait from ``wait_s`` to twice that.
+    """Return a random wait from ``wait_s`` to twice ``wait_s``.
 
     Callers that were refused together then do not return together.
     """

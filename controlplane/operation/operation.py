@@ -20,7 +20,7 @@ Run = Callable[[RequestContext, Any], Model | None]
 BodySchema = Callable[[dict[str, Any]], dict[str, Any]]
 """Takes the JSON Schema of a body and returns a narrower schema."""
 
-ANYWHERE: Final = frozenset(
+COMMON_CODES: Final = frozenset(
     {
         "invalid_request",
         "validation_error",
@@ -86,7 +86,7 @@ class Operation:
         reply: type of the JSON reply.
         writes: whether it needs a write grant.
         is_public: whether it can be called without a credential.
-        refusals: codes of refusals in addition to the codes in `ANYWHERE`.
+        refusals: codes of refusals in addition to the codes in `COMMON_CODES`.
         events: description of the server-sent events that the operation sends to callers that
             prefer events.
         body_schema: narrows the JSON Schema of the body.
@@ -117,7 +117,7 @@ class Operation:
 
     def codes(self) -> dict[int, list[str]]:
         """Return the sorted codes with which a call can be refused, by status."""
-        possible = ANYWHERE | self.refusals
+        possible = COMMON_CODES | self.refusals
         if self.writes:
             possible |= {"read_only_key"}
         if self.is_paged:

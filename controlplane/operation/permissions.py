@@ -44,49 +44,51 @@ def callers(session: Session, ids: Collection[UUID], now: datetime) -> dict[UUID
     """Return the callers by the id of their credential. Ended credentials are left out."""
     callers_by_id: dict[UUID, Caller] = {}
     for step in _steps(ids):
-        keys = map(_of_key, session.execute(_KEYS_BY_ID, {"ids": step}))
+        keys = map(_key_caller, session.execute(_KEYS_BY_ID, {"ids": step}))
         callers_by_id.update({key.key_id: key for key in keys if key is not None})
         other_ids = [key_id for key_id in step if key_id not in callers_by_id]
         if other_ids:
             for row in session.execute(_SESSIONS_BY_ID, {"ids": other_ids, "now": now}):
-                callers_by_id[row.id] = _of_session(row)
+                callers_by_id[row.id] = _session_caller(row)
             for row in session.execute(_GRANTS_BY_ID, {"ids": other_ids, "now": now}):
-                callers_by_id[row.id] = _of_grant(row)
+                callers_by_id[row.id] = _grant_caller(row)
     return callers_by_id
 
 
-def of_key(session: Session, key: str) -> Caller | None:
+def caller_of_key(session: Session, key: str) -> Caller | None:
     """Return the caller of an API key, or None if it is unknown or has ended."""
     key_hash = hash_secret(key)
-    return of_key_hashes(session, (key_hash,)).get(key_hash)
+    return callers_of_key_hashes(session, (key_hash,)).get(key_hash)
 
 
-def of_key_hashes(session: Session, hashes: Sequence[str]) -> dict[str, Caller]:
+def callers_of_key_hashes(session: Session, hashes: Sequence[str]) -> dict[str, Caller]:
     """Return the callers of API keys by the hash of the key (`hash_secret`).
 
     Unknown and ended keys are left out.
     """
     rows = session.execute(_KEYS_BY_HASH, {"hashes": hashes})
-    callers_by_hash = {row.secret_hash: _of_key(row) for row in rows}
+    callers_by_hash = {row.secret_hash: _key_caller(row) for row in rows}
     return {key_hash: each for key_hash, each in callers_by_hash.items() if each is not None}
 
 
-def of_session(session: Session, token_hash: str, now: datetime) -> tuple[Caller, datetime] | None:
+def caller_of_session(
+    session: Session, token_hash: str, now: datetime
+) -> tuple[Caller, datetime] | None:
     """Return the caller and the last use of a session, or None if there is no such session."""
     row = session.execute(_SESSION_BY_HASH, {"hash": token_hash, "now": now}).first()
-    return None if row is None else (_of_session(row), row.last_used_at)
+    return None if row is None else (_session_caller(row), row.last_used_at)
 
 
-def of_access_token(session: Session, token_hash: str, now: datetime) -> Caller | None:
+def caller_of_access_token(session: Session, token_hash: str, now: datetime) -> Caller | None:
     """Return the caller of an OAuth access token, or None if the token is not valid.
 
     Only the agent protocol accepts these tokens.
     """
     row = session.execute(_GRANT_BY_TOKEN, {"hash": token_hash, "now": now}).first()
-    return None if row is None else _of_grant(row)
+    return None if row is None else _grant_caller(row)
 
 
-def of_requester(
+def caller_of_requester(
     session: Session, requester_id: UUID, organization_id: str, now: datetime
 ) -> Caller | None:
     """Return the creator of a pending request: an API key or a member (`Caller.requester_id`).
@@ -109,7 +111,7 @@ def of_requester(
     )
 
 
-def renewed(session: Session, caller: Caller, now: datetime) -> Caller:
+def renewed_caller(session: Session, caller: Caller, now: datetime) -> Caller:
     """Return the caller with its current permissions.
 
     Raises a refusal if the credential is no longer valid.
@@ -120,7 +122,7 @@ def renewed(session: Session, caller: Caller, now: datetime) -> Caller:
     return present
 
 
-def versions(session: Session, owners: Collection[UUID]) -> Mapping[UUID, int]:
+def permission_versions(session: Session, owners: Collection[UUID]) -> Mapping[UUID, int]:
     """Return the versions of the permissions of users. Deleted users are missing."""
     versions_by_user: dict[UUID, int] = {}
     for step in _steps(owners):
@@ -131,8 +133,8 @@ def versions(session: Session, owners: Collection[UUID]) -> Mapping[UUID, int]:
 
 def _steps(ids: Collection[UUID]) -> Iterator[Sequence[UUID]]:
     """Yield the ids in groups that fit into one query."""
-    owner_ids = list(ids)
-    return (owner_ids[first : first + IDS_A_STEP] for first in range(0, len(owner_ids), IDS_A_STEP))
+    all_ids = list(ids)
+    return (all_ids[first : first + IDS_A_STEP] for first in range(0, len(all_ids), IDS_A_STEP))
 
 
 def _credentials(
@@ -210,24 +212,24 @@ _GRANT_BY_TOKEN: Final = _GRANTS.join(OAuthToken.__table__, _tokens.grant_id == 
 )
 
 
-def _of_key(row: Row[*tuple[Any, ...]]) -> Caller | None:
+def _key_caller(row: Row[*tuple[Any, ...]]) -> Caller | None:
     if row.owner_id is None:
         return Caller(row.id, row.organization_id, row.can_write, frozenset(row.locations))
     if row.role is None or row.permissions_version is None:
         return None
     can_write = row.can_write and row.role in WRITING
-    return _of_member(row, "api_key", can_write, intersect_locations(row.locations, row.bounds))
+    return _member_caller(row, "api_key", can_write, intersect_locations(row.locations, row.bounds))
 
 
-def _of_session(row: Row[*tuple[Any, ...]]) -> Caller:
-    return _of_member(row, "session", row.role in WRITING, frozenset(row.bounds))
+def _session_caller(row: Row[*tuple[Any, ...]]) -> Caller:
+    return _member_caller(row, "session", row.role in WRITING, frozenset(row.bounds))
 
 
-def _of_grant(row: Row[*tuple[Any, ...]]) -> Caller:
-    return _of_member(row, "oauth", False, frozenset(row.bounds))
+def _grant_caller(row: Row[*tuple[Any, ...]]) -> Caller:
+    return _member_caller(row, "oauth", False, frozenset(row.bounds))
 
 
-def _of_member(
+def _member_caller(
     row: Row[*tuple[Any, ...]], kind: CredentialKind, can_write: bool, locations: frozenset[str]
 ) -> Caller:
     return Caller(

@@ -15,10 +15,10 @@ LINES_PATTERN: Final = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]
 """The pattern for text of several lines, which can also contain tabs and line breaks."""
 
 
-def is_storable(text: str, besides: str = "") -> bool:
-    """Return whether a database can store ``text``. Characters in ``besides`` are permitted."""
+def is_storable(text: str, permitted: str = "") -> bool:
+    """Return whether ``text`` can be stored. Control characters in ``permitted`` are accepted."""
     return not any(
-        unicodedata.category(character) in NOT_STORED and character not in besides
+        unicodedata.category(character) in NOT_STORED and character not in permitted
         for character in text
     )
 

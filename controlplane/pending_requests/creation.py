@@ -32,8 +32,8 @@ def create(
 ) -> records.CreatePendingReply:
     """Create a pending request for each device.
 
-    A device has at most one pending request of each kind. If it already has one that ends before
-    ``until``, that one is extended.
+    A device has at most one pending request of each kind. An existing pending request that ends
+    before ``until`` is extended.
     """
     if not context.now < body.until <= context.now + UNTIL_MAX:
         raise invalid_field(

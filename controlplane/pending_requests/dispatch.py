@@ -27,7 +27,7 @@ from controlplane.devices.requests.expiry import is_open
 from controlplane.operation.audit_entries import Credential, Event, actor_of, device_subject, note
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal
-from controlplane.operation.permissions import of_requester
+from controlplane.operation.permissions import caller_of_requester
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import Membership
 from controlplane.storage.monitoring_tables import OPEN_PENDING, PendingRequest
@@ -132,7 +132,7 @@ def _move(dispatch: Dispatch, pending: PendingRequest, device: Device) -> None:
     if pending.state == "dispatched":
         _close(session, pending, now)
         return
-    requester = of_requester(session, pending.requester_id, pending.organization_id, now)
+    requester = caller_of_requester(session, pending.requester_id, pending.organization_id, now)
     may_request = (
         requester is not None
         and requester.can_write
@@ -152,8 +152,7 @@ def _close(session: Session, pending: PendingRequest, now: datetime) -> None:
     """Close a pending request whose request has ended, or set it to ``waiting`` again."""
     query = select(Request).where(Request.id == pending.request_id)
     request = session.scalars(query).first()
-    was_received = request is None or request.received_at is not None
-    if was_received or (request is not None and request.status in lifecycle.FINISHED):
+    if request is None or request.received_at is not None or request.status in lifecycle.FINISHED:
         pending.state = "done"
     elif pending.until <= now:
         pending.state = "expired"

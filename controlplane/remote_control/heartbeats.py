@@ -1,9 +1,9 @@
 """Heartbeats of devices. Heartbeats that arrive at the same time are stored in one transaction.
 
-A heartbeat with a new API key moves the device to this key. Otherwise the commands of the device
-would be sent to a key that it no longer uses. The device is only moved if its current key is
-revoked or if the device was offline. In all other cases the heartbeat is answered but changes
-nothing, so that a second key cannot take over an online device.
+A heartbeat with a new API key can move the device to this key. Without this move, the commands of
+the device would be sent to a key that it no longer uses. The device is moved only if its current
+key is no longer valid or if the device was offline. In all other cases the heartbeat is answered
+but changes nothing, so that a second key cannot take over an online device.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,8 @@ class HeartbeatBatchResult:
     Attributes:
         replies: one for each heartbeat, in the same order.
         keys_to_notify: API keys to which a device was moved.
-        seen: row keys (``Device.position``) of the devices, by organization id.
+        seen: row keys (``Device.position``) of the devices whose last-seen time was stored, by
+            organization id.
         returned: organizations with a device that is online again.
     """
 

@@ -9,7 +9,7 @@ from agent.wire.operator_operations import (
     RevokeRequest,
 )
 from controlplane.devices.liveness import end_offline_intervals
-from controlplane.devices.overview.report_contents import forget_current
+from controlplane.devices.overview.report_contents import forget_printers_and_findings
 from controlplane.devices.priority import Priority
 from controlplane.devices.records import PROTOCOL_VERSION
 from controlplane.devices.requests.creation import add_request
@@ -48,7 +48,7 @@ def revoke(context: RequestContext, body: RevokeRequest) -> RevokeReply:
         if binding is not None:
             binding.ended_at = context.now
         expire_binding(context.session, context.now, device.binding_id)
-        forget_current(context.session, device, context.now)
+        forget_printers_and_findings(context.session, device, context.now)
         end_offline_intervals(context.session, (device.position,), context.now)
         context.note(Event("device.revoke", device_subject(device)))
         context.keys_to_notify.add(device.key_id)

@@ -23,8 +23,8 @@ HEARTBEAT: Final = Operation(
     reply=device.HeartbeatReply,
     writes=True,
     description="Mark the device as online. A heartbeat with another API key moves the device to"
-    " that key if the current key of the device is revoked or the device was offline. In all other"
-    " cases, a heartbeat with another API key changes nothing.",
+    " that key if the current key of the device is no longer valid or the device was offline. In"
+    " all other cases, a heartbeat with another API key changes nothing.",
     refusals=_BINDING,
 )
 ON_COMMANDS: Final = Operation(

@@ -14,14 +14,15 @@ from sqlalchemy.orm import Session
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import rate_limited
 from controlplane.operation.fairness import spread
-from controlplane.storage.statements import add_to, change_rows
+from controlplane.storage.statements import add_to_sums, change_rows
 from controlplane.storage.tables import Report, ReportVolume
 
 ROW_BYTES: Final = 1024
 """Assumed size of the row and the index entries of a report, in addition to its payload."""
-AGAIN_S: Final = 1800
+RETRY_S: Final = 1800
 """Longest wait in seconds before the random part is added. `spread` adds up to the same time again,
-so that devices do not return together at midnight. Agents wait an hour at most."""
+so that devices do not return together at midnight. The sum is at most an hour, because agents do
+not wait longer."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 DAY: Final = timedelta(days=1)
 
@@ -31,7 +32,8 @@ def add_volume(context: RequestContext, report: Report, payload_bytes: int) -> N
 
     Raises a refusal if the total had already reached a limit.
 
-    Call this last in the transaction, because other reports of the organization wait for its end.
+    Call this last in the transaction. Until the transaction ends, other reports of the organization
+    wait.
     """
     settings, day = context.settings, (context.now - EPOCH) // DAY
     size = payload_bytes + ROW_BYTES
@@ -40,11 +42,11 @@ def add_volume(context: RequestContext, report: Report, payload_bytes: int) -> N
         ("", settings.organization_report_bytes, "this organization"),
     ):
         key = (report.organization_id, instance, day)
-        add_to(context.session, ReportVolume, [(*key, size)])
+        add_to_sums(context.session, ReportVolume, [(*key, size)])
         if limit and _volume(context.session, key) - size >= limit:
             wait_s = math.ceil((EPOCH + (day + 1) * DAY - context.now).total_seconds())
             reason = f"{sender} has sent its {limit} bytes of reports for today (UTC)"
-            raise rate_limited(spread(min(wait_s, AGAIN_S)), reason)
+            raise rate_limited(spread(min(wait_s, RETRY_S)), reason)
 
 
 def delete_old_volumes(session: Session, now: datetime) -> None:

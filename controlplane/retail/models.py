@@ -131,7 +131,7 @@ class Vat(ReplyModel):
 
 
 class Variation(ReplyModel):
-    """``name`` is None for the only variation of a good."""
+    """``name`` is None if the good has only one variation."""
 
     id: Uuid
     name: Annotated[str, StringConstraints(max_length=128)] | None
@@ -330,7 +330,7 @@ class EmployeePage(Page[Employee]):
 
 
 class PointOfSalePage(Page[PointOfSale]):
-    """A page of terminals."""
+    """A page of points of sale."""
 
 
 class UomPage(Page[Uom]):

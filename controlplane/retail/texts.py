@@ -16,7 +16,7 @@ from controlplane.retail.limits import EXTERNAL_DEPTH_MAX
 
 
 def _lines(text: str) -> str:
-    if not is_storable(text, besides="\n\r\t"):
+    if not is_storable(text, permitted="\n\r\t"):
         raise PydanticCustomError(
             "controls", "must not contain control characters except tabs and line breaks"
         )

@@ -1,1 +1,1 @@
-"""A generated merchant with every unusual case for figures. Equal seeds give equal merchants."""
+"""A generated merchant with sales, for demonstrations and tests. Equal plans give equal data."""

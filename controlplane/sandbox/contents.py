@@ -33,13 +33,13 @@ class Content:
     def name(self) -> str:
         return str(self.table.__tablename__)
 
-    def belongs(self, organization_id: str) -> ColumnElement[bool]:
+    def belongs_to(self, organization_id: str) -> ColumnElement[bool]:
         columns: Any = self.table
         if self.owner is None:
             column = columns.id if self.table is merchant.Organization else columns.organization_id
             return cast(ColumnElement[bool], column == organization_id)
         owner, reference, key = self.owner
-        keys = select(getattr(owner.table, key)).where(owner.belongs(organization_id))
+        keys = select(getattr(owner.table, key)).where(owner.belongs_to(organization_id))
         return cast(ColumnElement[bool], getattr(columns, reference).in_(keys))
 
 
@@ -101,4 +101,4 @@ def clear(session: Session, organization_id: str) -> None:
     for rollup in ROLLUPS:
         session.execute(delete(rollup).where(rollup.location.in_(locations)))
     for content in reversed(CONTENTS):
-        session.execute(delete(content.table).where(content.belongs(organization_id)))
+        session.execute(delete(content.table).where(content.belongs_to(organization_id)))

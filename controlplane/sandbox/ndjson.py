@@ -51,7 +51,7 @@ def export(session: Session, organization_id: str) -> Iterator[str]:
         columns = _columns(content)
         query = (
             select(*columns)
-            .where(content.belongs(organization_id))
+            .where(content.belongs_to(organization_id))
             .order_by(*content.table.__table__.primary_key)
         )
         for row in session.execute(query).yield_per(BATCH):

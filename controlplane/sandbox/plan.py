@@ -58,7 +58,10 @@ class Plan:
         return cls(**{"is_awkward": True} | stored | {"until": until})
 
     def random_for(self, *subject: object) -> random.Random:
-        """Return a generator of random numbers that depends only on the plan and the subject."""
+        """Return a generator of random numbers for a subject.
+
+        Equal organizations, seeds and subjects give equal numbers.
+        """
         return random.Random(self._name(subject))  # noqa: S311 - not for secrets
 
     def id_of(self, *subject: object) -> uuid.UUID:

@@ -1,6 +1,6 @@
-"""Lets a command of root act as the service's user while the command uses the service's database.
+"""Lets a command that root runs act as the service's user while it uses the service's database.
 
-The service's user owns the database and its directory, and could have replaced files by links. A
+The service's user owns the database and its directory, and could have replaced files with links. A
 command that runs as this user cannot follow such a link to a file that only root may access. The
 service can read the files that the command creates. PostgreSQL, which identifies the service by its
 user name, accepts the command's connection.
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from controlplane.service.paths import USER
 
 
-def uid_of_the_service() -> int | None:
+def service_user_id() -> int | None:
     """Return the id of the service's user, or None if this user does not exist."""
     if sys.platform == "win32":
         return None
@@ -27,7 +27,7 @@ def uid_of_the_service() -> int | None:
 
 
 @contextlib.contextmanager
-def as_the_service() -> Iterator[None]:
+def run_as_service_user() -> Iterator[None]:
     """Run the body of the ``with`` statement as the service's user. Requires root."""
     if sys.platform == "win32":
         raise OSError("on Windows, commands cannot run as the service's user")

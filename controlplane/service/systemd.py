@@ -207,7 +207,7 @@ def unit_text(command: tuple[str, ...]) -> str:
     return text.replace("ExecStart=/usr/bin/venue-control", f"ExecStart={words}", 1)
 
 
-def this_machines_service() -> SystemdService:
+def local_service() -> SystemdService:
     """Return the service of this machine. Raises CommandError if systemd is not the init system."""
     # sd_booted(3): this directory exists exactly when systemd is the init system.
     if sys.platform != "linux" or not Path("/run/systemd/system").is_dir():

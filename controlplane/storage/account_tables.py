@@ -63,8 +63,8 @@ class SignInSession(Base):
 
     Attributes:
         has_second_factor: whether the user signed in with a second factor.
-        provider: id of the identity provider of the sign-in, or None for a password. The next
-            columns are None as well for a password.
+        provider: id of the identity provider of the sign-in. After a sign-in with a password, this
+            column and all following columns are None.
         subject: the user's id at the provider.
         access_token: for the provider's userinfo.
         refresh_token: for new access tokens, if the provider issued one.

@@ -46,7 +46,7 @@ def snapshot(database: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def complete_or_absent(path: Path) -> Iterator[BinaryIO]:
+def write_atomically(path: Path) -> Iterator[BinaryIO]:
     """Yield a temporary file that is moved to ``path`` when the `with` block ends.
 
     Only the owner of the file can read it. If the block raises an error, no file remains. Raises
@@ -71,7 +71,7 @@ def restore(backup: BinaryIO, database: Path, now: datetime) -> Path | None:
     """Replace the content of ``database`` with that of ``backup``, in one transaction.
 
     Returns:
-        The path of a copy of the previous database, or None if there was none.
+        The path of a copy of the previous database, or None if ``database`` was new or empty.
 
     Raises:
         BackupError, sqlite3.Error, OSError

@@ -130,7 +130,7 @@ class Database:
         if not self._is_sqlite:
             yield
             return
-        if not self._turn.acquire(timeout=self._patience_s):
+        if not self._turn.acquire(timeout=self._lock_timeout_s):
             raise DatabaseBusyError("the database is busy: try again")
         try:
             yield
@@ -150,7 +150,7 @@ class Database:
             raise DatabaseBusyError(message) from error
 
     @property
-    def _patience_s(self) -> float:
+    def _lock_timeout_s(self) -> float:
         """Return how long a transaction waits for a lock."""
         return 0 if self._is_locked else self._busy_timeout_s
 
@@ -174,11 +174,11 @@ class Database:
 
     def _begin_sqlite(self, connection: Connection, statement: str) -> None:
         # An event of SQLAlchemy would do the same, but would make every later statement slower.
-        patience_s, driver = self._patience_s, connection.connection.driver_connection
+        timeout_s, driver = self._lock_timeout_s, connection.connection.driver_connection
         assert driver is not None  # noqa: S101 - the connection is open
-        if connection.info.get("busy_timeout_s", self._busy_timeout_s) != patience_s:
-            driver.execute(f"PRAGMA busy_timeout = {round(patience_s * 1000)}").close()
-            connection.info["busy_timeout_s"] = patience_s
+        if connection.info.get("busy_timeout_s", self._busy_timeout_s) != timeout_s:
+            driver.execute(f"PRAGMA busy_timeout = {round(timeout_s * 1000)}").close()
+            connection.info["busy_timeout_s"] = timeout_s
         driver.execute(statement).close()
 
     def _make_tables(self) -> None:
@@ -204,14 +204,14 @@ def parse_url(text: str) -> URL:
 
 
 def sqlite_file(text: str) -> Path | None:
-    """Return the path of an SQLite database, or None if ``text`` is another database."""
+    """Return the path of an SQLite database, or None if ``text`` is not an SQLite database."""
     url = parse_url(text)
     is_file = url.get_backend_name() == "sqlite" and url.database
     return Path(url.database or "") if is_file else None
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
-    # The driver must not BEGIN by itself: `Database` does.
+    # The driver must not begin transactions by itself, because `Database` begins them.
     connection.isolation_level = None
     for pragma in SQLITE_PRAGMAS:
         connection.execute(f"PRAGMA {pragma}").close()

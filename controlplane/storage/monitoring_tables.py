@@ -50,10 +50,10 @@ class MaintenanceWindow(Base):
 
 
 class MonitoringState(Base):
-    """One row with the times of checks.
+    """One row with the times of the periodic evaluations of the fleet (`alerts.evaluation`).
 
-    ``started_at`` is the time of the first check. ``checked_at`` is the time of the last check.
-    ``resumed_at`` is the time of the first check after the last pause of the service.
+    ``started_at`` is the time of the first evaluation, and ``checked_at`` of the last one.
+    ``resumed_at`` is the time of the first evaluation after the last pause of the service.
     """
 
     __tablename__ = "monitoring_state"
@@ -183,7 +183,7 @@ class AlertRule(Base):
 
     ``location_id`` is empty for a rule of the whole organization. ``name`` is the condition, and
     for the conditions ``finding`` and ``incident`` also the argument: ``finding:queue-stopped``.
-    ``argument`` is empty for a condition without one. ``for_minutes`` None means the duration that
+    ``argument`` is empty if the condition takes none. ``for_minutes`` None means the duration that
     the operator of the service has set.
     """
 

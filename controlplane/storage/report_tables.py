@@ -55,9 +55,9 @@ class DevicePrinter(Base):
 class DeviceIncident(Base):
     """An incident in the record of a device, at the location to which it was bound at the time.
 
-    Times are seconds since 1970. ``reported_s`` is the begin by the clock of the device. It
-    identifies the incident together with the device and the cause. ``began_s`` and ``ended_s`` are
-    corrected by ``correction_s``. ``ended_s`` is None while the incident lasts.
+    Times are seconds since 1970. ``reported_s`` is the start according to the clock of the device.
+    It identifies the incident together with the device and the cause. ``began_s`` and ``ended_s``
+    are corrected by ``correction_s``. ``ended_s`` is None while the incident lasts.
     """
 
     __tablename__ = "device_incidents"
@@ -84,7 +84,7 @@ class DeviceIncident(Base):
 
 
 class RecordPeriod(Base):
-    """A period, in seconds since 1970, in which a device at a location would have seen incidents.
+    """A period, in seconds since 1970, for which the incidents of a device at a location are known.
 
     The device was bound to the location, and a report contains its record of this period.
     """
@@ -103,7 +103,7 @@ class RecordPeriod(Base):
 
 
 class PrinterProblem(Base):
-    """A period in which a printer was broken, and which has ended.
+    """A period that has ended, in which a printer was broken.
 
     The present state of a printer is in `DevicePrinter`. ``device`` is the position of the device.
     """
@@ -144,8 +144,8 @@ class DeviceFinding(Base):
         rule: code of the rule (`agent.presentation.findings`).
         sentence: what is wrong, one sentence for each match.
         since: when the first of the consecutive reports with this finding arrived.
-        last_seen: when the newest of them arrived.
-        report: position of the newest of them.
+        last_seen: when the newest of these reports arrived.
+        report: position of the newest of these reports.
     """
 
     __tablename__ = "device_findings"
@@ -212,8 +212,9 @@ class JudgedReport(Base):
 class CountedDevice(Base):
     """The part of the sums in `FindingCount` and `FindingDay` that comes from one device.
 
-    ``subjects`` are those of `FindingCount`, none for a revoked device. ``symbols`` has their
-    characters (`FindingSubject`). ``version`` is "" if it is unknown.
+    ``subjects`` are the subjects of `FindingCount` that count this device. A revoked device has no
+    subjects. ``symbols`` has a character for each subject (`FindingSubject`). ``version`` is "" if
+    it is unknown.
     """
 
     __tablename__ = "counted_devices"
@@ -241,8 +242,8 @@ class CountedDevice(Base):
 class FindingSubject(Base):
     """A subject of `FindingCount`, and its number.
 
-    The number determines the character that stands for the subject in `CountedDevice`
-    (`devices.findings.symbols`). It never changes.
+    The number never changes. It determines the character that stands for the subject in
+    `CountedDevice` (`devices.findings.symbols`).
     """
 
     __tablename__ = "finding_subjects"

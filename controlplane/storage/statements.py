@@ -42,15 +42,16 @@ def insert_row(session: Session, table: Any, row: Row) -> int:
     return int(session.connection().exec_driver_sql(sql, tuple(row)).scalar_one())
 
 
-def add_to(session: Session, rollup: Any, rows: Iterable[Row]) -> None:
+def add_to_sums(session: Session, rollup: Any, rows: Iterable[Row]) -> None:
     """Add these rows to the stored sums with the same keys. Insert rows with new keys."""
     _run(session, _add_sql(rollup.__table__, _mark(session)), rows)
 
 
 def disable_jit(session: Session) -> None:
-    """Let PostgreSQL not compile the statements of this transaction.
+    """Prevent PostgreSQL from compiling the statements of this transaction.
 
-    It overestimates subqueries. Compiling takes longer than the statement.
+    PostgreSQL overestimates the cost of subqueries. It would therefore compile statements whose
+    compilation takes longer than their execution.
     """
     if session.get_bind().dialect.name == "postgresql":
         session.execute(text("SET LOCAL jit = off"))

@@ -127,7 +127,8 @@ class Challenge(Base):
 
 
 class Device(Base):
-    """An installed agent and its current binding. ``key_id`` is the credential that it used last.
+    """An installed agent and its current binding. ``key_id`` is the credential that receives its
+    requests.
 
     ``priority`` and ``severity`` determine the position of the device in lists
     (`controlplane.devices.priority`). ``network_report`` and ``application_report`` are the

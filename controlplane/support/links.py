@@ -102,5 +102,7 @@ def link_record(link: SupportLink, now: datetime) -> Link:
 
 
 def _forget(session: Session, before: datetime) -> None:
-    ran_out = and_(SupportLink.confirmed_at.is_(None), SupportLink.expires_at < before)
-    session.execute(delete(SupportLink).where(or_(ran_out, SupportLink.disconnected_at < before)))
+    has_expired = and_(SupportLink.confirmed_at.is_(None), SupportLink.expires_at < before)
+    session.execute(
+        delete(SupportLink).where(or_(has_expired, SupportLink.disconnected_at < before))
+    )

@@ -26,8 +26,8 @@ from controlplane.operation.errors import (
     session_required,
     unauthenticated,
 )
-from controlplane.operation.permissions import hash_secret, of_access_token
-from controlplane.web.accounts.cookies import signed_in
+from controlplane.operation.permissions import caller_of_access_token, hash_secret
+from controlplane.web.accounts.cookies import session_caller
 from controlplane.web.core import Core
 from controlplane.web.protocol import client_address
 
@@ -37,8 +37,8 @@ refusal if the credential is missing or invalid."""
 Parsed = TypeVar("Parsed")
 POST: Final = ("POST",)
 SHORT_BYTES: Final = 4_096
-"""Parsing a body blocks the event loop. Up to this size it takes less than 2 ms. A body of
-`LARGE_BYTES` would block all other calls for 20 ms, so longer bodies are parsed elsewhere."""
+"""Maximum size of a body that is parsed in the event loop, which takes less than 2 ms. A body of
+`LARGE_BYTES` would block all other calls for 20 ms (`parse_charged`)."""
 _BEARER: Final = re.compile(r"Bearer +(\S+)", re.IGNORECASE)
 _API_KEY: Final = re.compile(r"vck_[A-Za-z0-9_-]{43}")
 
@@ -62,7 +62,7 @@ async def by_key_or_session(core: Core, request: Request, writes: bool) -> Calle
     """Authenticate with an API key or a session cookie. An API key takes precedence."""
     header = request.headers.get("authorization")
     if header is None:
-        return await signed_in(core, request, writes=writes)
+        return await session_caller(core, request, writes=writes)
     key = parse_bearer(header)
     if key is None:
         raise unauthenticated()
@@ -79,7 +79,7 @@ async def by_key_or_token(core: Core, request: Request, _writes: bool) -> Caller
     if token is None:
         raise unauthenticated()
     now, token_hash = core.clock(), hash_secret(token)
-    caller = await core.read(lambda session: of_access_token(session, token_hash, now))
+    caller = await core.read(lambda session: caller_of_access_token(session, token_hash, now))
     if caller is None:
         raise unauthenticated()
     return caller

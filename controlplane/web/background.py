@@ -20,7 +20,7 @@ from controlplane.devices.findings.judging import judge_again, note_old_reports
 from controlplane.devices.overview.summaries import store_old_contents, summarize_old_reports
 from controlplane.devices.requests.delivery import keys_with_new_requests
 from controlplane.devices.retention import delete_old_monitoring
-from controlplane.operation.permissions import versions
+from controlplane.operation.permissions import permission_versions
 from controlplane.pending_requests.dispatch import DispatchResult, dispatch_due, has_due
 from controlplane.remote_control.report_volume import delete_old_volumes
 from controlplane.remote_control.retention import delete_old, sweep
@@ -154,7 +154,7 @@ async def poll_changes(core: Core) -> None:
     def work(session: Session) -> Changes:
         return Changes(
             revoked_keys(session),
-            versions(session, owners),
+            permission_versions(session, owners),
             keys_with_new_requests(session, since),
             has_due(session, now, settings),
         )
@@ -220,7 +220,7 @@ async def _forget_old(core: Core) -> None:
 
 
 async def send_to_organizations(core: Core, client: httpx2.AsyncClient) -> int:
-    """Send the due alert notifications of organizations that have their own webhook.
+    """Send the due alert notifications of the routes of organizations.
 
     Returns the number of attempts.
     """

@@ -33,7 +33,7 @@ from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import unavailable
 from controlplane.operation.fairness import Fairness, FairQueue, RateLimit
-from controlplane.operation.permissions import of_key_hashes
+from controlplane.operation.permissions import callers_of_key_hashes
 from controlplane.retail.credentials import signing_keys
 from controlplane.retail.credentials.signing_keys import SigningKeys
 from controlplane.settings import Settings
@@ -142,7 +142,9 @@ class Core:
         self.console_feeds = ConsoleFeeds(self._poll_console)
         self.changes = ReportChangeCache()
         self.keys = KeyCache(settings.key_cached_s, monotonic)
-        self.key_reader = KeyReader(lambda hashes: self.read(partial(of_key_hashes, hashes=hashes)))
+        self.key_reader = KeyReader(
+            lambda hashes: self.read(partial(callers_of_key_hashes, hashes=hashes))
+        )
         self.streams = OpenStreams()
         self.sign_in_links = SignInLinks()
         self.passwords = Passwords(settings.argon2_memory_kib, settings.argon2_passes)

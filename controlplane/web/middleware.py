@@ -24,7 +24,7 @@ OTHER = "other"
 CountCall = Callable[[str, int, str, float | None], None]
 """Takes the operation, the status (0 if the client disconnected before the reply), the code of the
 refusal, and the duration in seconds (None for streams)."""
-TOO_MUCH = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+DELAYED_STATUSES = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 NO_STORE = (b"cache-control", b"no-store")
 NO_SNIFFING = (b"x-content-type-options", b"nosniff")
 Answer = Callable[[Refusal, str, str], Response]
@@ -39,7 +39,7 @@ class CallMiddleware:
     Attributes:
         delay_s: delay in seconds before a refusal with status 429 or 503 is sent. Without the
             delay, clients that retry at once would keep the service busy.
-        names: operations by path.
+        names: names of operations by path.
         count: counts a call in the metrics.
         answer: returns the reply for a refusal.
     """
@@ -62,7 +62,7 @@ class CallMiddleware:
         except ClientDisconnect:
             call.note = "client_gone"
         except Refusal as refusal:
-            if refusal.status in TOO_MUCH:
+            if refusal.status in DELAYED_STATUSES:
                 await asyncio.sleep(self.delay_s)
             await call.refuse(refusal, receive)
         except Exception:
@@ -77,7 +77,7 @@ class CallMiddleware:
 
 
 class _Call:
-    """One call that passes the middleware."""
+    """One call that passes through the middleware."""
 
     def __init__(self, scope: Scope, send: Send, clock: Clock, answer: Answer) -> None:
         # The id identifies the call in the log. It need not be unpredictable.

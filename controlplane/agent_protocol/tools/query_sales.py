@@ -36,8 +36,7 @@ from controlplane.analytics.reading import Reader
 from controlplane.analytics.single_sales import DAYS_MAX as DAYS_MAX_OF_SALES
 from controlplane.figures.local_time import HOURS
 from controlplane.figures.records import Coverage, LocalHour, Window
-from controlplane.figures.windows import DAYS_MAX, Period
-from controlplane.figures.windows import Question as PeriodQuery
+from controlplane.figures.windows import DAYS_MAX, Period, PeriodQuery
 
 ROWS_MAX: Final = 500
 ROWS_USUAL: Final = 100

@@ -23,7 +23,7 @@ from controlplane.storage.report_tables import (
     FindingDay,
     JudgedReport,
 )
-from controlplane.storage.statements import add_to
+from controlplane.storage.statements import add_to_sums
 from controlplane.storage.tables import Device
 
 DAY_S: Final = 86_400
@@ -56,8 +56,8 @@ def count_again(session: Session, devices: Sequence[Device], now: datetime) -> N
     # The keys are sorted, so that transactions that lock several sums cannot deadlock.
     rows = [(*key, change) for key, change in sorted(changes.items()) if change]
     session.flush()
-    add_to(session, FindingCount, rows)
-    add_to(session, FindingDay, [(*row[:-1], day_of(now), row[-1]) for row in rows])
+    add_to_sums(session, FindingCount, rows)
+    add_to_sums(session, FindingDay, [(*row[:-1], day_of(now), row[-1]) for row in rows])
 
 
 def _subjects_of(session: Session, positions: Sequence[int]) -> dict[int, set[str]]:

@@ -27,8 +27,8 @@ WEBHOOK: Final = "webhook"
 """The id of the route that these operations change."""
 HOST_NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})+")
 IPV6_UNICAST: Final = IPv6Network("2000::/3")
-"""Global unicast addresses (RFC 4291, section 2.4). Other addresses may be translated to private
-IPv4 addresses, such as 64:ff9b::/96 (RFC 6052)."""
+"""Global unicast addresses (RFC 4291, section 2.4). A translator may map other IPv6 addresses, such
+as those in 64:ff9b::/96 (RFC 6052), to private IPv4 addresses."""
 
 
 def alert_webhook_operations() -> tuple[Procedure, ...]:
@@ -93,7 +93,7 @@ def remove_alert_webhook(
 
 
 def give_up(session: Session, organization_id: str, route: str, now: datetime) -> None:
-    """End the undelivered notifications of a route that is removed or disabled."""
+    """Mark the undelivered notifications of a removed or disabled route as failed."""
     session.execute(
         update(Notification)
         .where(
@@ -119,10 +119,11 @@ def host_of(url: str) -> str:
     """
     try:
         parts = urlsplit(url)
-        host, has_port = parts.hostname or "", parts.port != 0
+        host, has_valid_port = parts.hostname or "", parts.port != 0
     except ValueError:
-        host, has_port = "", False
-    if not (has_port and host and parts.scheme == "https" and url.isascii() and url.isprintable()):
+        host, has_valid_port = "", False
+    is_https = bool(host) and parts.scheme == "https"
+    if not (has_valid_port and is_https and url.isascii() and url.isprintable()):
         raise ValueError("must be an address like https://hooks.example.com/alerts")
     if " " in url or parts.username is not None:
         raise ValueError("must not have spaces or a user name")
@@ -137,7 +138,10 @@ def host_of(url: str) -> str:
 
 
 def is_public(text: str) -> bool:
-    """Return whether an IP address is one of the public internet. Raises ValueError."""
+    """Return whether an IP address belongs to the public internet.
+
+    Raises ValueError if the text is not an IP address.
+    """
     address = ip_address(text)
     if address.version == 6 and (address not in IPV6_UNICAST or address.sixtofour is not None):
         return False

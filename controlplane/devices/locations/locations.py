@@ -152,8 +152,8 @@ def _schedules(
             window
         )
     return Schedules(
-        (location_id, Schedule(hours.get(location_id), tuple(windows.get(location_id, ()))))
-        for location_id in hours.keys() | windows.keys()
+        (key, Schedule(hours.get(key), tuple(windows.get(key, ()))))
+        for key in hours.keys() | windows.keys()
     )
 
 

@@ -50,7 +50,8 @@ class LocationsReply(Tolerant):
         organization_name: null if the organization has no name.
         can_write: whether the caller may change the settings of these locations.
         can_add: whether the caller may add locations and name the organization.
-        alerts_to: whose webhook gets the alerts, or null if no alerts are sent.
+        alerts_to: "organization" if a route of the organization is enabled, "operator" if only the
+            webhook of the service's operator is configured, or null if no alerts are sent.
     """
 
     organization_name: str | None

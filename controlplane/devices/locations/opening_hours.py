@@ -77,7 +77,7 @@ class OpeningHours:
 def _spans_around(hours: OpeningHours, day: date) -> tuple[Span, ...]:
     """Return the open spans from 8 days before a day to the end of the following day, in UTC.
 
-    The spans are cached, because all devices of a location need the same ones.
+    The spans are cached, because all devices of a location need the same spans.
     """
     midnight = datetime.combine(day, time(), UTC)
     return tuple(hours.spans(midnight - LOOKBACK, midnight + timedelta(days=2)))
@@ -90,8 +90,9 @@ def read_hours(zone: str, lines: Iterable[str]) -> OpeningHours:
 
 @lru_cache(maxsize=4096)
 def _parse(zone: str, lines: tuple[str, ...]) -> OpeningHours:
-    """Parse the hours of a location. The results are cached: each evaluation of the fleet needs
-    those of all locations.
+    """Parse the opening hours of a location.
+
+    The results are cached, because each evaluation of the fleet needs the hours of all locations.
     """
     require_zone(zone)
     intervals = sorted({interval for line in lines for interval in _intervals(line)})

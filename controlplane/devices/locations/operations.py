@@ -104,7 +104,7 @@ def locations(context: RequestContext, _body: EmptyRequest) -> messages.Location
 
 
 def add(context: RequestContext, body: messages.LocationAddRequest) -> messages.LocationAddReply:
-    """Add a location, which is always open."""
+    """Add a location. It is always open until its opening hours are set."""
     _require_all_locations(context)
     existing_locations = known_locations(context.session, context.organization_id)
     location_id = body.location_id or _unused_id(existing_locations)
@@ -220,7 +220,7 @@ def _require_existing(context: RequestContext, location_id: str) -> None:
 def _unused_id(existing_ids: Collection[str]) -> str:
     """Return the first unused id of ``loc-0001``, ``loc-0002`` and so on.
 
-    The search begins after the number of known locations.
+    With 3 known locations, for example, the search begins at ``loc-0004``.
     """
     ids = (f"loc-{number:04}" for number in itertools.count(len(existing_ids) + 1))
     return next(location_id for location_id in ids if location_id not in existing_ids)

@@ -64,9 +64,7 @@ def status_of(
     ``window`` is the longest time between two heartbeats of a device that is online.
     """
     windows = schedule.windows_of(instance_id) if schedule.maintenance else ()
-    until = max(
-        (other.until for other in windows if other.since <= now < other.until), default=None
-    )
+    until = max((each.until for each in windows if each.since <= now < each.until), default=None)
     if now - last_seen_at <= window:
         return DeviceStatus("online", None, until)
     if until is not None:
@@ -77,7 +75,7 @@ def status_of(
         if opened is None:
             return DeviceStatus("closed")
         opened_at = opened
-    since = max(last_seen_at, opened_at, *(other.until for other in windows if other.until <= now))
+    since = max(last_seen_at, opened_at, *(each.until for each in windows if each.until <= now))
     if now - since > window:
         return DeviceStatus("offline", since)
     return DeviceStatus("closed" if opened_at == since else "maintenance")

@@ -71,7 +71,7 @@ class ConsoleStream(EventStream):
     async def next(self, within_s: float) -> tuple[tuple[bytes, ...], bool]:
         """Wait for changes. Return changed rows, and whether the order of devices changed.
 
-        Returns no rows and False after ``within_s``, or when the stream has ended.
+        Returns no rows and False if nothing changes within ``within_s``, or if the stream ends.
         """
         await self.wait(within_s)
         new_rows, self._fresh = tuple(self._fresh.values()), {}

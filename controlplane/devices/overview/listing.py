@@ -139,7 +139,7 @@ def conditions(filters: Filters, now: datetime, organization_id: str) -> list[Co
 
 
 def state_is(state: State, now: datetime) -> ColumnElement[bool]:
-    """Return the condition for a health, or for a condition such as ``busy``."""
+    """Return the SQL condition for devices with this health, or in a state such as ``busy``."""
     if state == "online":
         return Device.priority.in_(ONLINE)
     if state == "closed":

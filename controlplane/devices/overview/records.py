@@ -18,7 +18,7 @@ from controlplane.operation.storable_text import STORABLE
 RowState = Literal["offline", "never-connected", "online", "closed", "maintenance", "revoked"]
 Condition = Literal["online", "closed", "maintenance", "busy"]
 State = Health | Condition
-"""Every device has exactly one health. It can also be in any of the conditions."""
+"""Every device has exactly one health. It can also be online, closed, in maintenance, or busy."""
 PrinterStateName = Literal["broken", "warning", "unknown", "healthy"]
 FilterText = Annotated[PayloadText, *STORABLE]
 PAGE_MAX = 200
@@ -37,7 +37,7 @@ class Filters(Exact):
 
 
 class OverviewRequest(Filters):
-    """``count`` requests the numbers of all matching devices, not only of this page."""
+    """``count`` requests ``total`` and ``requestable``, which also count devices on other pages."""
 
     count: Absent[bool] = None
     cursor: Absent[Cursor] = None
@@ -161,7 +161,7 @@ class NamedReport(ReportLine):
 class ReportsRequest(Exact):
     """Selects reports by device, by kind, and by a creation time of ``since`` or later.
 
-    A field that is not given selects all reports.
+    A field that is not given does not restrict the selection.
     """
 
     instance_id: Absent[Uuid] = None
@@ -206,8 +206,7 @@ class PrinterRecord(Tolerant):
 
 
 class PrintersReply(Tolerant):
-    """``states`` has the number of printers in each state. These numbers ignore
-    the filter ``state``.
+    """``states`` has the number of printers in each state, whatever ``state`` the request selects.
 
     ``states`` is empty on all pages after the first.
     """
@@ -218,7 +217,9 @@ class PrintersReply(Tolerant):
 
 
 class SummaryReply(Tolerant):
-    """``states`` has the number of devices in each state. The healths add up to ``all``."""
+    """``states`` has the number of devices in each state. The numbers of the healths add up to the
+    number ``all``.
+    """
 
     states: dict[str, int]
     versions: Array[Count]

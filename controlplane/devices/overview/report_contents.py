@@ -115,11 +115,11 @@ def forget_contents(session: Session, device: Device, now: datetime) -> None:
 
     Its reports belong to its previous location.
     """
-    forget_current(session, device, now)
+    forget_printers_and_findings(session, device, now)
     change_rows(session, delete(ReportText).where(ReportText.device == device.position))
 
 
-def forget_current(session: Session, device: Device, now: datetime) -> None:
+def forget_printers_and_findings(session: Session, device: Device, now: datetime) -> None:
     """Delete the printers and findings of a device that is revoked."""
     change_rows(session, delete(DevicePrinter).where(DevicePrinter.device == device.position))
     change_rows(session, delete(PrinterProblem).where(PrinterProblem.device == device.position))

@@ -35,7 +35,7 @@ class CommandStream(EventStream):
     async def next(self, within_s: float) -> Sequence[Command]:
         """Wait for new commands.
 
-        Returns an empty sequence after ``within_s``, or when the stream has ended.
+        Returns an empty sequence if there are none within ``within_s``, or if the stream ends.
         """
         await self.wait(within_s)
         new_commands, self._fresh = self._fresh, []
@@ -62,7 +62,7 @@ class CommandFeeds:
         self._poll = poll
         self._streams: dict[UUID, set[CommandStream]] = {}
         self._stale: dict[UUID, None] = {}
-        self._cut: set[UUID] = set()
+        self._truncated: set[UUID] = set()
         self._polling: asyncio.Task[None] | None = None
         self.is_closed = False
         self.count = 0
@@ -88,7 +88,7 @@ class CommandFeeds:
     @property
     def truncated_keys(self) -> tuple[UUID, ...]:
         """Return the keys that may have more waiting commands than the last poll returned."""
-        return tuple(self._cut)
+        return tuple(self._truncated)
 
     def notify(self, key_ids: Iterable[UUID]) -> None:
         """Poll for new commands of these keys. Call this after the commit."""
@@ -134,5 +134,7 @@ class CommandFeeds:
                     stream.offer(waiting[key])
                 else:
                     stream.end()
-        self._cut -= set(keys)
-        self._cut |= {key for key, commands in waiting.items() if len(commands) >= COMMANDS_MAX}
+        self._truncated -= set(keys)
+        self._truncated |= {
+            key for key, commands in waiting.items() if len(commands) >= COMMANDS_MAX
+        }

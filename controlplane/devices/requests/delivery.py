@@ -17,8 +17,8 @@ from controlplane.operation.permissions import callers
 from controlplane.storage.tables import Device, Request
 
 COMMANDS_MAX = 256
-"""Maximum number of commands of an API key in one poll, oldest first. Later polls return further
-commands once devices have started these."""
+"""Maximum number of commands of an API key in one poll, oldest first. After devices have started
+some of these commands, later polls return further ones."""
 
 
 def acknowledge(context: RequestContext, body: AcknowledgeRequest) -> AcknowledgeReply:

@@ -92,10 +92,10 @@ class CatalogExternalId(Base):
 class LineSnapshot(Base):
     """The article of a sale line, as it was when it was sold. Equal articles share one snapshot.
 
-    ``content_hash`` is the hash of all other columns. ``source`` is catalog, manual_input or
-    custom_amount. ``codes`` are pairs of type and value. An imported line can have no unit
-    (``uom_*`` are None) and no tax (``fee_*`` are None). ``percentage_milli`` is also None for an
-    exempt fee. ``unit_milli`` is 10^(3 − ``exponent``). The quantity of a line multiplied by
+    ``content_hash`` is the hash of all columns except ``position``. ``source`` is catalog,
+    manual_input or custom_amount. ``codes`` are pairs of type and value. An imported line can have
+    no unit (``uom_*`` are None) and no tax (``fee_*`` are None). ``percentage_milli`` is also None
+    for an exempt fee. ``unit_milli`` is 10^(3 − ``exponent``). The quantity of a line multiplied by
     ``unit_milli`` is the quantity in thousandths of the unit.
     """
 

@@ -6,9 +6,10 @@ local time of the location. ``day`` is the number of days since 1970-01-01, and 
 one row.
 
 A sale is added to the row of its time and payment type. A refund with a date is added to the row of
-its own time and payment type. In addition, the row of the refunded sale has the refunded amount in
-``undone``, and refunds without a date in the ``undated_`` columns. A missing method or snapshot is
-stored as 0, and a missing unit as "", because a primary key cannot contain NULL.
+its own time and payment type. In addition, the refunded amount is added to ``undone`` in the row of
+the refunded sale. A refund without a date is added to the ``undated_`` columns of that row. A
+missing method or snapshot is stored as 0, and a missing unit as "", because a primary key cannot
+contain NULL.
 """
 
 from sqlalchemy.orm import Mapped, mapped_column

@@ -1,4 +1,4 @@
-"""Creates the newest tables from the models."""
+"""Creates the newest tables from the models, and converts the tables of release 0.1.0."""
 
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
@@ -50,7 +50,7 @@ def create_tables(connection: Connection) -> None:
 def convert_first_release(connection: Connection) -> None:
     """Change the tables of release 0.1.0 to the newest layout, and create the new tables.
 
-    Raises an error if a new table exists already: then it is a table of another program.
+    Raises an error if a new table exists already, because it must belong to another program.
     """
     operations = Operations(MigrationContext.configure(connection))
     operations.drop_index("devices_by_place", "devices")
@@ -89,7 +89,7 @@ def _fill_columns(connection: Connection) -> None:
 
 
 def _count_devices(connection: Connection) -> None:
-    """Count each device that is not revoked, still without findings, as migration 0018 does."""
+    """Count each device that is not revoked, as migration 0018 does. Findings are counted later."""
     subject = "device"
     connection.execute(insert(FindingSubject).values(position=1, subject=subject))
     advance_position(connection, FindingSubject.__table__)
@@ -108,7 +108,10 @@ def _count_devices(connection: Connection) -> None:
 
 
 def _reports_to_judge(kind: str) -> Insert:
-    """Insert the newest report with content of each present binding, as migration 0015 does."""
+    """Return the statement that inserts the newest report with content of each current binding.
+
+    Migration 0015 inserts the same rows.
+    """
     newest = select(func.max(Report.position)).where(
         Report.instance_id == Device.instance_id,
         Report.binding_id == Device.binding_id,

@@ -57,7 +57,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class NewSession:
     """A new session, the page to continue with, and recovery codes of a new factor."""
 
     token: str
@@ -97,14 +97,14 @@ async def enter_code(core: Core, request: Request) -> Response:
     return with_cookies(page, *set_cookies)
 
 
-async def _open(core: Core, request: Request, step: Step, token: str | None) -> Opened | None:
+async def _open(core: Core, request: Request, step: Step, token: str | None) -> NewSession | None:
     """Open a session. Returns None if the pending sign-in has ended. Raises a refusal."""
     address, now = count_attempt(core, request), core.clock()
     code = fields_of(await read_form(core, request)).get("code", "")[: codes.CODE_MAX]
     attempt = await begin_attempt(core, step.user.email, address)
     browser = Browser.of(core, request)
 
-    def work(session: Session) -> Opened | None:
+    def work(session: Session) -> NewSession | None:
         match = pending.find(session, token, now, lock=True)
         if match is None:
             return None
@@ -116,7 +116,7 @@ async def _open(core: Core, request: Request, step: Step, token: str | None) -> 
         session_token, _ = open_session(
             session, user, browser, now, has_second_factor=True, detail=f"with a {detail}"
         )
-        return Opened(session_token, location, recovery_codes)
+        return NewSession(session_token, location, recovery_codes)
 
     try:
         return await core.write(work)

@@ -22,8 +22,8 @@ SECURE_PREFIX: Final = "__Secure-"
 (RFC 6265bis, 4.1.3.1)."""
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 HOST_PREFIX: Final = "__Host-"
-"""Prefix over TLS of the cookies of an unfinished sign-in. No other host of the domain can set a
-cookie with this prefix."""
+"""Over TLS, the cookies of an unfinished sign-in have this prefix. No other host of the domain can
+set a cookie with this prefix."""
 PENDING: Final = "venue.pending_sign_in"
 FLOW: Final = "venue.sign_in_flow"
 STEP_LIFETIME_S: Final = 600
@@ -32,7 +32,7 @@ ORIGIN_MAX: Final = 200
 """Maximum length of an origin in a message."""
 
 
-async def signed_in(core: Core, request: Request, *, writes: bool) -> Caller:
+async def session_caller(core: Core, request: Request, *, writes: bool) -> Caller:
     """Return the caller of the session in the cookie. Raises a refusal if no session is valid."""
     token = token_of(core, request)
     if token is None:
@@ -40,7 +40,7 @@ async def signed_in(core: Core, request: Request, *, writes: bool) -> Caller:
     require_own_origin(core, request, is_needed=writes)
     now, token_hash = core.clock(), permissions.hash_secret(token)
     session_match = await core.read(
-        lambda session: permissions.of_session(session, token_hash, now)
+        lambda session: permissions.caller_of_session(session, token_hash, now)
     )
     if session_match is None:
         raise unauthenticated()

@@ -15,7 +15,7 @@ from controlplane.accounts.messages import EmptyRequest, SignInRequest
 from controlplane.accounts.names import names_of_organizations
 from controlplane.operation.bodies import parse_body, parse_part
 from controlplane.operation.errors import Refusal
-from controlplane.operation.permissions import hash_secret, of_session
+from controlplane.operation.permissions import caller_of_session, hash_secret
 from controlplane.storage.account_tables import User
 from controlplane.web.accounts import cookies
 from controlplane.web.accounts.oidc.links import provider_links
@@ -110,7 +110,7 @@ def to_code_page(refusal: Refusal) -> Response:
 
 
 def problem_page(refusal: Refusal) -> Response:
-    """Return the page for a refusal of a sign-in page."""
+    """Return the page that shows why a sign-in was refused."""
     return render(
         "sign_in_problem.html",
         forms="'none'",
@@ -122,7 +122,10 @@ def problem_page(refusal: Refusal) -> Response:
 
 
 def redirect(location: str, *set_cookies: str) -> Response:
-    """Return a redirect with 303, because a browser must not send a form on (RFC 9700, 4.12)."""
+    """Return a redirect with status 303.
+
+    With this status, browsers do not send the form again to ``location`` (RFC 9700, 4.12).
+    """
     response = Response(status_code=HTTPStatus.SEE_OTHER, headers={"location": location})
     return with_cookies(response, *set_cookies)
 
@@ -158,7 +161,7 @@ async def _profile(core: Core, request: Request) -> Profile | None:
         return None
 
     def work(session: Session) -> Profile | None:
-        match = of_session(session, hash_secret(token), now)
+        match = caller_of_session(session, hash_secret(token), now)
         if match is None:
             return None
         caller = match[0]

@@ -66,7 +66,7 @@ def open_session(
         detail: how the user signed in, for the audit log.
 
     Raises:
-        Refusal: the user may use no organization in this way.
+        Refusal: no organization of the user accepts this kind of sign-in, or the user has none.
     """
     provider = None if sign_in is None else sign_in.provider
     members = usable_memberships(session, user.id, provider, has_second_factor=has_second_factor)

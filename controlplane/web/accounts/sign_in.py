@@ -84,7 +84,9 @@ async def end_own_session(core: Core, request: Request) -> None:
         address = address_of(core, request)
 
         def work(session: Session) -> None:
-            session_match = permissions.of_session(session, permissions.hash_secret(token), now)
+            session_match = permissions.caller_of_session(
+                session, permissions.hash_secret(token), now
+            )
             if session_match is not None:
                 event = Event("session.sign_out", Subject("session", str(session_match[0].key_id)))
                 note_call(session, session_match[0], event, address=address, now=now)

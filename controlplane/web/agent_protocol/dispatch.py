@@ -1,7 +1,7 @@
 """Passes requests to the official SDK, and runs the tools.
 
 This module is imported at the first call, because the SDK is large. The SDK's own HTTP server is
-not used: it opens streams, replies to JSON-RPC errors with a 4xx status, and accepts envelopes that
+not used: it opens streams, returns JSON-RPC errors with a 4xx status, and accepts envelopes that
 the contract refuses (docs/adr/0037-agent-protocol.md).
 """
 
@@ -39,7 +39,7 @@ from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal
 from controlplane.operation.fairness import FREE_S
-from controlplane.operation.permissions import renewed
+from controlplane.operation.permissions import renewed_caller
 from controlplane.web.agent_protocol.envelope import (
     INVALID_PARAMS,
     Id,
@@ -197,7 +197,7 @@ async def run_tool(core: Core, caller: Caller, tool: Tool, arguments: Json) -> t
             arguments=read_arguments(tool, arguments),
             writes=tool.writes,
             is_long=tool.is_long,
-            renew=renewed,
+            renew=renewed_caller,
             free_s=FREE_S,
         )
     except Refusal as refusal:

@@ -2,9 +2,9 @@
 
 A decision is accepted only from our own page: the ``Origin`` header must name this service. The
 page must also have been served to this session and for this request. This is checked with a proof
-in the form. The proof is computed from the request, with the token of the session as the key.
-Therefore decisions from a page of a different site, or from a page that was served to a different
-user, are refused.
+(a CSRF token) in the form. The proof is an HMAC of the request, with the token of the session as
+the key. Therefore decisions from a page of a different site, or from a page that was served to a
+different user, are refused.
 """
 
 import hashlib
@@ -83,7 +83,7 @@ async def _decide(core: Core, request: Request, issuer: str) -> Response:
     fields = fields_of(await read_form(core, request))
     oauth_request = _oauth_request("POST", issuer, fields.get("query", ""))
     token = cookies.token_of(core, request)
-    caller = None if token is None else await _signed_in(core, token)
+    caller = None if token is None else await _session_caller(core, token)
     if token is None or caller is None:
         return _redirect_to_page(oauth_request)
     if not hmac.compare_digest(proof(token, oauth_request.query), fields.get("proof", "").encode()):
@@ -136,7 +136,7 @@ async def find_view(core: Core, oauth_request: OAuthRequest, token: str | None) 
         from controlplane.accounts.oauth.authorization_server import Server
 
         client = Server(session, now, oauth_request.issuer).check(oauth_request)
-        session_match = token and permissions.of_session(
+        session_match = token and permissions.caller_of_session(
             session, permissions.hash_secret(token), now
         )
         if not token or not session_match:
@@ -149,7 +149,7 @@ async def find_view(core: Core, oauth_request: OAuthRequest, token: str | None) 
 def to_client(reply: OAuthReply) -> Response:
     """Redirect the browser to the client with the reply to a decision.
 
-    The status is 303, because a browser must not send the form on to the client (RFC 9700, 4.12).
+    With status 303, the browser does not send the form of the page to the client (RFC 9700, 4.12).
     """
     assert reply.location is not None  # noqa: S101 - the request of the client is valid
     return Response(status_code=HTTPStatus.SEE_OTHER, headers={"location": reply.location})
@@ -163,10 +163,12 @@ def proof(token: str, query: str) -> bytes:
     return hmac.new(token.encode(), query.encode(), hashlib.sha256).hexdigest().encode()
 
 
-async def _signed_in(core: Core, token: str) -> Caller | None:
+async def _session_caller(core: Core, token: str) -> Caller | None:
     now, token_hash = core.clock(), permissions.hash_secret(token)
-    signed_in = await core.read(lambda session: permissions.of_session(session, token_hash, now))
-    return None if signed_in is None else signed_in[0]
+    session_match = await core.read(
+        lambda session: permissions.caller_of_session(session, token_hash, now)
+    )
+    return None if session_match is None else session_match[0]
 
 
 async def _answer(

@@ -74,7 +74,7 @@ def count_in_database(session: Session) -> DatabaseCounts:
 
 
 def scrape(
-    counted: CollectorRegistry, counts: DatabaseCounts | None, accept: str
+    counters: CollectorRegistry, counts: DatabaseCounts | None, accept: str
 ) -> tuple[bytes, str]:
     """Return all metrics in the format that ``accept`` prefers, and its media type.
 
@@ -83,7 +83,7 @@ def scrape(
     registry = CollectorRegistry()
     directory = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
     if directory is None:
-        registry.register(counted)
+        registry.register(counters)
         processes: Sequence[int] = (os.getpid(),)
     else:
         MultiProcessCollector(registry, directory)  # type: ignore[no-untyped-call]

@@ -35,8 +35,8 @@ def share_between_workers(directory: Path) -> None:
     """Store the counters of new `Metrics` in files of this worker, in ``directory``.
 
     The files have the name of the worker, not its process id. A worker that replaces a dead worker
-    continues its counters, so that no counter decreases and files do not accumulate. Gauges start
-    at 0 again.
+    has the same name and continues the counters of the dead worker, so that no counter decreases
+    and files do not accumulate. Gauges start at 0 again.
     """
     worker = multiprocessing.current_process().name
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(directory)

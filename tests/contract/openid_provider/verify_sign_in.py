@@ -29,7 +29,7 @@ from controlplane.settings import Settings
 from controlplane.storage.account_tables import SignInSession, User
 from controlplane.storage.audit_tables import AuditEntry
 from controlplane.storage.database import Database
-from controlplane.web.accounts.oidc.provider_client import KEYS_AGAIN_S
+from controlplane.web.accounts.oidc.provider_client import KEYS_REFETCH_S
 from controlplane.web.accounts.oidc.session_checks import check_sessions
 from controlplane.web.app import build_app
 from controlplane.web.core import Core
@@ -305,7 +305,7 @@ async def test_sign_in_and_sessions_continue_after_the_provider_has_replaced_its
         async with httpx2.AsyncClient(trust_env=False) as http:
             keys = (await http.get(f"{venue.provider.issuer}/jwks")).json()["keys"]
         assert [each["kid"] for each in keys] == [key_id]
-        venue.clock.advance(KEYS_AGAIN_S)
+        venue.clock.advance(KEYS_REFETCH_S)
         assert (await vera.sign_in("vera")).status_code == 200
         for _ in range(2):
             await venue.check_sessions()

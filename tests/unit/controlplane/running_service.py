@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from controlplane.accounts.keys import key_store
 from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.operation.caller import Caller
-from controlplane.operation.permissions import of_key
+from controlplane.operation.permissions import caller_of_key
 from controlplane.retail.routes import DOCUMENT, is_retail
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
@@ -90,7 +90,7 @@ class RunningService:
         )[1]
 
     def caller(self, api_key: str) -> Caller:
-        result = self.database.read(lambda session: of_key(session, api_key))
+        result = self.database.read(lambda session: caller_of_key(session, api_key))
         assert result is not None
         return result
 

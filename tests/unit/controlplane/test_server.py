@@ -2,20 +2,20 @@
 
 import pytest
 
-from controlplane.server import FILES_BESIDE, FILES_FOR_CALLS, bounded_connections
+from controlplane.server import FILES_FOR_CALLS, RESERVED_FILES, bounded_connections
 from controlplane.settings import Settings
 
 
 def test_a_high_limit_on_open_files_does_not_change_the_settings() -> None:
     settings = Settings()
-    assert bounded_connections(settings, settings.streams_max + FILES_BESIDE) is settings
+    assert bounded_connections(settings, settings.streams_max + RESERVED_FILES) is settings
     assert bounded_connections(settings, -1) is settings
 
 
 @pytest.mark.parametrize("files", [256, 1024, 4096, 10_000])
 def test_streams_leave_open_files_for_other_uses_and_other_organizations(files: int) -> None:
     bounded = bounded_connections(Settings(), files)
-    assert bounded.streams_max <= max(files - FILES_BESIDE, files // 2)
+    assert bounded.streams_max <= max(files - RESERVED_FILES, files // 2)
     assert 0 < bounded.organization_streams_max < bounded.streams_max
 
 

@@ -77,7 +77,10 @@ def _add_device_findings() -> None:
 
 
 def _add_judged_reports() -> None:
-    """Add a row for the newest report with content of each present binding, not judged yet."""
+    """Add a row for the newest report with content of each current binding.
+
+    The version 0 of the rules means that a report is not judged yet.
+    """
     op.create_table(
         "judged_reports",
         sa.Column("device", sa.BigInteger(), primary_key=True, autoincrement=False),

@@ -1,6 +1,6 @@
 """Adds the characters by which the findings of many devices are counted, and their index.
 
-Also counts all devices, and adds the columns by which broken printers are ordered to their index.
+Also counts all devices. The index of printer problems gets the columns that order broken printers.
 """
 
 import sqlalchemy as sa
@@ -57,7 +57,9 @@ def upgrade() -> None:
 
 
 def _fill_symbols() -> None:
-    """Let each device count for itself, and store the characters of what it counts for."""
+    """Add the subject ``device`` to each device that is not revoked, and store the characters of
+    all subjects.
+    """
     connection = op.get_bind()
     query = sa.select(COUNTED.c.device, COUNTED.c.subjects, DEVICES.c.revoked_at.is_(None))
     query = query.join(DEVICES, DEVICES.c.position == COUNTED.c.device)

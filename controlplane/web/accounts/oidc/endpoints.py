@@ -32,8 +32,8 @@ from controlplane.web.oauth.requests import issuer_of
 
 log = logging.getLogger("controlplane.web.accounts.oidc")
 QUERY_MAX: Final = 2048
-"""Maximum length of the query of an OAuth page that the cookie keeps. A user with a longer one
-returns to the console."""
+"""Maximum length of the query of an OAuth page that the cookie keeps. If the query is longer, the
+user returns to the console instead."""
 PARAMETERS_MAX: Final = 20
 _SECRET: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 _EXPIRED: Final = "the sign-in has expired, or was finished already: start again"
@@ -53,8 +53,8 @@ def oidc_routes(core: Core) -> list[Route]:
 async def start(client: ProviderClient, core: Core, request: Request) -> Response:
     """Redirect the browser to the provider.
 
-    Any site may link here (OpenID Connect Core, 4): the answer is accepted only from this
-    browser.
+    Any site may link here (OpenID Connect Core, 4). This is safe, because the answer is accepted
+    only from the browser that began the sign-in.
     """
     require_method(request, "GET")
     count_attempt(core, request)
@@ -113,7 +113,7 @@ async def _open(client: ProviderClient, core: Core, request: Request, answer: An
 
 
 def _parameters(request: Request) -> Mapping[str, str]:
-    """Return the parameters of the answer. A repeated one is refused (RFC 6749, 3.1)."""
+    """Return the parameters of the answer. A repeated parameter is refused (RFC 6749, 3.1)."""
     try:
         pairs = parse_qsl(request.url.query, max_num_fields=PARAMETERS_MAX, errors="strict")
     except ValueError:
@@ -128,7 +128,7 @@ def _redirect_uri(client: ProviderClient, core: Core, request: Request) -> str:
 
 
 def _decode(kept: str) -> str:
-    """Return the query in the cookie. Invalid characters are dropped: the page checks the query."""
+    """Return the query in the cookie, without invalid characters. The OAuth page validates it."""
     try:
         text = urlsafe_b64decode(kept.encode("ascii", "ignore")).decode()
     except ValueError:

@@ -1,7 +1,7 @@
 """Calls of an identity provider: metadata, keys, tokens and userinfo.
 
-Every call has a limit of time and of size, and follows no redirects. Connections are not kept: a
-provider is called seldom.
+Every call has a limit of time and of size, and follows no redirects. Connections are not kept open,
+because a provider is called rarely.
 """
 
 import asyncio
@@ -29,8 +29,8 @@ from controlplane.accounts.oidc.providers import IdentityProvider
 TIMEOUT_S: Final = 8.0
 REPLY_MAX_BYTES: Final = 262_144
 METADATA_CACHED_S: Final = 3600.0
-KEYS_AGAIN_S: Final = 30.0
-"""Shortest time between two look-ups of the keys because of an unknown key."""
+KEYS_REFETCH_S: Final = 30.0
+"""The keys are not fetched again for an unknown key if they are newer than this."""
 TOKEN_MAX: Final = 16_384
 """Maximum length of a token that is stored."""
 
@@ -87,8 +87,8 @@ class ProviderClient:
         """Return the provider's current answer about the user of a session.
 
         Raises:
-            ProviderRefusedError: the session ends.
-            ProviderUnavailableError: there is no answer.
+            ProviderRefusedError: the provider does not confirm the user, so the session must end.
+            ProviderUnavailableError: the provider does not answer.
         """
         if refresh_token is not None:
             fields = {"grant_type": "refresh_token", "refresh_token": refresh_token}
@@ -119,7 +119,7 @@ class ProviderClient:
     async def _verify(
         self, token: object, access_token: str, nonce: str | None, now: datetime
     ) -> Mapping[str, Any]:
-        """Verify an ID token. The provider's keys are fetched again if they lack its key."""
+        """Verify an ID token. If its key is unknown, the provider's keys are fetched again."""
         cached = await self._load()
         for is_last in (False, True):
             try:
@@ -128,7 +128,7 @@ class ProviderClient:
                     now=now, access_token=access_token, nonce=nonce,
                 )  # fmt: skip
             except UnknownKeyError:
-                if is_last or self._monotonic() - cached.at_s < KEYS_AGAIN_S:
+                if is_last or self._monotonic() - cached.at_s < KEYS_REFETCH_S:
                     break
                 cached = await self._load(is_forced=True)
         raise ProviderRefusedError("the ID token was signed with an unknown key")

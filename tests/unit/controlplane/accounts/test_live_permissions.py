@@ -283,7 +283,7 @@ async def test_the_console_stream_of_an_ended_session_ends_with_the_next_poll(
         lambda session: session.scalars(select(Device.position)).all()
     )
     result = service.database.read(
-        lambda session: permissions.of_session(
+        lambda session: permissions.caller_of_session(
             session, permissions.hash_secret(browser.token), service.clock()
         )
     )

@@ -14,7 +14,7 @@ from controlplane.accounts.passwords import hasher
 from controlplane.accounts.users import find_user, memberships
 from controlplane.cli import users as module_of_users
 from controlplane.cli.main import main
-from controlplane.operation.permissions import of_key
+from controlplane.operation.permissions import caller_of_key
 from controlplane.settings import Settings
 from controlplane.storage.audit_tables import AuditEntry
 from controlplane.storage.database import Database
@@ -79,7 +79,7 @@ def test_setup_creates_everything_and_a_second_run_changes_nothing(
         assert session.get_one(Organization, "org-0001").name == "Harbour Ltd"
         location = session.scalars(select(Location)).one()
         assert (location.id, location.zone) == ("loc-0001", "Europe/Riga")
-        caller = of_key(session, secret)
+        caller = caller_of_key(session, secret)
         assert caller is not None
         assert caller.can_write
         operations = set(session.scalars(select(AuditEntry.operation)))

@@ -17,7 +17,7 @@ from sqlalchemy import select
 from agent.wire.codec import encode
 from controlplane.cli.main import main
 from controlplane.settings import Settings
-from controlplane.storage.backup import BackupError, complete_or_absent, restore, snapshot
+from controlplane.storage.backup import BackupError, restore, snapshot, write_atomically
 from controlplane.storage.database import Database
 from controlplane.storage.tables import Report
 from tests.fixtures.payloads import small_venue
@@ -135,14 +135,14 @@ def test_a_damaged_backup_is_refused(path: Path, tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="the test reads POSIX file modes")
 def test_a_backup_is_complete_or_absent_and_private(tmp_path: Path) -> None:
     file = tmp_path / "backup.db"
-    with contextlib.suppress(OSError), complete_or_absent(file) as out:
+    with contextlib.suppress(OSError), write_atomically(file) as out:
         out.write(b"half")
         raise OSError("the disk is full")
     assert list(tmp_path.iterdir()) == []
-    with complete_or_absent(file) as out:
+    with write_atomically(file) as out:
         out.write(b"whole")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    with pytest.raises(FileExistsError), complete_or_absent(file):
+    with pytest.raises(FileExistsError), write_atomically(file):
         pass
     assert file.read_bytes() == b"whole"
 

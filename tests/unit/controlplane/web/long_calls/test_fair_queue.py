@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pytest
 
 from controlplane.operation.errors import Refusal
-from controlplane.operation.fairness import QUEUE_AGAIN_S, FairQueue
+from controlplane.operation.fairness import QUEUE_RETRY_S, FairQueue
 
 
 class Calls:
@@ -89,7 +89,7 @@ async def test_a_full_queue_of_an_organization_refuses_only_calls_of_that_organi
     with pytest.raises(Refusal) as refused:
         await calls.end("a4")
     assert (refused.value.status, refused.value.code) == (429, "rate_limited")
-    assert QUEUE_AGAIN_S <= int(refused.value.headers["Retry-After"]) <= 2 * QUEUE_AGAIN_S
+    assert QUEUE_RETRY_S <= int(refused.value.headers["Retry-After"]) <= 2 * QUEUE_RETRY_S
     await calls.add("b1")
     await calls.end("a1", "a2")
     await calls.add("a5")
