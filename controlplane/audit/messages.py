@@ -22,6 +22,8 @@ Area = Literal[
     "invitation",
     "password",
     "session",
+    "second_factor",
+    "sign_in_policy",
     "location",
     "organization",
     "maintenance",

@@ -7,6 +7,7 @@ const at = (id) => document.getElementById(id);
 const PAGES_MAX = 100;
 const AREAS = [
   ["", "Everything"], ["session", "Sign-ins"], ["member", "Members"], ["invitation", "Invitations"], ["password", "Passwords"],
+  ["second_factor", "Second factors"], ["sign_in_policy", "Sign-in policy"],
   ["key", "API keys"], ["retail_key", "Retail keys"], ["request", "Requests"], ["pending_request", "Pending requests"],
   ["device", "Devices"], ["location", "Locations"], ["maintenance", "Maintenance"], ["organization", "Organization"], ["alert_webhook", "Webhook for alerts"],
   ["alert", "Acknowledged alerts"], ["alert_rule", "Alert rules"], ["alert_route", "Alert routes"], ["silence", "Silences"],
@@ -19,6 +20,8 @@ const WORDS = {
   "member.add": "added the member", "member.invite": "invited", "member.join": "joined", "member.change": "changed the member",
   "member.remove": "removed the member", "invitation.revoke": "revoked the invitation of", "password.change": "changed the password of",
   "session.sign_in": "signed in", "session.sign_out": "signed out", "session.end": "ended a session", "session.choose_organization": "switched from another organization",
+  "second_factor.set_up": "set up a second factor for", "second_factor.remove": "removed the second factor of",
+  "second_factor.recovery_codes": "replaced the recovery codes of", "sign_in_policy.change": "changed the sign-in policy of",
   "location.hours": "set the opening hours of", "location.name": "named the location", "organization.name": "named the organization",
   "maintenance.add": "started maintenance at", "maintenance.end": "ended maintenance at",
   "alert_webhook.set": "set the webhook for alerts of", "alert_webhook.remove": "removed the webhook for alerts of",

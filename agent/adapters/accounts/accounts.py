@@ -22,9 +22,9 @@ def user_name(uid: int) -> str:
 def is_private_group(gid: int, uid: int) -> bool:
     """Return whether a group is the private group of the user ``uid``.
 
-    It has the name of the user, is the primary group of the user, and lists no other members. On
-    many systems, useradd(8) creates such a group for each user, and the umask is 002. The
-    directories of a user are then writable for the group.
+    It has the name of the user, is the primary group of this user and of no other one, and lists no
+    other members. On many systems, useradd(8) creates such a group for each user, and the umask is
+    002. The directories of a user are then writable for the group.
     """
     if sys.platform == "win32":
         return False
@@ -36,7 +36,12 @@ def is_private_group(gid: int, uid: int) -> bool:
     except KeyError:
         return False
     is_own_group = user.pw_gid == gid and group.gr_name == user.pw_name
-    return is_own_group and not set(group.gr_mem) - {user.pw_name}
+    if not is_own_group or set(group.gr_mem) - {user.pw_name}:
+        return False
+    # On some systems, root's group is also the primary group of accounts without a shell.
+    return gid == 0 or not any(
+        other.pw_gid == gid and other.pw_uid != uid for other in pwd.getpwall()
+    )
 
 
 def unmapped_owners(proc: Path = Path("/proc")) -> frozenset[int]:

@@ -2,17 +2,21 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 from sqlalchemy import inspect, select
 
 from agent.wire import routes
+from controlplane import audit
 from controlplane.accounts.audit_operations import PATH as AUDIT
 from controlplane.accounts.keys import key_store
 from controlplane.accounts.members.operations import PREFIX as MEMBERS
 from controlplane.accounts.profile import PREFIX as PROFILE
 from controlplane.audit import retention
+from controlplane.audit.messages import Area
+from controlplane.operation.audit_entries import Operation
 from controlplane.storage.audit_tables import AuditEntry
 from controlplane.web import background
 from controlplane.web.background import dispatch_pending_requests
@@ -33,6 +37,15 @@ def audit_entries(service: RunningService) -> list[AuditEntry]:
         return list(session.scalars(select(AuditEntry).order_by(AuditEntry.position)))
 
     return service.database.read(work)
+
+
+def test_the_console_can_filter_and_describe_every_operation() -> None:
+    script = (Path(audit.__file__).parents[1] / "console/audit.js").read_text()
+    for operation in get_args(Operation):
+        area = operation.partition(".")[0]
+        assert area in get_args(Area)
+        assert f'["{area}", "' in script
+        assert f'"{operation}": "' in script
 
 
 def operations(service: RunningService) -> list[str]:

@@ -219,6 +219,15 @@ class TestLimits:
     def settings(self) -> Settings:
         return Settings(rate_per_s=0, pending_requests_max=2, open_requests_max=1)
 
+    async def test_no_device_is_left_out_silently_at_a_location_with_too_many_devices(
+        self, service: RunningService
+    ) -> None:
+        for kind in ("application", "application", "network", "network"):
+            assert (await service.device().enroll(capabilities=[kind])).status_code == 200
+        body = {"kind": "network", "until": until(service, 1), "location": "loc-0001"}
+        reply = await call(service, "pending-requests", **body)
+        assert reply.json()["code"] == "too_many_pending_requests"
+
     async def test_the_numbers_of_pending_and_open_requests_are_limited(
         self, service: RunningService
     ) -> None:

@@ -1,6 +1,8 @@
 """Tests of the check whether other users could change the file at a path. Owners are simulated."""
 
+import grp
 import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -121,6 +123,17 @@ def test_users_outside_of_a_user_namespace_have_the_overflow_uid(tmp_path: Path)
     (tmp_path / "self/uid_map").write_text("         0          0 4294967295\n")
     assert accounts.unmapped_owners(tmp_path) == frozenset()
     assert accounts.unmapped_owners(tmp_path / "none") == frozenset()
+
+
+def test_a_primary_group_of_two_users_is_not_private(monkeypatch: pytest.MonkeyPatch) -> None:
+    user = ("till", "x", 1000, 1000, "", "/home/till", "/bin/sh")
+    users = [pwd.struct_passwd(user)]
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: users[0])
+    monkeypatch.setattr(pwd, "getpwall", lambda: users)
+    monkeypatch.setattr(grp, "getgrgid", lambda gid: grp.struct_group(("till", "x", gid, [])))
+    assert accounts.is_private_group(1000, 1000)
+    users.append(pwd.struct_passwd(("bar", "x", 1001, *user[3:])))
+    assert not accounts.is_private_group(1000, 1000)
 
 
 def test_the_group_of_root_is_private_only_for_root() -> None:
