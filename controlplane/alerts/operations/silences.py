@@ -1,6 +1,7 @@
 """Operations for silences."""
 
 import uuid
+from datetime import datetime
 from functools import partial
 from typing import Final
 from uuid import UUID
@@ -63,11 +64,8 @@ def add_silence(context: RequestContext, body: messages.SilenceRequest) -> messa
         require_known(context, [location_id])
     location_key = (context.organization_id, location_id)
     zone = zones(context.session, {location_key}).get(location_key, "UTC")
-    try:
-        since = context.now if body.since is None else parse_time(body.since, zone)
-        until = parse_time(body.until, zone)
-    except ValueError as error:
-        raise invalid_field("until", str(error)) from None
+    since = context.now if body.since is None else _time_of("since", body.since, zone)
+    until = _time_of("until", body.until, zone)
     if until <= max(context.now, since):
         raise invalid_field("until", "must be in the future, and after the start")
     row = AlertSilence(
@@ -109,6 +107,13 @@ def describe(row: AlertSilence) -> str:
     """Return the matchers of a silence as text."""
     matchers = (("location", row.location_id), ("device", row.instance), ("rule", row.rule))
     return ", ".join(f"{name} {value}" for name, value in matchers if value) or "all alerts"
+
+
+def _time_of(name: str, text: str, zone: str) -> datetime:
+    try:
+        return parse_time(text, zone)
+    except ValueError as error:
+        raise invalid_field(name, str(error)) from None
 
 
 def _require_access(context: RequestContext, location_id: str) -> None:

@@ -43,7 +43,7 @@ class RoutedFleet(Fleet):
 
     def __init__(self, service: RunningService, owner: Browser) -> None:
         super().__init__(service)
-        self.route_webhooker = owner
+        self.owner = owner
         self.route_webhook = Webhook(204)
 
     async def deliver(self) -> None:
@@ -57,13 +57,13 @@ class RoutedFleet(Fleet):
         return [json.loads(each.content) for each in self.route_webhook.received[earlier_count:]]
 
     async def call(self, path: str, body: Json | None = None) -> Json:
-        reply = await self.route_webhooker.post(f"{PREFIX}{path}", body or {})
+        reply = await self.owner.post(f"{PREFIX}{path}", body or {})
         assert reply.status_code == 200, reply.text
         result: Json = reply.json()
         return result
 
     async def refused(self, path: str, body: Json) -> tuple[int, str]:
-        reply = await self.route_webhooker.post(f"{PREFIX}{path}", body)
+        reply = await self.owner.post(f"{PREFIX}{path}", body)
         return reply.status_code, reply.json()["code"]
 
     async def add_route(self, **changes: Any) -> Json:

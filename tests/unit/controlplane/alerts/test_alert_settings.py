@@ -13,6 +13,7 @@ from controlplane.storage.audit_tables import AuditEntry
 from controlplane.storage.report_tables import DeviceFinding, DeviceIncident
 from controlplane.storage.tables import Device
 from tests.unit.controlplane.alerts.fleet_of_routes import (
+    PREFIX,
     RULE,
     SETTINGS,
     SILENCE,
@@ -297,6 +298,11 @@ async def test_each_change_is_in_the_audit_log_once(fleet: RoutedFleet) -> None:
 )
 async def test_an_invalid_rule_is_refused(fleet: RoutedFleet, changes: Json, code: int) -> None:
     assert (await fleet.refused("/rules/set", RULE | changes))[0] == code
+
+
+async def test_an_unreadable_start_of_a_silence_names_its_field(fleet: RoutedFleet) -> None:
+    reply = await fleet.owner.post(f"{PREFIX}/silences/add", SILENCE | {"since": "yesterday"})
+    assert list(reply.json()["errors"]) == ["since"]
 
 
 async def test_a_silence_must_end_in_the_future(fleet: RoutedFleet) -> None:

@@ -208,7 +208,7 @@ async def test_a_changed_route_keeps_its_target_and_a_disabled_one_sends_nothing
     ],
 )
 async def test_an_invalid_route_is_refused(fleet: RoutedFleet, changes: Json, field: str) -> None:
-    reply = await fleet.route_webhooker.post(f"{PREFIX}/routes/set", ROUTE | changes)
+    reply = await fleet.owner.post(f"{PREFIX}/routes/set", ROUTE | changes)
     assert (reply.status_code, list(reply.json()["errors"])) == (400, [field])
     assert (await fleet.call("/routes"))["routes"] == []
 
