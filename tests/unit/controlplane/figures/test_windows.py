@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controlplane.figures.local_time import clock_of, day_of
-from controlplane.figures.windows import Days, PeriodError, Question, period_days
+from controlplane.figures.windows import Days, PeriodError, PeriodQuery, period_days
 
 NOW = datetime(2026, 11, 1, 2, 30, tzinfo=UTC)
 
@@ -16,7 +16,7 @@ NOW = datetime(2026, 11, 1, 2, 30, tzinfo=UTC)
 def first_and_last(zone: str, **question: Any) -> tuple[date, date]:
     from controlplane.figures.local_time import date_of
 
-    days = period_days(Question(**question), clock_of(zone), NOW)
+    days = period_days(PeriodQuery(**question), clock_of(zone), NOW)
     return date_of(days.first), date_of(days.last)
 
 
@@ -56,7 +56,7 @@ def test_the_error_for_an_invalid_period_names_the_field(
     question: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(PeriodError) as refused:
-        period_days(Question(**question), clock_of("UTC"), NOW)
+        period_days(PeriodQuery(**question), clock_of("UTC"), NOW)
     assert refused.value.field == field
 
 
