@@ -24,7 +24,7 @@ from tests.fakes.hostile_service import PORTAL, Exchange, Fault, HostileService,
 from tests.fakes.http_server import Reply
 from tests.fakes.strict_service import Json, Reading, StrictService
 from tests.fakes.virtual_clock import VirtualClock, run_in_virtual_time
-from tests.scenario.agent_process import run_agent, write_config
+from tests.scenario.agent_process import run_forked_agent, write_config
 from tests.scenario.crash.matrix import NEVER, crashing_agent
 from tests.scenario.simulated_agent import config_for, simulated_agent
 
@@ -315,7 +315,7 @@ async def test_devices_that_share_a_key_are_healthy_and_answer_their_own_request
                 service.heartbeat_counts[b] > heartbeat_counts[b] + 1 for b in heartbeat_counts
             )
         )
-        codes = [await run_agent(a.home / "config.toml", "status") for a in agents]
+        codes = [await run_forked_agent(a.home / "config.toml", "status") for a in agents]
         states = [a.status() for a in agents]
         for agent in agents:
             assert await agent.stop() == 0
