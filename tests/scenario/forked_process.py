@@ -7,6 +7,7 @@ start `python -m` instead.
 """
 
 import asyncio
+import gc
 import multiprocessing
 import os
 import runpy
@@ -48,6 +49,7 @@ class _Program:
 
     def run(self) -> None:
         """Run the program in this process. Raises SystemExit as the program does."""
+        gc.freeze()  # garbage collection would copy the memory pages of all the server's objects
         for number, path in ((1, self.output), (2, self.errors)):
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             os.dup2(descriptor, number)
