@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fakes.strict_service import API_KEY
+from tests.scenario.forked_process import ForkedProcess, run_forked, start_forked
 
 
 def write_config(home: Path, base_url: str, **sections: str) -> Path:
@@ -46,7 +47,9 @@ def environment() -> dict[str, str]:
 
 
 class AgentProcess:
-    def __init__(self, process: asyncio.subprocess.Process, home: Path, log: Path) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process | ForkedProcess, home: Path, log: Path
+    ) -> None:
         self.process = process
         self.home = home
         self._log = log
@@ -88,6 +91,33 @@ async def running_agent(config: Path, *words: str) -> AsyncIterator[AgentProcess
         if process.returncode is None:
             process.kill()
             await process.wait()
+
+
+@contextlib.asynccontextmanager
+async def forked_agent(config: Path, *words: str) -> AsyncIterator[AgentProcess]:
+    """Run `venue-agent run`, or the command ``words``, in a fork (tests.scenario.forked_process).
+
+    Kill it at the end if it still runs.
+    """
+    home = config.parent
+    log = home / "agent.log"
+    log.touch()  # the fork creates it later than `create_subprocess_exec` returns
+    process = start_forked(
+        "agent", *(words or ("run",)), "--config", str(config),
+        environment=environment(), output=log,
+    )  # fmt: skip
+    try:
+        yield AgentProcess(process, home, log)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def run_forked_agent(config: Path | None, *words: str) -> tuple[int, str, str]:
+    """Run a command of the agent in a fork to its end; return exit code, stdout and stderr."""
+    extra = () if config is None else ("--config", str(config))
+    return await run_forked("agent", *words, *extra, environment=environment())
 
 
 async def run_agent(config: Path | None, *words: str) -> tuple[int, str, str]:

@@ -7,6 +7,7 @@ start `python -m` instead.
 """
 
 import asyncio
+import gc
 import multiprocessing
 import os
 import runpy
@@ -48,10 +49,18 @@ class _Program:
 
     def run(self) -> None:
         """Run the program in this process. Raises SystemExit as the program does."""
-        for number, path in ((1, self.output), (2, self.errors)):
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        gc.freeze()  # garbage collection would copy the memory pages of all the server's objects
+        writable = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        files = (
+            (0, os.devnull, os.O_RDONLY),
+            (1, self.output, writable),
+            (2, self.errors, writable),
+        )
+        for number, path, flags in files:
+            descriptor = os.open(path, flags)
             os.dup2(descriptor, number)
-            os.close(descriptor)
+            if descriptor != number:  # they are equal if the server has no such stream
+                os.close(descriptor)
         sys.stdout = os.fdopen(1, "w", closefd=False)
         sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)  # line-buffered, as usual
         os.umask(0o022)

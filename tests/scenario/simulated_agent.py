@@ -1,4 +1,4 @@
-"""Runs the whole agent in this process. Only the collector and the clock are simulated."""
+"""Runs the whole agent in this process. Only collector, clock and link are simulated."""
 
 import asyncio
 import contextlib
@@ -12,6 +12,8 @@ from uuid import UUID
 from agent import daemon
 from agent.adapters import memory
 from agent.adapters.collector_process import Collected, OnProgress
+from agent.adapters.connectivity import sensors
+from agent.adapters.connectivity.link import LinkReading
 from agent.adapters.storage.journal import Entry
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
@@ -19,6 +21,7 @@ from agent.app import App, Runtime
 from agent.config.file import LoadedConfig
 from agent.config.model import Config
 from agent.reporting import environment_here
+from agent.rules.connectivity.cause import LinkState
 from agent.rules.lifecycle import FINAL
 from agent.tasks.collection import Collection
 from agent.wire.codec import validate
@@ -27,6 +30,9 @@ from collectors.contract import Job
 from tests.fakes.collectors.quick import _facts as facts_of
 from tests.fakes.strict_service import API_KEY
 from tests.fakes.virtual_clock import VirtualClock
+
+LINK = LinkReading(LinkState("ppp0", has_link=True, addresses=("192.0.2.2",), has_route=True))
+"""A link to a provider. It has no gateway, so no packet is sent to the network of this machine."""
 
 
 class QuickCollectors:
@@ -132,12 +138,18 @@ async def simulated_agent(
     """Run an agent as the daemon does, and stop it cleanly at the end.
 
     The agent does not release memory when it is idle: the process of the tests has so many objects
-    that this would take longer than a test.
+    that this would take longer than a test. It does not read the links of this machine either,
+    because it would read them several times in each simulated minute of an outage.
     """
-    app = SimulatedApp(LoadedConfig(config, None, {}), runtime_of(home, clock, seed))
+    with patch.object(sensors, "_link_reader", return_value=_read_link):
+        app = SimulatedApp(LoadedConfig(config, None, {}), runtime_of(home, clock, seed))
     with patch.object(memory, "settle", autospec=True):
         async with _running(app):
             yield app
+
+
+def _read_link(last: str | None, *, needs_ipv4: bool) -> LinkReading:
+    return LINK
 
 
 @contextlib.asynccontextmanager

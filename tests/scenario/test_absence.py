@@ -119,8 +119,8 @@ def test_outage_of_three_minutes_costs_few_tries_and_reports_resume_quickly(
 
 
 REPORTS = sizes.amount(medium=32, large=72, variable="ABSENCE_REPORTS")
-REPORT_EVERY_S = sizes.amount(medium=300, large=3600)
-"""An outage lasts 160 minutes in a medium run, and 3 days in a large run."""
+REPORT_EVERY_S = sizes.amount(medium=450, large=3600)
+"""An outage lasts 4 hours in a medium run, and 3 days in a large run."""
 OUTBOX_MAX_BYTES = 100_000
 REQUESTS = 20
 

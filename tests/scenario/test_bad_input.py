@@ -11,7 +11,7 @@ import pytest
 from tests.fakes.http_server import Reply
 from tests.fakes.strict_service import StrictService
 from tests.fakes.virtual_clock import VirtualClock, run_in_virtual_time
-from tests.scenario.agent_process import run_agent, running_agent, write_config
+from tests.scenario.agent_process import forked_agent, run_forked_agent, write_config
 from tests.scenario.simulated_agent import config_for, simulated_agent
 
 
@@ -19,7 +19,7 @@ async def test_message_about_an_unknown_key_has_its_position_and_a_similar_key(
     tmp_path: Path,
 ) -> None:
     config = write_config(tmp_path, "http://127.0.0.1:1", heartbeat="intervall_seconds = 5")
-    code, output, errors = await run_agent(config, "run")
+    code, output, errors = await run_forked_agent(config, "run")
     line = config.read_text().splitlines().index("intervall_seconds = 5") + 1
     assert (code, output) == (2, "")
     assert errors == (
@@ -29,7 +29,9 @@ async def test_message_about_an_unknown_key_has_its_position_and_a_similar_key(
 
 
 async def test_plain_http_is_refused_beyond_loopback(tmp_path: Path) -> None:
-    code, _, errors = await run_agent(write_config(tmp_path, "http://ops.example.com"), "run")
+    code, _, errors = await run_forked_agent(
+        write_config(tmp_path, "http://ops.example.com"), "run"
+    )
     assert code == 2
     assert "config.toml:2:1: service.base_url must be https" in errors
     assert len(errors.splitlines()) == 1
@@ -37,7 +39,7 @@ async def test_plain_http_is_refused_beyond_loopback(tmp_path: Path) -> None:
 
 async def test_a_public_subnet_is_refused(tmp_path: Path) -> None:
     config = write_config(tmp_path, "http://127.0.0.1:1", network='subnets = ["8.8.8.0/24"]')
-    code, _, errors = await run_agent(config, "config", "check")
+    code, _, errors = await run_forked_agent(config, "config", "check")
     assert code == 2
     assert "is not a private range" in errors
 
@@ -45,7 +47,7 @@ async def test_a_public_subnet_is_refused(tmp_path: Path) -> None:
 async def test_missing_key_file_is_a_one_line_error(tmp_path: Path) -> None:
     config = write_config(tmp_path, "http://127.0.0.1:1")
     (tmp_path / "api-key").unlink()
-    code, _, errors = await run_agent(config, "run")
+    code, _, errors = await run_forked_agent(config, "run")
     assert code == 2
     assert errors == (
         f"venue-agent: the API key cannot be read from {tmp_path / 'api-key'}:"
@@ -56,7 +58,7 @@ async def test_missing_key_file_is_a_one_line_error(tmp_path: Path) -> None:
 async def test_error_about_an_empty_configuration_names_the_required_key(tmp_path: Path) -> None:
     empty = tmp_path / "config.toml"
     empty.write_text("")
-    code, _, errors = await run_agent(empty, "run")
+    code, _, errors = await run_forked_agent(empty, "run")
     assert code == 2
     assert "the key 'service' is required" in errors
 
@@ -87,7 +89,7 @@ async def test_read_only_key_is_reported_and_retried(tmp_path: Path) -> None:
         service.overrides["challenge"] = lambda: Reply(
             403, json.dumps(problem).encode(), "application/problem+json"
         )
-        async with running_agent(write_config(tmp_path, service.base_url)) as agent:
+        async with forked_agent(write_config(tmp_path, service.base_url)) as agent:
             await agent.until_logged("this key has no write grant")
             assert agent.process.returncode is None
             assert await agent.stop() == 0
@@ -100,7 +102,7 @@ async def test_refused_key_is_read_again_and_the_identity_is_kept(tmp_path: Path
         config = write_config(tmp_path, service.base_url)
         valid_key = (tmp_path / "api-key").read_text()
         (tmp_path / "api-key").write_text("an-old-key\n")
-        async with running_agent(config) as agent:
+        async with forked_agent(config) as agent:
             await agent.until_logged("does not accept the API key")
             identity = (tmp_path / "state" / "identity.pem").read_bytes()
             (tmp_path / "api-key").write_text(valid_key)

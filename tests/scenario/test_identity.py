@@ -17,7 +17,7 @@ from agent.adapters.storage.database import NAME as DATABASE
 from agent.rules.lifecycle import State
 from tests.fakes.hostile_service import HostileService, hang, status
 from tests.fakes.virtual_clock import VirtualClock, run_in_virtual_time
-from tests.scenario.agent_process import run_agent, running_agent, write_config
+from tests.scenario.agent_process import forked_agent, run_forked_agent, write_config
 from tests.scenario.simulated_agent import config_for, simulated_agent
 
 
@@ -230,7 +230,7 @@ def test_revoked_device_stops_within_a_heartbeat_and_reports_it(memory_home: Pat
 async def test_invalid_state_directory_is_a_one_line_error(place: str, tmp_path: Path) -> None:
     config = write_config(tmp_path, "http://127.0.0.1:1")
     config.write_text(config.read_text().replace(str(tmp_path / "state"), place))
-    code, output, errors = await run_agent(config, "run")
+    code, output, errors = await run_forked_agent(config, "run")
     assert (code, output) == (1, "")
     assert errors.startswith(f"venue-agent: the state directory {place} cannot be written: ")
     assert len(errors.splitlines()) == 1
@@ -270,7 +270,7 @@ async def test_world_readable_key_is_refused(tmp_path: Path) -> None:
     config = write_config(tmp_path, "http://127.0.0.1:1")
     key = tmp_path / "api-key"
     key.chmod(0o604)
-    code, _, errors = await run_agent(config, "run")
+    code, _, errors = await run_forked_agent(config, "run")
     assert code == 2
     assert errors == (
         f"venue-agent: every user of this machine can read the file {key}: run `chmod 600` on it\n"
@@ -280,7 +280,7 @@ async def test_world_readable_key_is_refused(tmp_path: Path) -> None:
 async def test_group_readable_key_causes_a_warning(tmp_path: Path) -> None:
     config = write_config(tmp_path, "http://127.0.0.1:1")
     (tmp_path / "api-key").chmod(0o640)
-    async with running_agent(config) as agent:
+    async with forked_agent(config) as agent:
         await agent.until_logged("try 1:")
         assert await agent.stop() == 0
     # The warning is a plain line, because the agent reads the key before it configures logging.

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fakes.http_server import Reply
 from tests.fakes.strict_service import Reading, StrictService
-from tests.scenario.agent_process import AgentProcess, running_agent, write_config
+from tests.scenario.agent_process import AgentProcess, forked_agent, write_config
 
 Phase = Callable[[StrictService, AgentProcess], Awaitable[None]]
 
@@ -67,7 +67,7 @@ async def test_sigterm_ends_every_phase_cleanly(case: str, tmp_path: Path) -> No
     phase, overrides = CASES[case]
     async with StrictService() as service:
         service.overrides.update(overrides)
-        async with running_agent(write_config(tmp_path, service.base_url)) as agent:
+        async with forked_agent(write_config(tmp_path, service.base_url)) as agent:
             await phase(service, agent)
             assert await agent.stop() == 0, agent.log
             assert "left behind" not in agent.log, "a loop did not end when it was cancelled"
@@ -79,13 +79,13 @@ async def test_stopped_collection_starts_again_at_the_next_start(
 ) -> None:
     async with StrictService() as service:
         config = write_config(tmp_path, service.base_url)
-        async with running_agent(config) as agent:
+        async with forked_agent(config) as agent:
             await service.until(lambda: service.heartbeats > 0)
             request_id = await service.request_report("application")
             await service.until(lambda: len(service.acknowledged) == 2)
             assert await agent.stop() == 0
         assert service.reports == []
-        async with running_agent(config) as agent:
+        async with forked_agent(config) as agent:
             await service.until(lambda: service.report_for(request_id) is not None)
             assert await agent.stop() == 0
     assert len(service.reports) == 1
@@ -98,7 +98,7 @@ async def test_sighup_loads_a_valid_configuration_and_ignores_an_invalid_one(
 ) -> None:
     async with StrictService(Reading.SSE) as service:
         config = write_config(tmp_path, service.base_url)
-        async with running_agent(config) as agent:
+        async with forked_agent(config) as agent:
             await service.until(lambda: service.heartbeats > 0)
             valid_text = config.read_text()
             config.write_text(valid_text + "[nonsense]\n")
@@ -120,9 +120,9 @@ async def test_a_second_agent_on_the_same_state_ends_and_names_the_pid_of_the_fi
 ) -> None:
     async with StrictService() as service:
         config = write_config(tmp_path, service.base_url)
-        async with running_agent(config) as first:
+        async with forked_agent(config) as first:
             await service.until(lambda: service.heartbeats > 0)
-            async with running_agent(config) as second:
+            async with forked_agent(config) as second:
                 assert await second.process.wait() == 1
                 assert f"another agent (process {first.process.pid})" in second.log
             assert await first.stop() == 0

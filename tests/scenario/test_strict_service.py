@@ -13,7 +13,7 @@ from tests import sizes
 from tests.fakes.hostile_service import HostileService
 from tests.fakes.strict_service import Reading, StrictService
 from tests.fakes.virtual_clock import VirtualClock, run_in_virtual_time
-from tests.scenario.agent_process import running_agent, write_config
+from tests.scenario.agent_process import forked_agent, write_config
 from tests.scenario.simulated_agent import config_for, simulated_agent
 
 READINGS = [reading for reading in Reading if reading is not Reading.NOTHING]
@@ -47,7 +47,7 @@ async def test_agent_answers_a_request_in_every_reading_in_real_processes(
 ) -> None:
     async with (
         StrictService(reading) as service,
-        running_agent(write_config(tmp_path, service.base_url)) as agent,
+        forked_agent(write_config(tmp_path, service.base_url)) as agent,
     ):
         await service.until(lambda: service.heartbeats > 0)
         request_id = await service.request_report("application")
@@ -64,7 +64,7 @@ async def test_agent_answers_a_request_in_every_reading_in_real_processes(
 async def test_agent_answers_requests_of_both_kinds_one_after_the_other(tmp_path: Path) -> None:
     async with (
         StrictService(Reading.SSE) as service,
-        running_agent(write_config(tmp_path, service.base_url)) as agent,
+        forked_agent(write_config(tmp_path, service.base_url)) as agent,
     ):
         await service.until(lambda: service.heartbeats > 0)
         network = await service.request_report("network")
@@ -87,7 +87,7 @@ async def test_an_empty_reply_to_on_commands_is_neither_a_command_nor_a_problem(
 ) -> None:
     async with (
         StrictService(Reading.NOTHING) as service,
-        running_agent(write_config(tmp_path, service.base_url)) as agent,
+        forked_agent(write_config(tmp_path, service.base_url)) as agent,
     ):
         await service.until(lambda: service.calls.count("onCommands") >= 3)
         assert agent.status()["problems"] == []
@@ -101,7 +101,7 @@ async def test_enrolled_device_calls_current_and_does_not_enroll_again(tmp_path:
         write_config(tmp_path, service.base_url)
         for _ in range(2):
             service.heartbeats = 0
-            async with running_agent(config) as agent:
+            async with forked_agent(config) as agent:
                 await service.until(lambda: service.heartbeats > 0)
                 assert await agent.stop() == 0
     assert service.calls.count("enroll") == 1

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from tests.fakes.strict_service import StrictService
-from tests.scenario.agent_process import environment, running_agent, write_config
+from tests.scenario.agent_process import environment, forked_agent, write_config
 
 GONE_WITHIN_S = 120.0
 
@@ -125,7 +125,7 @@ async def test_an_agent_with_inherited_variables_of_systemd_ends_when_its_termin
 async def test_sighup_reloads_an_agent_without_a_terminal(tmp_path: Path) -> None:
     async with (
         StrictService() as service,
-        running_agent(write_config(tmp_path, service.base_url)) as agent,
+        forked_agent(write_config(tmp_path, service.base_url)) as agent,
     ):
         await service.until(lambda: service.heartbeats > 0)
         agent.process.send_signal(signal.SIGHUP)

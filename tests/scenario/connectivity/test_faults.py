@@ -33,7 +33,7 @@ busy."""
 LENGTH_S = {"change": 10.0, "silence": 30.0, "call": 90.0}
 IN_MEDIUM = [
     single("carrier", 10.0), single("lease", 10.0), single("gateway-hung", 30.0),
-    single("names-gone", 45.0), single("provider-silent", 30.0), single("service-killed", 10.0),
+    single("names-gone", 30.0), single("provider-silent", 30.0), single("service-killed", 10.0),
     single("key-refused", 30.0),
 ]  # fmt: skip
 """One fault for each cause."""

@@ -3,7 +3,6 @@
 import fcntl
 import json
 import os
-import re
 import signal
 import sqlite3
 import subprocess
@@ -16,6 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from controlplane.cli import main as service_program
 from tests import sizes
 from tests.paths import ROOT
 
@@ -69,7 +69,7 @@ def check_is_whole(database: Path) -> None:
 
 @pytest.mark.needs("tap")
 def test_the_demo_reports_a_moved_printer_and_option_keep_preserves_its_files(
-    tmp_path: Path,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     home, mark = tmp_path / "demo", tmp_path / "kill"
     with running((*ORPHANS, "SIGKILL", str(mark), *DEMO, str(home), "--keep")) as process:
@@ -80,11 +80,8 @@ def test_the_demo_reports_a_moved_printer_and_option_keep_preserves_its_files(
             lines.append(line)
         check_printed_lines([*lines, line], home)
         check_the_link(line.strip())
-        second_demo = subprocess.run(
-            (*DEMO, str(home)), capture_output=True, text=True, check=False
-        )
-        assert second_demo.returncode == 1
-        assert f"another demo uses {home}" in second_demo.stderr
+        assert service_program.main(["demo", "--dir", str(home)]) == 1
+        assert f"another demo uses {home}" in " ".join(capsys.readouterr().err.split())
         mark.write_text("now")
         outcome = json.loads(process.stdout.read())
     assert outcome["was_running"]
@@ -137,9 +134,10 @@ def test_killed_demo_leaves_no_process_lock_or_damaged_database(
             check_is_whole(database)
 
 
-def test_the_demo_does_not_delete_files_of_others(tmp_path: Path) -> None:
+def test_the_demo_does_not_delete_files_of_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "letter.txt").write_text("dear")
-    result = subprocess.run((*DEMO, str(tmp_path)), capture_output=True, text=True, check=False)
-    assert result.returncode == 1
-    assert re.search("has files that do not belong to a demo", result.stderr)
+    assert service_program.main(["demo", "--dir", str(tmp_path)]) == 1
+    assert "has files that do not belong to a demo" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]

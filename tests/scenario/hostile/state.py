@@ -330,12 +330,16 @@ def _unreadable_files(world: World, planted: str) -> Iterator[str]:
 def cells(verbs: Iterable[str], step: int) -> Iterator[tuple[str, str, Plant]]:
     """Yield verb, file and plant of every ``step``-th cell.
 
-    If ``step`` is the number of plants, each verb still occurs with each file and with each plant.
+    If ``step`` is not 1, a verb occurs with each file that it reads, but only with every third of
+    the other files. If ``step`` is the number of plants, these cells still contain each file and
+    each plant.
     """
     for row, verb in enumerate(VERBS):
         if verb not in verbs:
             continue
         for column, name in enumerate(FILES):
+            if step != 1 and name not in READS.get(verb, ()) and (row + column) % 3:
+                continue
             for number, planter in enumerate(PLANTS):
                 if (row + column + number) % step == 0:
                     yield verb, name, planter

@@ -1,9 +1,9 @@
 """No reply of a service or a network causes a crash, a loss, a duplicate or a busy loop.
 
 Each case runs the whole agent, over real connections and on virtual time, against a service that
-answers one operation wrongly for some minutes and then recovers. A medium run tests at least half
-of the faults with one operation each. A large run tests each fault with three operations. `make
-test-hostile` (HOSTILE_CASES=full) tests each fault with all operations.
+answers one operation wrongly for some minutes and then recovers. A medium run tests at least a
+third of the faults with one operation each. A large run tests each fault with three operations.
+`make test-hostile` (HOSTILE_CASES=full) tests each fault with all operations.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ ONE_OF_EACH_CONDITION = set({case.codes: case.name for case in cases()}.values()
 
 
 def _is_medium(case: Case) -> bool:
-    is_chosen = case.name in ONE_OF_EACH_CONDITION or FAULTS.index(case.name) % 2 == 0
+    is_chosen = case.name in ONE_OF_EACH_CONDITION or FAULTS.index(case.name) % 4 == 0
     return case.rank == 0 and is_chosen
 
 
@@ -87,9 +87,9 @@ def test_number_of_cases_is_as_documented() -> None:
     assert expected_codes <= CONDITIONS.keys()
 
 
-def test_a_medium_run_has_half_the_faults_and_each_operation_and_condition() -> None:
+def test_a_medium_run_has_a_third_of_the_faults_and_each_operation_and_condition() -> None:
     medium, everything = list(filter(_is_medium, CASES)), list(cases())
-    assert len({case.name for case in medium}) >= len(FAULTS) / 2
+    assert len({case.name for case in medium}) >= len(FAULTS) / 3
     assert {case.operation for case in medium} == set(OPERATIONS)
     assert {code for case in medium for code in case.codes} == {
         code for case in everything for code in case.codes

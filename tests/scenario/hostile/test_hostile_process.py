@@ -23,7 +23,7 @@ from tests import sizes
 from tests.fakes import hostile_service as replies
 from tests.fakes.hostile_service import Fault, HostileService
 from tests.fakes.tls_front import signs_certificates
-from tests.scenario.agent_process import AgentProcess, running_agent, write_config
+from tests.scenario.agent_process import AgentProcess, forked_agent, write_config
 
 
 def certificate(home: Path, name: str, *, days: int = 1) -> tuple[Path, Path]:
@@ -122,7 +122,7 @@ async def test_key_is_sent_only_over_trusted_and_current_tls(  # noqa: PLR0917 -
     paths = certificate(tmp_path, name, days=days)
     trust = f'ca_file = "{paths[0]}"' if is_trusted else ""
     async with tls_service(paths, version_max) as (base_url, requests):  # noqa: SIM117 - the url is needed
-        async with running_agent(write_config(tmp_path, base_url, service=trust)) as agent:
+        async with forked_agent(write_config(tmp_path, base_url, service=trust)) as agent:
             problem = await _problem_of(agent, code)
             assert await agent.stop() == 0
     assert problem["fix"] == CONDITIONS[code].fix
@@ -151,7 +151,7 @@ async def test_process_reports_the_fault_and_continues(name: str, tmp_path: Path
             service.base_url,
             logging='level = "info"',
         )
-        async with running_agent(config) as agent:
+        async with forked_agent(config) as agent:
             problem = await _problem_of(agent, code)
             assert problem["title"] == CONDITIONS[code].title
             assert len(problem["detail"].splitlines()) == 1

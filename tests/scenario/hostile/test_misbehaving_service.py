@@ -24,11 +24,11 @@ from tests.fakes.hostile_service import PORTAL, Exchange, Fault, HostileService,
 from tests.fakes.http_server import Reply
 from tests.fakes.strict_service import Json, Reading, StrictService
 from tests.fakes.virtual_clock import VirtualClock, run_in_virtual_time
-from tests.scenario.agent_process import run_agent, write_config
+from tests.scenario.agent_process import run_forked_agent, write_config
 from tests.scenario.crash.matrix import NEVER, crashing_agent
 from tests.scenario.simulated_agent import config_for, simulated_agent
 
-REQUESTS = sizes.amount(medium=50, large=150, variable="QUEUED_REQUESTS")
+REQUESTS = sizes.amount(medium=20, large=150, variable="QUEUED_REQUESTS")
 """Number of requests that wait at the same time. An agent accepts at most 1000."""
 COLLECTIONS_MAX = 3
 
@@ -61,7 +61,7 @@ async def test_many_requests_of_a_kind_are_answered_from_few_collections(memory_
 # ------------------------------------------------------------------ garbage
 
 LINES_MAX = 200
-HEARTBEATS = 5
+HEARTBEATS = sizes.amount(medium=3, large=5)
 
 
 async def _feed_garbage(kind: str, home: Path) -> tuple[int, dict[str, Any]]:
@@ -128,6 +128,7 @@ STREAM_REFUSALS: dict[str, Fault] = {
 }
 POLL_S = 15.0
 HEARTBEAT_S = 60.0
+POLLED_REQUESTS = sizes.amount(medium=4, large=10)
 
 
 def gaps(service: HostileService, operation: str) -> list[float]:
@@ -147,7 +148,7 @@ async def _poll(home: Path, refuse: Fault) -> tuple[list[float], HostileService,
         config = config_for(home, service.base_url)
         async with simulated_agent(config, home, clock) as app:
             await asyncio.sleep(100)
-            for number in range(10):
+            for number in range(POLLED_REQUESTS):
                 await asyncio.sleep(170 + 7 * number)
                 request_id = await service.request_report("network", expires_in_s=1e6)
                 began = clock.passed_s
@@ -315,7 +316,7 @@ async def test_devices_that_share_a_key_are_healthy_and_answer_their_own_request
                 service.heartbeat_counts[b] > heartbeat_counts[b] + 1 for b in heartbeat_counts
             )
         )
-        codes = [await run_agent(a.home / "config.toml", "status") for a in agents]
+        codes = [await run_forked_agent(a.home / "config.toml", "status") for a in agents]
         states = [a.status() for a in agents]
         for agent in agents:
             assert await agent.stop() == 0

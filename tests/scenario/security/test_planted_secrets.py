@@ -19,6 +19,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from tests import sizes
 from tests.fakes.http_server import Reply
 from tests.fakes.strict_service import API_KEY, StrictService
 from tests.scenario.agent_process import AgentProcess, environment, write_config
@@ -73,19 +74,22 @@ subnets = ["user:{SECRETS["proxy without a scheme"]}@127.0.0.1:9"]
 level = "{VCK}"
 """
 VERBS = (
-    ("status",), ("status", "--json"), ("history", "--json"), ("config", "show"),
-    ("config", "show", "--json"), ("config", "check"), ("config", "check", "--json"),
+    ("config", "show"), ("config", "check"), ("status",), ("status", "--json"),
+    ("history", "--json"), ("config", "show", "--json"), ("config", "check", "--json"),
     ("--debug", "config", "check"), ("enroll",), ("collect", "application", "--json"),
     ("collect", "network", "--json"), ("status", f"--{VCK}"),
 )  # fmt: skip
+UNREDACTED_VERBS = VERBS[: sizes.amount(medium=3, large=len(VERBS))]
+"""The verbs that test the search itself."""
 DAEMON = (("run",), ("--debug", "run"))
 
 
 class Search:
     """The data that the processes wrote, by the place where it was written."""
 
-    def __init__(self, module: str) -> None:
+    def __init__(self, module: str, verbs: tuple[tuple[str, ...], ...]) -> None:
         self._module = module
+        self.verbs = verbs
         self._written: dict[str, bytes] = {}
 
     def add(self, place: str, content: bytes) -> None:
@@ -182,7 +186,7 @@ async def _search_a_daemon(search: Search, home: Path, module: str) -> None:
             words = f'{{"detail": "no key {API_KEY}, or http://u:{SECRETS["service"]}@h"}}'
             service.overrides["heartbeat"] = lambda: Reply(400, words.encode())
             await agent.until_logged("or http://")
-            await asyncio.gather(*(search.run("running", config, *verb) for verb in VERBS))
+            await asyncio.gather(*(search.run("running", config, *verb) for verb in search.verbs))
             await search.run_doctor("running", config)
             await agent.stop()
         search.add("log", agent.log.encode())
@@ -214,12 +218,15 @@ async def _search_broken_configurations(search: Search, home: Path) -> None:
     (home / "api-key").write_text(API_KEY)
     for label, text in {"broken": BROKEN, "wrong": WRONG}.items():
         config.write_text(text)
-        await asyncio.gather(*(search.run(label, config, *words) for words in (*VERBS, *DAEMON)))
+        verbs = (*search.verbs, *DAEMON)
+        await asyncio.gather(*(search.run(label, config, *words) for words in verbs))
         await search.run_doctor(label, config)
 
 
-async def _leaks_of(module: str, home: Path) -> set[tuple[str, str]]:
-    search = Search(module)
+async def _leaks_of(
+    module: str, home: Path, verbs: tuple[tuple[str, ...], ...] = VERBS
+) -> set[tuple[str, str]]:
+    search = Search(module, verbs)
     await _search_a_daemon(search, home, module)
     await _search_broken_configurations(search, home / "broken")
     return search.matches()
@@ -234,7 +241,7 @@ async def test_no_planted_secret_is_written_anywhere(tmp_path: Path, till_progra
 async def test_search_detects_the_secrets_without_redaction(
     tmp_path: Path, till_program: None
 ) -> None:
-    leaks = await _leaks_of(UNREDACTED, tmp_path)
+    leaks = await _leaks_of(UNREDACTED, tmp_path, UNREDACTED_VERBS)
     locations = {place for _, place in leaks}
     assert {"log", "reports", "environment of a child", "state: status.json"} <= locations
     assert {"broken: bundle", "wrong: bundle", "running: bundle"} <= locations

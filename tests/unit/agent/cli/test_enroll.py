@@ -7,7 +7,7 @@ import pytest
 
 from tests.fakes.http_server import Reply
 from tests.fakes.strict_service import StrictService
-from tests.scenario.agent_process import run_agent, running_agent, write_config
+from tests.scenario.agent_process import forked_agent, run_forked_agent, write_config
 
 pytestmark = pytest.mark.medium
 
@@ -17,15 +17,15 @@ async def test_enroll_prints_the_record_and_repeats_the_enrollment_only_with_for
 ) -> None:
     async with StrictService() as service:
         config = write_config(tmp_path, service.base_url)
-        code, output, errors = await run_agent(config, "enroll")
+        code, output, errors = await run_forked_agent(config, "enroll")
         assert (code, errors) == (0, "")
         assert output.startswith("enrolled\n")
         assert f"binding      {service.binding_id}\n" in output
-        code, output, _ = await run_agent(config, "enroll", "--json")
+        code, output, _ = await run_forked_agent(config, "enroll", "--json")
         assert code == 0
         assert json.loads(output)["bindingId"] == service.binding_id
         assert service.calls.count("enroll") == 1
-        code, output, _ = await run_agent(config, "enroll", "--force")
+        code, output, _ = await run_forked_agent(config, "enroll", "--force")
         assert (code, service.calls.count("enroll")) == (0, 2)
     assert service.violations == []
 
@@ -34,7 +34,9 @@ async def test_refusal_is_printed_in_two_lines(tmp_path: Path) -> None:
     problem = json.dumps({"status": 403, "code": "read_only_key", "detail": "it only reads"})
     async with StrictService() as service:
         service.overrides["challenge"] = lambda: Reply(403, problem.encode())
-        code, output, errors = await run_agent(write_config(tmp_path, service.base_url), "enroll")
+        code, output, errors = await run_forked_agent(
+            write_config(tmp_path, service.base_url), "enroll"
+        )
     assert (code, output) == (1, "")
     assert errors == (
         f"venue-agent: not enrolled at {service.base_url}: this key has no write grant: it only"
@@ -73,7 +75,7 @@ async def test_refusal_names_the_service_and_the_next_step(
 ) -> None:
     async with StrictService() as service:
         service.overrides["challenge"] = lambda: Reply(status, json.dumps(problem).encode())
-        code, _, errors = await run_agent(write_config(tmp_path, service.base_url), "enroll")
+        code, _, errors = await run_forked_agent(write_config(tmp_path, service.base_url), "enroll")
     first, second = errors.splitlines()
     assert code == 1
     assert first.startswith(f"venue-agent: not enrolled at {service.base_url}{detail}")
@@ -81,7 +83,7 @@ async def test_refusal_names_the_service_and_the_next_step(
 
 
 async def test_unreachable_service_is_named_with_the_next_step(tmp_path: Path) -> None:
-    code, _, errors = await run_agent(write_config(tmp_path, "http://127.0.0.1:9"), "enroll")
+    code, _, errors = await run_forked_agent(write_config(tmp_path, "http://127.0.0.1:9"), "enroll")
     assert code == 1
     assert errors.splitlines() == [
         (
@@ -95,9 +97,9 @@ async def test_unreachable_service_is_named_with_the_next_step(tmp_path: Path) -
 async def test_enroll_is_refused_while_an_agent_runs(tmp_path: Path) -> None:
     async with StrictService() as service:
         config = write_config(tmp_path, service.base_url)
-        async with running_agent(config) as agent:
+        async with forked_agent(config) as agent:
             await service.until(lambda: service.heartbeats > 0)
-            code, _, errors = await run_agent(config, "enroll", "--force")
+            code, _, errors = await run_forked_agent(config, "enroll", "--force")
             assert await agent.stop() == 0
     assert code == 1
     assert "stop it to enroll manually" in errors
@@ -106,6 +108,6 @@ async def test_enroll_is_refused_while_an_agent_runs(tmp_path: Path) -> None:
 async def test_enroll_without_a_key_exits_with_2(tmp_path: Path) -> None:
     config = write_config(tmp_path, "http://127.0.0.1:9")
     (tmp_path / "api-key").unlink()
-    code, _, errors = await run_agent(config, "enroll")
+    code, _, errors = await run_forked_agent(config, "enroll")
     assert code == 2
     assert len(errors.splitlines()) == 1

@@ -9,7 +9,7 @@ from agent.adapters.storage.state import StateDirectory
 from agent.doctor.checks import storage
 from agent.doctor.context import Context
 from agent.errors import StateError
-from tests.scenario.agent_process import run_agent, write_config
+from tests.scenario.agent_process import run_forked_agent, write_config
 from tests.sizes import large_except
 
 
@@ -30,7 +30,7 @@ def config(tmp_path: Path) -> Path:
     ),
 )
 async def test_an_open_state_directory_is_refused_in_two_lines(config: Path, words: str) -> None:
-    code, output, errors = await run_agent(config, *words.split())
+    code, output, errors = await run_forked_agent(config, *words.split())
     state = config.parent / "state"
     assert (code, output) == (1, "")
     problem, fix = errors.splitlines()
@@ -38,7 +38,7 @@ async def test_an_open_state_directory_is_refused_in_two_lines(config: Path, wor
     assert fix == f"venue-agent: to use it: `chmod go-w {state}`"
     assert list(state.iterdir()) == []
     state.chmod(0o700)
-    code, _, errors = await run_agent(config, "history")
+    code, _, errors = await run_forked_agent(config, "history")
     assert (code, errors) == (0, "")
 
 
