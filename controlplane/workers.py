@@ -46,7 +46,7 @@ def run_workers(
     ready = _spawn.Event()
     workers = [_start(work, listener, ready, number) for number in range(count)]
     try:
-        with _signals_raise():
+        with _raise_on_signals():
             while not ready.wait(0.1):
                 if not any(worker.is_alive() for worker in workers):
                     return 1
@@ -96,7 +96,7 @@ def _end(workers: list[SpawnProcess]) -> None:
 
 
 @contextlib.contextmanager
-def _signals_raise() -> Iterator[None]:
+def _raise_on_signals() -> Iterator[None]:
     """Raise `_Stopped` on SIGTERM and SIGINT, which interrupts any wait."""
 
     def stop(number: int, frame: FrameType | None) -> None:

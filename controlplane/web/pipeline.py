@@ -128,10 +128,11 @@ async def run(
     Args:
         arguments: the second argument of ``work``.
         finish: takes the result of ``work``, for example to encode it.
-        is_long: whether it can take long (`Procedure.is_long`). Then ``work``, ``finish`` and
+        is_long: whether the call can take long (`Procedure.is_long`). Then ``work``, ``finish`` and
             ``renew`` are functions of a module, because they run in a separate process.
         renew: reads the caller's permissions again inside the transaction.
-        free_s: processor seconds that are charged only to the usual limits (`Fairness.charge`).
+        free_s: processor seconds of the call that do not count against the key's smaller limit for
+            large bodies (`Fairness.charge`).
     """
     call = Call(
         caller,
@@ -161,7 +162,7 @@ async def _run_short(core: Core, call: Call, *, writes: bool) -> Any:
             return result, context
 
         result, context = transact("write" if writes else "read", answer)
-        # The result is encoded here and not on the event loop, because it can have megabytes.
+        # The result is encoded here and not on the event loop, because it can be megabytes long.
         return call.finish(result), context
 
     finished, context = await core.run_for(call.caller, job, free_s=call.free_s)
@@ -202,8 +203,8 @@ def deprecation_headers(successor: str | None) -> dict[str, str]:
 def preferred_page_size(headers: Sequence[str]) -> int | None:
     """Return the page size that ``Prefer: maxpagesize=N`` requests, at most ``PAGE_MAX``.
 
-    A header is used because the contract has no field for the page size, and services of the
-    contract refuse unknown keys in a body. A service ignores preferences that it does not know
+    A header is used because the contract has no field for the page size, and services that follow
+    the contract refuse unknown keys in a body. An unknown preference in this header is ignored
     (RFC 7240).
     """
     for header in ",".join(headers).split(","):

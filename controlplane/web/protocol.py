@@ -1,7 +1,7 @@
 """The HTTP/1.1 protocol of uvicorn, with limits for connections that wait for their client.
 
-A client owes something as long as the service waits for the head of a request, for the rest of its
-body, or until the client has read a reply. The caller is unknown until the head has arrived.
+A client owes something as long as the service waits for it to send the head of a request, to send
+the rest of the body, or to read a reply. The caller is unknown until the head has arrived.
 Therefore the head must arrive soon and be small. The number of connections whose clients owe
 something is limited, in total and for each network. Beyond a limit, the connection that has waited
 longest is closed. A connection is also closed if its client reads nothing for a while, or sends
@@ -59,7 +59,7 @@ def client_address(
     return forwarded_for.rpartition(b",")[2].strip().decode("latin-1")[:ADDRESS_MAX] or peer
 
 
-class Awaited:
+class AwaitedConnections:
     """The connections of a service whose clients owe something, oldest first.
 
     Args:
@@ -95,7 +95,7 @@ class Awaited:
 class BoundedProtocol(HttpToolsProtocol):
     """One connection. `bounded_protocol` returns a separate subclass for each service."""
 
-    awaited: ClassVar[Awaited]
+    awaited: ClassVar[AwaitedConnections]
     settings: ClassVar[Settings]
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -134,7 +134,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if len(self.pipeline) >= PIPELINED_MAX:
             self._sends_too_much = True
             self.logger = _SILENT  # uvicorn would log that the request is invalid.
-            self.cycle.keep_alive = False  # This is the newest request.
+            self.cycle.keep_alive = False  # Close after the reply to the newest request.
             raise OverflowError  # It ends the parsing of the data.
         super().on_message_begin()
 
@@ -162,7 +162,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_awaiting_read()
         self._stop_awaiting_head()
-        self._limit_rest()
+        self._limit_unread_replies()
         # uvicorn notifies only the newest request of the connection, which may not have begun.
         if self._running is not None and not self._running.response_complete:
             self._running.disconnected = True
@@ -181,7 +181,7 @@ class BoundedProtocol(HttpToolsProtocol):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         self.transport.abort()
 
-    def _limit_rest(self) -> None:
+    def _limit_unread_replies(self) -> None:
         """Limit how long the system keeps replies that the client of a closed connection does not
         read.
         """
@@ -262,7 +262,5 @@ class BoundedProtocol(HttpToolsProtocol):
 
 def bounded_protocol(settings: Settings) -> type[BoundedProtocol]:
     """Return a protocol class for one service. Its connections share the limits."""
-    awaited_requests = Awaited(settings.awaited_max, settings.network_awaited_max)
-    return type(
-        "ServiceProtocol", (BoundedProtocol,), {"awaited": awaited_requests, "settings": settings}
-    )
+    awaited = AwaitedConnections(settings.awaited_max, settings.network_awaited_max)
+    return type("ServiceProtocol", (BoundedProtocol,), {"awaited": awaited, "settings": settings})

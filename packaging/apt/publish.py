@@ -133,7 +133,7 @@ def publish(
 def next_date(published: Path) -> datetime.datetime:
     """Return the date of the next index: now, or one second after the published index.
 
-    apt ignores an index that is older than the one that it has, by these dates in seconds.
+    apt ignores an index whose date, in seconds, is before that of the index it already has.
     """
     now = datetime.datetime.now(datetime.UTC)
     if not published.exists():

@@ -68,7 +68,8 @@ def required_packages() -> set[str]:
             is_needed = requirement.marker is None or requirement.marker.evaluate(MAC)
             if is_needed and name not in names:
                 names.add(name)
-                # netifaces-plus, which Linux does not need, has no requirements of its own.
+                # Requirements are known only for installed packages. netifaces-plus, which is not
+                # installed on Linux, has none.
                 queue += [name] if _is_installed(name) else []
     return names
 

@@ -40,7 +40,7 @@ def _read(path: Path) -> Advisory:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     import yaml
 
-    # Without this conversion of times to text, the advisory could not be sent as JSON.
+    # This loader returns times as text, because JSON has no times.
     return dict(json.loads(json.dumps(yaml.load(path.read_text(), yaml.CBaseLoader))))  # noqa: S506
 
 

@@ -28,7 +28,7 @@ WITHIN_S: Final = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Vulnerability:
     """A known vulnerability of a pinned package.
 
     ``names`` are its identifiers, the first of which is the advisory. ``lists`` are the lists of
@@ -42,7 +42,7 @@ class Finding:
     lists: tuple[str, ...]
 
 
-def audit(requirements: Path, address: str) -> list[Finding]:
+def audit(requirements: Path, address: str) -> list[Vulnerability]:
     """Run pip-audit on a list of requirements, including those for other platforms.
 
     Raises:
@@ -52,7 +52,7 @@ def audit(requirements: Path, address: str) -> list[Finding]:
         everywhere.write(without_markers(requirements.read_text()))
         everywhere.flush()
         output = _pip_audit(everywhere.name, address)
-    return findings_of(output, requirements.name)
+    return vulnerabilities_of(output, requirements.name)
 
 
 def without_markers(text: str) -> str:
@@ -78,54 +78,59 @@ def _pip_audit(requirements: str, address: str) -> dict[str, Any]:
         raise ReleaseError(f"{message}\n{hint}") from error
 
 
-def findings_of(report: dict[str, Any], name: str) -> list[Finding]:
-    """Return the findings in a report of pip-audit. Raises ReleaseError if it skipped a package."""
+def vulnerabilities_of(report: dict[str, Any], name: str) -> list[Vulnerability]:
+    """Return the vulnerabilities in a report of pip-audit.
+
+    Raises ReleaseError if pip-audit skipped a package.
+    """
     for each in report["dependencies"]:
         if "skip_reason" in each:
             raise ReleaseError(f"{name}: {each['name']} was not audited: {each['skip_reason']}")
     return [
-        Finding(
+        Vulnerability(
             package=normalize(each["name"]),
             version=each["version"],
-            names=(vulnerability["id"], *vulnerability.get("aliases", ())),
-            fixed_in=tuple(vulnerability["fix_versions"]),
+            names=(known["id"], *known.get("aliases", ())),
+            fixed_in=tuple(known["fix_versions"]),
             lists=(name,),
         )
         for each in report["dependencies"]
-        for vulnerability in each["vulns"]
+        for known in each["vulns"]
     ]
 
 
-def merge(findings: Iterable[Finding]) -> list[Finding]:
-    """Return each finding once, with all lists of requirements that have its package."""
-    merged: dict[tuple[str, str, str], Finding] = {}
-    for each in findings:
+def merge(vulnerabilities: Iterable[Vulnerability]) -> list[Vulnerability]:
+    """Return each vulnerability once, with all lists of requirements that have its package."""
+    merged: dict[tuple[str, str, str], Vulnerability] = {}
+    for each in vulnerabilities:
         key = (each.package, each.version, each.names[0])
         lists = (*(merged[key].lists if key in merged else ()), *each.lists)
-        merged[key] = Finding(each.package, each.version, each.names, each.fixed_in, lists)
+        merged[key] = Vulnerability(each.package, each.version, each.names, each.fixed_in, lists)
     return [merged[key] for key in sorted(merged)]
 
 
-def statement_about(finding: Finding, vex: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the statement that the finding does not apply, if there is one."""
+def statement_about(vulnerability: Vulnerability, vex: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the statement that the vulnerability does not apply, if there is one."""
     for statement in vex["statements"]:
-        vulnerability = statement["vulnerability"]
-        names = {vulnerability["name"], *vulnerability.get("aliases", ())}
+        stated = statement["vulnerability"]
+        names = {stated["name"], *stated.get("aliases", ())}
         packages = {
             component["@id"].removeprefix("pkg:pypi/").partition("@")[0]
             for product in statement["products"]
             for component in product.get("subcomponents", ())
         }
-        is_about = names & set(finding.names) and finding.package in packages
+        is_about = names & set(vulnerability.names) and vulnerability.package in packages
         if is_about and statement["status"] in DOES_NOT_APPLY:
             return dict(statement)
     return None
 
 
-def report_lines(findings: list[Finding], vex: dict[str, Any]) -> tuple[list[str], int]:
-    """Return the lines to print, and the number of findings that may apply."""
+def report_lines(
+    vulnerabilities: list[Vulnerability], vex: dict[str, Any]
+) -> tuple[list[str], int]:
+    """Return the lines to print, and the number of vulnerabilities that may apply."""
     lines, count = [], 0
-    for each in findings:
+    for each in vulnerabilities:
         what = f"{each.package} {each.version}: {each.names[0]}"
         statement = statement_about(each, vex)
         if statement is None:
@@ -152,11 +157,13 @@ def main() -> int:
                 if not by_package:
                     raise ReleaseError(f"{options.advisories} contains no advisories.")
                 address = stack.enter_context(serve(by_package))
-            findings = merge(finding for path in lists for finding in audit(path, address))
+            vulnerabilities = merge(
+                vulnerability for path in lists for vulnerability in audit(path, address)
+            )
     except ReleaseError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    lines, count = report_lines(findings, json.loads(VEX.read_text()))
+    lines, count = report_lines(vulnerabilities, json.loads(VEX.read_text()))
     verdict = f"{count} known vulnerabilities may apply in {len(lists)} lists of requirements"
     sys.stdout.write("".join(f"{line}\n" for line in (*lines, verdict)))
     return 1 if count else 0

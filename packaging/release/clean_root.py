@@ -39,8 +39,9 @@ class Root:
     """The directory of a minimal Debian, and the packages in it.
 
     Attributes:
-        facts: ``mirror``, ``created`` (a UTC time), ``python`` (a version) and ``packages`` with
-            the name, version, architecture and SHA-256 of each.
+        facts: ``mirror``, ``created`` (a UTC time), ``wanted`` (the names in `PACKAGES`),
+            ``python`` (a version), and ``packages``: the name, version, architecture and SHA-256 of
+            each installed package.
     """
 
     directory: Path
@@ -82,7 +83,7 @@ _PRINT_VERSION: Final = "import platform; print(platform.python_version())"
 
 def _bootstrap(directory: Path, mirror: str) -> None:
     words = ("--variant=minbase", f"--include={','.join(PACKAGES)}", RELEASE, directory, mirror)
-    # What debootstrap mounts disappears with its mount namespace, even if it is killed.
+    # The mounts of debootstrap disappear with its mount namespace, even if it is killed.
     _run("unshare", "--mount", "debootstrap", *words)
     base = mirror.rstrip("/")
     if "/archive/debian/" in base:  # snapshot.debian.org
@@ -96,7 +97,7 @@ def _bootstrap(directory: Path, mirror: str) -> None:
     )
     (directory / "etc/apt/sources.list").write_text("".join(f"{line}\n" for line in lines))
     apt = ("chroot", directory, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq")
-    # The packages of a snapshot of the archive are as old as the snapshot.
+    # The index of an archive snapshot may have expired. apt would refuse it otherwise.
     _run(*apt, "-o", "Acquire::Check-Valid-Until=false", "update")
     _run(*apt, "--yes", "dist-upgrade")
 

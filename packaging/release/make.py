@@ -19,7 +19,7 @@ from release.verify import differences
 
 
 def check_key(key: Path | None, signers: Path) -> Path:
-    """Return the key. Raises ReleaseError if nobody could verify its signatures."""
+    """Return the key. Raises ReleaseError if it is missing or not in the file ``signers``."""
     if key is None:
         raise ReleaseError("Set KEY to the SSH key that signs the release: make release KEY=path")
     if not public_key_is_listed(key, signers):

@@ -39,7 +39,9 @@ def differences(directory: Path, signers: Path, checkout: Path) -> list[str]:
         return [str(error)]
     lines = []
     if tagged_source.commit != source.commit:
-        lines.append(f"{source.tag}: in this clone, the tag is the commit {tagged_source.commit}")
+        lines.append(
+            f"{source.tag}: in this clone, the tag names the commit {tagged_source.commit}"
+        )
     lines += differences_from_source(directory, source)
     metadata = {SUMS, SIGNATURE, PROVENANCE, NOTES}
     for path in sorted(directory.iterdir()):
@@ -83,7 +85,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Verify a release.")
     parser.add_argument("directory", help="the directory with all files of the release")
     parser.add_argument("--signers", type=Path, default=ROOT / "packaging/release/allowed_signers")
-    parser.add_argument("--no-rebuild", action="store_true", help="do not build it again")
+    parser.add_argument("--no-rebuild", action="store_true", help="do not build the release again")
     parser.add_argument("--cache", type=Path, default=ROOT / "build/release")
     parser.add_argument("--mirror", default=DEFAULT_MIRROR)
     options = parser.parse_args()

@@ -97,8 +97,8 @@ permissive: SELinux records what the policy does not allow, and refuses nothing.
 
 
 def rpm_version(version: str) -> str:
-    """Return a version in the form of RPM, in which ``-`` is forbidden and ``~`` sorts before the
-    release: ``1.0.0rc1`` is ``1.0.0~rc1``.
+    """Return a version in the form of RPM. ``1.0.0rc1`` becomes ``1.0.0~rc1``, which RPM sorts
+    before ``1.0.0``. RPM forbids ``-`` in a version.
     """
     base = "".join(_numeric_prefix(version))
     rest = version[len(base) :].lstrip(".-~")
@@ -144,7 +144,7 @@ def lay_out_rpm(tree: Path, onedir: Path, manual: Path, program: Program) -> Non
     lay_out(tree, onedir, manual, program)
     if program.name == "venue-agent":
         add_upgrades(tree)
-        # systemd starts the verification at boot without a command that enables it.
+        # With this link, systemd starts the verification at boot. No command has to enable it.
         wants = tree / "usr/lib/systemd/system/multi-user.target.wants"
         wants.mkdir()
         (wants / VERIFICATION).symlink_to(f"../{VERIFICATION}")

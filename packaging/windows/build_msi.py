@@ -1,8 +1,8 @@
 """Builds the MSI package from the program's directory. Needs wixl and msibuild (msitools).
 
 wixl writes the files, components and properties. It supports neither rollback actions, nor hidden
-command lines, nor messages of its own, and it does not order actions reliably. Therefore these
-tables are imported afterwards in the text format of Windows Installer (IDT).
+command lines, nor messages of its own, and it does not order actions reliably. Therefore msibuild
+imports the tables for these afterwards, in the text format of Windows Installer (IDT).
 
 The same directory, version and SOURCE_DATE_EPOCH give the same bytes.
 
@@ -79,7 +79,7 @@ IS_UNINSTALL: Final = 'REMOVE="ALL" AND NOT UPGRADINGPRODUCTCODE'
 IS_FIRST: Final = "BASE_URL AND NOT REMOVE AND NOT SERVICE_EXISTS"
 ACTIONS: Final = (
     # Before files are removed. Rollback actions run in the reverse order, after the rollback of the
-    # files: this one registers and starts the previous program again.
+    # files: RestoreService registers and starts the previous program again.
     Action("RestoreService", 1810, "Installed AND SERVICE_EXISTS", "install", ROLLBACK | CONTINUE),
     Action("StopService", 1820, "Installed AND SERVICE_EXISTS", "stop", CONTINUE),
     Action("RemoveService", 1830, f'{IS_UNINSTALL} AND PURGE<>"1"', "uninstall", CONTINUE),
@@ -197,8 +197,8 @@ def properties() -> dict[str, str]:
         "ARPCOMMENTS": "Remote control and diagnostics of this machine.",
         "MSIFASTINSTALL": "1",  # no restore point of the system
         "MsiHiddenProperties": "API_KEY_FILE",
-        # Replace every file. The package does not contain the versions of files, without which
-        # Windows Installer would keep existing files that have a version.
+        # Replace every file. Otherwise Windows Installer would keep existing files that have a
+        # version, because the package does not contain the versions of its files.
         "REINSTALLMODE": "amus",
         "SecureCustomProperties": ";".join((*PASSED, "NEWER_VERSION", "OLDER_VERSION")),
     }

@@ -95,8 +95,8 @@ class Interface:
 
     Attributes:
         security: the security schemes by name. Each of them is sufficient for a call.
-        models: further models that components of the document refer to.
-        components: further schemas by name.
+        models: further models whose schemas are components of the document.
+        components: further components of the document: schemas by name.
         words: descriptions of statuses that replace the usual descriptions.
         empty: statuses whose replies have no body.
         code_of: takes the status and the code of a refusal, and returns the code that is sent.
@@ -244,7 +244,7 @@ def _parameters(path: str, model: Json) -> Iterator[Json]:
 def _refusal(interface: Interface, status: int, codes: Iterable[str]) -> Json:
     """Return the description of the refusals with this status and one of ``codes``.
 
-    If the interface sends no code with this status, the schema permits none.
+    If the interface sends no code with this status, the schema permits no ``code``.
     """
     words = interface.words.get(status, _WORDS[status])
     if status in interface.empty:

@@ -62,8 +62,9 @@ class _Schemas(GenerateJsonSchema):
         return False  # the title would repeat the name
 
     def field_is_required(self, field: Any, total: bool) -> bool:
-        # The service always sends a field with fixed values. In a body, a constant distinguishes
-        # several models, so it is required there. Its default is only for our own code.
+        # `values` are the permitted values of a field that has a list of them (`Literal`) and a
+        # default. The service always sends such a field. In a body, a field with one permitted
+        # value distinguishes several models, so it is required. The default is for our own code.
         default = field["schema"]
         values = default["schema"].get("expected", ()) if default["type"] == "default" else ()
         is_sent = self.mode == "serialization" and len(values) > 0

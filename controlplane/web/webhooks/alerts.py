@@ -54,7 +54,7 @@ class AlertOutbox:
 
     def claim(self, session: Session, now: datetime) -> Sequence[Claim]:
         earlier = aliased(Notification)
-        is_too_early = exists().where(
+        has_pending_predecessor = exists().where(
             earlier.organization_id == Notification.organization_id,
             earlier.route == Notification.route,
             earlier.group_key == Notification.group_key,
@@ -67,7 +67,7 @@ class AlertOutbox:
         due = (
             select(Notification, AlertRoute)
             .outerjoin(AlertRoute, is_route)
-            .where(Notification.due_at <= now, ~is_too_early)
+            .where(Notification.due_at <= now, ~has_pending_predecessor)
         )
         if self.is_of_organizations:
             # Only one notification of each route, so that a slow receiver delays no other route.

@@ -23,7 +23,7 @@ LISTED_MAX: Final = 40
 
 
 def body_for(kind: str, target: str, bodies: Bodies) -> bytes:
-    """Return the JSON body for a kind of route. ``target`` is the routing key of PagerDuty."""
+    """Return the JSON body for a kind of route. ``target`` is used only for PagerDuty: its key."""
     return json.dumps(BUILDERS[kind](target, bodies)).encode()
 
 
@@ -50,7 +50,7 @@ def lines_of(bodies: Bodies) -> list[str]:
 
 
 def link_of(bodies: Bodies) -> str | None:
-    """Return the address of the first alert in the console, if the service has an address."""
+    """Return the URL of the first alert in the console, or None if no origin is configured."""
     return next((each["url"] for each in bodies if each.get("url")), None)
 
 
@@ -75,7 +75,7 @@ def _slack(_target: str, bodies: Bodies) -> Mapping[str, Any]:
 
 
 def _escaped(text: str) -> str:
-    """Escape the characters with a meaning in Slack's text."""
+    """Escape the characters that have a special meaning in Slack's text."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

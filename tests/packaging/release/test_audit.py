@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 from release import ReleaseError
 from release.advisories import affecting, read_advisories, serve
-from release.audit import VEX, Finding, audit, findings_of, merge, report_lines, without_markers
+from release.audit import (
+    VEX,
+    Vulnerability,
+    audit,
+    merge,
+    report_lines,
+    vulnerabilities_of,
+    without_markers,
+)
 
 from tests.paths import ROOT
 
@@ -69,13 +77,16 @@ def test_each_openvex_statement_names_a_pinned_package_and_a_reason() -> None:
             assert statement["status"] in {"fixed", "under_investigation"}
 
 
-def finding(package: str, *names: str) -> Finding:
-    return Finding(package, "1.0", names, ("1.1",), ("development.txt",))
+def vulnerability(package: str, *names: str) -> Vulnerability:
+    return Vulnerability(package, "1.0", names, ("1.1",), ("development.txt",))
 
 
-def test_a_finding_with_a_statement_does_not_count() -> None:
-    findings = [finding("aiohttp", "PYSEC-2022-43059"), finding("h11", "CVE-2022-33124")]
-    lines, count = report_lines(findings, vex())
+def test_a_vulnerability_with_a_statement_does_not_count() -> None:
+    vulnerabilities = [
+        vulnerability("aiohttp", "PYSEC-2022-43059"),
+        vulnerability("h11", "CVE-2022-33124"),
+    ]
+    lines, count = report_lines(vulnerabilities, vex())
     assert lines == [
         "aiohttp 1.0: PYSEC-2022-43059: not_affected (component_not_present)",
         "h11 1.0: CVE-2022-33124 (development.txt; fixed in 1.1)",
@@ -83,14 +94,14 @@ def test_a_finding_with_a_statement_does_not_count() -> None:
     assert count == 1
 
 
-def test_a_statement_of_an_investigation_does_not_hide_a_finding() -> None:
+def test_a_statement_of_an_investigation_does_not_hide_a_vulnerability() -> None:
     document = vex()
     document["statements"][0]["status"] = "under_investigation"
-    _, count = report_lines([finding("aiohttp", "CVE-2022-33124")], document)
+    _, count = report_lines([vulnerability("aiohttp", "CVE-2022-33124")], document)
     assert count == 1
 
 
-def test_a_finding_in_two_lists_is_reported_once() -> None:
+def test_a_vulnerability_in_two_lists_is_reported_once() -> None:
     report = {
         "dependencies": [
             {
@@ -100,8 +111,10 @@ def test_a_finding_in_two_lists_is_reported_once() -> None:
             }
         ]
     }
-    (only,) = merge([*findings_of(report, "a.txt"), *findings_of(report, "b.txt")])
-    assert only == Finding("some-package", "1.0", ("PYSEC-1", "CVE-1"), (), ("a.txt", "b.txt"))
+    (only,) = merge([*vulnerabilities_of(report, "a.txt"), *vulnerabilities_of(report, "b.txt")])
+    assert only == Vulnerability(
+        "some-package", "1.0", ("PYSEC-1", "CVE-1"), (), ("a.txt", "b.txt")
+    )
 
 
 def test_packages_for_other_platforms_are_audited() -> None:
@@ -113,7 +126,7 @@ def test_packages_for_other_platforms_are_audited() -> None:
 def test_a_skipped_package_is_an_error() -> None:
     report = {"dependencies": [{"name": "h11", "skip_reason": "not on PyPI"}]}
     with pytest.raises(ReleaseError, match=r"a\.txt: h11 was not audited: not on PyPI"):
-        findings_of(report, "a.txt")
+        vulnerabilities_of(report, "a.txt")
 
 
 def test_an_audit_without_advisories_prints_what_to_set() -> None:

@@ -205,7 +205,7 @@ def test_a_tag_that_names_another_commit_is_refused(tiny: TinyRelease, tmp_path:
     git(clone, "commit", "--quiet", "--allow-empty", "--message", "later")
     git(clone, "tag", "--force", "v1.2.3")
     (line,) = problems(replace(tiny, checkout=clone))
-    assert line.startswith("v1.2.3: in this clone, the tag is the commit")
+    assert line.startswith("v1.2.3: in this clone, the tag names the commit")
 
 
 def test_content_is_not_read_if_the_signature_is_invalid(tiny: TinyRelease) -> None:
