@@ -55,8 +55,12 @@ def _register_random(_: None) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests of a larger size than ``--size``."""
+    """Deselect tests of a larger size than ``--size``, and run the file first that waits the most.
+
+    As one of the last files, it would keep a single worker busy while the others have ended.
+    """
     items[:], left_out = sizes.select(items)
+    items.sort(key=lambda item: item.path.name != "test_killed.py")
     if left_out:
         config.hook.pytest_deselected(items=left_out)
 
