@@ -67,20 +67,22 @@ class FairQueue:
     def __len__(self) -> int:
         return self._count
 
-    def put(self, owner: str, source: str, packet: bytes) -> str | None:
+    def put(self, owner: str, source: str, packet: bytes) -> list[str]:
         """Add a packet and its source.
 
-        If the queue is then too long, the newest packet of the owner with the most bytes in the
-        queue is dropped. Returns the source of the dropped packet, or None if none was dropped.
+        While the queue is too long, the newest packet of the owner with the most bytes in the queue
+        is dropped. Returns the sources of the dropped packets.
         """
         self._packets.setdefault(owner, deque()).append((source, packet))
         self._bytes[owner] += len(packet)
         self._count += 1
         self._total_bytes += len(packet)
-        if self._count <= self._packets_max and self._total_bytes <= self._bytes_max:
-            return None
-        largest_owner = max(self._packets, key=lambda queued_owner: self._bytes[queued_owner])
-        return self._remove(largest_owner, self._packets[largest_owner].pop())[0]
+        dropped_sources = []
+        while self._count > self._packets_max or self._total_bytes > self._bytes_max:
+            largest_owner = max(self._packets, key=lambda queued_owner: self._bytes[queued_owner])
+            removed = self._remove(largest_owner, self._packets[largest_owner].pop())
+            dropped_sources.append(removed[0])
+        return dropped_sources
 
     def take(self) -> tuple[str, bytes] | None:
         """Return the next packet and its source; None if there is none."""

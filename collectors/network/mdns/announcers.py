@@ -82,13 +82,12 @@ class LinkRecords:
         announcer = self.announcer(source)
         is_printer = source in self.quota.identifiers().addresses
         if self._reading.take(announcer, len(packet) + _PACKET_BYTES) or is_printer:
-            dropped_source = self._queue.put(announcer, source, packet)
+            dropped_sources = self._queue.put(announcer, source, packet)
         else:
-            dropped_source = source
-        if dropped_source is not None and (
-            dropped_source in self._dropped_packets or len(self._dropped_packets) < SOURCES_MAX
-        ):
-            self._dropped_packets[dropped_source] += 1
+            dropped_sources = [source]
+        for dropped in dropped_sources:
+            if dropped in self._dropped_packets or len(self._dropped_packets) < SOURCES_MAX:
+                self._dropped_packets[dropped] += 1
 
     def next_packet(self) -> tuple[str, bytes] | None:
         """Return the source and the bytes of the next packet. Announcers take turns."""

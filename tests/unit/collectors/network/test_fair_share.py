@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.network.fair_share import Pool, in_turns
+from collectors.network.fair_share import FairQueue, Pool, in_turns
 
 
 def test_a_single_holder_gets_at_most_half_of_a_pool() -> None:
@@ -41,6 +41,17 @@ def test_no_holder_has_more_than_the_remaining_amount(takes: list[tuple[str, int
             held[holder] += amount
             assert held[holder] <= 100 - sum(held.values())
     assert sum(held.values()) <= 100
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 60))))
+def test_a_queue_exceeds_neither_its_packets_nor_its_bytes(packets: list[tuple[str, int]]) -> None:
+    queue, dropped = FairQueue(packets_max=8, bytes_max=100), []
+    for owner, size in packets:
+        dropped += queue.put(owner, f"source of {owner}", bytes(size))
+        assert len(queue) <= 8
+        assert queue._total_bytes <= 100
+    left = [packet for _, packet in iter(queue.take, None)]
+    assert len(left) + len(dropped) == len(packets)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers())))
