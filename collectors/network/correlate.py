@@ -79,7 +79,8 @@ def _without_borrowed_uuids(
     """Leave out hearsay whose UUID another device gives as its own.
 
     Hearsay is a service that a host announces at the address of another host. If the UUID of the
-    service belongs to a third device, the service is no evidence of the device at that address.
+    service belongs to a device that gave it in an answer, the service is no evidence of the device
+    at that address.
     """
     given_uuids = {answer.uuid for answer in evidence if answer.address not in own_addresses}
     given_uuids |= {
@@ -94,7 +95,7 @@ def _uuid(service: MdnsService) -> str | None:
 
 
 class _Join:
-    """The findings of every source, by address and by port."""
+    """The facts of every source, by address and by port."""
 
     def __init__(
         self, local: LocalNetwork, scanned: Sequence[ScannedHost], macs: Mapping[str, str]

@@ -63,7 +63,8 @@ class Case:
             if other_match.by == "MAC" and not other_match.is_by_name
         )
         if self.observation is not None and self.observation.contact == "open":
-            # The device at this address may be another interface of the device elsewhere.
+            # The open port may be another interface of the same device, so weak evidence of a device
+            # elsewhere does not count.
             other_matches = [
                 e for e in other_matches if not (e.is_by_name or self.comparison.has_claim)
             ]
@@ -154,7 +155,7 @@ class Cases:
         return device.address not in self.addresses and not self.reach.obstacle(device.address)
 
     def others(self, case: Case) -> Iterator[Case]:
-        """Yield the printers that are set up with other addresses."""
+        """Yield the cases of the printers that are not set up with an address of this printer."""
         addresses = set(case.printer.addresses)
         for other in self._cases.values():
             if other is not case and not addresses & set(other.printer.addresses):
@@ -167,8 +168,8 @@ class Cases:
         not moved to the address of ``case``.
         """
         for other in self.others(case):
-            is_elsewhere = other.device is device and other.address != case.address
-            if not is_elsewhere and (by := other.evidence(device)):
+            has_other_address = other.device is device and other.address != case.address
+            if not has_other_address and (by := other.evidence(device)):
                 return other.printer.name, by
         return None
 

@@ -1,4 +1,4 @@
-"""The table of causes why a printer does not print, with the symptoms and the fix of each. Pure.
+"""The table of causes for which a printer does not print, with the symptoms and the fix of each. Pure.
 
 The groups are searched in order. From each group, the first row that fits a printer is reported. A
 row of the group "machine" is about this machine or its network. The report lists such a row once,
@@ -22,7 +22,7 @@ class Cause:
 
     ``sentence`` and ``remedy`` are format strings. ``s`` stands for the symptoms of the printer and
     ``m`` for those of the machine. ``evidence`` appears only in docs/troubleshooting.md. If
-    ``is_obvious``, the remedy appears only there and in the check of printers.
+    ``is_obvious``, the remedy appears only in that document and in the check of printers.
 
     ``fits`` returns whether this may be the cause of a printer's symptoms. A cause in the machine
     or its network also has ``is_there``, which returns whether the cause exists. For such a cause,

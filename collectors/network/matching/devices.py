@@ -67,8 +67,8 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
     such IPv4 address. IPv4 addresses with the same host name, or with the same UUID and serial
     number, are one device, for example a printer with cable and Wi-Fi. They are separate devices if
     another identity or the model differs. Addresses with only the same MAC stay separate devices,
-    because a repeater or proxy ARP may answer with its own MAC. Only MACs from the scan are used:
-    the neighbour table may still have the MAC of an earlier device.
+    because a repeater or proxy ARP may answer with its own MAC. MACs come from the scan and from
+    IPv6 addresses: the neighbour table may still have the MAC of an earlier device.
     """
     observations: dict[str, list[PortObservation]] = defaultdict(list)
     for port in observed.ports.values():

@@ -1,4 +1,4 @@
-"""Parses the identities of devices: UUIDs, serial numbers, MACs, and MACs within other names."""
+"""Parses the identities of devices: UUIDs, serial numbers, and MACs, also within other names."""
 
 import ipaddress
 import re

@@ -28,9 +28,9 @@ def learn(
 ) -> Iterator[LearnedPrinter]:
     """Yield the identity of each printer in ``matches``: (printer, its device, the address used).
 
-    An identity that two devices share is left out, because it identifies neither: some makers give
-    one UUID or serial number to many devices, and a router may answer ARP for other devices with
-    its own MAC.
+    A MAC, UUID or serial number that two devices share is left out, because it identifies neither:
+    some makers give one UUID or serial number to many devices, and a router may answer ARP for
+    other devices with its own MAC.
     """
     now = datetime.now(UTC).isoformat(timespec="seconds")
     for printer, device, address in matches:

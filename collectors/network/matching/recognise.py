@@ -109,7 +109,7 @@ def known_macs(printer: KnownPrinter) -> tuple[str, ...]:
 
 
 def may_have_mac(printer: KnownPrinter, device: Device) -> bool:
-    """Return whether a device has a MAC that the printer is known by."""
+    """Return whether a device has a MAC of the printer's setup, or the MAC at the end of a UUID."""
     in_uuid = {mac_in_uuid(uuid) for uuid in _values(printer, "UUID")}
     return _has_mac(_macs(printer), device.mac_addresses) or bool(
         in_uuid & set(device.mac_addresses)
