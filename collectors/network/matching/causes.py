@@ -1,4 +1,4 @@
-"""The table of causes for which a printer does not print, with the symptoms and the fix of each. Pure.
+"""The table of causes for which a printer does not print, with symptoms and fixes. Pure.
 
 The groups are searched in order. From each group, the first row that fits a printer is reported. A
 row of the group "machine" is about this machine or its network. The report lists such a row once,

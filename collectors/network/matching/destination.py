@@ -31,8 +31,9 @@ class Destination:
     """The addresses and ports to which the print system connects, in its order.
 
     A port is None if the setup names none. With ``is_one_of``, the print system takes any one of
-    the addresses; otherwise it tries all of them. ``problem`` is the step at which the print system fails.
-    ``announced_at`` is the address of a service that has the printer's name but is not usable.
+    the addresses; otherwise it tries all of them. ``problem`` is the step at which the print system
+    fails. ``announced_at`` is the address of a service that has the printer's name but is not
+    usable.
     """
 
     keys: tuple[tuple[str, int | None], ...] = ()
@@ -92,7 +93,7 @@ class Directory:
     def _to(
         self, keys: Iterable[tuple[str, int | None]], *, is_one_of: bool = False
     ) -> Destination:
-        """Return a destination. Link-local IPv6 addresses are left out if there are other addresses."""
+        """Return a destination, without link-local IPv6 addresses if there are other addresses."""
         distinct = tuple(dict.fromkeys(keys))
         usable = tuple(key for key in distinct if not _is_link_local(key[0]))
         keys = usable or ((self._address_to_contact(address), port) for address, port in distinct)
