@@ -143,13 +143,17 @@ def _routers(
 ) -> tuple[list[Change], list[_Host], list[_Host]]:
     """Return the replaced routers as changes, and the given hosts without these routers.
 
-    A router is replaced if the gateway at its address is now a different device.
+    A router is replaced if the gateway at its address is now a different device. Of several devices
+    with the address of the gateway, the last one counts.
     """
-    by_address = {host.address: host for host in new_hosts if "gateway" in host.host.sources}
+    removed_gateways, new_gateways = (
+        {host.address: host for host in hosts if "gateway" in host.host.sources}
+        for hosts in (removed_hosts, new_hosts)
+    )
     swapped_routers = [
-        (removed, by_address[removed.address])
-        for removed in removed_hosts
-        if "gateway" in removed.host.sources and removed.address in by_address
+        (removed, new_gateways[address])
+        for address, removed in removed_gateways.items()
+        if address in new_gateways
     ]
     changes = [
         change(

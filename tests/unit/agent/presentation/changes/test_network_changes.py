@@ -225,6 +225,22 @@ def test_another_router_at_the_gateway_address_is_reported() -> None:
     )
 
 
+def test_a_router_whose_address_another_device_also_used_is_reported_once() -> None:
+    """The reports also agree if they are exchanged."""
+    gateway = next(lan_host for lan_host in hosts() if "gateway" in lan_host.sources)
+    second = gateway.model_copy(update={"mac_address": "00:26:ab:00:00:98"})
+    conflict = venue(hosts=(*hosts(), second))
+    replaced = venue(hosts=hosts_with_changed(1, mac_address="00:26:ab:99:99:99"))
+    forward, backward = compare(conflict, replaced), compare(replaced, conflict)
+    routers = [change for change in forward.changes if change.code == "router"]
+    assert [(change.before, change.after) for change in routers] == [
+        ("00:26:ab:00:00:98", "00:26:ab:99:99:99")
+    ]
+    assert {(c.code, c.thing, c.after, c.before) for c in forward.changes} == {
+        (c.code, c.thing, c.before, c.after) for c in backward.changes
+    }
+
+
 def services(*ports: int) -> tuple[MapService, ...]:
     return tuple(MapService(port=port, source="tcp", reachable=True) for port in ports)
 
