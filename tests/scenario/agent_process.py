@@ -76,6 +76,17 @@ class AgentProcess:
 
 
 @contextlib.asynccontextmanager
+async def killed_at_the_end(agent: AgentProcess) -> AsyncIterator[AgentProcess]:
+    """Yield the agent. Kill it at the end if it still runs."""
+    try:
+        yield agent
+    finally:
+        if agent.process.returncode is None:
+            agent.process.kill()
+            await agent.process.wait()
+
+
+@contextlib.asynccontextmanager
 async def running_agent(config: Path, *words: str) -> AsyncIterator[AgentProcess]:
     """Run `venue-agent run`, or the command ``words``. Kill it at the end if it still runs."""
     home = config.parent
@@ -85,12 +96,8 @@ async def running_agent(config: Path, *words: str) -> AsyncIterator[AgentProcess
             sys.executable, "-m", "agent", *(words or ("run",)), "--config", str(config),
             stdout=output, stderr=output, stdin=asyncio.subprocess.DEVNULL, env=environment(),
         )  # fmt: skip
-    try:
-        yield AgentProcess(process, home, log)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+    async with killed_at_the_end(AgentProcess(process, home, log)) as agent:
+        yield agent
 
 
 @contextlib.asynccontextmanager
@@ -106,12 +113,8 @@ async def forked_agent(config: Path, *words: str) -> AsyncIterator[AgentProcess]
         "agent", *(words or ("run",)), "--config", str(config),
         environment=environment(), output=log,
     )  # fmt: skip
-    try:
-        yield AgentProcess(process, home, log)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+    async with killed_at_the_end(AgentProcess(process, home, log)) as agent:
+        yield agent
 
 
 async def run_forked_agent(config: Path | None, *words: str) -> tuple[int, str, str]:

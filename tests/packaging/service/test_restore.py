@@ -16,7 +16,13 @@ import pytest
 
 from controlplane.storage.backup import snapshot
 from tests.packaging.service.service_process import ServiceProcess
-from tests.scenario.agent_process import AgentProcess, environment, run_agent, write_config
+from tests.scenario.agent_process import (
+    AgentProcess,
+    environment,
+    killed_at_the_end,
+    run_agent,
+    write_config,
+)
 
 pytestmark = pytest.mark.large
 OPERATION = "/api/public/v1/remoteControl/{}"
@@ -79,12 +85,8 @@ async def impatient_agent(config: Path) -> AsyncIterator[AgentProcess]:
             sys.executable, "-m", "tests.packaging.service.impatient_agent", "run",
             "--config", str(config), stdout=output, stderr=output, env=environment(),
         )  # fmt: skip
-    try:
-        yield AgentProcess(process, home, log)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+    async with killed_at_the_end(AgentProcess(process, home, log)) as agent:
+        yield agent
 
 
 class Venue:
