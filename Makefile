@@ -40,7 +40,7 @@ PYTEST = $(BIN)/python -m pytest
 quick: $(STAMP) ## run the small tests: unit and contract (a minute)
 	@$(PYTEST) --size=small -n $(PROCESSORS) --dist=worksteal $(ARGS)
 
-test: $(STAMP) ## run the tests, with a short form of every scenario (4 to 9 minutes)
+test: $(STAMP) ## run the tests, with a short form of every scenario (4 to 7 minutes)
 	@$(PYTEST) --size=medium $(PARALLEL) $(ARGS)
 
 test-all: $(STAMP) ## run all tests, with the full matrices
