@@ -168,15 +168,21 @@ class CollectorProcess:
                 (reading, cancelling), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
             )
             if reading.done():
-                error = reading.exception()
-                return None if error is None else str(error)
+                return _error_of(reading)
             _request_facts(process)
             await asyncio.wait((reading,), timeout=self.timeouts.cancel_s)
         finally:
             cancelling.cancel()
         if cancelling.done() and not cancelling.cancelled():
-            return None if reading.done() else "it was cancelled, but did not end in time"
+            if not reading.done():
+                return "it was cancelled, but did not end in time"
+            return _error_of(reading)
         return f"it was stopped at its deadline of {job.max_duration_s:g} s"
+
+
+def _error_of(done: asyncio.Task[None]) -> str | None:
+    error = done.exception()
+    return None if error is None else str(error)
 
 
 class _EventReader:

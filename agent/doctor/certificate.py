@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from cryptography import x509
 
 NAME_MAX: Final = 120
+HOSTS_MAX: Final = 3
 
 INSPECTORS: Final = (
     "zscaler", "fortinet", "fortigate", "palo alto", "sophos", "netskope", "blue coat", "bluecoat",
@@ -26,11 +27,12 @@ creates contains the name."""
 class Certificate:
     """The fields of a certificate.
 
-    ``issuer`` and ``subject`` are the organization and the common name, without control characters.
+    ``issuer`` is its organization and its common name. ``hosts`` are the first hosts for which the
+    certificate is valid, or its subject if it names none. Both are without control characters.
     """
 
     issuer: str
-    subject: str
+    hosts: str
     not_before: datetime
     not_after: datetime
 
@@ -50,12 +52,24 @@ def parse_certificate(der: bytes) -> Certificate | None:
             certificate = x509.load_der_x509_certificate(der)
             return Certificate(
                 issuer=_name(certificate.issuer),
-                subject=_name(certificate.subject),
+                hosts=_hosts(certificate),
                 not_before=certificate.not_valid_before_utc,
                 not_after=certificate.not_valid_after_utc,
             )
         except (ValueError, TypeError, OverflowError, x509.InvalidVersion):
             return None
+
+
+def _hosts(certificate: "x509.Certificate") -> str:
+    from cryptography import x509
+
+    try:
+        extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    except x509.ExtensionNotFound:
+        return _name(certificate.subject)
+    hosts = extension.value.get_values_for_type(x509.DNSName)
+    hosts += [str(address) for address in extension.value.get_values_for_type(x509.IPAddress)]
+    return ", ".join(map(_plain, hosts[:HOSTS_MAX])) or _name(certificate.subject)
 
 
 def _name(name: "x509.Name") -> str:

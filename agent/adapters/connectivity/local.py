@@ -40,9 +40,11 @@ class SystemLocalSensors:
             from agent.adapters.connectivity.watched_devices import WatchedDevices
 
             network = config.network
-            is_silent = network.device_only
             self._devices = WatchedDevices(
-                config.watched_devices, networks, network.exclude, is_silent=is_silent
+                config.watched_devices,
+                networks,
+                network.exclude,
+                sends_nothing=network.device_only,
             )
 
     async def read(self) -> LocalReading:

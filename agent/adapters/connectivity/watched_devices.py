@@ -34,7 +34,7 @@ class WatchedDevices:
         networks: returns the networks of this machine; none if it has no link. Only addresses in
             them are resolved.
         exclude: addresses and networks that get no packet.
-        is_silent: no device gets a packet. Only entries that the kernel confirmed lately count.
+        sends_nothing: no device gets a packet. Only entries that the kernel confirmed lately count.
     """
 
     def __init__(
@@ -43,14 +43,14 @@ class WatchedDevices:
         networks: Callable[[], tuple[Network, ...]],
         exclude: Sequence[str] = (),
         *,
-        is_silent: bool = False,
+        sends_nothing: bool = False,
         read_table: Callable[[], Sequence[LinkNeighbour]] | None = None,
         prime: Callable[[set[str]], None] | None = None,
     ) -> None:
         self._devices = devices
         self._networks = networks
         self._exclude = parse_networks(exclude)
-        self._is_silent = is_silent
+        self._sends_nothing = sends_nothing
         self._read_table = read_table or _read_table
         self._prime = prime or _prime
         self._resolved: set[str] | None = None
@@ -72,7 +72,7 @@ class WatchedDevices:
             if self._resolved is not None:
                 resolved, self._resolved = self._resolved, None
                 return self._judge(table, resolved) if self._networks() else LocalReading()
-            if self._is_silent:
+            if self._sends_nothing:
                 return self._judge(table, set())
             addresses = {each.address or self._last.get(each.name) or "" for each in self._devices}
             macs = {normal_mac(each.mac) for each in self._devices if each.mac}

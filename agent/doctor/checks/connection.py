@@ -216,7 +216,7 @@ def judge_untrusted(
         )
     if "mismatch" in why.lower() or "not valid for" in why.lower():
         return fail(
-            f"it is for {cert.subject}, not for this address ({why})",
+            f"it is for {cert.hosts}, not for this address ({why})",
             "correct service.base_url; another device may answer instead of the service",
         )
     if is_malformed:

@@ -201,6 +201,7 @@ async def test_a_child_that_ignores_its_cancellation_is_killed() -> None:
 async def test_an_invalid_answer_of_a_child_keeps_earlier_facts() -> None:
     collected = await run_and_cancel("answer_command_with_invalid_line")
 
+    assert str(collected.error).startswith("an event cannot be read: ")
     assert facts(collected).limitations == ("so far",)
 
 

@@ -215,9 +215,19 @@ def test_a_certificate_is_parsed(tmp_path: Path) -> None:
     der = authority.certificate.public_bytes(serialization.Encoding.DER)
     actual = parse_certificate(der)
     assert actual is not None
-    assert actual.subject == actual.issuer
+    assert actual.hosts == actual.issuer
     assert actual.issuer == "Name of it"
     assert parse_certificate(der[:-20]) is None
+
+
+def test_the_hosts_of_a_certificate_are_the_alternative_names_of_its_subject(
+    tmp_path: Path,
+) -> None:
+    server_context(tmp_path, make_authority(tmp_path), host="192.0.2.7")
+    pem = (tmp_path / "server.pem").read_text().partition("-----BEGIN CERTIFICATE")
+    actual = parse_certificate(ssl.PEM_cert_to_DER_cert("".join(pem[1:])))
+    assert actual is not None
+    assert actual.hosts == "192.0.2.7"
 
 
 def test_a_certificate_with_a_negative_serial_number_is_parsed() -> None:

@@ -288,7 +288,7 @@ def test_without_a_link_the_state_of_watched_devices_is_unknown() -> None:
 def test_excluded_addresses_and_a_silent_agent_resolve_nothing() -> None:
     lan = Lan()
     excluded = lan.devices(TERMINAL, exclude=("10.0.0.0/29",))
-    silent = lan.devices(TERMINAL, is_silent=True)
+    silent = lan.devices(TERMINAL, sends_nothing=True)
     assert faults(excluded()) == {}
     assert faults(silent()) == {}
     lan.table["10.0.0.5"] = (MAC, "reachable")
