@@ -1,4 +1,4 @@
-# Windows packages, and their tests. The Makefile includes this file.
+# Packages for Windows and their tests, and the formula for Homebrew. The Makefile includes this file.
 
 .PHONY: windows-msi test-msi winget homebrew
 windows-msi: $(STAMP) ## build dist/*.msi of a Windows program (wixl msitools; ONEDIR=…, SIGN_OPTIONS=…)

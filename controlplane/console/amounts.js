@@ -57,7 +57,7 @@ export function change(now, before) {
   const size = percent(Math.abs(by));
   return element("span", { class: "change-by" },
     element("span", { "aria-hidden": "true" }, `${arrow} ${size}`),
-    element("span", { class: "unseen" }, `${word} ${size}`));
+    element("span", { class: "visually-hidden" }, `${word} ${size}`));
 }
 
 export const hourText = (hour) => `${String(hour).padStart(2, "0")}:00`;

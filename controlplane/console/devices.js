@@ -70,7 +70,7 @@ function build(view, data, actions) {
       field("search", "Find", search), field("state", "State", select("state")),
       field("location", "Location", select("location")), field("platform", "Platform", select("platform")),
       field("version", "Version", select("version"))),
-    element("div", { class: "actions", id: "many" },
+    element("div", { class: "actions", id: "bulk-actions" },
       element("button", { id: "request-selected", type: "button", class: "primary" }, "Request reports from selected"),
       element("button", { id: "request-found", type: "button" }, "Request reports from all"),
       element("span", { class: "spread" }),

@@ -23,7 +23,8 @@ class PulseFacts:
     """The data of a location for a pulse.
 
     Attributes:
-        hour: the local hour of now.
+        hour: the current hour in local time, counted from 1970-01-01: days × 24 plus the hour of
+            the day. Days are counted from 1970-01-01 too.
         nets, orders: the net and the number of orders, by currency and local hour. The values of
             the current hour are not used.
         this_hour: net of this hour until now, by currency.

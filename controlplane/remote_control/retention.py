@@ -28,7 +28,7 @@ def sweep(session: Session, now: datetime) -> tuple[int, int]:
 def delete_old(session: Session, now: datetime, keep: timedelta) -> int:
     """Delete some rows that are older than ``keep``.
 
-    Returns the number of deleted rows, which is 0 if no such row is left.
+    Returns the number of deleted rows, which is 0 if nothing is left to delete.
     """
     before = now - keep
     return _delete_reports(session, before) or _delete_requests(session, before)

@@ -1,6 +1,6 @@
 """The tables for devices, requests, reports and API keys, on SQLite or PostgreSQL.
 
-Lists are ordered by ``position``. ``id`` is the id in the API. All times are UTC.
+Most lists are ordered by ``position``. ``id`` is the id in the API. All times are UTC.
 """
 
 from datetime import UTC, datetime
@@ -73,7 +73,9 @@ def partial_index(name: str, *columns: str, where: str, unique: bool = False) ->
 
 
 class Schema(Base):
-    """One row with the layout version, which programs of release 0.1.0 read."""
+    """One row with a version number. It makes programs of release 0.1.0 refuse the database of a
+    later layout.
+    """
 
     __tablename__ = "schema_version"
     version: Mapped[int] = mapped_column(primary_key=True)
@@ -127,9 +129,10 @@ class Challenge(Base):
 
 
 class Device(Base):
-    """An installed agent and its current binding. ``key_id`` is the credential that receives its
-    requests.
+    """An installed agent and its current binding.
 
+    ``key_id`` is the API key with which it enrolled last. Its requests are sent in the streams of
+    this key.
     ``priority`` and ``severity`` determine the position of the device in lists
     (`controlplane.devices.priority`). ``network_report`` and ``application_report`` are the
     ``position`` of the newest report of each kind.

@@ -3,8 +3,9 @@
 A link belongs to a whole organization. A caller with access to only some locations cannot link the
 organization. An API key can link only its own organization.
 
-Any caller with a token can see the link of the token until the link is confirmed. After that, a
-caller of a different organization gets the same reply as for an unknown token. The exception is
+Support creates a token for each link and sends it in the chat. Every caller who knows the token can
+see the link until it is confirmed. After that, a caller of a different organization gets the same
+reply as for an unknown token. The exception is
 `confirm`, which replies that the token was used.
 """
 

@@ -99,7 +99,7 @@ def _waiting(key_ids: Sequence[UUID], now: datetime) -> Select[Request, UUID, st
         .where(
             Device.key_id.in_(key_ids),
             Device.revoked_at.is_(None),
-            Request.status.in_(lifecycle.DELIVERED),
+            Request.status.in_(lifecycle.NOT_STARTED),
             Request.expires_at > now,
         )
         .order_by(Request.position)

@@ -41,7 +41,7 @@ EVENTS: Final[tuple[Event, ...]] = get_args(Event)
 INITIAL: Final[RequestStatus] = "queued"
 FINISHED: Final[frozenset[RequestStatus]] = frozenset({"completed", "partial", "failed"})
 OPEN: Final[frozenset[RequestStatus]] = frozenset({"queued", "received", "running"})
-DELIVERED: Final[frozenset[RequestStatus]] = frozenset({"queued", "received"})
+NOT_STARTED: Final[frozenset[RequestStatus]] = frozenset({"queued", "received"})
 """The states in which a request is sent to the device, because the device has not started it."""
 
 _ENDS: Final[Mapping[Event, RequestStatus]] = {

@@ -6,10 +6,12 @@ local time of the location. ``day`` is the number of days since 1970-01-01, and 
 one row.
 
 A sale is added to the row of its time and payment type. A refund with a date is added to the row of
-its own time and payment type. In addition, the refunded amount is added to ``undone`` in the row of
-the refunded sale. A refund without a date is added to the ``undated_`` columns of that row. A
-missing method or snapshot is stored as 0, and a missing unit as "", because a primary key cannot
-contain NULL.
+its own time and payment type. A refund without a date is added to the ``undated_`` columns of the
+row of its sale. The goods of every refund, without fee and tip, are added to ``undone`` in the row
+of its sale.
+
+``snapshot`` is the position of the `LineSnapshot` of the sold article. A missing payment method or
+snapshot is stored as 0, and a missing unit as "", because a primary key cannot contain NULL.
 """
 
 from sqlalchemy.orm import Mapped, mapped_column
@@ -23,7 +25,8 @@ COMPACT = ({"sqlite_with_rowid": False},)
 class HourRollup(Base):
     """Sums of an hour.
 
-    ``undone`` is the sum of all refunds of the hour's sales, whenever the refunds were made.
+    ``undone`` is the sum of the goods of all refunds of the hour's sales, whenever the refunds were
+    made.
     """
 
     __tablename__ = "hour_rollups"
@@ -43,8 +46,8 @@ class DayRollup(Base):
     """Sums of a day.
 
     ``sale_tax`` and ``refund_tax`` contain known taxes only. The ``missing_`` columns are sums over
-    sales without lines, the ``unresolved_`` columns over unresolved imported orders, and the
-    ``undated_`` columns over refunds without a date.
+    sales without lines, the ``undated_`` columns over refunds without a date, and the
+    ``unresolved_`` columns over imported orders of unknown status, which no other column includes.
     """
 
     __tablename__ = "day_rollups"
