@@ -1,6 +1,6 @@
 """Reads the connectivity record from the fields of a snapshot. All lines in it are untrusted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar
@@ -56,13 +56,13 @@ def record_of(machine: Fields) -> ReportedRecord | None:
     """Return the record of a snapshot; None if it has none."""
     if not machine.is_known("history.since"):
         return None
-    hours = _parsed(machine, "history.hours", parse_hour, HOURS_MAX)
+    hours = _parsed(machine.texts("history.hours")[-HOURS_MAX:], parse_hour)
     newest = max((row.hour.at for row in hours), default=None)
     recent = [row for row in hours if newest and newest - row.hour.at <= _HOURS_PERIOD]
     return ReportedRecord(
         since=parse_timestamp(machine.text("history.since")),
         incidents=incidents_of(machine),
-        events=_parsed(machine, "history.events", parse_event, LINES_MAX),
+        events=_parsed(machine.texts("history.events")[:LINES_MAX], parse_event),
         totals=totals_of(machine),
         hours=tuple(sorted(recent, key=lambda row: row.hour.at)),
         count=round(machine.number("history.incidents7d") or 0),
@@ -72,15 +72,12 @@ def record_of(machine: Fields) -> ReportedRecord | None:
 
 def totals_of(machine: Fields) -> tuple[CauseTotal, ...]:
     """Return the totals of the last seven days, without parsing the rest of the record."""
-    return _parsed(machine, "history.causes7d", parse_total, LINES_MAX)
+    return _parsed(machine.texts("history.causes7d")[:LINES_MAX], parse_total)
 
 
 def incidents_of(machine: Fields) -> tuple[Incident, ...]:
-    return _parsed(machine, "history.recent", parse_incident, LINES_MAX)
+    return _parsed(machine.texts("history.recent")[:LINES_MAX], parse_incident)
 
 
-def _parsed(
-    machine: Fields, key: str, parse: Callable[[str], Parsed | None], maximum: int
-) -> tuple[Parsed, ...]:
-    lines = map(parse, machine.texts(key)[-maximum:])
-    return tuple(line for line in lines if line is not None)
+def _parsed(lines: Iterable[str], parse: Callable[[str], Parsed | None]) -> tuple[Parsed, ...]:
+    return tuple(each for each in map(parse, lines) if each is not None)

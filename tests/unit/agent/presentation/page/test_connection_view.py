@@ -11,6 +11,7 @@ from agent.presentation.page.html import report_page
 from agent.presentation.terminal.report import report_view
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.history import PATH_CAUSES, History
+from agent.wire.payloads.history_lines import incident_line
 from tests.fixtures.healthy import healthy
 from tests.fixtures.payloads import HOSTILE_STRINGS
 from tests.paths import ROOT
@@ -129,6 +130,15 @@ def test_hours_have_tooltips() -> None:
     first = view.days[0]
     assert hour_tooltip(first, first.hours[0]) == "Sun 15 Nov 00:00: not recorded"
     assert hour_tooltip(first, first.hours[21]) == "Sun 15 Nov 21:00: 60 heartbeats, 240 ms"
+
+
+def test_the_newest_incidents_of_a_long_list_are_shown() -> None:
+    lines = tuple(
+        incident_line(incident("link-down", NOW - timedelta(hours=n), 60)) for n in range(1, 50)
+    )
+    view = connection_view(with_record(bad_venue(), {"history.recent": lines}))
+    assert view is not None
+    assert view.entries[0].when == "22 Nov 20:30"
 
 
 def test_foreign_lines_are_plain_and_the_drawing_is_small() -> None:
