@@ -51,7 +51,6 @@ def body_of(
     origin: str | None,
     *,
     is_resolved: bool,
-    now: datetime | None,
 ) -> dict[str, Any]:
     """Return the JSON body that docs/alerts.md describes.
 
@@ -59,13 +58,11 @@ def body_of(
         name: name of the device, or id of the location.
         zone: time zone of the location, for ``text``.
         origin: address of the console, for the link to the alert.
-        now: the present time. Times of this day have no date in ``text``. None for a daily digest:
-            every time then has a date.
     """
     condition, argument = parse_name(alert.condition)
     return {
         "type": "alert.resolved" if is_resolved else "alert.firing",
-        "text": text_of(alert, name, zone, now, is_resolved=is_resolved),
+        "text": text_of(alert, name, zone, is_resolved=is_resolved),
         "alertId": str(alert.id),
         "organizationId": alert.organization_id,
         "locationId": alert.location_id,
@@ -82,10 +79,11 @@ def body_of(
     }
 
 
-def text_of(
-    alert: Alert, name: str, zone: str | None, now: datetime | None, *, is_resolved: bool
-) -> str:
-    """Return one sentence about the alert. Times are on the location's clock."""
+def text_of(alert: Alert, name: str, zone: str | None, *, is_resolved: bool) -> str:
+    """Return one sentence about the alert. Times are on the location's clock.
+
+    They have a date, because the sentence can be delivered on a later day.
+    """
     condition, argument = parse_name(alert.condition)
     kind = (condition, alert.is_flapping)
     values = {"argument": argument, "title": _title(argument)}
@@ -93,7 +91,7 @@ def text_of(
     if not is_resolved or alert.ended_at is None:
         detail = f": {alert.detail}" if alert.detail else ""
         problem = FIRING[kind].format(**values)
-        return f"{where} {problem} since {_local_time(alert.started_at, zone, now)}{detail}"
+        return f"{where} {problem} since {_local_time(alert.started_at, zone)}{detail}"
     duration = format_seconds(max(0, int((alert.ended_at - alert.started_at).total_seconds())))
     return f"{where} {RESOLVED[kind].format(**values)}, after {duration}"
 
@@ -102,10 +100,9 @@ def _title(argument: str) -> str:
     return next((title.label for cause, title in CAUSE_TITLES.items() if cause == argument), "")
 
 
-def _local_time(timestamp: datetime, zone: str | None, now: datetime | None) -> str:
-    zone_info = ZoneInfo(zone) if zone else UTC
-    today = None if now is None else now.astimezone(zone_info)
-    return time_text(timestamp.astimezone(zone_info), today) + ("" if zone else " UTC")
+def _local_time(timestamp: datetime, zone: str | None) -> str:
+    local = timestamp.astimezone(ZoneInfo(zone) if zone else UTC)
+    return time_text(local) + ("" if zone else " UTC")
 
 
 def _wire(timestamp: datetime) -> str:

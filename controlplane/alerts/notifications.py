@@ -77,15 +77,8 @@ class Notifier:
             name: name of the device, or id of the location.
             zone: time zone of the location.
         """
+        body = body_of(alert, name, zone, self._settings.origin, is_resolved=is_resolved)
         for route in self._receivers(alert, is_resolved=is_resolved):
-            body = body_of(
-                alert,
-                name,
-                zone,
-                self._settings.origin,
-                is_resolved=is_resolved,
-                now=None if route.is_digest else self._now,
-            )
             row = NotifiedAlert(alert_id=alert.id, is_resolved=is_resolved, body=json.dumps(body))
             key = route.group_key(alert)
             add_alert(self._session, alert.organization_id, route, key, row, now=self._now)

@@ -178,8 +178,8 @@ class Fairness:
         """Charge a caller and its organization for the processor seconds of a call.
 
         Args:
-            free_s: processor seconds that are charged only to the usual limits. Further seconds are
-                also charged to a smaller limit of the key, which is for large bodies.
+            free_s: this many of the seconds are not charged to the key's limit for large bodies,
+                which is the smallest.
         """
         self._call_time.charge(caller.key_id, processor_s)
         self._organizations_call_time.charge(_call_time_key(caller), processor_s)

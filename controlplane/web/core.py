@@ -68,7 +68,8 @@ class Call:
     Attributes:
         work: the operation. It runs in one transaction.
         finish: takes the result of ``work``, for example to encode it. It runs after the commit.
-        free_s: processor seconds that are charged only to the usual limits (`Fairness.charge`).
+        free_s: the part of the processor time that does not count as reading a large body
+            (`Fairness.charge`).
         renew: reads the permissions of the caller again inside the transaction.
     """
 

@@ -131,8 +131,8 @@ async def run(
         is_long: whether the call can take long (`Procedure.is_long`). Then ``work``, ``finish`` and
             ``renew`` are functions of a module, because they run in a separate process.
         renew: reads the caller's permissions again inside the transaction.
-        free_s: processor seconds of the call that do not count against the key's smaller limit for
-            large bodies (`Fairness.charge`).
+        free_s: the part of the processor time that does not count as reading a large body
+            (`Fairness.charge`).
     """
     call = Call(
         caller,

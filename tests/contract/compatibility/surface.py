@@ -198,7 +198,7 @@ def _alert() -> dict[str, Any]:
         id=UUID(int=1), organization_id="o", location_id="l", instance="i",
         condition="offline", is_flapping=False, started_at=SINCE, detail=None,
     )  # fmt: skip
-    return body_of(alert, "till", None, None, is_resolved=False, now=SINCE)
+    return body_of(alert, "till", None, None, is_resolved=False)
 
 
 def _paths_of_value(value: Any, place: str = "") -> Iterator[str]:

@@ -123,7 +123,7 @@ async def test_an_alert_is_sent_by_mail_with_a_link_and_repeated_with_the_same_i
     assert mailbox.recipients == ["ada@example.com", "bob@example.com"]
     assert mailbox.encrypted == [True]
     assert message["From"] == "alerts@venue.example"
-    assert message["Subject"].startswith("Firing: till-01 (loc-0001) is offline since 12:")
+    assert message["Subject"].startswith("Firing: till-01 (loc-0001) is offline since 20 Nov 12:")
     assert message["Message-ID"] == f"<{delivery['id']}@venue.example>"
     assert "Acknowledge or silence: http://service/#/alerts/" in message.get_content()
     (delivery,) = (await fleet.call("/deliveries"))["deliveries"]

@@ -98,7 +98,7 @@ async def test_slack_teams_and_pagerduty_each_get_bodies_in_their_own_format(
     await fleet.minutes(15)
     by_host = {each.url.host: json.loads(each.content) for each in fleet.route_webhook.received}
     slack = by_host["hooks.slack.example.com"]
-    assert slack["text"].startswith("Firing: till-01 (loc-0001) is offline since 12:")
+    assert slack["text"].startswith("Firing: till-01 (loc-0001) is offline since 20 Nov 12:")
     assert [each["type"] for each in slack["blocks"]] == ["section", "actions"]
     (attachment,) = by_host["teams.example.com"]["attachments"]
     assert attachment["contentType"] == "application/vnd.microsoft.card.adaptive"
