@@ -162,6 +162,8 @@ def main() -> int:
     parser.add_argument("--valid-days", type=int, help="days until clients refuse the index")
     parser.add_argument("packages", type=Path, nargs="+")
     options = parser.parse_args()
+    if shutil.which("apt-ftparchive") is None:
+        raise SystemExit("apt-ftparchive is missing: install the package apt-utils.")
     key = find_key(options.key)
     publish(options.packages, options.output, options.url, key, options.valid_days)
     sys.stdout.write(f"{options.output}: signed with {key.fingerprint}\n")
