@@ -38,7 +38,8 @@ class DeviceRequest:
     """A request for a report from one device.
 
     Args:
-        status: The status that the contract defines, or "" if the request was not created.
+        status: The status that the contract defines. It is "" if the request was not created, or if
+            that is unknown.
         trouble: Why the request was not created, or why its final status is unknown. Otherwise "".
     """
 
@@ -48,6 +49,11 @@ class DeviceRequest:
     report_ids: list[UUID] = field(default_factory=list)
     trouble: str = ""
     next_poll_s: float = 0.0
+
+    @property
+    def outcome(self) -> str:
+        """Return the status, or whether the request was created."""
+        return self.status or self.trouble.partition(":")[0]
 
     @property
     def is_over(self) -> bool:

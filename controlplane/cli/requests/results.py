@@ -78,7 +78,7 @@ def print_results(results: list[Result]) -> None:
 
 def _counted(results: list[Result]) -> str:
     """Return ``12 devices: 10 completed, 2 expired``."""
-    counts = Counter(result.request.status or "not requested" for result in results).most_common()
+    counts = Counter(result.request.outcome for result in results).most_common()
     noun = "device" if len(results) == 1 else "devices"
     return f"{len(results)} {noun}: {', '.join(f'{count} {word}' for word, count in counts)}"
 

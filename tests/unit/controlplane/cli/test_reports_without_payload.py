@@ -13,8 +13,8 @@ import pytest
 from agent.wire.codec import validate
 from agent.wire.operator_operations import Device
 from controlplane.cli.reports import verbs
-from controlplane.cli.requests.batch import DeviceRequest
-from controlplane.cli.requests.results import result_of
+from controlplane.cli.requests.batch import DeviceRequest, RequestBatch
+from controlplane.cli.requests.results import print_results, result_of
 from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
 from tests.contract import golden
@@ -58,6 +58,23 @@ def test_the_headline_of_a_result_names_the_reason(
     request = DeviceRequest(DEVICE, status=reply["outcome"], report_ids=[UUID(REPORT["id"])])
     result = result_of(client, request)
     assert (result.headline, result.severity) == (headline, severity)
+
+
+def test_a_request_that_may_have_been_created_is_counted_as_unknown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(_: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ReadTimeout("no answer")
+
+    with httpx2.Client(
+        base_url="http://127.0.0.1:8470/", transport=httpx2.MockTransport(fail)
+    ) as http:
+        client = OperationsClient(http)
+        batch = RequestBatch(client, "network")
+        batch.requests = [DeviceRequest(DEVICE, status="completed")]
+        batch.create([DEVICE])
+        print_results([result_of(client, request) for request in batch.requests])
+    assert "2 devices: 1 completed, 1 unknown whether requested" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
