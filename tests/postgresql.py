@@ -19,11 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import NullPool, create_engine, make_url, text
+from sqlalchemy.orm import Session
 
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 SETTINGS = {"listen_addresses": "''", "max_connections": "300", "shared_buffers": "256MB"}
 NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 VARIABLE = "VENUE_TEST_DATABASE"
+WAITING = text(
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE wait_event_type = 'Lock' AND datname = current_database()"
+)
 _shared = contextlib.ExitStack()
 _shared_url = ""
 
@@ -62,6 +67,11 @@ def new_database(url: str = "") -> Iterator[str]:
             connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
     finally:
         engine.dispose()
+
+
+def is_transaction_waiting(session: Session) -> bool:
+    """Return whether a transaction of this database waits for a lock."""
+    return session.scalars(WAITING).one() > 0
 
 
 @contextlib.contextmanager

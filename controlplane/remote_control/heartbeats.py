@@ -94,6 +94,7 @@ def store_heartbeats(
 
 
 def _devices(session: Session, binding_ids: set[UUID]) -> dict[UUID, DeviceRow]:
+    # The rows are locked, so that `update_liveness` does not change a priority after it was read.
     query = select(
         Device.position,
         Device.binding_id,
@@ -103,6 +104,7 @@ def _devices(session: Session, binding_ids: set[UUID]) -> dict[UUID, DeviceRow]:
         Device.last_seen_at,
         Device.priority,
     ).where(Device.binding_id.in_(binding_ids), Device.revoked_at.is_(None))
+    query = query.order_by(Device.position).with_for_update()
     return {row.binding_id: row for row in session.execute(query)}
 
 

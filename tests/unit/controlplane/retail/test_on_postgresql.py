@@ -4,20 +4,15 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from controlplane.retail.credentials import clients
 from controlplane.retail.credentials.clients import Grant
 from controlplane.storage.database import Database
-from tests.postgresql import new_database
+from tests.postgresql import is_transaction_waiting, new_database
 from tests.unit.controlplane.running_service import FakeClock
 
 pytestmark = pytest.mark.needs("postgresql")
-WAITING = text(
-    "SELECT count(*) FROM pg_stat_activity"
-    " WHERE wait_event_type = 'Lock' AND datname = current_database()"
-)
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +42,6 @@ async def test_a_refresh_during_the_reuse_of_an_old_token_leaves_no_valid_token(
     def refresh(token: str) -> Grant | None:
         return database.write(lambda session: clients.refresh(session, token, clock()))
 
-    def is_transaction_waiting() -> bool:
-        return database.read(lambda session: session.scalars(WAITING).one()) > 0
-
     first = database.write(grant)
     second = refresh(first.refresh_token)
     assert second is not None
@@ -57,7 +49,7 @@ async def test_a_refresh_during_the_reuse_of_an_old_token_leaves_no_valid_token(
         third = clients.refresh(session, second.refresh_token, clock())
         session.flush()
         reuse = asyncio.create_task(asyncio.to_thread(refresh, first.refresh_token))
-        while not await asyncio.to_thread(is_transaction_waiting):
+        while not await asyncio.to_thread(database.read, is_transaction_waiting):
             assert not reuse.done()
     assert await reuse is None
     assert third is not None

@@ -10,16 +10,21 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import text
+from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
+from controlplane.devices.liveness import update_liveness
+from controlplane.devices.locations.locations import schedules
+from controlplane.devices.priority import ONLINE
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
+from controlplane.storage.monitoring_tables import OfflineInterval
 from controlplane.storage.notifications import parse_notification
 from controlplane.storage.statements import disable_jit
+from controlplane.storage.tables import Device
 from controlplane.web.background import background
 from controlplane.web.commands import OPENING, RECONNECT_MIN_MS, command_stream
-from tests.postgresql import new_database
+from tests.postgresql import is_transaction_waiting, new_database
 from tests.unit.controlplane.running_service import RunningService, beside
 
 TIMEOUT_S = 300
@@ -102,6 +107,31 @@ class TestLostNotifications:
             while not await other.core.read(lambda session: session.scalars(LISTENERS).all()):
                 pass
         assert "cannot receive messages of the other processes" in caplog.text
+
+
+@pytest.mark.needs("postgresql")
+async def test_a_heartbeat_during_the_evaluation_of_its_device_ends_its_offline_interval(
+    service: RunningService,
+) -> None:
+    device = await service.device().enrolled()
+    await device.heartbeat()
+    window = service.core.settings.offline_window
+    service.clock.advance(window.total_seconds() + 1)
+    with Session(service.database._engine) as session, session.begin():
+        by_location = schedules(session, service.clock())
+        assert update_liveness(session, by_location, service.clock(), window)
+        heartbeat = asyncio.create_task(device.heartbeat())
+        while not await asyncio.to_thread(service.database.read, is_transaction_waiting):
+            assert not heartbeat.done()
+    assert (await heartbeat).status_code == 200
+    priority, open_intervals = service.database.read(
+        lambda session: (
+            session.scalars(select(Device.priority)).one(),
+            session.scalars(select(OfflineInterval).where(OfflineInterval.until.is_(None))).all(),
+        )
+    )
+    assert priority in ONLINE
+    assert not open_intervals
 
 
 @pytest.mark.needs("postgresql")
