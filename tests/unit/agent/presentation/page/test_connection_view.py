@@ -132,7 +132,7 @@ def test_hours_have_tooltips() -> None:
     assert hour_tooltip(first, first.hours[21]) == "Sun 15 Nov 21:00: 60 heartbeats, 240 ms"
 
 
-def test_the_newest_incidents_of_a_long_list_are_shown() -> None:
+def test_a_long_list_of_incidents_is_cut_at_the_oldest() -> None:
     lines = tuple(
         incident_line(incident("link-down", NOW - timedelta(hours=n), 60)) for n in range(1, 50)
     )
