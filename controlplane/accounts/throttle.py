@@ -1,4 +1,4 @@
-"""Limits failed sign-ins to ten in ten minutes, for each account and each network address.
+"""Limits failed sign-ins to ten in ten minutes, for each account and for each network.
 
 An attempt counts as failed from its start, so that concurrent attempts are limited too. Attempts
 for unknown accounts are also counted.
@@ -58,7 +58,7 @@ def begin(session: Session, email: str, address: str, now: datetime) -> Attempt:
 def succeed(session: Session, attempt: Attempt) -> None:
     """Delete the attempt, and all failures of the account.
 
-    Failures of the network address are kept. Otherwise an attacker could sign in with their own
+    Failures of the network are kept. Otherwise an attacker could sign in with their own
     account to get further attempts at other accounts.
     """
     _delete(session, attempt.positions)

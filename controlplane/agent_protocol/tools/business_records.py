@@ -140,7 +140,10 @@ def _query(
 
 
 def _location_ids(context: ToolContext, filters: RecordFilters) -> Sequence[str]:
-    """Return the ids of the locations to read. Locations that have only devices are included."""
+    """Return the ids of the locations to read, including locations that have only devices.
+
+    If the caller has access to all locations and the filter names none, no ids are returned.
+    """
     if filters.locations is None:
         return sorted(context.caller.locations)
     for location_id in filters.locations:
