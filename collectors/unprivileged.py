@@ -1,8 +1,9 @@
 """Changes a collector's process from root to an ordinary user, permanently (setresuid(2)).
 
-The user is the service's user if it exists, so that a report of root has the same facts as a report
-of the service. Otherwise it is ``nobody``. Without root's user id, a defect in a parser can neither
-change root's files nor connect to sockets that only root may use.
+The user is ``venue-agent``, as which the daemon runs, if this user exists. Then a report that root
+collects has the same facts as a report of the daemon. Otherwise the user is ``nobody``. Without
+root's user id, a defect in a parser can neither change root's files nor connect to sockets that
+only root may use.
 
 This is for Linux only. On macOS only processes of root may use the local network.
 """
@@ -66,7 +67,7 @@ def leave_root(directories: Iterable[str]) -> None:
 
 
 def ordinary_account() -> Account:
-    """Return the service's user, or ``nobody``. Raises OSError if neither exists."""
+    """Return the user ``venue-agent`` or else ``nobody``. Raises OSError if neither exists."""
     import pwd  # not on Windows
 
     for name in (SERVICE_USER, NOBODY):
@@ -89,7 +90,7 @@ def load_modules_from(opened: Mapping[str, int]) -> None:
     packages = (getattr(module, "__path__", None) for module in tuple(sys.modules.values()))
     for search in (sys.path, *packages):
         if isinstance(search, list):
-            search[:] = [_through(opened, path) for path in search]
+            search[:] = [_path_through(opened, path) for path in search]
 
 
 def _open(directories: Iterable[str]) -> dict[str, int]:
@@ -101,7 +102,7 @@ def _open(directories: Iterable[str]) -> dict[str, int]:
     return opened
 
 
-def _through(opened: Mapping[str, int], path: str) -> str:
+def _path_through(opened: Mapping[str, int], path: str) -> str:
     for directory, descriptor in opened.items():
         if path == directory or path.startswith(f"{directory}/"):
             return f"/proc/self/fd/{descriptor}{path[len(directory) :]}"
@@ -115,7 +116,7 @@ def _module_files(opened: Mapping[str, int]) -> Iterator[str]:
     for module in tuple(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if isinstance(file, str):
-            yield _through(opened, file)
+            yield _path_through(opened, file)
 
 
 @contextlib.contextmanager

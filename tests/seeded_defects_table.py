@@ -154,7 +154,7 @@ DEFECTS: Final = (
         "controlplane/accounts/throttle.py",
         "delete(SignInFailure).where(SignInFailure.subject == attempt.account)",
         "delete(SignInFailure).where("
-        "SignInFailure.subject.in_((attempt.account, attempt.address)))",
+        "SignInFailure.subject.in_((attempt.account, attempt.network)))",
         "tests/unit/controlplane/accounts/test_sign_in.py",
     ),
     # ------------------------------------------------------------------ untrusted text

@@ -440,7 +440,9 @@ class LocalConfig(Section):
         default_factory=Enrollment, description="Enrollment at the service."
     )
     heartbeat: Heartbeat = Field(default_factory=Heartbeat, description="Heartbeats.")
-    commands: Commands = Field(default_factory=Commands, description="Commands of the service.")
+    commands: Commands = Field(
+        default_factory=Commands, description="Commands of the service: requests for reports."
+    )
     schedule: Schedule = Field(
         default_factory=Schedule, description="Reports at fixed times, without a request."
     )

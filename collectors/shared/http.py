@@ -19,7 +19,9 @@ HEAD_MAX_BYTES = 32 * 1024
 _READ_BYTES = 16 * 1024
 _PIECE_BYTES = 1024  # h11 gets so few bytes at once because its patterns take quadratic time
 _HEAD_END = re.compile(rb"\n\r?\n")
-_FIELD = re.compile(  # a token (RFC 9110, section 5.6.2), without invalid framing fields
+# A name (RFC 9110, section 5.6.2) and a colon. A Content-Length or Transfer-Encoding field that h11
+# would refuse does not match.
+_FIELD = re.compile(
     rb"(?!content-length: (?!\d{1,15}$)|transfer-encoding: (?!chunked$))[\w!#$%&'*+.^`|~-]+: ",
     re.IGNORECASE,
 )
@@ -102,7 +104,7 @@ class HttpExchange:
     """The bytes of a request, and the received part of its reply. Does no input or output."""
 
     def __init__(self, request: HttpRequest, body_max: int) -> None:
-        self._left = HEAD_MAX_BYTES + body_max
+        self._bytes_left = HEAD_MAX_BYTES + body_max
         self._response: h11.Response | None = None
         self._is_whole = False
         self._unread = bytearray()
@@ -119,9 +121,9 @@ class HttpExchange:
         Returns the reply when it is complete, else None. If a reply ends too early or becomes
         invalid, the part before that is returned. Raises HttpError if the bytes are not a reply.
         """
-        self._left -= len(data)
+        self._bytes_left -= len(data)
         self._unread += data
-        is_over = not data or self._left <= 0
+        is_over = not data or self._bytes_left <= 0
         try:
             self._read(is_end=not data)
         except h11.RemoteProtocolError as error:
@@ -139,7 +141,7 @@ class HttpExchange:
         return HttpReply(status, tuple(headers), body, self._is_whole)
 
     def _read(self, *, is_end: bool) -> None:
-        while self._response is None:  # replies with a status of 1xx come before the real one
+        while self._response is None:  # interim replies (1xx) can precede the final one
             end = _HEAD_END.search(self._unread)
             if end is None:
                 return

@@ -19,7 +19,7 @@ NOT_FOUND = 0x0406
 CONTENT_TYPE = "application/ipp"
 RESPONSE_MAX_BYTES = 4 * 1024 * 1024
 ATTRIBUTES_MAX = 50_000
-COLLECTIONS_DEEP_MAX = 16
+COLLECTION_DEPTH_MAX = 16
 OPERATION_GROUP = 0x01
 JOB_GROUP = 0x02
 PRINTER_GROUP = 0x04
@@ -192,8 +192,8 @@ def _read_groups(data: bytes) -> Iterator[Group]:
 def _depth_after(tag: int, depth: int) -> int:
     """Return how many nested collections are open after an item."""
     if tag == _END_COLLECTION and depth == 0:
-        raise IppError("a collection ends that did not begin")
-    if tag == _BEGIN_COLLECTION and depth == COLLECTIONS_DEEP_MAX:
+        raise IppError("the end of a collection has no beginning")
+    if tag == _BEGIN_COLLECTION and depth == COLLECTION_DEPTH_MAX:
         raise IppError("collections are nested too deeply")
     return depth + (tag == _BEGIN_COLLECTION) - (tag == _END_COLLECTION)
 

@@ -76,7 +76,8 @@ def output_of(
 ) -> Output:
     """Wait for a started program, and return its output. Raises the errors of `run_command`.
 
-    A program that root started before the process was confined cannot be killed. It is abandoned.
+    If this process started the program as root and then became an ordinary user, it cannot kill the
+    program. The program is then abandoned.
     """
     late = threading.Event()
 
@@ -123,7 +124,8 @@ def _finish(
 def _is_ready(stream: IO[bytes], deadline_s: float) -> bool:
     """Wait until the stream has data or has ended. Returns False at the deadline.
 
-    On Windows a pipe cannot be waited for, but every program can be killed.
+    On Windows a pipe cannot be waited for, so this returns True at once. There the read ends at the
+    latest when the timer of `output_of` kills the program.
     """
     if sys.platform == "win32":
         return True

@@ -27,11 +27,12 @@ def read_line(path: Path) -> str | None:
 
 
 def read_number(path: Path) -> int | None:
-    """Return the number of a file with one number, or None if `whole_number` refuses it."""
+    """Return the integer in a file, or None if the file is missing or has another content."""
     return whole_number(read_line(path))
 
 
 def whole_number(text: str | None) -> int | None:
+    """Return the integer that a text consists of. Return None for all other texts."""
     if text is None or len(text) > 18:  # numbers of 18 digits fit a 64-bit integer
         return None
     digits = text.removeprefix("-")

@@ -1,5 +1,5 @@
-"""The web proxy in the settings of the operating system: Internet Settings of Windows, Network of
-macOS. Other systems have no such settings; their programs use environment variables.
+"""The web proxy in the settings of the operating system: "Internet Settings" of Windows, "Network"
+of macOS. Other systems have no such settings; their programs use environment variables.
 
 The settings are those of the account that runs this process.
 """
@@ -16,7 +16,7 @@ _FUNCTIONS: Final = {
     "win32": ("getproxies_registry", "proxy_bypass_registry"),
     "darwin": ("getproxies_macosx_sysconf", "proxy_bypass_macosx_sysconf"),
 }
-"""The functions of urllib.request that read the settings, and that apply their exceptions."""
+"""Functions of urllib.request: the first reads the settings, the second tests for exempt hosts."""
 _INTERNET_SETTINGS: Final = r"Software\Microsoft\Windows\CurrentVersion\Internet Settings"
 _SCRIPT_ENABLED = re.compile(r"^\s*ProxyAutoConfigEnable : 1$", re.MULTILINE)
 _SCRIPT_ADDRESS = re.compile(r"^\s*ProxyAutoConfigURLString : (\S{1,2048})$", re.MULTILINE)
@@ -28,13 +28,14 @@ HAS_SETTINGS: Final = sys.platform in _FUNCTIONS
 def system_proxies(
     host: str, platform: str = sys.platform, functions: Any = urllib.request
 ) -> Mapping[str, str]:
-    """Return the URL of the proxy for ``host`` by scheme. Returns {} if ``host`` is an exception,
-    or if this system has no settings.
+    """Return the URL of the proxy for ``host`` by scheme.
+
+    Returns {} if the settings exempt ``host`` from the proxy, or if this system has no settings.
     """
     if platform not in _FUNCTIONS:
         return {}
-    read, is_exception = (getattr(functions, name) for name in _FUNCTIONS[platform])
-    if host and is_exception(host):
+    read, bypasses_proxy = (getattr(functions, name) for name in _FUNCTIONS[platform])
+    if host and bypasses_proxy(host):
         return {}
     return {scheme: url for scheme, url in read().items() if scheme in {"http", "https"} and url}
 
@@ -44,8 +45,8 @@ def script_address(
 ) -> str | None:
     """Return the address of the script that selects a proxy (PAC), which the agent does not run.
 
-    The address has no user name, password and query. Returns None without a script. Raises OSError
-    or ValueError if the settings cannot be read.
+    The address has no user name, password or query. Returns None if no script is set. Raises
+    OSError or ValueError if the settings cannot be read.
     """
     readers = {"win32": _script_of_windows, "darwin": _script_of_macos}
     address = (read or readers.get(platform, lambda: None))()
@@ -53,7 +54,10 @@ def script_address(
 
 
 def without_secrets(address: str) -> str | None:
-    """Return an address without user name, password, query and fragment; None if it has no host."""
+    """Return an address without user name, password, query and fragment.
+
+    Returns None if the address has no host, unless it is a ``file`` URL.
+    """
     try:
         parts = urlsplit(address)
         host = parts.netloc.rpartition("@")[2]
@@ -82,7 +86,7 @@ def _script_of_windows() -> str | None:
 
 
 def _script_of_macos() -> str | None:
-    # The daemon does not run programs, so it must not import this.
+    # Imported here, because the daemon must not load code that runs programs.
     from collectors.shared.run_command import run_command
     from collectors.shared.text import decode
 

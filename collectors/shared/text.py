@@ -12,11 +12,11 @@ _JOINER = "\u200d"  # joins emoji sequences and controls nothing, so it is kept
 def clean_text(raw: str, limit: int = TEXT_MAX) -> str:
     """Return a text as one line of at most ``limit`` characters.
 
-    Each character that is not printable becomes a blank: control characters (of which ANSI escapes
-    consist), format characters (such as bidirectional overrides), unpaired surrogates, and code
-    points that are private or not assigned. Consecutive white space becomes one blank. The result
-    must be the same as that of ``agent.wire.controls``, which a collector must not import. A test
-    compares the two.
+    Each character that is not printable becomes a blank: control characters (such as the one that
+    begins an ANSI escape), format characters (such as bidirectional overrides), unpaired
+    surrogates, and code points that are private or not assigned. Consecutive white space becomes
+    one blank. The result must be the same as that of ``agent.wire.controls``, which a collector
+    must not import. A test compares the two.
     """
     # The text is cut first, so that a text of megabytes is no problem. Four times the limit leaves
     # room for blanks that are removed.

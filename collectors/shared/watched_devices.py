@@ -16,8 +16,8 @@ _ID_PREFIX: Final = "device:"
 NOT_TRIED: Final = (
     "its address was not checked: it is excluded, or not in a network of this machine"
 )
-_SHARED: Final = "{mac} answers for its address and for others, as a repeater or a proxy does"
-_RANDOM: Final = "{mac} answers there; such a MAC is random, so that it may be the same device"
+_SHARED: Final = "{mac} answers at its address and at others, as a repeater or a proxy does"
+_RANDOM: Final = "{mac} answers at its address; this MAC is random, so it may be the same device"
 _LOCAL_BIT: Final = 0x02
 
 
@@ -25,7 +25,8 @@ _LOCAL_BIT: Final = 0x02
 class Expectation:
     """What is known about a device: its configuration, and what earlier reports have learned.
 
-    ``is_mac_learned``: the MAC is not configured, so it may be the one of a repeater.
+    ``is_mac_learned``: no MAC is configured. An earlier report may have learned one from ARP. It
+    can be the MAC of a repeater instead of the device's own.
     """
 
     device: WatchedDevice
@@ -60,8 +61,9 @@ class Answers:
 
     ``macs`` maps each address that answered to its MAC, or to None if the MAC is not visible.
     ``silent`` are the addresses that were tried and did not answer. ``reason`` explains why an
-    address is in neither. ``table`` is the neighbour table, which may be older. ``proxies``
-    are the MACs of proxy ARP. ``is_whole``: all addresses of the network were tried.
+    address is neither in ``macs`` nor in ``silent``. ``table`` is the neighbour table, whose
+    entries may be older than the answers. ``proxies`` are the MACs of machines that answer for the
+    addresses of other hosts (proxy ARP). ``is_whole``: all addresses of the network were tried.
     """
 
     macs: Mapping[str, str | None]
@@ -71,7 +73,7 @@ class Answers:
     is_whole: bool = True
     reason: str = NOT_TRIED
 
-    def having(self, mac_address: str | None) -> tuple[str, ...]:
+    def addresses_of(self, mac_address: str | None) -> tuple[str, ...]:
         """Return the addresses of a MAC, in numeric order."""
         addresses = (a for a, mac in self.macs.items() if mac and mac == mac_address)
         return tuple(sorted(addresses, key=numeric_order))
@@ -88,7 +90,7 @@ def expectations(
 
 @dataclass(frozen=True, slots=True)
 class PaymentTerminals:
-    """The addresses and MACs of payment terminals, which get no connection and no payload."""
+    """The addresses and MACs of payment terminals, which get no connection and no data."""
 
     addresses: frozenset[str] = frozenset()
     macs: frozenset[str] = frozenset()
@@ -117,14 +119,16 @@ def state_of(
 ) -> DeviceState:
     """Return where a device is.
 
-    ``recognised`` are the addresses at which the device was recognised by other identities than its
+    ``recognised`` are the addresses at which the device was recognised by something other than its
     MAC.
     """
     device, address, mac = expected.device, expected.address, expected.mac_address
-    addresses = tuple(dict.fromkeys((*answers.having(mac), *sorted(recognised, key=numeric_order))))
+    addresses = tuple(
+        dict.fromkeys((*answers.addresses_of(mac), *sorted(recognised, key=numeric_order)))
+    )
     is_ambiguous = len(addresses) > 1 and address not in addresses
     if is_ambiguous and expected.is_mac_learned and not recognised:
-        addresses = ()  # the learned MAC is the one of a repeater, with several devices behind it
+        addresses = ()  # the learned MAC is that of a repeater with several devices behind it
     other_mac = answers.macs.get(address or "")
     is_answered = address in answers.macs and (mac is None or other_mac is None)
     if address in addresses or is_answered or (addresses and address is None):
@@ -137,8 +141,8 @@ def state_of(
 def _not_found(expected: Expectation, other_mac: str | None, answers: Answers) -> DeviceState:
     """Return the state of a device that was not recognised anywhere.
 
-    ``other`` is the MAC that answers at its address. A device without a configured address may have
-    any address, so it is only absent if the whole network was searched.
+    ``other_mac`` is the MAC that answers at its address. A device without a configured address may
+    have any address, so it is only absent if the whole network was searched.
     """
     device, address = expected.device, expected.address
     if device.address is None and answers.is_whole:
@@ -153,11 +157,11 @@ def _not_found(expected: Expectation, other_mac: str | None, answers: Answers) -
 
 
 def _doubt_about(other_mac: str, expected: Expectation, answers: Answers) -> str | None:
-    """Return why the MAC at a device's address may be the one of the device; None if it is not."""
+    """Return why ``other_mac`` may be the device after all, or None if it is another device."""
     older_addresses = {
         a for a, mac in answers.table.items() if mac == other_mac and a not in answers.silent
     }
-    addresses = {*answers.having(other_mac), *(older_addresses - answers.macs.keys())}
+    addresses = {*answers.addresses_of(other_mac), *(older_addresses - answers.macs.keys())}
     if len(addresses) > 1 or other_mac in answers.proxies:
         return _SHARED.format(mac=other_mac)
     if expected.is_mac_learned and is_random(expected.mac_address, other_mac):
@@ -176,9 +180,11 @@ def is_random(*macs: str | None) -> bool:
 def learned_identity(
     expected: Expectation, state: DeviceState, answers: Answers
 ) -> tuple[LearnedPrinter | None, LearnedPrinter | None]:
-    """Return the identity of the device if it answered, and of another device at its address.
+    """Return the learned identities: of the device, and of another device at its address.
 
-    A MAC that several addresses have identifies none of them.
+    An identity is None if nothing was learned about that device.
+
+    A MAC that several addresses have does not identify a device.
     """
     is_there = state.state in ("present", "moved")
     is_stranger = bool(state.other_mac) and expected.is_mac_learned

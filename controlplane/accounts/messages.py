@@ -54,7 +54,11 @@ class SignInReply(Tolerant):
 
 
 class SessionRecord(Tolerant):
-    """``user_agent`` and ``address`` describe the client at sign-in. They are not verified."""
+    """A session of the user.
+
+    ``user_agent`` and ``address`` describe the client at sign-in. They are not verified.
+    ``is_this`` is true for the session of the call.
+    """
 
     id: Uuid
     organization_id: str

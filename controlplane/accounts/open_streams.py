@@ -14,7 +14,8 @@ GONE = -1
 class OpenStreams:
     """Tracks open streams, except streams of API keys without an owner.
 
-    Use it only from the event loop.
+    The credential of a stream is the id of its API key, session or OAuth grant. Use it only from
+    the event loop.
     """
 
     def __init__(self) -> None:
@@ -45,7 +46,10 @@ class OpenStreams:
         return self._credentials.keys()
 
     def changed(self, versions: Mapping[UUID, int]) -> set[UUID]:
-        """Return the credentials of users whose permissions changed since the last call.
+        """Return the credentials of users whose permissions changed.
+
+        The versions are compared with those of the last call, or with those at the opening of the
+        streams.
 
         Args:
             versions: the current permission versions of the `owners` that still exist.

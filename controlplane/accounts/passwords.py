@@ -48,7 +48,11 @@ HASH_BYTES: Final = 32
 
 @dataclass(order=True, slots=True)
 class _Job:
-    """A call in the queue. The job with the lowest ``rank`` is next."""
+    """A call in the queue. The job with the lowest ``rank`` is next.
+
+    ``rank``: whether the user's network is unknown, the number of earlier calls of the network that
+    wait or run, and the number of the arrival.
+    """
 
     rank: tuple[bool, int, int]
     network: str = field(compare=False)
@@ -82,7 +86,10 @@ class Passwords:
     async def verify(
         self, password_hash: str | None, password: str, network: str, *, is_known: bool
     ) -> bool:
-        """Return whether the password is right. For an unknown account, ``password_hash`` is None.
+        """Return whether the password is right.
+
+        ``password_hash`` is None for an unknown account, and empty for an account without a
+        password.
 
         Raises a refusal if too many calls are waiting.
         """
@@ -94,7 +101,7 @@ class Passwords:
     async def hash(self, password: str, network: str, *, is_known: bool) -> str:
         """Return the hash of a password. Raises a refusal if too many calls are waiting."""
         return await self._run(
-            lambda: self._hasher.hash(_plain(password)), network, is_known=is_known
+            lambda: self._hasher.hash(_normalize(password)), network, is_known=is_known
         )
 
     def is_outdated(self, password_hash: str) -> bool:
@@ -106,7 +113,7 @@ class Passwords:
 
     def _is_right(self, password_hash: str, password: str) -> bool:
         try:
-            return self._hasher.verify(password_hash, _plain(password))
+            return self._hasher.verify(password_hash, _normalize(password))
         except (VerificationError, InvalidHashError):
             return False
 
@@ -147,7 +154,7 @@ class Passwords:
     def _finish(self, job: _Job, task: "asyncio.Future[Any]") -> None:
         self._is_running = False
         self._start_next()
-        # asyncio logs an error that is not retrieved, even if its caller was cancelled.
+        # The error is always retrieved. Otherwise asyncio would log it if the caller was cancelled.
         error = None if task.cancelled() else task.exception()
         if task.cancelled() or job.result.done():
             job.result.cancel()
@@ -169,18 +176,18 @@ def hasher(memory_kib: int, passes: int) -> PasswordHasher:
     )
 
 
-def hashed(password: str, memory_kib: int, passes: int) -> str:
+def hash_password(password: str, memory_kib: int, passes: int) -> str:
     """Return the hash of a password. Hashing is slow: do not call this in the event loop."""
-    return hasher(memory_kib, passes).hash(_plain(password))
+    return hasher(memory_kib, passes).hash(_normalize(password))
 
 
-def require_good(password: str) -> None:
+def require_valid_length(password: str) -> None:
     """Raise ValueError with a message for users if the password is too short or too long."""
-    if not PASSWORD_MIN <= len(_plain(password)) <= PASSWORD_MAX:
+    if not PASSWORD_MIN <= len(_normalize(password)) <= PASSWORD_MAX:
         raise ValueError(f"a password must have {PASSWORD_MIN} to {PASSWORD_MAX} characters")
 
 
-def _plain(password: str) -> str:
+def _normalize(password: str) -> str:
     """Return the normalized form of a password (RFC 8265)."""
     return unicodedata.normalize("NFC", password)
 

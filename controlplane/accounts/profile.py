@@ -33,10 +33,11 @@ from controlplane.storage.tables import ApiKey, Device
 
 PREFIX: Final = "/console/api/profile"
 KEYS_MAX: Final = 100
-"""Maximum number of valid keys of one owner or manager of an organization: one for each venue."""
+"""Maximum number of valid keys of one owner or manager of an organization. It is high, so that each
+venue can have its own key."""
 VIEWER_KEYS_MAX: Final = 10
 """Maximum number of valid keys of a viewer. These keys can only read, so no device can use them."""
-UNUSED_KEPT: Final = timedelta(hours=1)
+UNUSED_LIFETIME: Final = timedelta(hours=1)
 """A key with ``expires_unused`` is revoked if it was not used within this time."""
 DEVICES_MAX: Final = 20
 _write = partial(procedure, writes=True, requires_session=True)
@@ -97,7 +98,7 @@ def create_key(context: RequestContext, body: messages.KeyCreateRequest) -> mess
         organization_id=caller.organization_id,
         now=context.now,
         owner_id=user.id,
-        unused_until=context.now + UNUSED_KEPT if body.expires_unused else None,
+        unused_until=context.now + UNUSED_LIFETIME if body.expires_unused else None,
     )
     context.session.flush()
     row = context.session.get_one(ApiKey, key.id)

@@ -1,7 +1,8 @@
 """Limits the audit entries of refused sign-ins, because strangers cause them.
 
-Each account has its own limit. All addresses without an account share one, because a stranger can
-invent any number of them. Attempts without an entry are counted in the next entry.
+Each account has its own limit. All e-mail addresses without an account share one limit, because a
+stranger can invent any number of such addresses. Attempts without an entry are counted in the next
+entry.
 """
 
 from collections import Counter
@@ -13,7 +14,7 @@ from controlplane.operation.fairness import RateLimit
 
 ENTRIES_AT_ONCE: Final = 20
 ENTRY_EVERY_S: Final = 3600
-"""Time in seconds after which one more entry is written."""
+"""Time in seconds after which one more entry can be written."""
 
 
 class RefusedSignIns:
@@ -26,7 +27,7 @@ class RefusedSignIns:
     def describe(self, user_id: UUID | None, reason: str) -> str | None:
         """Return the text of the entry, or None if the attempt gets no entry.
 
-        ``user_id`` is None if the address has no account.
+        ``user_id`` is None if the e-mail address has no account.
         """
         if self._limit.take(user_id):
             self._left_out[user_id] += 1

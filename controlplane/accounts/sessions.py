@@ -1,4 +1,4 @@
-"""Browser sessions. Each sign-in creates a session, which expires 30 days after its last use.
+"""Browser sessions. Each sign-in creates a session, which expires if it is not used.
 
 The token of a session has 256 random bits. The database stores its SHA-256 hash, without salt.
 """
@@ -20,9 +20,10 @@ from controlplane.operation.permissions import hash_secret
 from controlplane.storage.account_tables import SignInSession
 
 LIFETIME: Final = timedelta(days=30)
+"""Time between the last use of a session and its end."""
 PROVIDER_LIFETIME: Final = timedelta(hours=12)
-"""The same for a session of an identity provider. It is shorter, because the service checks the
-session with the provider every few minutes, so unused sessions cause calls."""
+"""Like `LIFETIME`, for a session of an identity provider. It is shorter, because the service asks
+the provider about each session every few minutes, even if the session is not used."""
 VERIFY_EVERY: Final = timedelta(minutes=3)
 """Time between two checks of a session with its identity provider."""
 VERIFIED_FOR: Final = timedelta(minutes=4, seconds=30)
@@ -32,7 +33,7 @@ TOUCHED_EVERY: Final = timedelta(minutes=1)
 same time."""
 SESSIONS_MAX: Final = 20
 """Maximum number of sessions of one user. A new session ends the least recently used one."""
-AGENT_MAX: Final = 256
+USER_AGENT_MAX: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def create(
         last_used_at=now,
         expires_at=now + (LIFETIME if sign_in is None else PROVIDER_LIFETIME),
         has_second_factor=has_second_factor,
-        user_agent=_printable(user_agent)[:AGENT_MAX],
+        user_agent=_printable(user_agent)[:USER_AGENT_MAX],
         address=address,
     )
     if sign_in is not None:

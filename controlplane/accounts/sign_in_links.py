@@ -10,7 +10,7 @@ class SignInLinks:
         self._keys: dict[str, str] = {}
 
     def offer(self, key: str) -> str:
-        """Return the path of a link. Browsers do not send or log the part after ``#``."""
+        """Return the path of a link. Browsers do not send the code, because it follows ``#``."""
         code = secrets.token_urlsafe(32)
         self._keys[code] = key
         return f"/#/sign-in/{code}"

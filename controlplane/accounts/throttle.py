@@ -1,4 +1,4 @@
-"""Limits failed sign-ins to ten in ten minutes, for each account and each network address.
+"""Limits failed sign-ins to ten in ten minutes, for each account and for each network.
 
 An attempt counts as failed from its start, so that concurrent attempts are limited too. Attempts
 for unknown accounts are also counted.
@@ -29,11 +29,12 @@ _LOCK: Final = 0x7369676E
 class Attempt:
     """A sign-in attempt. If ``wait_s`` is above 0, the attempt is refused and not counted.
 
-    ``wait_s`` is the time in seconds until a new attempt is permitted.
+    ``wait_s`` is the time in seconds until a new attempt is permitted. ``account`` and ``network``
+    are the hashes under which failures are stored. ``positions`` are the keys of the stored rows.
     """
 
     account: str
-    address: str
+    network: str
     positions: tuple[int, ...] = ()
     wait_s: int = 0
 
@@ -57,7 +58,7 @@ def begin(session: Session, email: str, address: str, now: datetime) -> Attempt:
 def succeed(session: Session, attempt: Attempt) -> None:
     """Delete the attempt, and all failures of the account.
 
-    Failures of the network address are kept. Otherwise an attacker could sign in with their own
+    Failures of the network are kept. Otherwise an attacker could sign in with their own
     account to get further attempts at other accounts.
     """
     _delete(session, attempt.positions)
@@ -67,7 +68,8 @@ def succeed(session: Session, attempt: Attempt) -> None:
 def take_back(session: Session, attempt: Attempt) -> None:
     """Delete the attempt only.
 
-    A correct password must not clear the failed one-time passwords of its account.
+    This is for a correct password that must be followed by a one-time password. It must not clear
+    the failures of earlier one-time passwords.
     """
     _delete(session, attempt.positions)
 

@@ -16,7 +16,7 @@ from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import Device, Report
 
 ActiveDevices = dict[tuple[str, Rule], frozenset[int]]
-"""The positions of devices by organization id and rule."""
+"""The row keys of devices (``Device.position``), by organization id and rule."""
 Reader = Callable[[Session, str, Rule, datetime], Iterable[int]]
 
 
@@ -62,10 +62,10 @@ def _with_incident(
     return session.scalars(query)
 
 
-def _of_older_version(
+def _with_older_version(
     session: Session, organization_id: str, rule: Rule, _now: datetime
 ) -> Iterable[int]:
-    bound = _bound(organization_id, rule)
+    bound = _select_bound(organization_id, rule)
     minimum = parse_version(rule.argument)
     versions = session.scalars(bound.with_only_columns(Device.app_version).distinct())
     old = [each for each in versions if each and () != parse_version(each) < minimum]
@@ -81,11 +81,12 @@ def _without_report(
         Report.position.in_((Device.network_report, Device.application_report)),
         Report.created_at > since,
     )
-    query = _bound(organization_id, rule).where(Device.enrolled_at <= since, ~has_report)
+    query = _select_bound(organization_id, rule).where(Device.enrolled_at <= since, ~has_report)
     return session.scalars(query)
 
 
-def _bound(organization_id: str, rule: Rule) -> Select[int]:
+def _select_bound(organization_id: str, rule: Rule) -> Select[int]:
+    """Select the devices in the scope of a rule that are not revoked."""
     query = select(Device.position).where(
         Device.organization_id == organization_id, Device.revoked_at.is_(None)
     )
@@ -95,6 +96,6 @@ def _bound(organization_id: str, rule: Rule) -> Select[int]:
 READERS: Final[Mapping[Condition, Reader]] = {
     "finding": _with_finding,
     "incident": _with_incident,
-    "version_older_than": _of_older_version,
+    "version_older_than": _with_older_version,
     "no_report_for": _without_report,
 }

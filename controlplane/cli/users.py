@@ -13,7 +13,7 @@ from typing import Final
 from sqlalchemy.orm import Session
 
 from controlplane.accounts import sign_in_policy, users
-from controlplane.accounts.passwords import hashed, require_good
+from controlplane.accounts.passwords import hash_password, require_valid_length
 from controlplane.accounts.second_factor import codes
 from controlplane.accounts.users import NAME_MAX, find_user
 from controlplane.cli.chosen_database import add_audit_entry, in_database
@@ -261,11 +261,11 @@ def new_password(options: argparse.Namespace) -> str:
     """Return the hash of the password from the prompt or the file. Raises UsageError."""
     text = _prompt() if options.password_file is None else _read(options.password_file)
     try:
-        require_good(text)
+        require_valid_length(text)
     except ValueError as error:
         raise UsageError(str(error)) from error
     settings = Settings()
-    return hashed(text, settings.argon2_memory_kib, settings.argon2_passes)
+    return hash_password(text, settings.argon2_memory_kib, settings.argon2_passes)
 
 
 def _prompt() -> str:

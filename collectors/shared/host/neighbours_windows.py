@@ -29,14 +29,14 @@ _STATES: dict[int, NeighbourState] = {  # NL_NEIGHBOR_STATE
 
 
 def read_neighbours_windows() -> tuple[LinkNeighbour, ...]:
-    """Return the IPv4 and IPv6 entries. Raises OSError if Windows refuses the IPv4 table."""
+    """Return the IPv4 and IPv6 entries. Raises OSError if the IPv4 table cannot be read."""
     if sys.platform == "win32":
         # The families are read one by one: a call for both returns nothing if IPv6 is missing.
         entries = _get_ip_net_table(_AF_INET)
         with contextlib.suppress(OSError):
             entries += _get_ip_net_table(_AF_INET6)
         return entries
-    else:  # noqa: RET505 - the form a type checker follows for platforms
+    else:  # noqa: RET505 - type checkers need the else
         raise OSError("only Windows has GetIpNetTable2")
 
 

@@ -8,18 +8,20 @@ from typing import Final
 
 SERVERS_MAX: Final = 16
 _FILE_MAX_BYTES: Final = 65_536
-_STUB_TARGET: Final = "run/systemd/resolve/resolv.conf"
+_RESOLVED_FILE: Final = "run/systemd/resolve/resolv.conf"
+"""Lists the name servers to which the local stub resolver of systemd-resolved sends queries."""
 
 
 def read_name_servers(root: Path = Path("/")) -> tuple[str, ...]:
-    """Return the name servers of resolv.conf(5). Raises OSError if it cannot be read.
+    """Return the name servers of resolv.conf(5), or () if the file does not exist.
 
-    If it lists only loopback addresses, it names the stub of systemd-resolved. Then return the name
-    servers that the stub uses.
+    If the file lists only loopback addresses, it usually names the local stub resolver of
+    systemd-resolved. Then the name servers that systemd-resolved uses are returned, if any are
+    listed in its own file. Raises OSError if a file exists but cannot be read.
     """
     servers = parse_resolv_conf(_read(root / "etc/resolv.conf"))
     if servers and all(ipaddress.ip_address(server).is_loopback for server in servers):
-        return parse_resolv_conf(_read(root / _STUB_TARGET)) or servers
+        return parse_resolv_conf(_read(root / _RESOLVED_FILE)) or servers
     return servers
 
 

@@ -43,7 +43,7 @@ def error_number(message: Message) -> int:
 
 
 def parse_attributes(data: bytes) -> dict[int, bytes]:
-    """Return the attributes in ``data`` by type. Of several with one type, the last one counts."""
+    """Return the attributes in ``data`` by type: the last one if a type is repeated."""
     return {
         fields[1] & _ATTRIBUTE_TYPE_MASK: value for fields, value in split_entries(data, _ATTRIBUTE)
     }

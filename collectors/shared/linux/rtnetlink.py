@@ -36,7 +36,7 @@ _ARPHRD_ETHER = 1
 _IFF_UP, _IFF_LOOPBACK, _IFF_POINTOPOINT, _IFF_RUNNING, _IFF_NOARP = 0x1, 0x8, 0x10, 0x40, 0x80
 _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_LINKINFO, _IFLA_STATS64 = 1, 3, 18, 23
 _IFLA_INFO_KIND = 1
-_RX_ERRORS = struct.Struct("=32xQQ")  # the fifth and sixth number of struct rtnl_link_stats64
+_ERROR_COUNTS = struct.Struct("=32xQQ")  # rx_errors and tx_errors of struct rtnl_link_stats64
 _IFA_ADDRESS, _IFA_LOCAL, _IFA_FLAGS = 1, 2, 8
 _IFA_F_TEMPORARY, _IFA_F_DADFAILED, _IFA_F_TENTATIVE = 0x01, 0x08, 0x40
 _RTA_OIF, _RTA_GATEWAY, _RTA_PRIORITY, _RTA_MULTIPATH, _RTA_TABLE, _RTA_VIA = 4, 5, 6, 9, 15, 18
@@ -124,7 +124,7 @@ class LinkNeighbour:
 class NeighbourTableSize(NamedTuple):
     """The number of entries in a neighbour table, and its limit (gc_thresh3).
 
-    Both numbers count the whole machine, because all network namespaces share one table.
+    Both numbers are for the whole machine, because all network namespaces share one table.
     """
 
     entries: int
@@ -172,7 +172,7 @@ def parse_address(body: bytes) -> LinkAddress | None:
         prefix_length,
         is_usable=not flags & (_IFA_F_TENTATIVE | _IFA_F_DADFAILED),
         is_duplicate=bool(flags & _IFA_F_DADFAILED),
-        # The flag of a temporary IPv6 address is that of a secondary IPv4 address.
+        # For IPv4, the same bit is IFA_F_SECONDARY: the address is a secondary one.
         is_temporary=family == AF_INET6 and bool(flags & _IFA_F_TEMPORARY),
     )
 
@@ -235,9 +235,9 @@ def _address_text(family: int, raw: bytes) -> str | None:
 
 
 def _errors(statistics: bytes) -> int | None:
-    if len(statistics) < _RX_ERRORS.size:
+    if len(statistics) < _ERROR_COUNTS.size:
         return None
-    received, sent = _RX_ERRORS.unpack_from(statistics)
+    received, sent = _ERROR_COUNTS.unpack_from(statistics)
     return int(received + sent)
 
 

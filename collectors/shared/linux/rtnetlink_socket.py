@@ -50,10 +50,10 @@ def read_neighbour_table_size() -> NeighbourTableSize | None:
 
 
 class NeighbourEvents:
-    """Neighbour changes of this network namespace, as a file for a selector.
+    """Reads changes of this network namespace's neighbour table. A selector can wait for them.
 
-    If the kernel discards events because they are read too slowly, `read` returns the whole table
-    instead.
+    If the kernel discards events because they are read too slowly, `read` also returns the whole
+    IPv4 table.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class NeighbourEvents:
         return self._socket.fileno()
 
     def read(self) -> tuple[LinkNeighbour, ...]:
-        """Return the changes since the last call, without waiting."""
+        """Return the new and changed entries since the last call, without waiting."""
         changes: list[LinkNeighbour] = []
         try:
             for _ in range(_DATAGRAMS_AT_ONCE):

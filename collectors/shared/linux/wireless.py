@@ -11,7 +11,8 @@ from typing import Final
 
 _SIGNAL = re.compile(r"^\s*(\S+):\s+\S+\s+-?\d+\.?\s+(-?\d{1,3})\.?\s", re.MULTILINE)
 _NO_SIGNAL_DBM: Final = -256
-"""The level of an interface without a connection, such as an access point, with some drivers."""
+"""Some drivers report this level without a connection, for example if the interface is an access
+point."""
 _SIOCGIWAP: Final = 0x8B15
 _IWREQ = struct.Struct("16s2x6s8x")  # struct iwreq with a hardware address in a sockaddr
 
@@ -35,9 +36,10 @@ def access_point(name: str) -> str | None:
 
 
 def station_address(raw: bytes) -> str | None:
-    """Return a MAC as text. Returns None for the addresses that drivers use without a connection.
+    """Return the MAC of an access point as text.
 
-    These are all zeros, all ones, and 44:44:44:44:44:44.
+    Returns None for the addresses that drivers report without a connection: 00:00:00:00:00:00,
+    44:44:44:44:44:44 and group addresses such as ff:ff:ff:ff:ff:ff.
     """
     is_station = len(raw) == 6 and any(raw) and not raw[0] & 1 and raw != b"D" * 6
     return raw.hex(":") if is_station else None

@@ -1,1 +1,1 @@
-"""API keys: their storage, and the reading of the keys of calls."""
+"""API keys: stores them, and finds the caller that a key belongs to."""

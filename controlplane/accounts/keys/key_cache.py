@@ -1,7 +1,8 @@
 """A cache of verified API keys, so that not every call reads the database.
 
 A periodic poll finds revoked keys and owners with changed permissions. Entries are valid for
-``cached_s`` after the last successful poll. After this time, every call reads the database.
+``cached_s`` after the start of the last successful poll. After this time, every call reads the
+database.
 """
 
 import math
@@ -30,13 +31,13 @@ class KeyCache:
         # If a key in use is removed, its next call reads the database once.
         self._callers: OrderedDict[str, Caller] = OrderedDict()
         self._owners: set[UUID] = set()
-        self._holds_until_s = -math.inf
-        self._noted: dict[UUID, datetime] = {}
-        self._uses: dict[UUID, datetime] = {}
+        self._valid_until_s = -math.inf
+        self._last_noted: dict[UUID, datetime] = {}
+        self._unstored_uses: dict[UUID, datetime] = {}
 
     def find(self, key: str) -> Caller | None:
         return (
-            self._callers.get(hash_secret(key)) if self._monotonic() < self._holds_until_s else None
+            self._callers.get(hash_secret(key)) if self._monotonic() < self._valid_until_s else None
         )
 
     def keep(self, key: str, caller: Caller) -> None:
@@ -59,8 +60,10 @@ class KeyCache:
     ) -> None:
         """Remove revoked keys, and keys whose owner's permissions changed.
 
+        The entries are then valid until ``cached_s`` after the beginning of the poll.
+
         Args:
-            revoked: all keys that were revoked at the time of the poll.
+            revoked: the ids of all revoked keys at the time of the poll.
             versions: permission versions of the owners at that time.
             polled_at_s: when the poll began.
         """
@@ -72,18 +75,18 @@ class KeyCache:
             self._owners &= versions.keys()
         for key in outdated_keys:
             self._callers.pop(key, None)
-        self._holds_until_s = polled_at_s + self._cached_s
+        self._valid_until_s = polled_at_s + self._cached_s
 
     def note_use(self, key_id: UUID, now: datetime) -> None:
-        noted_at = self._noted.get(key_id)
+        noted_at = self._last_noted.get(key_id)
         if noted_at is None or now - noted_at >= USE_NOTED_EVERY:
-            self._noted[key_id] = self._uses[key_id] = now
+            self._last_noted[key_id] = self._unstored_uses[key_id] = now
 
     def take_uses(self) -> dict[UUID, datetime]:
         """Return the uses that are not stored yet, and forget them."""
-        uses, self._uses = self._uses, {}
-        if len(self._noted) > KEYS_MAX:
-            self._noted.clear()
+        uses, self._unstored_uses = self._unstored_uses, {}
+        if len(self._last_noted) > KEYS_MAX:
+            self._last_noted.clear()
         return uses
 
 

@@ -1,8 +1,8 @@
 """Reads API keys from the database. Keys that are needed at the same time share a query.
 
-While the key cache is cold or invalid, every call needs its key. With a query for each call, a
-fleet would then occupy all database threads, and the poll that makes the cache valid again would
-have to wait for them.
+While the key cache is empty or no longer valid, the key of every call must be read. With a query
+for each call, a fleet would occupy all database threads. The poll that makes the cache valid again
+would have to wait for them.
 """
 
 import asyncio
@@ -12,10 +12,10 @@ from typing import Final
 from controlplane.operation.caller import Caller
 from controlplane.operation.permissions import hash_secret
 
-KEYS_A_QUERY: Final = 256
+KEYS_PER_QUERY: Final = 256
 
 Read = Callable[[Sequence[str]], Awaitable[Mapping[str, Caller]]]
-"""Takes hashes of keys. Returns the callers by hash, without those of unknown or ended keys."""
+"""Takes hashes of keys. Returns the callers by hash, without those of unknown or invalid keys."""
 
 
 class KeyReader:
@@ -27,9 +27,10 @@ class KeyReader:
         self._reading: asyncio.Task[None] | None = None
 
     async def caller(self, key: str) -> Caller | None:
-        """Return the caller of an API key, or None if the key is unknown or has ended.
+        """Return the caller of an API key, or None if the key is unknown or invalid.
 
-        The query begins after this call. Raises the error of the query.
+        The query begins after this call, so its result is not older than the call. Raises
+        the error of the query.
         """
         key_hash = hash_secret(key)
         caller = self._waiting.get(key_hash)
@@ -43,7 +44,8 @@ class KeyReader:
     async def _read_all(self) -> None:
         try:
             while self._waiting:
-                group = {each: self._waiting.pop(each) for each in [*self._waiting][:KEYS_A_QUERY]}
+                hashes = [*self._waiting][:KEYS_PER_QUERY]
+                group = {each: self._waiting.pop(each) for each in hashes}
                 await self._read_group(group)
         finally:
             self._reading = None

@@ -19,7 +19,7 @@ PREFIX = "vck_"
 DEFAULT_ORGANIZATION = "org-0001"
 HINT_LENGTH = 4
 USES_NOTED_WITHIN = timedelta(minutes=1)
-"""Every process of the service stores the uses of keys within this time. Includes a margin."""
+"""Every process of the service stores the use of a key within this time. Includes a margin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def create_key(
 
 def note_uses(session: Session, uses: Mapping[UUID, datetime]) -> None:
     """Store when each of these keys was last used."""
-    # In the same order in each process: otherwise two processes could wait for each other's locks.
+    # Sorted, so that two processes lock the rows in the same order and cannot deadlock.
     rows = [{"key": key_id, "used": uses[key_id]} for key_id in sorted(uses)]
     statement = (
         update(ApiKey.__table__)  # type: ignore[arg-type]

@@ -25,7 +25,7 @@ from controlplane.storage.account_tables import Invitation, Membership, User
 
 PREFIX: Final = "/console/api/members"
 JOIN_PATH: Final = "/#/join/"
-"""The code follows ``#``: browsers do not send or log that part."""
+"""The code follows ``#``. Browsers do not send that part, so servers do not log it."""
 _write = partial(procedure, writes=True, requires_session=True)
 
 

@@ -38,6 +38,7 @@ from controlplane.storage.account_tables import Membership
 from controlplane.storage.oauth_tables import OAuthClient, OAuthCode, OAuthGrant, OAuthToken
 
 PUBLIC: Final = ["none"]
+"""The authentication methods of public clients, which have no secret (RFC 7591, 2)."""
 S256_LENGTH: Final = 43
 """Length of 32 bytes as base64url without padding."""
 _PROBLEMS: Final = {

@@ -57,16 +57,16 @@ def _make_room(session: Session, now: datetime) -> None:
     """Delete at most `DELETED_AT_ONCE` clients without a valid grant or code.
 
     First, clients that never had a grant are deleted, starting with the oldest registration. Then
-    other clients are deleted, starting with the oldest grant.
+    clients that had a grant are deleted, starting with the one whose newest grant is the oldest.
     """
     with_grant = select(OAuthGrant.client_id).where(OAuthGrant.expires_at > now)
     with_code = select(OAuthCode.client_id).where(OAuthCode.expires_at > now)
     had_grant = OAuthClient.granted_at.is_not(None)
-    last_used_at = func.coalesce(OAuthClient.granted_at, OAuthClient.created_at)
+    last_granted_or_created_at = func.coalesce(OAuthClient.granted_at, OAuthClient.created_at)
     unused_clients = (
         select(OAuthClient.id)
         .where(OAuthClient.id.not_in(with_grant), OAuthClient.id.not_in(with_code))
-        .order_by(had_grant, last_used_at, OAuthClient.id)
+        .order_by(had_grant, last_granted_or_created_at, OAuthClient.id)
         .limit(DELETED_AT_ONCE)
     )
     change_rows(

@@ -38,7 +38,8 @@ GRANTS_MAX: Final = 50
 TOKENS_MAX: Final = 500
 """Maximum number of access tokens, and of refresh tokens, of one grant.
 
-A further token replaces one that was used, or else an unused one: the one that expires first.
+At the limit, a new token replaces the used token that expires first. If no token was used, it
+replaces the unused token that expires first.
 """
 
 

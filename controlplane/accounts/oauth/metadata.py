@@ -12,6 +12,7 @@ REVOKE: Final = f"{BASE}/revoke"
 SERVER_METADATA: Final = "/.well-known/oauth-authorization-server"
 RESOURCE_METADATA: Final = "/.well-known/oauth-protected-resource"
 PAGES: Final = frozenset({AUTHORIZE, SIGN_IN})
+"""The paths that return HTML pages, also for errors."""
 GRANT_TYPES: Final = ("authorization_code", "refresh_token")
 
 

@@ -22,7 +22,8 @@ _ERROR_SAFE: Final = re.compile(r"[\x20\x21\x23-\x5b\x5d-\x7e]*")
 
 Authlib repeats parameters in error descriptions, so parameters are limited to these characters.
 """
-_VISIBLE: Final = re.compile(r"[\x20-\x7e]*")
+_STATE_CHARACTERS: Final = re.compile(r"[\x20-\x7e]*")
+"""The characters that ``state`` may contain (RFC 6749, A.5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,6 @@ def read_parameters(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
 
 
 def _require_characters(name: str, value: str) -> None:
-    permitted_characters = _VISIBLE if name == "state" else _ERROR_SAFE
+    permitted_characters = _STATE_CHARACTERS if name == "state" else _ERROR_SAFE
     if not (_ERROR_SAFE.fullmatch(name) and permitted_characters.fullmatch(value)):
         raise invalid_request("a parameter contains characters that are not allowed")

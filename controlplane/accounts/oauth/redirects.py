@@ -1,12 +1,12 @@
 """Redirect URIs that clients may register.
 
 A web client uses https. A program on the user's computer uses http with a loopback address, or a
-private-use scheme. Any program on the computer can register itself for a private-use scheme.
-Therefore the scheme must be a reversed domain name (RFC 8252, 7.1 and 8.4). PKCE protects the
-code from other programs; every client needs it. Redirect URIs are compared as text (RFC 9700,
-4.1.3). The exception is the port of a loopback address, which differs each time the program starts
-(RFC 8252, 7.3). A URI that browsers might parse differently, for example with a user name or a
-backslash, is not accepted.
+private-use scheme. The scheme must be a reversed domain name, so that two programs do not use the
+same one by accident (RFC 8252, 7.1 and 8.4). Another program can still register itself for the
+scheme and receive the code. Without the secret of PKCE, which every client must use, it cannot
+exchange the code. Redirect URIs are compared as text (RFC 9700, 4.1.3). The exception is the port
+of a loopback address, which differs each time the program starts (RFC 8252, 7.3). A URI that
+browsers might parse differently, for example with a user name or a backslash, is not accepted.
 """
 
 import re
@@ -16,17 +16,19 @@ URI_MAX: Final = 512
 URIS_MAX: Final = 10
 KNOWN_SCHEMES: Final = ("cursor", "vscode", "vscode-insiders", "windsurf")
 """Schemes of common desktop clients of the agent protocol that are not reversed domain names."""
-_REST: Final = r"(?:/[A-Za-z0-9\-._~%!$&'()*+,;=:@/]*)?(?:\?[A-Za-z0-9\-._~%!$&'()*+,;=:@/?]*)?"
+_PATH_AND_QUERY: Final = (
+    r"(?:/[A-Za-z0-9\-._~%!$&'()*+,;=:@/]*)?(?:\?[A-Za-z0-9\-._~%!$&'()*+,;=:@/?]*)?"
+)
 _LOOPBACK: Final = re.compile(
-    rf"http://(?P<host>127\.0\.0\.1|\[::1\]|localhost)(?::[0-9]{{1,5}})?(?P<rest>{_REST})"
+    rf"http://(?P<host>127\.0\.0\.1|\[::1\]|localhost)(?::[0-9]{{1,5}})?(?P<rest>{_PATH_AND_QUERY})"
 )
 _HTTPS: Final = re.compile(
     rf"https://(?P<host>(?:[a-z0-9](?:[a-z0-9\-]*[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9\-]*[a-z0-9])?)"
-    rf"(?P<port>:[0-9]{{1,5}})?(?P<rest>{_REST})"
+    rf"(?P<port>:[0-9]{{1,5}})?(?P<rest>{_PATH_AND_QUERY})"
 )
 _PRIVATE: Final = re.compile(
     rf"(?P<scheme>[a-z][a-z0-9\-]*(?:\.[a-z0-9\-]+)+|{'|'.join(KNOWN_SCHEMES)})"
-    rf":(?://[A-Za-z0-9\-._]+|(?=/(?!/))){_REST}"
+    rf":(?://[A-Za-z0-9\-._]+|(?=/(?!/))){_PATH_AND_QUERY}"
 )
 
 
@@ -46,7 +48,7 @@ def is_same(uri: str, registered_uri: str) -> bool:
 
 
 def host_of(uri: str) -> str | None:
-    """Return the host of an https URI. Return None for a program on the user's computer."""
+    """Return the host of an https URI, with its port. Return None for other redirect URIs."""
     match = _HTTPS.fullmatch(uri)
     return None if match is None else match["host"] + (match["port"] or "")
 

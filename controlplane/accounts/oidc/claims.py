@@ -115,7 +115,7 @@ def _email(claims: Mapping[str, Any]) -> str | None:
     if not isinstance(email, str) or claims.get("email_verified") is not True:
         return None
     try:
-        # Two addresses that are displayed alike must not belong to two accounts.
+        # Normalized, because two addresses that are displayed alike must not have two accounts.
         return require_email(unicodedata.normalize("NFC", email))
     except ValueError:
         return None

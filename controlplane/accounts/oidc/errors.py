@@ -1,4 +1,4 @@
-"""Errors of a sign-in with an identity provider, by the required action."""
+"""Errors of a sign-in with an identity provider: one class for each way of handling them."""
 
 
 class ProviderError(Exception):

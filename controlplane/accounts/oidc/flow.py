@@ -19,7 +19,7 @@ from controlplane.accounts.oidc.providers import IdentityProvider
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A sign-in under way. ``redirect_uri`` is where the provider sends the answer."""
+    """A sign-in that is not finished. The provider sends its answer to ``redirect_uri``."""
 
     provider: IdentityProvider
     redirect_uri: str

@@ -13,7 +13,7 @@ _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri", "us
 
 
 class ProviderMetadata(Model):
-    """The metadata that sign-in uses. Other members are ignored."""
+    """The metadata that sign-in uses. Other JSON fields are ignored."""
 
     model_config = ConfigDict(strict=False)
 
@@ -40,8 +40,8 @@ def address_of(issuer: str) -> str:
 def parse_metadata(content: object, issuer: str) -> ProviderMetadata:
     """Return the metadata in a JSON document. Raises ProviderUnavailableError.
 
-    The issuer must be the configured one, or the document may belong to another provider (OpenID
-    Connect Discovery, 4.3).
+    The issuer must be the configured one. Otherwise the document may belong to another provider
+    (OpenID Connect Discovery, 4.3).
     """
     try:
         metadata = ProviderMetadata.model_validate(content)

@@ -1,8 +1,8 @@
-"""Checks sessions with their identity provider: claims due sessions, stores the results.
+"""Checks sessions with their identity provider: reserves the due sessions, and stores the results.
 
-A session is claimed before the provider is called. So only one process calls it, and a refresh
-token is used once. If the provider does not answer, the session stays stored, but it is not valid
-after `SignInSession.verified_until`.
+A session is reserved before the provider is called. So only one process calls the provider, and a
+refresh token is used once. If the provider does not answer, the session stays stored, but it is not
+valid after `SignInSession.verified_until`.
 """
 
 from collections.abc import Sequence
@@ -22,13 +22,14 @@ from controlplane.operation.audit_entries import Event, Subject, note, user_acto
 from controlplane.storage.account_tables import SignInSession, User
 
 RETRY: Final = timedelta(seconds=60)
-"""A claimed session is claimed again after this time, if its check has no result."""
-CLAIMS_MAX: Final = 16
+"""A reserved session is due again after this time, if its check has no result."""
+RESERVED_MAX: Final = 16
+"""Maximum number of sessions that one call reserves."""
 
 
 @dataclass(frozen=True, slots=True)
 class DueCheck:
-    """A claimed session. The tokens are the provider's."""
+    """A reserved session. The provider has issued the tokens."""
 
     session_id: UUID
     provider: str
@@ -37,12 +38,12 @@ class DueCheck:
     refresh_token: str | None
 
 
-def claim(session: Session, now: datetime) -> Sequence[DueCheck]:
-    """Claim due sessions, the longest overdue first."""
+def reserve_due(session: Session, now: datetime) -> Sequence[DueCheck]:
+    """Reserve due sessions, the longest overdue first."""
     query = select(SignInSession).where(
         SignInSession.verify_at <= now, SignInSession.expires_at > now
     )
-    due = query.order_by(SignInSession.verify_at).limit(CLAIMS_MAX)
+    due = query.order_by(SignInSession.verify_at).limit(RESERVED_MAX)
     rows = session.scalars(due.with_for_update(skip_locked=True)).all()
     for row in rows:
         row.verify_at = now + RETRY
@@ -91,8 +92,8 @@ def refuse(session: Session, check: DueCheck, reason: str, now: datetime) -> Non
 def suspend(session: Session, check: DueCheck, now: datetime) -> None:
     """Handle a check without an answer of the provider.
 
-    The check is repeated before the session becomes invalid. If the session is invalid already, a
-    change of permissions is stored, so that the session's open streams end.
+    The check is due again when the session becomes invalid, or earlier. If the session is invalid
+    already, a change of permissions is stored, so that the session's open streams end.
     """
     row = session.get(SignInSession, check.session_id)
     if row is None or row.verified_until is None:

@@ -27,7 +27,7 @@ RECOVERY_CODES: Final = 10
 RECOVERY_BYTES: Final = 10
 """80 random bits. They cannot be guessed, so a hash without salt is enough."""
 CODE_MAX: Final = 64
-_NOT_CODE: Final = re.compile(r"[\s-]")
+_SEPARATORS: Final = re.compile(r"[\s-]")
 
 
 def begin(session: Session, user_id: UUID, now: datetime) -> SecondFactor:
@@ -117,7 +117,7 @@ def _take_step(row: SecondFactor, code: str, now: datetime) -> bool:
     """Return whether the code is valid in a step that is later than the last accepted one."""
     import pyotp
 
-    digits = _NOT_CODE.sub("", code)
+    digits = _SEPARATORS.sub("", code)
     if len(digits) != DIGITS or not digits.isascii() or not digits.isdecimal():
         return False
     totp, present = pyotp.TOTP(row.secret), int(now.timestamp()) // STEP_S
@@ -134,4 +134,4 @@ def _recovery_code() -> str:
 
 
 def _hash(user_id: UUID, code: str) -> str:
-    return hash_secret(f"{user_id}:{_NOT_CODE.sub('', code).lower()}")
+    return hash_secret(f"{user_id}:{_SEPARATORS.sub('', code).lower()}")

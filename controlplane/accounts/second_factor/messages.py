@@ -28,7 +28,7 @@ class SecondFactorBeginReply(Tolerant):
 
 
 class SecondFactorCodeRequest(Exact):
-    """``code`` is a one-time password. Removing the factor also accepts a recovery code."""
+    """``code`` is a one-time password. To remove the factor, a recovery code is accepted too."""
 
     code: Code
 

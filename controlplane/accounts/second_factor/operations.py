@@ -35,7 +35,7 @@ def second_factor_operations() -> tuple[Procedure, ...]:
 
 
 def second_factor(context: RequestContext, _body: EmptyRequest) -> messages.SecondFactorReply:
-    """Return whether the user has a second factor, and needs one."""
+    """Return whether the user has a second factor, and whether they need one."""
     user = _user(context)
     return messages.SecondFactorReply(
         is_set_up=codes.has_factor(context.session, user.id),
@@ -45,7 +45,7 @@ def second_factor(context: RequestContext, _body: EmptyRequest) -> messages.Seco
 
 
 def begin(context: RequestContext, _body: EmptyRequest) -> messages.SecondFactorBeginReply:
-    """Create a secret. It is not required until `confirm` has received a code."""
+    """Create a secret. Sign-ins do not require its codes until `confirm` has received one."""
     user = _user(context)
     if codes.has_factor(context.session, user.id):
         raise _already_set_up()

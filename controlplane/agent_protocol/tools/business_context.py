@@ -89,8 +89,8 @@ def business_context(
         data_span=span,
     )
     days = f"Sales from {span.from_date} to {span.to_date}" if span else "No sales yet"
-    who = result.organization.name or caller.organization_id
-    return f"{who}. Locations: {len(locations)}. {days}.", result
+    organization_name = result.organization.name or caller.organization_id
+    return f"{organization_name}. Locations: {len(locations)}. {days}.", result
 
 
 def organization_of(context: ToolContext) -> OrganizationContext:
@@ -116,14 +116,14 @@ _days: Final = DayRollup.__table__.c
 _ORGANIZATION_NAME: Final = select(_organizations.name).where(
     _organizations.id == bindparam("organization_id")
 )
-_of_location: Final = _days.location == _locations.position
+_is_of_location: Final = _days.location == _locations.position
 # Each location has its own subqueries. The database answers each of them with one entry of the
 # primary key. With GROUP BY over the locations, it would read all rows of each location.
 _NAMES_AND_DAYS: Final = select(
     _locations.position,
     _locations.name,
-    select(func.min(_days.day)).where(_of_location).scalar_subquery().label("first"),
-    select(func.max(_days.day)).where(_of_location).scalar_subquery().label("last"),
+    select(func.min(_days.day)).where(_is_of_location).scalar_subquery().label("first"),
+    select(func.max(_days.day)).where(_is_of_location).scalar_subquery().label("last"),
 ).where(_locations.position.in_(bindparam("positions", expanding=True)))
 
 

@@ -52,7 +52,7 @@ class Source:
         location: the column with the row key (``Location.position``) or the id of a location.
         time: the column that ``from`` and ``to`` filter.
         by_position: whether ``location`` contains row keys, and not ids.
-        with_none: whether rows without a location are visible to all callers.
+        has_shared_rows: whether rows without a location are visible to all callers.
         columns: the columns of further filters, by name.
         condition: returns an SQL condition that selects the rows of the dataset.
     """
@@ -63,7 +63,7 @@ class Source:
     order: Order
     time: Any = None
     by_position: bool = True
-    with_none: bool = False
+    has_shared_rows: bool = False
     columns: Mapping[str, Any] = field(default_factory=dict)
     condition: Callable[[ToolContext], ColumnElement[bool]] | None = None
 
@@ -126,7 +126,7 @@ def _query(
         query = query.where(source.condition(context))
     if is_restricted:
         within = source.location.in_(visible)
-        is_shared = source.with_none and filters.locations is None
+        is_shared = source.has_shared_rows and filters.locations is None
         query = query.where(within | source.location.is_(None) if is_shared else within)
     if filters.since is not None:
         query = query.where(source.time >= filters.since)
@@ -140,7 +140,10 @@ def _query(
 
 
 def _location_ids(context: ToolContext, filters: RecordFilters) -> Sequence[str]:
-    """Return the ids of the locations to read. Locations that have only devices are included."""
+    """Return the ids of the locations to read, including locations that have only devices.
+
+    If the caller has access to all locations and the filter names none, no ids are returned.
+    """
     if filters.locations is None:
         return sorted(context.caller.locations)
     for location_id in filters.locations:
@@ -226,7 +229,7 @@ SOURCES: Final[Mapping[Dataset, Source]] = {
         _employees,
         Employee.location,
         Order(Employee.position),
-        with_none=True,
+        has_shared_rows=True,
         columns={"status": Employee.status},
     ),
     "pointsOfSale": Source(

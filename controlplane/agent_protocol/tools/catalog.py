@@ -94,10 +94,10 @@ def _matches_search(search: str) -> Any:
     return or_(Good.name.icontains(search, autoescape=True), Good.id.in_(good_ids))
 
 
-def _categories(context: ToolContext, category_name: str) -> list[UUID]:
+def _categories(context: ToolContext, id_or_name: str) -> list[UUID]:
     """Return the ids of the categories with this id or name.
 
-    If there are none, raise ToolError with the known names.
+    If there are none, raise ToolError with the names of the existing categories.
     """
     query = select(Category.id, Category.name).where(
         Category.organization_id == context.caller.organization_id
@@ -106,11 +106,11 @@ def _categories(context: ToolContext, category_name: str) -> list[UUID]:
     results = [
         key
         for key, name in names.items()
-        if str(key) == category_name.lower() or name.casefold() == category_name.casefold()
+        if str(key) == id_or_name.lower() or name.casefold() == id_or_name.casefold()
     ]
     if not results:
         known = ", ".join(list(names.values())[:NAMED_MAX])
-        raise ToolError(f"There is no category {category_name!r}. Categories: {known or 'none'}.")
+        raise ToolError(f"There is no category {id_or_name!r}. Categories: {known or 'none'}.")
     return results
 
 

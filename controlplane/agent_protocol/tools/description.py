@@ -172,16 +172,16 @@ def _examples(name: DatasetName) -> tuple[tuple[str, Json], ...]:
 def _fields(row: type[BaseModel]) -> Iterator[FieldDescription]:
     """Yield the fields of a row. Names of fields in inner objects are paths with dots."""
     schema = schema_of(row, "serialization")
-    yield from _of_object(schema, schema.get("$defs", {}), "")
+    yield from _fields_of_object(schema, schema.get("$defs", {}), "")
 
 
-def _of_object(schema: Json, definitions: Json, prefix: str) -> Iterator[FieldDescription]:
+def _fields_of_object(schema: Json, definitions: Json, prefix: str) -> Iterator[FieldDescription]:
     for name, field in schema.get("properties", {}).items():
         kind, inner = _type(field, definitions)
         text = field.get("description")
         yield FieldDescription(name=f"{prefix}{name}", type=kind, description=text)
         if inner is not None:
-            yield from _of_object(inner, definitions, f"{prefix}{name}.")
+            yield from _fields_of_object(inner, definitions, f"{prefix}{name}.")
 
 
 def _type(field: Json, definitions: Json) -> tuple[str, Json | None]:

@@ -81,7 +81,8 @@ class MerchantData(Tolerant):
     section: Section
     rows: Array[Row]
     omitted_count: Count = Field(
-        description="number of rows beyond 500; read_business_records returns them"
+        description="number of omitted rows; read_business_records returns all points of sale and"
+        " employees"
     )
 
 
@@ -135,7 +136,7 @@ def _by_name(context: ToolContext, table: Any) -> list[Any]:
 
 
 def _records(dataset: Dataset) -> Callable[[ToolContext], list[Any]]:
-    """Return a function that reads the pages of a dataset, up to `ROWS_MAX` rows."""
+    """Return a function that reads pages of a dataset, until it has more than `ROWS_MAX` rows."""
 
     def read(context: ToolContext) -> list[Any]:
         rows: list[Any] = []

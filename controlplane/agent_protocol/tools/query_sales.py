@@ -95,7 +95,7 @@ class SalesRow(Tolerant):
     currency: str
     group: dict[str, GroupValue] = Field(
         description="by groupBy: a local month YYYY-MM, date YYYY-MM-DD, hour 0-23, weekday 1-7"
-        " (1 Monday), a word or an id; null: not known"
+        " (1 Monday), a payment type, an id or a name; null: not known"
     )
     label: str | None = Field(description="name of the group, if it has one")
     metrics: dict[str, Number | None] = Field(

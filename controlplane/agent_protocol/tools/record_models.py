@@ -17,7 +17,7 @@ from controlplane.storage.merchant.merchant_tables import PaymentType
 RECORDS_MAX: Final = 100
 RECORDS_USUAL: Final = 20
 FINDINGS_MAX: Final = 5
-"""Maximum number of reports on a page with findings. To find them, each report must be parsed."""
+"""A page with more reports has no findings, because each report would have to be parsed."""
 
 Dataset = Literal[
     "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests", "deviceReports",
@@ -149,8 +149,10 @@ class DeviceFindingRecord(Tolerant):
     kind: Kind
     instance_id: Uuid
     location_id: str
-    since: Timestamp = Field(description="first of the consecutive reports with the finding")
-    last_seen: Timestamp = Field(description="newest report with the finding")
+    since: Timestamp = Field(
+        description="time of the first of the consecutive reports with the finding"
+    )
+    last_seen: Timestamp = Field(description="time of the newest report with the finding")
 
 
 class DeviceIncidentRow(Tolerant):
@@ -186,7 +188,7 @@ class BusinessRecords(Tolerant):
     next_cursor: str | None
     unknown_device_count: Count | None = Field(
         default=None,
-        description="findings and incidents only: devices at these locations without a report of"
-        " the last seven days. Their present findings or incidents are unknown, not absent."
-        " null: other datasets",
+        description="number of queried devices without a report of the last seven days. Whether"
+        " they have findings or incidents at present is not known. null: the dataset is neither"
+        " findings nor incidents",
     )

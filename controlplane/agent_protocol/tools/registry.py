@@ -29,7 +29,8 @@ TOOLS: Final[dict[str, Tool]] = {
 def run_named(name: str, context: RequestContext, arguments: Any) -> tuple[str, Json]:
     """Run the tool with this name. Return a short text, and the result as plain JSON values.
 
-    A process for long calls runs this function, so arguments and result must be picklable.
+    For long calls, a separate process runs this function. Therefore the arguments and the result
+    must be picklable.
     """
     text, result = TOOLS[name].run(context, arguments)
     return text, to_plain(result)

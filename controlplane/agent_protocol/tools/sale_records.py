@@ -20,7 +20,7 @@ def sale_records(
 ) -> Iterator[SaleRecord]:
     lines = _lines(context, [row.position for row in rows])
     employees = _by_position(context, Employee, Employee.id, {row.employee for row in rows})
-    terminals = _by_position(
+    points_of_sale = _by_position(
         context, PointOfSale, PointOfSale.id, {row.point_of_sale for row in rows}
     )
     methods = _methods(context, rows)
@@ -30,7 +30,7 @@ def sale_records(
             row,
             sale_id=row.id,
             location_id=ids[row.location],
-            point_of_sale_id=terminals.get(row.point_of_sale),
+            point_of_sale_id=points_of_sale.get(row.point_of_sale),
             employee_id=employees.get(row.employee),
             gross_cents=row.gross,
             discount_cents=row.gross - row.total,

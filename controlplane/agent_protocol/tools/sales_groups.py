@@ -122,7 +122,8 @@ class Group:
 Hours = Collection[int] | None
 """The local hours of the day to count; None means all."""
 SumSales = Callable[[Any, Sequence[str]], Iterator[SumsByColumns[Any]]] | None
-"""Takes a type of sums and columns. Yields sums of single sales. None: rollups are read instead."""
+"""Takes a type of sums, and the names of columns. Yields sums of single sales. None means that
+rollups are read instead."""
 
 
 def supported_metrics(groups: Sequence[GroupBy], hours: Hours = None) -> SupportedMetrics:
@@ -134,8 +135,8 @@ def supported_metrics(groups: Sequence[GroupBy], hours: Hours = None) -> Support
 
 def reads_sales(groups: Sequence[GroupBy], hours: Hours) -> bool:
     """Return whether no rollup has these groupings, so that single sales must be read."""
-    by_hour = ("paymentType", "employee", *BY_ARTICLE)
-    is_mixed = "hour" in groups and any(group in by_hour for group in groups)
+    without_hours = ("paymentType", "employee", *BY_ARTICLE)  # no rollup has them by hour
+    is_mixed = "hour" in groups and any(group in without_hours for group in groups)
     return hours is not None or "employee" in groups or is_mixed
 
 
@@ -245,13 +246,13 @@ def _key(
 
 def _value(group: GroupBy, values: Mapping[str, Any], ids: Mapping[int, str]) -> Any:
     if group in BY_TIME and group != "hour":
-        return _of_date(group, date_of(values["day"]))
+        return _value_of_date(group, date_of(values["day"]))
     if group == "location":
         return ids[values["location"]]
     return values["payment_type" if group == "paymentType" else group]
 
 
-def _of_date(group: GroupBy, local_date: date) -> Any:
+def _value_of_date(group: GroupBy, local_date: date) -> Any:
     """Return the month, the day or the weekday of a date."""
     if group == "weekday":
         return local_date.isoweekday()
@@ -267,7 +268,7 @@ def _by_hour(question: Question, groups: Sequence[GroupBy]) -> list[Group]:
     buckets_by_currency = buckets(question.locations, question.hours())
     for currency, of_currency in buckets_by_currency.items():
         for bucket in of_currency:
-            values = (_of_bucket(group, bucket) for group in groups)
+            values = (_value_of_bucket(group, bucket) for group in groups)
             sums[currency, *values].update({name: bucket[name] for name in _SUMMED})
     return [
         Group(
@@ -285,12 +286,12 @@ def _hour_metrics(sums: Counter[str]) -> Mapping[str, Any]:
     return {**sums, "saleCents": sale, "averageSaleCents": ratio(sale, sums["saleCount"])}
 
 
-def _of_bucket(group: GroupBy, bucket: Any) -> Any:
+def _value_of_bucket(group: GroupBy, bucket: Any) -> Any:
     if group == "hour":
         return bucket["localHour"]
     if group == "location":
         return bucket["locationId"]
-    return _of_date(group, date.fromisoformat(bucket["localDate"]))
+    return _value_of_date(group, date.fromisoformat(bucket["localDate"]))
 
 
 # ---------------------------------------------------------------------------- articles

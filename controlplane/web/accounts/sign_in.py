@@ -21,7 +21,7 @@ from agent.wire.codec import encode
 from controlplane.accounts import sessions, throttle
 from controlplane.accounts.members.messages import PasswordChangeReply, PasswordChangeRequest
 from controlplane.accounts.messages import EmptyRequest, SignedOut, SignInReply, SignInRequest
-from controlplane.accounts.passwords import require_good
+from controlplane.accounts.passwords import require_valid_length
 from controlplane.accounts.second_factor import pending
 from controlplane.accounts.throttle import Attempt, network_of
 from controlplane.accounts.users import find_user, note_change
@@ -284,7 +284,7 @@ def _finish(session: Session, caller: Caller, attempt: Attempt) -> int:
 def require_new(password: str, field: str) -> None:
     """Refuse a weak new password."""
     try:
-        require_good(password)
+        require_valid_length(password)
     except ValueError as error:
         reason = str(error)
         raise validation_error({field: (reason.removeprefix("a password "),)}, reason) from None

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts import users
 from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
-from controlplane.accounts.passwords import hashed
+from controlplane.accounts.passwords import hash_password
 from controlplane.clock import system_clock
 from controlplane.merchant.locations import name_organization
 from controlplane.settings import Settings
@@ -35,7 +35,7 @@ VIEW: Final = "document.querySelector('#view').innerText"
 def make_ada(file: str) -> None:
     database = Database(file)
     settings = Settings()
-    password_hash = hashed(PASSWORD, settings.argon2_memory_kib, settings.argon2_passes)
+    password_hash = hash_password(PASSWORD, settings.argon2_memory_kib, settings.argon2_passes)
 
     def work(session: Session) -> None:
         now = system_clock()

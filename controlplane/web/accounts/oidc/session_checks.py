@@ -25,7 +25,9 @@ async def check_sessions(core: Core) -> None:
     would wait until its timeout.
     """
     unavailable: set[str] = set()
-    while checks := await core.write(lambda session: session_checks.claim(session, core.clock())):
+    while checks := await core.write(
+        lambda session: session_checks.reserve_due(session, core.clock())
+    ):
         turns = asyncio.Semaphore(CONCURRENT_MAX)
         async with asyncio.TaskGroup() as tasks:
             for each in checks:

@@ -116,8 +116,8 @@ DEEPER = item(0x4A, "", b"m") + item(0x34, "", b"")
         (item(0x44, "a", b"b"), "outside any group"),
         (b"\x04" + BEGIN, "has no end"),
         (b"\x04" + BEGIN + b"\x04" + END, "has no end"),
-        (b"\x04" + END, "did not begin"),
-        (b"\x04" + BEGIN + DEEPER * ipp.COLLECTIONS_DEEP_MAX, "nested too deeply"),
+        (b"\x04" + END, "has no beginning"),
+        (b"\x04" + BEGIN + DEEPER * ipp.COLLECTION_DEPTH_MAX, "nested too deeply"),
         (b"\x04" * (ipp.ATTRIBUTES_MAX + 1), "more attributes"),
     ],
 )

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from controlplane.accounts.keys.key_reader import KEYS_A_QUERY, KeyReader
+from controlplane.accounts.keys.key_reader import KEYS_PER_QUERY, KeyReader
 from controlplane.operation.caller import Caller
 from controlplane.operation.permissions import hash_secret
 
@@ -54,8 +54,8 @@ async def test_a_query_reads_a_bounded_number_of_keys() -> None:
     reads = Reads()
     reads.continued.set()
     reader = KeyReader(reads.read)
-    await asyncio.gather(*(reader.caller(f"key {number}") for number in range(KEYS_A_QUERY + 1)))
-    assert [len(group) for group in reads.groups] == [KEYS_A_QUERY, 1]
+    await asyncio.gather(*(reader.caller(f"key {number}") for number in range(KEYS_PER_QUERY + 1)))
+    assert [len(group) for group in reads.groups] == [KEYS_PER_QUERY, 1]
 
 
 async def test_each_caller_gets_the_error_of_the_query() -> None:

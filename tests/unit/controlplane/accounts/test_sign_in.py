@@ -475,7 +475,7 @@ async def test_the_session_stores_the_client_address(
     row = service.database.read(lambda session: session.scalars(select(SignInSession)).one())
     assert row.address == "127.0.0.1"
     assert row.user_agent.startswith("Firefox?x")
-    assert len(row.user_agent) == sessions.AGENT_MAX
+    assert len(row.user_agent) == sessions.USER_AGENT_MAX
 
 
 async def test_the_number_of_sessions_of_a_user_is_limited(service: RunningService) -> None:

@@ -119,13 +119,13 @@ async def test_an_account_that_another_organization_creates_during_the_prompt_is
     """The email address has no account when the command starts, but has one after the prompt for
     the password.
     """
-    hashed = users_command.hashed
+    hash_password = users_command.hash_password
 
     def create_account_during_prompt(*arguments: object) -> str:
         make_user(service, CHIEF, organization_id="org-b")
-        return hashed(*arguments)  # type: ignore[arg-type]
+        return hash_password(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(users_command, "hashed", create_account_during_prompt)
+    monkeypatch.setattr(users_command, "hash_password", create_account_during_prompt)
     assert await asyncio.to_thread(control, *ADD, "--password-file", "@") == 2
     assert organizations(service) == ["org-b"]
 
