@@ -63,7 +63,10 @@ def apply_roles(
     """
     users.lock_user(session, user.id)
     actor = user_actor(user)
-    for organization_id in sorted(provider.organizations):
+    # New memberships come first, because the user is deleted with the last membership.
+    for organization_id in sorted(
+        provider.organizations, key=lambda each: (each not in roles, each)
+    ):
         row = session.get(Membership, (user.id, organization_id), populate_existing=True)
         group_role = roles.get(organization_id)
         if group_role is None:

@@ -14,6 +14,7 @@ from tests.unit.controlplane.running_service import RunningService, running_serv
 ROLES = (
     GroupRole(organization="org-0001", group="venue-owners", role="owner"),
     GroupRole(organization="org-0001", group="venue-viewers", role="viewer"),
+    GroupRole(organization="org-0002", group="harbour-viewers", role="viewer"),
 )
 
 

@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from controlplane.accounts import sign_in_policy, users
 from controlplane.accounts.sessions import VERIFIED_FOR, VERIFY_EVERY
-from controlplane.storage.account_tables import Identity, SignInSession, User
+from controlplane.storage.account_tables import Identity, Membership, SignInSession, User
 from controlplane.storage.audit_tables import AuditEntry
 from controlplane.web.accounts.oidc.session_checks import CHECK_INTERVAL_S, check_sessions
 from controlplane.web.background import poll_changes
@@ -86,6 +86,24 @@ async def test_a_changed_group_changes_the_role(
     await run_checks(service, LIMIT_S)
     assert (await visitor.post(CREATE_KEY, NEW_KEY)).status_code == 403
     assert (await visitor.post(OVERVIEW)).status_code == 200
+
+
+async def test_a_user_who_moves_to_another_organization_keeps_the_account(
+    service: RunningService, process: ProviderProcess
+) -> None:
+    visitor = await sign_in(service)
+    before = service.database.read(lambda session: session.scalars(select(User.id)).all())
+    process.control(claims={**ADA, "groups": ["harbour-viewers"]})
+    await run_checks(service, LIMIT_S)
+    assert (await visitor.post(OVERVIEW)).status_code == 401
+    await sign_in(service)
+    rows = service.database.read(
+        lambda session: session.execute(
+            select(Membership.user_id, Membership.organization_id)
+        ).all()
+    )
+    assert [tuple(row) for row in rows] == [(before[0], "org-0002")]
+    assert service.database.read(lambda session: session.scalars(select(User.id)).all()) == before
 
 
 async def test_a_disabled_user_is_signed_out(
