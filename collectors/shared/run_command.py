@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import IO
 
@@ -17,6 +17,7 @@ OUTPUT_MAX_BYTES = 4 * 1024 * 1024
 _NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 """Without this flag, Windows opens a console window on the till's screen for each program."""
 
+ERROR_MAX_BYTES = 64 * 1024
 _CHUNK_BYTES = 65536
 KILLED_EARLY_S = 0.05
 """A program is killed this long before the deadline, so that the timeout can still be reported."""
@@ -104,34 +105,42 @@ def _finish(
     deadline_s: float,
 ) -> Output:
     assert process.stdout is not None and process.stderr is not None  # noqa: S101, PT018 - piped
-    data = bytearray()
-    while len(data) <= max_bytes:
-        if not _is_ready(process.stdout, deadline_s):
+    data, error = bytearray(), bytearray()
+    streams = {process.stdout: data, process.stderr: error}
+    while streams and len(data) <= max_bytes:
+        ready = _ready(streams, deadline_s)
+        if not ready:
             late.set()
             break
-        chunk = os.read(process.stdout.fileno(), _CHUNK_BYTES)
-        if not chunk:
-            break
-        data += chunk
+        for stream in ready:
+            chunk = os.read(stream.fileno(), _CHUNK_BYTES)
+            if not chunk:
+                del streams[stream]
+            elif stream is process.stdout:
+                data += chunk
+            else:
+                error += chunk[: ERROR_MAX_BYTES - len(error)]
     if late.is_set():
         raise TimeoutError(f"{name} did not answer before the deadline")
     if len(data) > max_bytes:
         raise ValueError(f"{name} wrote more than {max_bytes} bytes")
-    error = process.stderr.read(65536)
-    return Output(process.wait(), bytes(data), error)
+    return Output(process.wait(), bytes(data), bytes(error))
 
 
-def _is_ready(stream: IO[bytes], deadline_s: float) -> bool:
-    """Wait until the stream has data or has ended. Returns False at the deadline.
+def _ready(streams: Iterable[IO[bytes]], deadline_s: float) -> list[IO[bytes]]:
+    """Wait until streams have data or have ended, and return them. None are ready at the deadline.
 
-    On Windows a pipe cannot be waited for, so this returns True at once. There the read ends at the
-    latest when the timer of `output_of` kills the program.
+    On Windows a pipe cannot be waited for, so this returns the first stream at once. There the read
+    ends at the latest when the timer of `output_of` kills the program.
     """
+    by_number = {stream.fileno(): stream for stream in streams}
     if sys.platform == "win32":
-        return True
+        return list(by_number.values())[:1]
     poller = select.poll()
-    poller.register(stream, select.POLLIN)
-    return bool(poller.poll(max(0.0, deadline_s - time.monotonic()) * 1000))
+    for number in by_number:
+        poller.register(number, select.POLLIN)
+    events = poller.poll(max(0.0, deadline_s - time.monotonic()) * 1000)
+    return [by_number[number] for number, _ in events]
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:

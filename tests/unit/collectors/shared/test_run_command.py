@@ -1,13 +1,22 @@
 """Programs of the system are run with limits for their duration, output and environment."""
 
 import errno
+import os
+import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
 from collectors.application.source import status_of
-from collectors.shared.run_command import NotInstalled, output_of, run_command, start_command
+from collectors.shared.run_command import (
+    ERROR_MAX_BYTES,
+    NotInstalled,
+    output_of,
+    run_command,
+    start_command,
+)
 
 
 def test_a_program_that_writes_for_ever_is_ended() -> None:
@@ -19,6 +28,19 @@ def test_a_program_that_is_not_installed_raises_an_error() -> None:
     with pytest.raises(NotInstalled) as refused:
         run_command(("no-such-program-here",), time.monotonic() + 60)
     assert status_of(refused.value) == ("unsupported", "no-such-program-here is not installed")
+
+
+def test_a_program_can_write_more_errors_than_a_pipe_holds() -> None:
+    script = "head -c 1000000 /dev/zero >&2; echo done"
+    output = run_command(("sh", "-c", script), time.monotonic() + 60)
+    assert (output.exit_code, output.data, len(output.error)) == (0, b"done\n", ERROR_MAX_BYTES)
+
+
+def test_a_process_that_a_program_leaves_behind_is_not_awaited(tmp_path: Path) -> None:
+    script = f"sleep infinity & echo $! >{tmp_path}/pid; exec >&-"
+    with pytest.raises(TimeoutError, match="sh did not answer before the deadline"):
+        run_command(("sh", "-c", script), time.monotonic() + 1)
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
 
 def test_a_program_that_never_ends_is_ended() -> None:
