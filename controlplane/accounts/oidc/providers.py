@@ -183,10 +183,12 @@ def _with_secret(provider: IdentityProvider, directory: Path) -> IdentityProvide
     path = directory / provider.client_secret_file
     try:
         with path.open(encoding="utf-8") as stream:
-            secret = stream.read(SECRET_MAX).strip()
+            secret = stream.read(SECRET_MAX + 1).strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
         raise ProviderFileError(f"cannot read the client secret {path}: {reason}") from error
     if not secret:
         raise ProviderFileError(f"the client secret {path} is empty")
+    if len(secret) > SECRET_MAX:
+        raise ProviderFileError(f"the client secret {path} is longer than {SECRET_MAX} characters")
     return provider.model_copy(update={"client_secret": secret})

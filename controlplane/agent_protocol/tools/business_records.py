@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Select, select, type_coerce
+from sqlalchemy import ColumnElement, Select, func, select, type_coerce
 
 from agent.wire.operator_operations import RemoteRequest
 from controlplane.agent_protocol.tools.health_records import (
@@ -87,7 +87,7 @@ def read_business_records(
         context, query, source.order, listing, cursor=arguments.cursor, limit=arguments.limit
     )
     records = tuple(source.records(context, rows, ids))
-    location_ids = () if source.by_position else _location_ids(context, filters)
+    location_ids = None if source.by_position else _location_ids(context, filters)
     unknown = unknown_devices(context, arguments.dataset, location_ids, filters.instance_id)
     note = f" The present {arguments.dataset} of {unknown} devices are unknown." if unknown else ""
     more = "; more with nextCursor" if cursor else ""
@@ -98,6 +98,13 @@ def read_business_records(
         unknown_device_count=unknown,
     )
     return f"Rows of {arguments.dataset}: {len(records)}{more}.{note}", answer
+
+
+def count_records(context: ToolContext, dataset: Dataset) -> int:
+    """Return the number of records of a dataset that the caller has access to."""
+    source, filters = SOURCES[dataset], RecordFilters()
+    query = _query(context, source, filters, named_locations(context, None))
+    return context.session.scalars(select(func.count()).select_from(query.subquery())).one()
 
 
 def _values_of(filters: RecordFilters) -> dict[str, Any]:
@@ -121,7 +128,7 @@ def _query(
     is_restricted = filters.locations is not None or context.caller.locations
     visible: Sequence[Any] = [location.position for location in locations]
     if not source.by_position:
-        visible = _location_ids(context, filters)
+        visible = _location_ids(context, filters) or ()
     if source.condition is not None:
         query = query.where(source.condition(context))
     if is_restricted:
@@ -139,13 +146,13 @@ def _query(
     return query
 
 
-def _location_ids(context: ToolContext, filters: RecordFilters) -> Sequence[str]:
+def _location_ids(context: ToolContext, filters: RecordFilters) -> Sequence[str] | None:
     """Return the ids of the locations to read, including locations that have only devices.
 
-    If the caller has access to all locations and the filter names none, no ids are returned.
+    Returns None for all locations of the organization.
     """
     if filters.locations is None:
-        return sorted(context.caller.locations)
+        return sorted(context.caller.locations) or None
     for location_id in filters.locations:
         context.require_access(context.caller.organization_id, location_id, "location")
     return filters.locations

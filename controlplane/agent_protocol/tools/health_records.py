@@ -70,14 +70,14 @@ def is_recent(context: ToolContext) -> ColumnElement[bool]:
 
 
 def unknown_devices(
-    context: ToolContext, dataset: Dataset, locations: Sequence[str], instance_id: Any
+    context: ToolContext, dataset: Dataset, locations: Sequence[str] | None, instance_id: Any
 ) -> int | None:
     """Return the number of devices without a recent report of a kind that has ``dataset``.
 
     None if ``dataset`` is neither findings nor incidents.
 
     Args:
-        locations: the locations of the devices; empty for all locations of the organization.
+        locations: the locations of the devices; None for all locations of the organization.
     """
     if dataset not in KINDS:
         return None
@@ -90,7 +90,7 @@ def unknown_devices(
         Device.revoked_at.is_(None),
         Device.position.not_in(reports),
     )
-    if locations:
+    if locations is not None:
         query = query.where(Device.location_id.in_(locations))
     if instance_id is not None:
         query = query.where(Device.instance_id == instance_id)

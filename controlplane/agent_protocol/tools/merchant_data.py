@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from agent.wire.base import Array, Count, Exact, Number, Tolerant, Uuid
 from controlplane.agent_protocol.tools.business_context import OrganizationContext, organization_of
-from controlplane.agent_protocol.tools.business_records import read_business_records
+from controlplane.agent_protocol.tools.business_records import count_records, read_business_records
 from controlplane.agent_protocol.tools.record_models import (
     Dataset,
     EmployeeRecord,
@@ -89,12 +89,17 @@ class MerchantData(Tolerant):
 def read_merchant_data(
     context: ToolContext, arguments: ReadMerchantDataArguments
 ) -> tuple[str, MerchantData]:
-    rows = _SECTIONS[arguments.section](context)
+    section = arguments.section
+    dataset = _DATASETS.get(section)
+    if dataset is None:
+        rows = _SECTIONS[section](context)
+        total = len(rows)
+    else:
+        rows = _records(context, dataset)
+        total = count_records(context, dataset)
     first_rows = tuple(rows[:ROWS_MAX])
-    answer = MerchantData(
-        section=arguments.section, rows=first_rows, omitted_count=len(rows) - len(first_rows)
-    )
-    return f"Rows of {arguments.section}: {len(first_rows)}.", answer
+    answer = MerchantData(section=section, rows=first_rows, omitted_count=total - len(first_rows))
+    return f"Rows of {section}: {len(first_rows)}.", answer
 
 
 def _organization(context: ToolContext) -> list[Any]:
@@ -135,21 +140,17 @@ def _by_name(context: ToolContext, table: Any) -> list[Any]:
     return list(context.session.scalars(query.order_by(table.name, table.id)))
 
 
-def _records(dataset: Dataset) -> Callable[[ToolContext], list[Any]]:
-    """Return a function that reads pages of a dataset, until it has more than `ROWS_MAX` rows."""
-
-    def read(context: ToolContext) -> list[Any]:
-        rows: list[Any] = []
-        cursor = None
-        while len(rows) <= ROWS_MAX:
-            arguments = ReadBusinessRecordsArguments(dataset=dataset, cursor=cursor, limit=100)
-            _, result = read_business_records(context, arguments)
-            rows += result.rows
-            if (cursor := result.next_cursor) is None:
-                break
-        return rows
-
-    return read
+def _records(context: ToolContext, dataset: Dataset) -> list[Any]:
+    """Return the first `ROWS_MAX` rows of a dataset."""
+    rows: list[Any] = []
+    cursor = None
+    while len(rows) < ROWS_MAX:
+        arguments = ReadBusinessRecordsArguments(dataset=dataset, cursor=cursor, limit=100)
+        _, result = read_business_records(context, arguments)
+        rows += result.rows
+        if (cursor := result.next_cursor) is None:
+            break
+    return rows
 
 
 _SECTIONS: Final[Mapping[Section, Callable[[ToolContext], list[Any]]]] = {
@@ -158,9 +159,11 @@ _SECTIONS: Final[Mapping[Section, Callable[[ToolContext], list[Any]]]] = {
     "fees": _fees,
     "uoms": _uoms,
     "paymentMethods": _payment_methods,
-    "pointsOfSale": _records("pointsOfSale"),
-    "employees": _records("employees"),
 }
+_DATASETS: Final[Mapping[Section, Dataset]] = {
+    "pointsOfSale": "pointsOfSale", "employees": "employees",
+}  # fmt: skip
+"""The sections with the records of a dataset."""
 
 READ_MERCHANT_DATA = tool(
     read_merchant_data,

@@ -32,6 +32,8 @@ async def test_findings_are_listed_and_devices_without_reports_are_unknown(
     assert (len(bar_findings["rows"]), bar_findings["unknownDeviceCount"]) == (2, 0)
     office_findings = await records(service, "findings", locations=["loc-0002"])
     assert (office_findings["rows"], office_findings["unknownDeviceCount"]) == ([], 1)
+    none = await records(service, "findings", locations=[])
+    assert (none["rows"], none["unknownDeviceCount"]) == ([], 0)
     service.clock.advance(8 * 86_400)
     reply = await records(service, "findings")
     assert (reply["rows"], reply["unknownDeviceCount"]) == ([], 2)

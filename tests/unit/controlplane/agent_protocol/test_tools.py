@@ -7,11 +7,15 @@ import struct
 from typing import Any
 
 import pytest
+from sqlalchemy.orm import Session
 
 from agent.presentation.headline import headline_of
 from agent.wire.codec import encode
+from controlplane.agent_protocol.tools.merchant_data import ROWS_MAX
+from controlplane.storage.merchant.merchant_tables import Employee
 from tests.fixtures.payloads import hostile_network, small_venue
 from tests.unit.controlplane.agent_protocol.agent import Agent
+from tests.unit.controlplane.agent_protocol.conftest import NOW
 from tests.unit.controlplane.retail.retailer import PIECE, VAT, retailer
 from tests.unit.controlplane.running_service import RunningService
 
@@ -324,6 +328,21 @@ async def test_a_single_variation_can_be_made_inactive(agent: Agent) -> None:
     deactivation = await agent.call("set_catalog_availability", **arguments, status="inactive")
     assert deactivation["after"] == {"goodStatus": "active", "variationStatus": "inactive"}
     assert (await agent.call("set_catalog_availability", **arguments, status="active"))["changed"]
+
+
+async def test_omitted_employees_are_counted(service: RunningService) -> None:
+    def add_employees(session: Session) -> None:
+        session.add_all(
+            Employee(
+                id=f"employee-{number}", organization_id="org-0001", location=None, name="Ada",
+                role="waiter", status="active", created_at=NOW, updated_at=NOW,
+            )
+            for number in range(ROWS_MAX + 210)
+        )  # fmt: skip
+
+    service.database.write(add_employees)
+    data = await Agent(service).call("read_merchant_data", section="employees")
+    assert (len(data["rows"]), data["omittedCount"]) == (ROWS_MAX, 210)
 
 
 @pytest.mark.parametrize("key", ["read only", "one location", "other organization"])

@@ -85,6 +85,15 @@ def test_an_unsafe_file_is_refused(file: Path, old: str, new: str, problem: str)
         identity_providers_of(file)
 
 
+@pytest.mark.parametrize(("secret", "problem"), [("\n", "is empty"), ("x" * 4097, "longer")])
+def test_a_client_secret_of_a_wrong_length_is_refused(
+    file: Path, tmp_path: Path, secret: str, problem: str
+) -> None:
+    (tmp_path / "contoso.secret").write_text(secret)
+    with pytest.raises(ProviderFileError, match=problem):
+        read_providers(file)
+
+
 def test_commands_set_the_policy_and_remove_a_second_factor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
