@@ -30,8 +30,8 @@ class Redactor:
     def redact_value(self, key: str, value: Any) -> Any:
         """Mask secrets in the value of ``key``, including nested values.
 
-        If ``key`` names a secret, the whole value is masked. Otherwise, values other than text are
-        not changed.
+        If ``key`` names a secret, the whole value is masked. If not, only secrets in the texts of
+        the value are masked.
         """
         is_secret = names_a_secret(key)
         if isinstance(value, dict):
