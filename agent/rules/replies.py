@@ -76,7 +76,8 @@ def _failure(status: int, headers: Mapping[str, str], body: bytes, now: datetime
         )
     if status in REFUSALS:
         problem = _problem(body)
-        return Refused(status, problem.code, _describe(status, body, "the service refuses"))
+        description = _describe(status, body, "the service refuses the call")
+        return Refused(status, problem.code, description)
     return BodyRejected(status, _describe(status, body, "the service rejects the request"))
 
 
@@ -119,5 +120,5 @@ def _describe(status: int, body: bytes, fallback: str) -> str:
 
 
 def _short(text: str) -> str:
-    """Redact untrusted text, then cut it. In this order, because a cut secret is not recognized."""
+    """Redact untrusted text and cut it. Redaction comes first: it does not detect a cut secret."""
     return redact(text)[:DETAIL_MAX]

@@ -90,7 +90,7 @@ class Collection:
         payload = payload_of(job, facts, self.agent_fields(), self._context())
         return CollectionResult(kind, outcome_of(payload.completeness), payload)
 
-    def interrupted(self, entry: Entry) -> SealedReport:
+    def interrupted_report(self, entry: Entry) -> SealedReport:
         """Return a failed report for a request whose collection ended with a crash of the agent."""
         result = CollectionResult(entry.kind, "failed", failure_reason="execution-interrupted")
         return self.report(result, entry)

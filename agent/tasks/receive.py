@@ -60,7 +60,7 @@ REJECTED: Final = Backoff(base_s=8.0, cap_s=120.0)
 """Minimum wait after a refused call of `onCommands`, and after a reply that the agent closed
 because of unreadable entries."""
 BREAKS_REPORTED_FROM: Final = 3
-"""Number of consecutive broken replies that is reported as a problem."""
+"""Minimum number of consecutive broken replies that is reported as a problem."""
 WAITING_MAX: Final = 1000
 """Maximum number of unfinished requests in the journal. The service keeps further requests."""
 ACKNOWLEDGED_AGAIN_AFTER_S: Final = 60.0

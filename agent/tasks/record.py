@@ -65,7 +65,7 @@ class Recorder:
 
     Args:
         keep: the age at which rows of the record are deleted.
-        quiet_hours: local hours without interruptions, or None.
+        quiet_hours: local hours in which interruptions are not recorded, or None.
         boot_id: identifies the present run of the operating system; None if unknown.
         run_id: identifies this process. A recorder with the same id continues after a reload.
         read_machine: returns the state of memory and disk.
@@ -251,7 +251,8 @@ class Recorder:
         diagnosis = None if self._is_excused() else diagnose(sample)
         now = self._now()  # the clock may have been set since
         woken_at = now - timedelta(seconds=self.clock.monotonic() - woken_s)
-        # A failed call shows the beginning of an interruption late. A refused one shows it at once.
+        # A call fails some time after the interruption began. Only a refused connection fails at
+        # once.
         is_late = sample.service != "refused" and not self._incidents.is_open
         began_at = (is_late and self._suspicion.since) or woken_at
         ended_incidents = self._incidents.observe(now, diagnosis, began_at)
@@ -326,7 +327,7 @@ class Recorder:
         self._hours.add_link(self._link.signal_dbm, self._link.link_errors)
 
     def _note_sleep(self, now: datetime) -> None:
-        """End an interruption when the machine went to sleep, and record the sleep."""
+        """Record a sleep. A present interruption ends at the time when the machine fell asleep."""
         slept_s = self.clock.slept_s() - self._slept_s
         if slept_s < SLEEP_MIN_S:
             return

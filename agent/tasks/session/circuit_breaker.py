@@ -106,6 +106,7 @@ class CircuitBreaker:
         default_factory=lambda: defaultdict(_Breaker)
     )
     _answers: int = 0
+    """Number of calls that succeeded or raised an error which a repetition would not change."""
     on_attempt: Callable[[Operation, ServiceError | None, float], None] = lambda *_: None
     """Called after each attempt with its error, or None, and its duration in seconds."""
     reconnect_over_s: float = 0.0
