@@ -164,7 +164,7 @@ _WARNINGS: Final = {
     ),
     "collector-failed": (
         "the last collection failed",
-        "run `venue-agent collect` here to see why",
+        "run `venue-agent collect` on this machine to see why",
     ),
 }
 """Titles and fixes of the warnings, by code."""

@@ -3,7 +3,7 @@
 The contract defines no bodies of errors for the device's operations, so only the status determines
 the class. The text of the error comes from a problem body (RFC 9457), if there is one. A page of
 HTML never comes from the service, but from a captive portal, a proxy or a wrong address. Therefore
-it does not count as a decision about this device.
+a page with a status such as 403 does not count as a decision about this device.
 """
 
 import email.utils

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 IDLE: Final = "idle"
 START_ACKNOWLEDGED_WITHIN_S: Final = 10.0
-"""Maximum time that a collection waits until the service has accepted that its requests run."""
+"""Maximum time for the acknowledgements that the requests of a collection are running."""
 ACKNOWLEDGED_WITHIN_S: Final = 30.0
 """Maximum time that a collection waits for requests that are not acknowledged yet. The first
 collection of a kind does not wait."""

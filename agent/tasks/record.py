@@ -43,8 +43,8 @@ NAME_SERVERS_EVERY_S: Final = 300.0
 SILENT_PROBES_MAX: Final = 3
 """Maximum number of probes of a new path whose gateway never answers."""
 STREAM_SILENT_S: Final = 5.0
-"""An idle command stream breaks 3 to 7 seconds after the path was interrupted
-(`adapters.http_client`)."""
+"""Assumed time from an interruption of the path until an idle command stream breaks. It is 3 to 7
+seconds (`adapters.http_client`)."""
 GRACE_S: Final = 60.0
 """After the start of the agent and after a sleep, the network may need this time to come up. This
 is not an interruption."""
@@ -53,8 +53,8 @@ WRITE_EVERY_S: Final = 60.0
 """Interval at which an open interruption is written. If the agent is killed or the power fails, the
 record shows the interruption until the last write."""
 PRUNE_EVERY_S: Final = 3 * 86_400.0
-"""Interval at which old rows are deleted if only hours are written. Each write changes whole pages
-of 4 KiB, and a healthy day should write less than 100 KiB."""
+"""Interval at which old rows are deleted while only hourly figures are written. A deletion changes
+whole pages of 4 KiB, and a healthy day should write less than 100 KiB."""
 UNWRITTEN_MAX: Final = 200
 """Maximum number of rows of a kind that wait in memory while they cannot be written."""
 
@@ -67,7 +67,8 @@ class Recorder:
         keep: the age at which rows of the record are deleted.
         quiet_hours: local hours in which interruptions are not recorded, or None.
         boot_id: identifies the present run of the operating system; None if unknown.
-        run_id: identifies this process. A recorder with the same id continues after a reload.
+        run_id: identifies this process. After a reload, the recorder with the same id continues the
+            open incidents.
         read_machine: returns the state of memory and disk.
         local: records the print queues, the kiosk and the watched devices; None if there are none.
         on_change: is called when an interruption begins or ends.

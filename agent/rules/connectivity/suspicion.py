@@ -1,7 +1,8 @@
 """What the results of calls to the service show about the connection.
 
-A failed call does not show the cause, so a probe of the path follows. A probe only makes TCP
-connections. If calls fail although connections succeed, the service itself is the cause.
+A failed call does not show the cause, so a probe of the path follows. A probe sends no request to
+the service, but only connects to it. If calls fail although connections succeed, the service itself
+is the cause.
 """
 
 from dataclasses import dataclass, replace

@@ -116,7 +116,7 @@ class CircuitBreaker:
 
     @property
     def is_up(self) -> bool:
-        """Whether the service replied to the last attempt. A refusal is a reply."""
+        """Whether the shared breaker is closed: the service replies. A refusal is a reply."""
         return self._shared.is_closed
 
     async def call(
