@@ -30,7 +30,7 @@ line, the whole comment is removed."""
 def redact_configuration(text: str, redactor: Redactor) -> str:
     """Return the text of a TOML file with masked secrets. Keys and structure are unchanged."""
     lines, is_secret = [], False
-    for line in redactor.without_known(text).split("\n"):
+    for line in redactor.mask_known(text).split("\n"):
         if section := _SECTION.match(line):
             is_secret = names_a_secret(section[1].strip())
         elif is_secret and line.strip():

@@ -17,10 +17,10 @@ class Redactor:
 
     def redact(self, text: str) -> str:
         """Return ``text`` with every secret replaced by asterisks."""
-        text = self.without_known(text)
+        text = self.mask_known(text)
         return without_userinfo(without_named_values(without_shapes(text)))
 
-    def without_known(self, text: str) -> str:
+    def mask_known(self, text: str) -> str:
         """Mask only the known secrets. This is sufficient for text that the agent creates."""
         for form in self._forms:
             if form in text:
@@ -47,7 +47,7 @@ class Redactor:
             return MASK
         if not isinstance(value, str):
             return value
-        text = self.without_known(value)
+        text = self.mask_known(value)
         if key.lower().endswith("proxy"):
             text = address_of(text, f"{MASK}@")
         return self.redact(text)

@@ -43,26 +43,26 @@ JUST_BOOTED_S: Final = 120.0
 FIRST_CONTACT_SPREAD_S: Final = 10.0
 """The first calls of machines that just booted are spread over this time, because many machines
 boot together after a power cut."""
-RECONNECT_OVER_MAX_S: Final = 60.0
+RECONNECT_SPREAD_MAX_S: Final = 60.0
 """Maximum time over which a service can spread the reconnections of its devices."""
 
 
-def reconnect_over_s(requested_s: float) -> float:
+def reconnect_spread_s(requested_s: float) -> float:
     """Return the time over which devices spread their reconnections.
 
     It is the time that the service requests, within limits. The service sends it as the
     reconnection time of server-sent events (HTML standard, 9.2), because only the service knows the
     number of its devices.
     """
-    return min(max(requested_s, 0.0), RECONNECT_OVER_MAX_S)
+    return min(max(requested_s, 0.0), RECONNECT_SPREAD_MAX_S)
 
 
-def unavailable_delay_s(attempt: int, over_s: float, rng: Random) -> float:
+def unavailable_delay_s(attempt: int, spread_s: float, rng: Random) -> float:
     """Return the wait after a call without a reply.
 
-    Devices spread their reconnections over ``over_s`` seconds.
+    Devices spread their reconnections over ``spread_s`` seconds.
     """
-    return max(UNAVAILABLE.delay_s(attempt, rng), over_s * rng.uniform(0.5, 1.5))
+    return max(UNAVAILABLE.delay_s(attempt, rng), spread_s * rng.uniform(0.5, 1.5))
 
 
 def first_contact_delay_s(uptime_s: float, rng: Random) -> float:

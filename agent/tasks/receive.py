@@ -229,7 +229,9 @@ class Receiver:
             self._short_streams = 0 if lasted_s > SHORT_STREAM_S else self._short_streams + 1
             pause_s = RECONNECT.delay_s(max(1, self._short_streams), self.rng)
             if self._was_cut:  # perhaps the streams of all devices ended together
-                pause_s = max(pause_s, self.rng.uniform(0.0, self.session.breaker.reconnect_over_s))
+                pause_s = max(
+                    pause_s, self.rng.uniform(0.0, self.session.breaker.reconnect_spread_s)
+                )
         else:
             self._short_streams = 0
             pause_s = self.config.poll_interval_seconds * self.rng.uniform(0.9, 1.1)

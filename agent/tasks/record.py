@@ -288,7 +288,7 @@ class Recorder:
         sample = await (self._after_reply(link) if has_reply else self.sensors.probe(link))
         if sample.conflict is None and self._gateway_macs.has_conflict(self.clock.monotonic()):
             sample = replace(sample, conflict=link.gateway)
-        return self._suspicion.completed(sample, self._now())
+        return self._suspicion.add_refusal(sample, self._now())
 
     async def _after_reply(self, link: LinkState) -> Sample:
         if self._probed_path != link.path:

@@ -59,7 +59,7 @@ class Suspicion:
         self._connected_at = self._connected_at and self._connected_at + by
         self.failed_until = self.failed_until and self.failed_until + by
 
-    def completed(self, sample: Sample, at: datetime) -> Sample:
+    def add_refusal(self, sample: Sample, at: datetime) -> Sample:
         """Return ``sample`` with the diagnosis of the failed calls as its ``refusal``."""
         if sample.service != "connected":
             self._connected_at = self._failing = None
