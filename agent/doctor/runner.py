@@ -112,7 +112,7 @@ class _Runner:
     ) -> None:
         result = CheckResult(
             check.name, check.group, outcome.status,
-            redact(outcome.detail), redactor().without_known(outcome.fix),
+            redact(outcome.detail), redactor().mask_known(outcome.fix),
             because, duration_s, outcome.explained_by, outcome.may_cause,
         )  # fmt: skip
         self._context.add(outcome.facts)

@@ -1,4 +1,4 @@
-"""The headline of a report: its most severe finding in one sentence, and how complete it is."""
+"""The headline of a report: the most severe finding, and how complete the report is."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -40,7 +40,8 @@ class Headline:
     """The summary of a report.
 
     Args:
-        verdict: The most severe finding, or that there is none.
+        verdict: The most severe finding in one sentence. Without one: a sentence about the printers
+            (network report), or that no problem was found (application snapshot).
         findings: All findings, most severe first.
         outcome: How complete the report is.
     """

@@ -1,6 +1,6 @@
 """Formats values with units, durations and ages for users.
 
-The last words of a field's key name its unit: ``memory.totalBytes``.
+The last words of a field's key name its unit: ``memory.totalBytes`` is in bytes.
 """
 
 import re
@@ -146,7 +146,7 @@ def format_value(key: str, value: Value) -> str:
     if isinstance(value, tuple):
         return ", ".join(filter(None, map(plain, value))) or "none"
     if isinstance(value, str):
-        # Only a text with a T is a date-time: a text such as "2026" is also valid ISO 8601.
+        # Only a text with a T can be a date-time. Without this test, "2026" would be one.
         return (format_timestamp(value) if "T" in value else plain(value)) or "(empty)"
     unit, _ = _split_unit(key)
     if unit:
@@ -197,5 +197,5 @@ def times(count: int) -> str:
 
 
 def with_more(sentence: str, more: int, noun: str) -> str:
-    """Return a sentence; if ``more`` is not 0, add "And 2 more findings." with this number."""
+    """Return a sentence. Unless ``more`` is 0, add a count, such as "And 2 more findings."."""
     return f"{sentence} And {counted(more, f'more {noun}')}." if more else sentence

@@ -1,4 +1,4 @@
-"""Labels of facts whose key alone does not explain them to a technician."""
+"""Labels of the facts whose keys alone do not explain to a technician what they are."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -52,12 +52,12 @@ LABELS: Final[Mapping[str, str]] = {
     "process.watched": "Watched programs",
     "process.count": "Processes",
     "process.startedAt": "Started",
-    "process.cpuFraction": "Processor, of one core",
+    "process.cpuFraction": "Use of one core",
     "process.restartsSinceBoot": "Restarts since boot",
     "device.watched": "Watched devices",
     "device.present": "On the network",
     "device.movedFrom": "Moved from",
-    "device.otherMac": "Answers at its address",
+    "device.otherMac": "MAC at its address",
     "service.name": "Service",
     "service.startType": "Starts by itself",
     "service.since": "Running since",
@@ -70,7 +70,7 @@ LABELS: Final[Mapping[str, str]] = {
     "agent.uptimeSeconds": "Running for",
     "agent.lastExit": "How it ended last time",
     "agent.outboxReports": "Reports waiting to be sent",
-    "agent.outboxBytes": "Size of these reports",
+    "agent.outboxBytes": "Size of waiting reports",
     "agent.lastHeartbeatAt": "Last heartbeat",
     "agent.configDigest": "Configuration fingerprint",
     "history.since": "Recorded since",
@@ -82,7 +82,7 @@ LABELS: Final[Mapping[str, str]] = {
     "history.worstHours": "Worst hours (local time)",
     "history.recent": "Last incidents",
     "history.events": "Last events",
-    "history.roundTripP95Ms24h": "Slow replies (24 hours)",
+    "history.roundTripP95Ms24h": "Slow replies took (24 hours)",
     "history.signalMinDbm24h": "Weakest Wi-Fi (24 hours)",
     "history.roams24h": "Wi-Fi roams (24 hours)",
     "history.hours": "Hours of 7 days",
@@ -134,7 +134,7 @@ LABELS: Final[Mapping[str, str]] = {
 }
 """Labels by key. The name of a disk, queue or program is left out of a key: ``disk.health`` stands
 for ``disk.drive.sda.health``. A star stands for the name if the key without it is a different fact:
-``cpu.*.useFraction``."""
+``cpu.*.useFraction`` is the use of one core, ``cpu.useFraction`` of all cores."""
 
 THINGS: Final[Mapping[str, str]] = {
     "network.service": "Connection to the service",

@@ -13,5 +13,5 @@ because the host had no name."""
 
 
 def machine_name(install_id: str) -> str | None:
-    """Return the install id as a title; None if it was generated."""
+    """Return the install id as a title; None if no user chose it."""
     return None if _NO_NAME.fullmatch(install_id) else shorten(install_id, NAME_LENGTH)

@@ -59,12 +59,13 @@ def verdict_on(printers: tuple[Printer, ...] | None) -> tuple[str, Severity]:
     nonzero_counts = [(status, count) for status, count in counts if count]
     worst = nonzero_counts[0][0]
     if len(nonzero_counts) == 1:
-        return _equal_status(worst, len(printers)), STATUS_SEVERITIES[worst]
+        return _sentence_on_all(worst, len(printers)), STATUS_SEVERITIES[worst]
     counts_text = ", ".join(f"{count} {status}" for status, count in nonzero_counts)
     return f"{len(printers)} printers: {counts_text}.", STATUS_SEVERITIES[worst]
 
 
-def _equal_status(status: Status, total: int) -> str:
+def _sentence_on_all(status: Status, total: int) -> str:
+    """Return the sentence for printers that all have the same status."""
     subject, be, have = (
         ("The printer", "is", "has") if total == 1 else (f"All {total} printers", "are", "have")
     )

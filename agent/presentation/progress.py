@@ -35,7 +35,7 @@ STEPS_MAX: Final = 64
 
 _STEP_LENGTH: Final = 22
 _BAR_FROM: Final = 66
-"""Minimum number of columns for a bar beside the other parts of a line."""
+"""Minimum width of a terminal, in columns, for lines with a bar."""
 _LABELS: Final = {
     "interfaces": "this machine's network",
     "scan": "addresses scanned",

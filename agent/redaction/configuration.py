@@ -30,7 +30,7 @@ line, the whole comment is removed."""
 def redact_configuration(text: str, redactor: Redactor) -> str:
     """Return the text of a TOML file with masked secrets. Keys and structure are unchanged."""
     lines, is_secret = [], False
-    for line in redactor.without_known(text).split("\n"):
+    for line in redactor.mask_known(text).split("\n"):
         if section := _SECTION.match(line):
             is_secret = names_a_secret(section[1].strip())
         elif is_secret and line.strip():
@@ -44,7 +44,7 @@ def secrets_in_configuration(text: str) -> Iterator[str]:
     """Yield the secrets in the text of a file: values of secret keys, and credentials in URLs."""
     yield from (value for value in named_values_in(text) if len(value) >= SHORTEST_VALUE)
     for line in text.split("\n"):
-        # If the text before the last "@" contains the start of a URL, it also contains a user.
+        # If a URL starts before the last "@", user and password are between the two.
         before, at, host = line.rpartition("@")
         if at and (match := _PROXY.fullmatch(before) or _URL.search(before)):
             yield from userinfo_of(f"{match[2].lstrip(_BLANKS_AND_QUOTES)}@{host}")

@@ -1,4 +1,4 @@
-"""Returns all notations of a known secret, such as in URLs, JSON, HTML and base64."""
+"""Returns all notations of a known secret, such as those in URLs, JSON, HTML and base64."""
 
 import base64
 import json

@@ -75,4 +75,4 @@ def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _has_secret(name: str, value: str) -> bool:
-    return names_a_secret(name) or without_shapes(_redactor.without_known(value)) != value
+    return names_a_secret(name) or without_shapes(_redactor.mask_known(value)) != value

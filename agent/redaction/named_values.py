@@ -34,7 +34,8 @@ _STEMS: Final = (
 )  # fmt: skip
 # Matches if a word does not end here and the letters are not a plural ending: `tokenizer`.
 _LETTERS_GO_ON: Final = re.compile(r"(?!s(?![a-z])|es(?![a-z]))[a-z]")
-_NAMES_SOMETHING_ELSE: Final = re.compile(
+# Matches the end of a name whose value describes a secret, but is not secret: `token_file`.
+_DESCRIBES_A_SECRET: Final = re.compile(
     r"(?i)(?:^|[_\-.]|(?<=[a-z])(?=[A-Z]))(?:file|path|dir|directory|place|source|url|uri|encoding"
     r"|type|name|id|ids|count|length|bytes|max|min|limit|seconds|days|age|expiry|expires|at|sock"
     r"|state|status|method|mode|realm|level|required|enabled|refused|shared|field|hash)s?$"
@@ -108,7 +109,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 def _is_secret(name: re.Match[str]) -> bool:
     tail = name["tail"]
-    return not _LETTERS_GO_ON.match(tail) and not _NAMES_SOMETHING_ELSE.search(tail)
+    return not _LETTERS_GO_ON.match(tail) and not _DESCRIBES_A_SECRET.search(tail)
 
 
 def _span(text: str, name: re.Match[str]) -> tuple[int, int]:

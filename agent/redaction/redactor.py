@@ -17,10 +17,10 @@ class Redactor:
 
     def redact(self, text: str) -> str:
         """Return ``text`` with every secret replaced by asterisks."""
-        text = self.without_known(text)
+        text = self.mask_known(text)
         return without_userinfo(without_named_values(without_shapes(text)))
 
-    def without_known(self, text: str) -> str:
+    def mask_known(self, text: str) -> str:
         """Mask only the known secrets. This is sufficient for text that the agent creates."""
         for form in self._forms:
             if form in text:
@@ -30,8 +30,8 @@ class Redactor:
     def redact_value(self, key: str, value: Any) -> Any:
         """Mask secrets in the value of ``key``, including nested values.
 
-        If ``key`` names a secret, the whole value is masked. Otherwise, values other than text are
-        not changed.
+        If ``key`` names a secret, the whole value is masked. If not, only secrets in the texts of
+        the value are masked.
         """
         is_secret = names_a_secret(key)
         if isinstance(value, dict):
@@ -47,7 +47,7 @@ class Redactor:
             return MASK
         if not isinstance(value, str):
             return value
-        text = self.without_known(value)
+        text = self.mask_known(value)
         if key.lower().endswith("proxy"):
             text = address_of(text, f"{MASK}@")
         return self.redact(text)

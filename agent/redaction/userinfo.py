@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from agent.redaction.shapes import MASK
 
 _SLASHES: Final = r":\\?/\\?/"
-# A quote ends a value only if valid syntax follows, otherwise it can be part of a password.
+# A quote ends a value only if valid syntax follows. If not, it can be part of a password.
 _CLOSING_QUOTE: Final = r"""["'](?=[\s,:;})\]>]|$)"""
 _WORD: Final = re.compile(rf"""(?:[^\s"'\\]++|\\.|(?!{_CLOSING_QUOTE})["'])++""")
 _SCHEME_END: Final = re.compile(_SLASHES)
@@ -33,7 +33,8 @@ _HOST_AND_PATH: Final = re.compile(
     r"[/?\#][^:@]*+"
 )
 _LEADING: Final = " :,;\"'([{<>|"
-_ADDRESSES: Final = re.compile(r"(?i)(?:mailto|sips?|xmpp|acct|im)")
+# Schemes before an address without a password: `mailto:user@host`.
+_ADDRESS_SCHEMES: Final = re.compile(r"(?i)(?:mailto|sips?|xmpp|acct|im)")
 _MAC_IPV6_OR_TIME: Final = re.compile(
     r"(?:[0-9A-Fa-f]{1,2}(?:[:\-][0-9A-Fa-f]{1,2}){5}|[0-9A-Fa-f:.]*::[0-9A-Fa-f:.]*"
     r"|\d{1,2}:\d{2}(?::\d{2})?)"
@@ -101,7 +102,7 @@ def _without_scheme(word: str) -> str:
     if (
         not user
         or "/" in user
-        or _ADDRESSES.fullmatch(user)
+        or _ADDRESS_SCHEMES.fullmatch(user)
         or _MAC_IPV6_OR_TIME.fullmatch(before[start:])
     ):
         return word

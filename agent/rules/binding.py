@@ -1,4 +1,8 @@
-"""Compares the reply of `current` with the stored binding."""
+"""Compares the stored binding with the reply of the operation `current`.
+
+The reply is an enrollment record of the API key. Devices can share a key, so the record can belong
+to another device (docs/adr/0005).
+"""
 
 from enum import StrEnum
 from uuid import UUID
@@ -14,7 +18,7 @@ class BindingVerdict(StrEnum):
     KEEP = "keep"  # the binding is unchanged
     ADOPT = "adopt"  # the service has created a new binding
     GONE = "gone"  # the service has no binding for this credential
-    SHARED = "shared"  # the reply is about another device; only a heartbeat can check the binding
+    SHARED = "shared"  # another device has the same API key, and the reply is about that device
 
 
 def judge(

@@ -3,7 +3,7 @@
 The contract does not define the body, so every plausible form is accepted: one command, an array,
 an object with an array under ``commands``, ``requests`` or ``items``, null, or an empty body. The
 body can also consist of several lines, each in one of these forms (NDJSON). Invalid entries are
-counted and described; valid entries beside them are accepted.
+described in ``Frame.rejected``. Valid entries of the same body are accepted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,10 +23,10 @@ IGNORED_EVENTS: Final = frozenset({"error", "done"})
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The commands of one frame, and a line for each invalid entry.
+    """The commands of one frame, and in ``rejected`` a line for each invalid entry.
 
-    ``reconnect_s`` is the time over which callers have to spread their reconnections, in seconds.
-    It is None if the service sent no such time.
+    ``reconnect_s`` is the time over which devices have to spread their reconnections, in seconds.
+    Only the parser of event streams sets it (`adapters.http_client`).
     """
 
     commands: tuple[Command, ...] = ()

@@ -164,7 +164,7 @@ _WARNINGS: Final = {
     ),
     "collector-failed": (
         "the last collection failed",
-        "run `venue-agent collect` here to see why",
+        "run `venue-agent collect` on this machine to see why",
     ),
 }
 """Titles and fixes of the warnings, by code."""
@@ -197,7 +197,7 @@ CONDITIONS: Final[Mapping[str, Condition]] = MappingProxyType(
 )
 
 
-def to_show(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+def visible_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Return the problems that no other present problem explains."""
     by_code = {problem.code: problem for problem in problems}
     return tuple(

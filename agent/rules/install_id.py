@@ -17,7 +17,7 @@ def install_id_for(host_name: str, unique: UUID, *, taken_id: str | None = None)
     """Return the host name, or a name made from ``unique`` if the host has none.
 
     ``taken_id`` is the install id of the machine from which this machine's disk was copied, if any.
-    If the host name is the same, a hyphen and four digits are appended.
+    If it equals the host name, a hyphen and four hexadecimal digits are appended.
     """
     name = " ".join(clip(host_name.strip(), limits.LEGACY_INSTALL_ID_MAX).split())
     for domain in _LOCAL_DOMAINS:

@@ -31,7 +31,10 @@ LearnedPrinters = tuple[LearnedPrinter, ...]
 class Replacement:
     """A device at a printer's address that is not this printer.
 
-    ``since`` is when it was first seen there; ``reports`` counts the reports that saw it there.
+    Args:
+        printer: The details of the device. The ``id`` is the id of the printer.
+        since: When the device was first seen there.
+        reports: The number of reports that saw it there.
     """
 
     printer: LearnedPrinter
@@ -62,7 +65,10 @@ NOTHING_LEARNED: Final = Memory()
 
 
 def still_known(learned: LearnedPrinters, now: datetime) -> LearnedPrinters:
-    """Return the printers whose details are not too old."""
+    """Return the printers whose details are not too old.
+
+    ``replaced_at`` becomes None when the time of `REPLACEMENT_REPORTED` has passed.
+    """
     recent = [printer for printer in learned if _is_within(DETAILS_AGE_MAX, printer.seen_at, now)]
     return tuple(
         printer
@@ -106,7 +112,10 @@ def updated(memory: Memory, facts: Facts, now: datetime) -> Memory:
 
 
 def _replacements(memory: Memory, facts: Facts, now: datetime) -> dict[str, Replacement]:
-    """Return the devices that might have replaced a printer, including devices that are now off."""
+    """Return the devices that might have replaced a printer, by the printer's id.
+
+    A device stays in the result if this report did not see it, because it might only be off.
+    """
     replacements = {replacement.printer.id: replacement for replacement in memory.replacements}
     for id_, stranger in _by_id(facts.strangers).items():
         earlier = replacements.get(id_)

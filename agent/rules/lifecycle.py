@@ -8,7 +8,8 @@ Rules:
   dropped the report.
 - RUNNING is written before the child process starts. A clean stop returns the row to ACKNOWLEDGED,
   so a row that is RUNNING at start means that the agent crashed. The collection is then repeated
-  once. If the agent crashes again, it sends a failed report with ``execution-interrupted``.
+  once. If the agent crashes again, or the request has expired, the agent sends a failed report with
+  ``execution-interrupted``.
 - REPORTED means that the sealed report is in the outbox. The report is sent unchanged, and no facts
   are collected again for the request.
 - Every state has a boot action; every transition that is not in the table is an error.

@@ -3,7 +3,7 @@
 The contract defines no bodies of errors for the device's operations, so only the status determines
 the class. The text of the error comes from a problem body (RFC 9457), if there is one. A page of
 HTML never comes from the service, but from a captive portal, a proxy or a wrong address. Therefore
-it does not count as a decision about this device.
+a page with a status such as 403 does not count as a decision about this device.
 """
 
 import email.utils
@@ -76,7 +76,8 @@ def _failure(status: int, headers: Mapping[str, str], body: bytes, now: datetime
         )
     if status in REFUSALS:
         problem = _problem(body)
-        return Refused(status, problem.code, _describe(status, body, "the service refuses"))
+        description = _describe(status, body, "the service refuses the call")
+        return Refused(status, problem.code, description)
     return BodyRejected(status, _describe(status, body, "the service rejects the request"))
 
 
@@ -119,5 +120,5 @@ def _describe(status: int, body: bytes, fallback: str) -> str:
 
 
 def _short(text: str) -> str:
-    """Redact untrusted text, then cut it. In this order, because a cut secret is not recognized."""
+    """Redact untrusted text and cut it. Redaction comes first: it does not detect a cut secret."""
     return redact(text)[:DETAIL_MAX]

@@ -1,4 +1,4 @@
-"""Waits before retries: they grow up to a maximum, and half of each is random (jitter).
+"""Waits before retries. The waits grow up to a maximum, and half of each wait is random (jitter).
 
 The jitter prevents many devices from retrying at the same time. Half of each wait is fixed, to
 limit the number of attempts (AWS Architecture Blog, "Exponential Backoff And Jitter": equal
@@ -36,33 +36,33 @@ REVOKED: Final = Backoff(base_s=60.0, cap_s=1800.0)
 """Waits between two checks of whether the device is still revoked."""
 
 RETRY_AFTER_MIN_S: Final = 2.0
-"""Minimum of the first wait that the service requests: a device makes at most 30 calls a minute."""
+"""Minimum of the first wait that the service requests. It limits a device to 30 calls a minute."""
 RETRY_AFTER_AGAIN_MIN_S: Final = 5.0
 """Minimum of each further wait in a row that the service requests."""
 JUST_BOOTED_S: Final = 120.0
 FIRST_CONTACT_SPREAD_S: Final = 10.0
 """The first calls of machines that just booted are spread over this time, because many machines
 boot together after a power cut."""
-RECONNECT_OVER_MAX_S: Final = 60.0
-"""Maximum time over which a service can spread the reconnections of its callers."""
+RECONNECT_SPREAD_MAX_S: Final = 60.0
+"""Maximum time over which a service can spread the reconnections of its devices."""
 
 
-def reconnect_over_s(requested_s: float) -> float:
-    """Return the time over which callers spread their reconnections.
+def reconnect_spread_s(requested_s: float) -> float:
+    """Return the time over which devices spread their reconnections.
 
     It is the time that the service requests, within limits. The service sends it as the
     reconnection time of server-sent events (HTML standard, 9.2), because only the service knows the
     number of its devices.
     """
-    return min(max(requested_s, 0.0), RECONNECT_OVER_MAX_S)
+    return min(max(requested_s, 0.0), RECONNECT_SPREAD_MAX_S)
 
 
-def unavailable_delay_s(attempt: int, over_s: float, rng: Random) -> float:
+def unavailable_delay_s(attempt: int, spread_s: float, rng: Random) -> float:
     """Return the wait after a call without a reply.
 
-    Callers spread their reconnections over ``over_s`` seconds.
+    Devices spread their reconnections over ``spread_s`` seconds.
     """
-    return max(UNAVAILABLE.delay_s(attempt, rng), over_s * rng.uniform(0.5, 1.5))
+    return max(UNAVAILABLE.delay_s(attempt, rng), spread_s * rng.uniform(0.5, 1.5))
 
 
 def first_contact_delay_s(uptime_s: float, rng: Random) -> float:

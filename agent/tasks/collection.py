@@ -1,7 +1,7 @@
 """One collection: runs the collector, and makes a report of its facts for each request.
 
 This module imports the payload models and the collector's facts, which need some megabytes of
-memory. Therefore the daemon imports it only when it makes the first report (`app.App`).
+memory. Therefore the daemon imports this module only for the first report (`app.App`).
 """
 
 import logging
@@ -90,7 +90,7 @@ class Collection:
         payload = payload_of(job, facts, self.agent_fields(), self._context())
         return CollectionResult(kind, outcome_of(payload.completeness), payload)
 
-    def interrupted(self, entry: Entry) -> SealedReport:
+    def interrupted_report(self, entry: Entry) -> SealedReport:
         """Return a failed report for a request whose collection ended with a crash of the agent."""
         result = CollectionResult(entry.kind, "failed", failure_reason="execution-interrupted")
         return self.report(result, entry)
@@ -129,7 +129,7 @@ class Collection:
     def _remember(self, facts: Facts) -> None:
         """Store the details of printers and devices that a complete collection has found."""
         if isinstance(facts, NetworkFacts) or facts.learned or facts.strangers:
-            # Loaded again, because a user might have removed a printer since.
+            # The memory is loaded again: a user might have removed a printer from it since.
             memory, _ = self.memory.load()
             updated_memory = updated(memory, facts, self.clock.now())
             if updated_memory != memory:

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 IDLE: Final = "idle"
 START_ACKNOWLEDGED_WITHIN_S: Final = 10.0
-"""Time for the service to acknowledge the start of a collection."""
+"""Maximum time for the acknowledgements that the requests of a collection are running."""
 ACKNOWLEDGED_WITHIN_S: Final = 30.0
 """Maximum time that a collection waits for requests that are not acknowledged yet. The first
 collection of a kind does not wait."""
@@ -144,7 +144,7 @@ class Executor:
             if action is BootAction.RUN_AGAIN:
                 retries.append(entry)
             elif action is BootAction.REPORT_INTERRUPTED:
-                self._hand_over(entry, self.collection().interrupted(entry))
+                self._hand_over(entry, self.collection().interrupted_report(entry))
             elif action is BootAction.EXPIRE:
                 expired_entries.append(entry)
         self.ledger.journal.move_all(retries, Event.RETRIED, now)
@@ -154,7 +154,7 @@ class Executor:
     # ------------------------------------------------------------------ one collection
 
     async def _run_kind(self, kind: Kind) -> None:
-        """Collect once, and report to all waiting requests of ``kind`` and to the schedule."""
+        """Collect once. Make a report for each waiting request of ``kind`` and for the schedule."""
         running = await self._mark_running(kind)
         is_scheduled = kind in self._scheduled
         self._scheduled.pop(kind, None)

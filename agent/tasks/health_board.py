@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from agent.adapters.clock import Clock
 from agent.redaction.known import redact
-from agent.rules.health import CONDITIONS, Problem, to_show
+from agent.rules.health import CONDITIONS, Problem, visible_problems
 from agent.rules.reports.fit import clip
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ class HealthBoard:
 
     def problems(self) -> tuple[Problem, ...]:
         """Return the present problems, except those that another present problem causes."""
-        return to_show(self._present.values())
+        return visible_problems(self._present.values())
 
     def is_set(self, code: str) -> bool:
         return code in self._present

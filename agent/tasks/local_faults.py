@@ -1,7 +1,7 @@
 """Records faults that leave the connection intact: print queues, the kiosk, watched devices.
 
-The recorder calls this module after heartbeats. It is imported only where there is something to
-read.
+The recorder calls this module after heartbeats. It is imported only on machines where it has
+something to record.
 """
 
 import logging
@@ -16,7 +16,8 @@ from agent.wire.payloads.history import Event, Incident
 log = logging.getLogger(__name__)
 
 EVERY_S: Final = 300.0
-"""Interval of the readings. The first heartbeat after it causes the reading, without a timer."""
+"""Interval of the readings. The readings have no timer: the first heartbeat after this time causes
+the next one."""
 CONFIRM_AFTER_S: Final = 20.0
 """Interval after a reading whose result the next reading has to confirm."""
 

@@ -60,7 +60,7 @@ REJECTED: Final = Backoff(base_s=8.0, cap_s=120.0)
 """Minimum wait after a refused call of `onCommands`, and after a reply that the agent closed
 because of unreadable entries."""
 BREAKS_REPORTED_FROM: Final = 3
-"""Number of consecutive broken replies that is reported as a problem."""
+"""Minimum number of consecutive broken replies that is reported as a problem."""
 WAITING_MAX: Final = 1000
 """Maximum number of unfinished requests in the journal. The service keeps further requests."""
 ACKNOWLEDGED_AGAIN_AFTER_S: Final = 60.0
@@ -229,7 +229,9 @@ class Receiver:
             self._short_streams = 0 if lasted_s > SHORT_STREAM_S else self._short_streams + 1
             pause_s = RECONNECT.delay_s(max(1, self._short_streams), self.rng)
             if self._was_cut:  # perhaps the streams of all devices ended together
-                pause_s = max(pause_s, self.rng.uniform(0.0, self.session.breaker.reconnect_over_s))
+                pause_s = max(
+                    pause_s, self.rng.uniform(0.0, self.session.breaker.reconnect_spread_s)
+                )
         else:
             self._short_streams = 0
             pause_s = self.config.poll_interval_seconds * self.rng.uniform(0.9, 1.1)

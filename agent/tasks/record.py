@@ -43,8 +43,8 @@ NAME_SERVERS_EVERY_S: Final = 300.0
 SILENT_PROBES_MAX: Final = 3
 """Maximum number of probes of a new path whose gateway never answers."""
 STREAM_SILENT_S: Final = 5.0
-"""An idle command stream breaks 3 to 7 seconds after the path was interrupted
-(`adapters.http_client`)."""
+"""Assumed time from an interruption of the path until an idle command stream breaks. It is 3 to 7
+seconds (`adapters.http_client`)."""
 GRACE_S: Final = 60.0
 """After the start of the agent and after a sleep, the network may need this time to come up. This
 is not an interruption."""
@@ -53,8 +53,8 @@ WRITE_EVERY_S: Final = 60.0
 """Interval at which an open interruption is written. If the agent is killed or the power fails, the
 record shows the interruption until the last write."""
 PRUNE_EVERY_S: Final = 3 * 86_400.0
-"""Interval at which old rows are deleted if only hours are written. Each write changes whole pages
-of 4 KiB, and a healthy day should write less than 100 KiB."""
+"""Interval at which old rows are deleted while only hourly figures are written. A deletion changes
+whole pages of 4 KiB, and a healthy day should write less than 100 KiB."""
 UNWRITTEN_MAX: Final = 200
 """Maximum number of rows of a kind that wait in memory while they cannot be written."""
 
@@ -65,9 +65,10 @@ class Recorder:
 
     Args:
         keep: the age at which rows of the record are deleted.
-        quiet_hours: local hours without interruptions, or None.
+        quiet_hours: local hours in which interruptions are not recorded, or None.
         boot_id: identifies the present run of the operating system; None if unknown.
-        run_id: identifies this process. A recorder with the same id continues after a reload.
+        run_id: identifies this process. After a reload, the recorder with the same id continues the
+            open incidents.
         read_machine: returns the state of memory and disk.
         local: records the print queues, the kiosk and the watched devices; None if there are none.
         on_change: is called when an interruption begins or ends.
@@ -251,7 +252,8 @@ class Recorder:
         diagnosis = None if self._is_excused() else diagnose(sample)
         now = self._now()  # the clock may have been set since
         woken_at = now - timedelta(seconds=self.clock.monotonic() - woken_s)
-        # A failed call shows the beginning of an interruption late. A refused one shows it at once.
+        # A call fails some time after the interruption began. Only a refused connection fails at
+        # once.
         is_late = sample.service != "refused" and not self._incidents.is_open
         began_at = (is_late and self._suspicion.since) or woken_at
         ended_incidents = self._incidents.observe(now, diagnosis, began_at)
@@ -286,7 +288,7 @@ class Recorder:
         sample = await (self._after_reply(link) if has_reply else self.sensors.probe(link))
         if sample.conflict is None and self._gateway_macs.has_conflict(self.clock.monotonic()):
             sample = replace(sample, conflict=link.gateway)
-        return self._suspicion.completed(sample, self._now())
+        return self._suspicion.add_refusal(sample, self._now())
 
     async def _after_reply(self, link: LinkState) -> Sample:
         if self._probed_path != link.path:
@@ -326,7 +328,7 @@ class Recorder:
         self._hours.add_link(self._link.signal_dbm, self._link.link_errors)
 
     def _note_sleep(self, now: datetime) -> None:
-        """End an interruption when the machine went to sleep, and record the sleep."""
+        """Record a sleep. A present interruption ends at the time when the machine fell asleep."""
         slept_s = self.clock.slept_s() - self._slept_s
         if slept_s < SLEEP_MIN_S:
             return

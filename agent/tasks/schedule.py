@@ -88,7 +88,7 @@ class Scheduler:
         try:
             await self._send()
         except asyncio.CancelledError:
-            # APScheduler logs a cancelled job as an error. While the timers stop, it is not one.
+            # APScheduler would log the cancelled job as an error. During `stop`, it is normal.
             if self._scheduler.running:
                 raise
 

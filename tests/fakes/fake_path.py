@@ -130,7 +130,7 @@ class FakePath:
                 "192.168.1.1",
                 "answer" if is_reached else "silent",
                 is_local=True,
-                knows_others=is_beyond if is_probe and is_reached else None,
+                can_forward=is_beyond if is_probe and is_reached else None,
             ),
         )
 

@@ -14,7 +14,7 @@ from agent.redaction.redactor import Redactor
 
 def switch_off() -> None:
     Redactor.redact = lambda _self, text: text  # type: ignore[method-assign]
-    Redactor.without_known = lambda _self, text: text  # type: ignore[method-assign]
+    Redactor.mask_known = lambda _self, text: text  # type: ignore[method-assign]
     Redactor.redact_value = lambda _self, _key, value: value  # type: ignore[method-assign]
     bundle.redact_configuration = lambda text, _redactor: text
     collector_process.without_secrets = dict

@@ -81,9 +81,9 @@ async def query_servers(
         replies = await asyncio.gather(*(_query(server, port, name) for name in names))
         answer = _answer_of(replies[0])
         is_comparable = len(replies) > 1 and answer != "silent"
-        knows_others = _answer_of(replies[1]) == "answer" if is_comparable else None
+        can_forward = _answer_of(replies[1]) == "answer" if is_comparable else None
         addresses = replies[0].addresses if replies[0] else ()
-        return NameServer(server, answer, is_local, knows_others), addresses
+        return NameServer(server, answer, is_local, can_forward), addresses
 
     results = await asyncio.gather(*map(query, servers))
     addresses = dict.fromkeys(address for _, own in results for address in own)

@@ -9,7 +9,7 @@ from agent.presentation.humanize import parse_timestamp
 from agent.wire.payloads.application import ApplicationPayload, BrowserField, SnapshotField
 
 _LARGEST: Final = 1e18
-"""Numbers of this size or more are treated as missing. All smaller numbers fit into a float."""
+"""Numbers of this size or more count as missing. Very large integers do not fit into a float."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Fields:
         return field.reason or "no reason was given"
 
     def is_absent(self, key: str) -> bool:
-        """Return whether the field does not apply, because its subject does not exist here."""
+        """Return whether the field does not apply: the charge of a machine without a battery."""
         field = self.by_key.get(key)
         return field is not None and field.status == "not-applicable"
 
@@ -82,7 +82,7 @@ class SnapshotFacts:
 
 
 def all_fields(payload: ApplicationPayload) -> Iterator[tuple[str, SnapshotField | BrowserField]]:
-    """Yield the id of each field's interface or peripheral, and the field.
+    """Yield each field, after the id of the interface or peripheral that it describes.
 
     The id is "" for the fields of the machine and its browser.
     """

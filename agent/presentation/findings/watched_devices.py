@@ -1,4 +1,4 @@
-"""Rules for the watched devices of a report of either kind."""
+"""Rules for watched devices, for network reports and for application snapshots."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
@@ -33,7 +33,7 @@ def _in_snapshot(facts: SnapshotFacts) -> Iterator[WatchedLine]:
 def _with_state(devices: Iterable[WatchedLine], state: WatchedState) -> tuple[Values, ...]:
     """Return the values of each device in a state.
 
-    ``thing`` is the word for what the devices are, if they are all of one kind.
+    ``thing`` is the kind of the devices, or "device" if they are of different kinds.
     """
     devices_in_state = [device for device in devices if device.state == state]
     kinds = {device.kind for device in devices_in_state}
@@ -54,7 +54,10 @@ def _with_state(devices: Iterable[WatchedLine], state: WatchedState) -> tuple[Va
 def _rules(
     devices: Callable[[T], Iterable[WatchedLine]], fields: tuple[str, str, str]
 ) -> tuple[Rule[T], ...]:
-    """Return the rules for one kind of report. ``fields`` are those of the three rules."""
+    """Return the rules for one kind of report.
+
+    ``fields`` are the fields that the three rules read, in the order of the rules.
+    """
     moved_devices, replaced_devices, absent_devices = fields
     return (
         ProblemRule(
@@ -68,10 +71,10 @@ def _rules(
         ProblemRule(
             "device-replaced",
             replaced_devices,
-            "another MAC answers at the address of a watched device, which does not answer",
+            "a watched device does not answer, and another MAC answers at its address",
             "{device} does not answer: another device uses its address {new} (MAC {mac}).",
-            "give the {thing} a fixed address (DHCP reservation), and the other device another one;"
-            " if the {thing} was exchanged, configure its new MAC",
+            "give the {thing} a fixed address (DHCP reservation), and the other device a different"
+            " address; if the {thing} was exchanged, configure its new MAC",
             lambda report: _with_state(devices(report), "replaced"),
         ),
         ProblemRule(

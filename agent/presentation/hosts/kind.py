@@ -48,7 +48,7 @@ def kind_of(
         return "printer"
     by_name, by_port = _by_pattern(evidence.NAMES, (host.hostname or "",)), _by_port(host)
     return (
-        _by_word(host, host_endpoints)
+        _by_announcement(host, host_endpoints)
         or _by_pattern(
             evidence.PAGES, (e.label for e in host_endpoints if "mdns" not in e.discovered_by)
         )
@@ -67,12 +67,12 @@ def descriptive_title(endpoints: Iterable[Endpoint]) -> str:
 
 
 def split_role(model: str) -> tuple[str, str]:
-    """Split ``X (speaker)`` into the model and the role. A text without a model is only a role."""
+    """Split ``X (speaker)`` into model and role. ``speaker`` alone is a role without a model."""
     match = _ROLE.fullmatch(model)
     return (match[1] or "", match[2]) if match else (model, "")
 
 
-def _by_word(host: MapHost, endpoints: Collection[Endpoint]) -> HostKind | None:
+def _by_announcement(host: MapHost, endpoints: Collection[Endpoint]) -> HostKind | None:
     """Return the kind by announced models, roles and types of services."""
     types = _types(host)
     if types & evidence.PRINT_TYPES:
@@ -98,7 +98,8 @@ def _types(host: MapHost, port: int | None = None) -> set[str]:
 
 def _by_port(host: MapHost) -> HostKind | None:
     ports = {service.port for service in host.services if service.reachable is not False}
-    # Programs of servers listen on 9100 too, such as Prometheus' node_exporter.
+    # On a host with SSH, port 9100 is no evidence of a printer: servers use it for Prometheus'
+    # node_exporter.
     if evidence.SSH_PORT in ports and not ports & evidence.QUEUE_PORTS:
         ports -= evidence.RAW_PRINT_PORTS
     return next((kind for kind, known_ports in evidence.PORTS if ports & known_ports), None)

@@ -46,8 +46,8 @@ class Registry:
         _, date, self._count = HEADER.unpack_from(table)
         self.date = date.decode("ascii")
         self._packed = table
-        self._names = HEADER.size + self._count * RECORD.size
-        if len(table) < self._names:
+        self._names_start = HEADER.size + self._count * RECORD.size
+        if len(table) < self._names_start:
             raise ValueError("the registry of makers is cut short")
 
     def maker_of(self, mac: bytes) -> str:
@@ -62,7 +62,7 @@ class Registry:
         shift = 40 - BLOCK_BITS[kind]
         if int.from_bytes(block) >> shift != int.from_bytes(last_prefix) >> shift:
             return ""
-        start = self._names + int.from_bytes(name)
+        start = self._names_start + int.from_bytes(name)
         return self._packed[start : self._packed.find(b"\n", start)].decode(errors="replace")
 
     def _record(self, number: int) -> tuple[bytes, bytes]:

@@ -99,7 +99,7 @@ class HostRow:
 
 
 def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
-    """Return the hosts of the network map in its order, then hosts that only endpoints mention."""
+    """Return the hosts in the order of the network map, then hosts that only endpoints mention."""
     endpoints: dict[str, list[Endpoint]] = {}
     for endpoint in payload.endpoints:
         endpoints.setdefault(endpoint.address, []).append(endpoint)
@@ -213,7 +213,8 @@ def _name(endpoints: Iterable[Endpoint], hostname: str) -> str:
 def _model(endpoints: Sequence[Endpoint], kind: HostKind) -> str:
     """Return the model of the device itself, with its role if the kind does not show it.
 
-    The model of a shared printer is ignored. Without a model, return the title of its web page.
+    The model of a shared printer is ignored. Without a model, return the title of the device's web
+    page, if the title reveals the kind.
     """
     for endpoint in endpoints:
         announced_model = shorten(endpoint.model or "", NAME_LENGTH)
@@ -224,7 +225,7 @@ def _model(endpoints: Sequence[Endpoint], kind: HostKind) -> str:
 
 
 def _unmapped(endpoints: Sequence[Endpoint]) -> MapHost:
-    """Return a host that only endpoints mention, because the map is full."""
+    """Return a host that only endpoints mention: the map is full, or the report has no map."""
     first = endpoints[0]
     return MapHost(
         address=first.address,
@@ -245,7 +246,7 @@ def _unmapped(endpoints: Sequence[Endpoint]) -> MapHost:
 
 
 def _matched_printers(payload: NetworkPayload) -> dict[str, tuple[str, ...]]:
-    """Return the names of the printers matched at each address."""
+    """Return the names of the matched printers, by the address of their match."""
     names: dict[str, dict[str, None]] = {}
     by_id = {printer.id: printer_name(printer) for printer in payload.printers or ()}
     for endpoint in payload.endpoints:
@@ -260,7 +261,7 @@ def _matched_printers(payload: NetworkPayload) -> dict[str, tuple[str, ...]]:
 
 
 def _expected_printers(payload: NetworkPayload) -> dict[str, tuple[str, ...]]:
-    """Return the names of the printers configured at each address without a match."""
+    """Return the names of the printers without a match, by their configured address."""
     names: dict[str, tuple[str, ...]] = {}
     for printer in payload.printers or ():
         if printer.address and not printer.matched_endpoint:

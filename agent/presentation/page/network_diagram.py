@@ -34,8 +34,7 @@ NEAREST_FIRST: Final[tuple[HostKind, ...]] = (
 class Node:
     """A host at a position: a box with a label, or a dot without text.
 
-    ``marker`` is the state of the printers of this machine that print to the host. It is "" if none
-    prints to the host.
+    ``marker`` is the state of this machine's printers at the host; "" if there are none.
     """
 
     host: HostRow

@@ -22,14 +22,14 @@ connection was refused. ``unreachable``: the network reported that there is no r
 class NameServer:
     """The answer of one name server to a query for the service's name.
 
-    ``is_local``: the server is in a network of this machine. ``knows_others``: the server answered
-    a query for a random name, for which it needs another name server. None if this was not tried.
+    ``is_local``: the server is in a network of this machine. ``can_forward``: the server reaches
+    other name servers, because it answered a query for a random name. None if this was not tried.
     """
 
     address: str
     answer: NameServerAnswer
     is_local: bool
-    knows_others: bool | None = None
+    can_forward: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class LinkState:
 
     @property
     def path(self) -> tuple[object, ...]:
-        """The parts of the state. If one of them changes, the path may not work any more."""
+        """The parts of the state on which the path to the service depends."""
         return self.interface, self.has_link, bool(self.addresses), self.has_route, self.gateway
 
 
@@ -160,8 +160,8 @@ def _beyond(sample: Sample) -> Diagnosis | None:
             "provider-down", f"{gateway}no answer from {silent_servers} and the service"
         )
     if sample.service == "unreachable" or _cannot_forward(sample):
-        return Diagnosis("provider-down", f"{gateway}nothing beyond it answers")
-    return Diagnosis("unreachable", f"{gateway}the service does not")
+        return Diagnosis("provider-down", f"{gateway}nothing beyond this network answers")
+    return Diagnosis("unreachable", f"{gateway}the service does not answer")
 
 
 def _names(sample: Sample, *, is_answer: bool) -> str:
@@ -173,20 +173,20 @@ def _names(sample: Sample, *, is_answer: bool) -> str:
 def _is_beyond_reachable(sample: Sample) -> bool:
     """Return whether something beyond the gateway, other than the service, answered."""
     return any(
-        server.knows_others or (server.answer == "answer" and not server.is_local)
+        server.can_forward or (server.answer == "answer" and not server.is_local)
         for server in sample.name_servers
     )
 
 
 def _cannot_forward(sample: Sample) -> bool:
     """Return whether a local name server answers only names that it has stored."""
-    return any(server.knows_others is False for server in sample.name_servers)
+    return any(server.can_forward is False for server in sample.name_servers)
 
 
 def diagnose_reply(error: ServiceError) -> Diagnosis | None:
     """Return the diagnosis of a failed heartbeat. Returns None if there was no reply at all.
 
-    A reply that only asks for fewer calls is not an interruption.
+    A reply that only limits the rate of calls (`Throttled`) is not an interruption.
     """
     if isinstance(error, CredentialRefused | Refused):
         return Diagnosis("service-refuses", str(error))

@@ -42,7 +42,8 @@ def link_events(
 ) -> Iterator[Event]:
     """Yield what has changed. A part that is missing in one of the states is no change.
 
-    With ``has_conflict``, the MAC of the gateway changes all the time, and is left out.
+    With ``has_conflict``, two machines use the gateway's address. Its MAC then changes back and
+    forth, so these changes are left out.
     """
     old, new = _ipv4(before), _ipv4(after)
     if old and new and old != new:

@@ -4,8 +4,8 @@ An incident begins when the first sample shows an interruption, and ends when a 
 Some rules keep the record short and true:
 
 - The cause of an interruption can change. After a link was down, the machine has no address for
-  some seconds. A later part of the path that fails for less than ``RECOVERY_S`` before the end
-  belongs to the earlier cause.
+  some seconds. If a cause is diagnosed for less than ``RECOVERY_S``, and the cause before it is
+  nearer to this machine, the whole time belongs to the nearer cause.
 - A fault becomes visible step by step. If a cause is diagnosed for less than ``FIRST_S``, and then
   a cause nearer to this machine, the whole time belongs to the nearer cause.
 - Interruptions with the same cause, less than ``MERGE_S`` apart, are one incident.
@@ -25,7 +25,7 @@ RECOVERY_S: Final = 30.0
 FIRST_S: Final = 6.0
 MERGE_S: Final = 60.0
 UNCERTAIN_S: Final = 60.0
-"""The end of an incident is uncertain if the incident may have ended earlier by this time."""
+"""The end of an incident is uncertain if the incident may have ended this much earlier, or more."""
 FLAPPING_FROM: Final = 6
 FLAPPING_WITHIN: Final = timedelta(hours=1)
 
@@ -34,14 +34,14 @@ def with_uncertain_end(incident: Incident, failed_until: datetime) -> Incident:
     """Return an ended incident. If its end is uncertain, the evidence states by how much.
 
     Args:
-        failed_until: when the last call failed before the end.
+        failed_until: the time of the last failed call before the end.
     """
     ended_at = incident.ended_at or failed_until
     early_s = (ended_at - max(failed_until, incident.began_at)).total_seconds()
     if early_s < UNCERTAIN_S:
         return incident
     early = f"{early_s / 60:.0f} min" if early_s >= 120 else f"{early_s:.0f} s"
-    return replace(incident, evidence=f"{incident.evidence}; it ended up to {early} earlier")
+    return replace(incident, evidence=f"{incident.evidence}; the end may be up to {early} earlier")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class IncidentBuilder:
 
     @property
     def is_open(self) -> bool:
-        """Whether an interruption lasts."""
+        """Whether there is an interruption that has not ended."""
         return bool(self._segments)
 
     @property
@@ -148,7 +148,7 @@ class IncidentBuilder:
         return (_incident(segment, ends_at) for segment, ends_at in self._parts(at))
 
     def _merge(self, incident: Incident) -> Incident:
-        """Return the incident, joined with an earlier one where the rules say so."""
+        """Return the incident, joined with earlier ones (see `MERGE_S` and `FLAPPING_FROM`)."""
         earliest = incident.began_at - FLAPPING_WITHIN
         self._recent = [other for other in self._recent if _end_of(other) >= earliest]
         same_cause = [other for other in self._recent if other.cause == incident.cause]

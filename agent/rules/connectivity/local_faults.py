@@ -37,10 +37,11 @@ class LocalReading(NamedTuple):
         states: the subjects whose state is known.
         complete: the causes whose subjects are all in ``states``. If a subject with such a cause is
             not in ``states``, it does not exist any more.
-        events: what was noticed, with its detail.
+        events: new events, each with a detail.
         throttles: how often the processor was slowed down because of heat, since the start of the
             machine. None: not known.
-        is_pending: the next reading should follow with the next heartbeat.
+        is_pending: addresses of watched devices are being resolved. The next reading shows the
+            result, and should follow with the next heartbeat.
     """
 
     states: Mapping[Key, LocalState] = MappingProxyType({})

@@ -10,9 +10,10 @@ class Sensors(Protocol):
     """Reads the state of the path to the service. ``agent.adapters.connectivity`` implements it."""
 
     def open(self, on_change: Callable[[], None]) -> None:
-        """Call ``on_change`` in the event loop when a link, an address or a route has changed.
+        """Start to call ``on_change`` for each change of a link, an address or a route.
 
-        On platforms without such notifications, nothing calls it. Call inside the event loop.
+        It is called in the event loop, in which `open` must be called as well. On platforms
+        without such notifications, it is never called.
         """
 
     def close(self) -> None:
@@ -27,5 +28,5 @@ class Sensors(Protocol):
     async def query_name_servers(self) -> tuple[NameServer, ...]:
         """Send one query for the service's name to each configured name server.
 
-        Returns no answers if the service's address needs no query.
+        Returns an empty tuple if the service's address needs no query.
         """

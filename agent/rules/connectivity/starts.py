@@ -12,8 +12,8 @@ def describe_start(
     """Yield the event of this start. There is none for the first start.
 
     Args:
-        values: the notes of the previous run: ``boot-id``, and ``stopped``, which is "cleanly" if
-            the agent stopped by itself.
+        values: what the previous run stored: ``boot-id``, and ``stopped``, which is "cleanly" if
+            the agent stopped in an orderly way.
         boot_id: identifies the present run of the operating system; None if unknown.
     """
     if not values:

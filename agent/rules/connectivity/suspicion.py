@@ -1,7 +1,8 @@
 """What the results of calls to the service show about the connection.
 
-A failed call is only a suspicion: a probe then finds the cause. But a probe only makes TCP
-connections. If calls fail although connections succeed, the service itself is the cause.
+A failed call does not show the cause, so a probe of the path follows. A probe sends no request to
+the service, but only connects to it. If calls fail although connections succeed, the service itself
+is the cause.
 """
 
 from dataclasses import dataclass, replace
@@ -21,12 +22,13 @@ class Suspicion:
 
     since: datetime | None = None
     failed_until: datetime | None = None
-    """When the last call failed although a connection was possible. Only the next call shows the
+    """When the last failed call began, if a connection was possible. Only the next call shows the
     end of such an interruption."""
     _refusal: Diagnosis | None = None
-    """The reply to the last heartbeat, if it was an error and no call has succeeded since."""
+    """The diagnosis of the last heartbeat's reply, if it was an error. The next success clears it,
+    unless the operation is in `_WITHOUT_BINDING`."""
     _failing: Diagnosis | None = None
-    """Calls that failed although a connection was possible."""
+    """The diagnosis of calls that failed although a connection was possible."""
     _connected_at: datetime | None = None
 
     def note_success(self, operation: str) -> None:
@@ -38,7 +40,7 @@ class Suspicion:
         """Note a failed call. Returns whether the connection should be probed."""
         if isinstance(error, ServiceUnavailable) and error.cause in WITHOUT_CONTACT:
             if self._connected_at is not None and began_at > self._connected_at:
-                self._failing = _failing(error)
+                self._failing = _diagnose_failure(error)
         elif operation == "heartbeat" and (refusal := diagnose_reply(error)) is not None:
             self._refusal = refusal
         else:
@@ -57,8 +59,8 @@ class Suspicion:
         self._connected_at = self._connected_at and self._connected_at + by
         self.failed_until = self.failed_until and self.failed_until + by
 
-    def completed(self, sample: Sample, at: datetime) -> Sample:
-        """Return a sample together with what failed calls have shown."""
+    def add_refusal(self, sample: Sample, at: datetime) -> Sample:
+        """Return ``sample`` with the diagnosis of the failed calls as its ``refusal``."""
         if sample.service != "connected":
             self._connected_at = self._failing = None
         elif self._connected_at is None:
@@ -68,7 +70,7 @@ class Suspicion:
         return replace(sample, refusal=self._refusal or self._failing)
 
 
-def _failing(error: ServiceUnavailable) -> Diagnosis:
+def _diagnose_failure(error: ServiceUnavailable) -> Diagnosis:
     if error.cause == "name-resolution":
         return Diagnosis("name-servers-silent", f"the service's name is not resolved: {error}")
     evidence = f"the service accepts connections, but calls fail: {error}"

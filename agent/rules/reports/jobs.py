@@ -59,7 +59,7 @@ def printers_job(config: LocalConfig, printer: str = "") -> NetworkJob:
 
 
 def _devices(config: LocalConfig) -> tuple[WatchedDevice, ...]:
-    """Return the devices with an address or a MAC, each name once."""
+    """Return the devices with an address or a MAC. Only the first device of a name is used."""
     devices: dict[str, WatchedDevice] = {}
     for watched_device in config.watched_devices:
         if watched_device.address or watched_device.mac:

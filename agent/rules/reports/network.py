@@ -51,7 +51,7 @@ def network_report(
 def switched_off_report(
     why: str, started_at: str, job: facts.NetworkJob, context: ReportContext
 ) -> wire.NetworkPayload:
-    """Build the report of a kind that the configuration disables.
+    """Build the network report of a machine whose configuration disables network reports.
 
     Facts that were not collected are null, not empty (docs/adr/0009).
     """

@@ -58,7 +58,7 @@ Operation = Literal[
 KEY_CHECK_S: Final = 5.0
 """Interval at which the API key is read again after the service has refused it."""
 HEARTBEAT_WAIT_FACTOR: Final = 4
-"""During an outage, heartbeats wait at most this multiple of ``reconnect_over_s`` until another
+"""During an outage, heartbeats wait at most this multiple of ``reconnect_spread_s`` until another
 call has reached the service."""
 PARTLY_FAILING_FROM: Final = 3
 """Number of failures of one operation that sets the condition ``partly-failing``, if other
@@ -106,16 +106,17 @@ class CircuitBreaker:
         default_factory=lambda: defaultdict(_Breaker)
     )
     _answers: int = 0
+    """Number of calls that succeeded or raised an error which a repetition would not change."""
     on_attempt: Callable[[Operation, ServiceError | None, float], None] = lambda *_: None
     """Called after each attempt with its error, or None, and its duration in seconds."""
-    reconnect_over_s: float = 0.0
+    reconnect_spread_s: float = 0.0
     """Time over which the devices spread their calls after an outage, in seconds."""
     _contact: asyncio.Event = field(default_factory=asyncio.Event)
     _retry_now: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def is_up(self) -> bool:
-        """Whether the service replied to the last attempt. A refusal is a reply."""
+        """Whether the shared breaker is closed: the service replies. A refusal is a reply."""
         return self._shared.is_closed
 
     async def call(
@@ -155,7 +156,7 @@ class CircuitBreaker:
 
     def set_reconnect_time(self, requested_s: float) -> None:
         """Set the time over which the devices spread their calls after an outage."""
-        self.reconnect_over_s = retry.reconnect_over_s(requested_s)
+        self.reconnect_spread_s = retry.reconnect_spread_s(requested_s)
 
     def wait_left_s(self, operation: Operation) -> float:
         """Return how long the breaker of ``operation`` stays open, in seconds."""
@@ -196,12 +197,14 @@ class CircuitBreaker:
 
     async def _yield_attempts(self) -> None:
         """Delay a heartbeat during an outage, so that other calls make the first attempts."""
-        if self.is_up or not self.reconnect_over_s:
+        if self.is_up or not self.reconnect_spread_s:
             return
         self._contact.clear()
-        await wait_at_most(self._contact, HEARTBEAT_WAIT_FACTOR * self.reconnect_over_s, self.clock)
+        await wait_at_most(
+            self._contact, HEARTBEAT_WAIT_FACTOR * self.reconnect_spread_s, self.clock
+        )
         if self._shared.is_closed:
-            await self.clock.sleep(self.rng.uniform(0.0, self.reconnect_over_s))
+            await self.clock.sleep(self.rng.uniform(0.0, self.reconnect_spread_s))
 
     async def _attempt(self, operation: Operation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         generations = (self._shared.generation, self._breakers[operation].generation)
@@ -293,7 +296,7 @@ class CircuitBreaker:
 
     def _delay_s(self, breaker: _Breaker, retry_after_s: float | None) -> float:
         if breaker is self._shared:
-            return retry.unavailable_delay_s(breaker.tries, self.reconnect_over_s, self.rng)
+            return retry.unavailable_delay_s(breaker.tries, self.reconnect_spread_s, self.rng)
         return retry.throttled_delay_s(retry_after_s, breaker.tries, self.rng)
 
     def _note_contact(self) -> None:

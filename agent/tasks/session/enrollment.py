@@ -116,8 +116,8 @@ class Enrollment:
     async def _confirm_by_heartbeat(self, why: str, *, needs_recheck: bool) -> None:
         """Confirm the binding, although `current` returned nothing about this device.
 
-        With ``needs_recheck``, a heartbeat is sent first. If the service refuses it, the binding is
-        revoked. Devices can share an API key, so one refused call alone does not mean revocation.
+        With ``needs_recheck``, a heartbeat is sent first. If the service refuses it as well, the
+        binding is revoked (docs/adr/0005).
         """
         if needs_recheck:
             try:

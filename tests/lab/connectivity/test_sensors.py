@@ -51,7 +51,7 @@ def without_gateway(lab: Venue) -> contextlib.AbstractContextManager[None]:
 
 def answers(sample: dict[str, Any]) -> dict[str, tuple[str, bool | None]]:
     servers = sample["name_servers"]
-    return {server["address"]: (server["answer"], server["knows_others"]) for server in servers}
+    return {server["address"]: (server["answer"], server["can_forward"]) for server in servers}
 
 
 def test_a_working_path_has_no_fault(sensor: SensorProcess) -> None:

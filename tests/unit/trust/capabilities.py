@@ -125,7 +125,7 @@ def limits() -> Iterator[tuple[str, str]]:
         "wait that `Retry-After` can cause",
         (f"{retry.RETRY_AFTER_MIN_S:g} s to {retry.RETRY_AFTER_MAX_S:g} s, and up to a tenth more"),
     )
-    yield "time over which `retry` spreads reconnections", f"{retry.RECONNECT_OVER_MAX_S:g} s"
+    yield "time over which `retry` spreads reconnections", f"{retry.RECONNECT_SPREAD_MAX_S:g} s"
     yield "wait after 401", f"at most {retry.CREDENTIAL.cap_s:g} s"
     yield "wait while the binding is revoked", f"at most {retry.REVOKED.cap_s:g} s"
     yield "wait after a call without a usable reply", f"at most {retry.UNAVAILABLE.cap_s:g} s"

@@ -64,7 +64,7 @@ async def test_refusal_is_printed_in_two_lines(tmp_path: Path) -> None:
         (
             404,
             {},
-            ": the service refuses (status 404)",
+            ": the service refuses the call (status 404)",
             "check service.base_url and service.location_id",
         ),
         (500, {}, ": the service failed (status 500)", "try again later"),

@@ -3,7 +3,7 @@ from uuid import UUID
 import pytest
 
 from agent.rules.binding import BindingVerdict, judge
-from agent.rules.health import CONDITIONS, Problem, to_show
+from agent.rules.health import CONDITIONS, Problem, visible_problems
 from agent.wire.device_operations import EnrollmentRecord
 
 OWN_ID, OTHER_ID = UUID(int=1), UUID(int=2)
@@ -50,7 +50,7 @@ def problem(code: str) -> Problem:
 
 
 def visible_codes(*codes: str) -> set[str]:
-    return {p.code for p in to_show(map(problem, codes))}
+    return {p.code for p in visible_problems(map(problem, codes))}
 
 
 @pytest.mark.parametrize(

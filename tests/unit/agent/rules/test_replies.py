@@ -144,9 +144,9 @@ def body(**problem: object) -> bytes:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "the service refuses (status 403)"),
-        (b"not json", "the service refuses (status 403)"),
-        (b"[]", "the service refuses (status 403)"),
+        (b"", "the service refuses the call (status 403)"),
+        (b"not json", "the service refuses the call (status 403)"),
+        (b"[]", "the service refuses the call (status 403)"),
         (body(title="Forbidden"), "Forbidden (status 403)"),
         (body(title="Forbidden", detail="not your venue"), "not your venue (status 403)"),
         (
@@ -155,7 +155,7 @@ def body(**problem: object) -> bytes:
         ),
         (body(detail="a\x1b[2J\nb"), "a [2J b (status 403)"),
         (body(detail="x" * 5000), "x" * 300 + " (status 403)"),
-        (body(detail=7), "the service refuses (status 403)"),
+        (body(detail=7), "the service refuses the call (status 403)"),
     ],
 )
 def test_a_refusal_is_described_even_if_its_body_is_invalid(content: bytes, words: str) -> None:

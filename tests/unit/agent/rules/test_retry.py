@@ -95,16 +95,16 @@ def test_only_a_machine_that_just_booted_waits_before_its_first_contact(
 
 
 @pytest.mark.parametrize(
-    ("requested_s", "over_s"), [(-1.0, 0), (0.0, 0), (3.0, 3), (60.0, 60), (86_400.0, 60)]
+    ("requested_s", "spread_s"), [(-1.0, 0), (0.0, 0), (3.0, 3), (60.0, 60), (86_400.0, 60)]
 )
-def test_reconnect_time_is_honoured_within_bounds(requested_s: float, over_s: float) -> None:
-    assert retry.reconnect_over_s(requested_s) == over_s
+def test_reconnect_time_is_honoured_within_bounds(requested_s: float, spread_s: float) -> None:
+    assert retry.reconnect_spread_s(requested_s) == spread_s
 
 
 @given(st.integers(1, 20), st.floats(0, 60), st.randoms())
 def test_reconnect_delays_are_spread_over_the_requested_time(
-    attempt: int, over_s: float, rng: Random
+    attempt: int, spread_s: float, rng: Random
 ) -> None:
-    wait_s = retry.unavailable_delay_s(attempt, over_s, rng)
+    wait_s = retry.unavailable_delay_s(attempt, spread_s, rng)
 
-    assert over_s / 2 <= wait_s <= max(over_s * 1.5, retry.UNAVAILABLE.cap_s)
+    assert spread_s / 2 <= wait_s <= max(spread_s * 1.5, retry.UNAVAILABLE.cap_s)

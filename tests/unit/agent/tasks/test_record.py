@@ -215,7 +215,7 @@ async def test_an_end_that_only_a_later_call_shows_is_called_uncertain(record: R
     (incident,) = record.history(START, path.clock.now()).incidents
     assert seconds(incident.ended_at) == pytest.approx(FIRST_S + 1200.0, abs=1.0)
     assert incident.evidence == (
-        "the service does not accept the API key; it ended up to 15 min earlier"
+        "the service does not accept the API key; the end may be up to 15 min earlier"
     )
 
 

@@ -70,7 +70,7 @@ async def name_server(reply: Reply) -> AsyncIterator[int]:
 
 
 @pytest.mark.parametrize(
-    ("reply", "answer", "knows_others", "addresses"),
+    ("reply", "answer", "can_forward", "addresses"),
     [
         (reply_with(0, "192.0.2.7"), "answer", True, ("192.0.2.7",)),
         (reply_with(3), "answer", True, ()),
@@ -83,14 +83,14 @@ async def name_server(reply: Reply) -> AsyncIterator[int]:
     ids=["address", "no such name", "hostile", "only from cache", "failure", "refused", "silent"],
 )
 def test_the_answer_of_a_name_server_is_classified(
-    reply: Reply, answer: str, knows_others: bool | None, addresses: tuple[str, ...]
+    reply: Reply, answer: str, can_forward: bool | None, addresses: tuple[str, ...]
 ) -> None:
     async def run() -> None:
         async with name_server(reply) as port:
             replies = await query_servers(
                 NAME, ["127.0.0.1"], LOCAL, is_interrupted=True, port=port
             )
-        assert replies.servers == (NameServer("127.0.0.1", answer, True, knows_others),)  # type: ignore[arg-type]
+        assert replies.servers == (NameServer("127.0.0.1", answer, True, can_forward),)  # type: ignore[arg-type]
         assert replies.addresses == addresses
 
     run_in_virtual_time(run())

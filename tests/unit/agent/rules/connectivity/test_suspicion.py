@@ -29,7 +29,7 @@ def test_calls_that_fail_although_a_connection_is_possible_have_a_cause(
     for after_s in (0, 10):
         at = START + timedelta(seconds=after_s)
         assert suspicion.note_failure("heartbeat", ServiceUnavailable(error, "failed"), at)
-        diagnosis = diagnose(suspicion.completed(sample, at + timedelta(seconds=1)))
+        diagnosis = diagnose(suspicion.add_refusal(sample, at + timedelta(seconds=1)))
     assert diagnosis is not None
     assert diagnosis.cause == cause
 
@@ -42,7 +42,7 @@ def test_an_outage_of_the_name_servers_ends_when_they_answer_a_probe() -> None:
         suspicion.note_failure("heartbeat", error, at) if answer == "silent" else None
         server = NameServer("192.168.1.1", answer, is_local=True)  # type: ignore[arg-type]
         sample = Sample(name_servers=(server,), service="connected")
-        diagnosis = diagnose(suspicion.completed(sample, at + timedelta(seconds=1)))
+        diagnosis = diagnose(suspicion.add_refusal(sample, at + timedelta(seconds=1)))
     assert diagnosis is None
 
 
@@ -59,5 +59,5 @@ def test_a_refusal_ends_with_the_next_accepted_call(operation: str, cause: str |
     suspicion = Suspicion()
     suspicion.note_failure("heartbeat", CredentialRefused("unknown key"), START)
     suspicion.note_success(operation)
-    diagnosis = diagnose(suspicion.completed(Sample(service="reply"), START))
+    diagnosis = diagnose(suspicion.add_refusal(Sample(service="reply"), START))
     assert (diagnosis and diagnosis.cause) == cause
