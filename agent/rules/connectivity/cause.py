@@ -4,6 +4,7 @@ The path is checked from this machine outwards. The first part that fails is the
 were not measured are skipped.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -107,10 +108,11 @@ def diagnose(sample: Sample) -> Diagnosis | None:
 
 def _without_names(sample: Sample) -> Diagnosis | None:
     """Return a diagnosis if no name server answers, although the service was reached."""
-    if not sample.name_servers or _names(sample, is_answer=True):
+    servers = sample.name_servers
+    if not servers or any(server.answer == "answer" for server in servers):
         return None
-    servers = _names(sample, is_answer=False)
-    return Diagnosis("name-servers-silent", f"no answer from {servers}, but the network works")
+    names = _names(servers)
+    return Diagnosis("name-servers-silent", f"no answer from {names}, but the network works")
 
 
 def _refused(sample: Sample) -> Diagnosis | None:
@@ -147,27 +149,18 @@ def _beyond(sample: Sample) -> Diagnosis | None:
     if sample.is_service_local:
         return Diagnosis("service-down", "the service in this network does not answer")
     gateway = f"the gateway {sample.link.gateway} answers, " if sample.gateway_answers else ""
-    answering_servers, silent_servers = (
-        _names(sample, is_answer=True),
-        _names(sample, is_answer=False),
-    )
     if _is_beyond_reachable(sample):
-        return Diagnosis(
-            "service-down", f"{gateway}{answering_servers} answers, the service does not"
-        )
-    if silent_servers:
-        return Diagnosis(
-            "provider-down", f"{gateway}no answer from {silent_servers} and the service"
-        )
+        names = _names(s for s in sample.name_servers if s.answer == "answer" or s.can_forward)
+        return Diagnosis("service-down", f"{gateway}{names} answers, the service does not")
+    if names := _names(server for server in sample.name_servers if server.answer != "answer"):
+        return Diagnosis("provider-down", f"{gateway}no answer from {names} and the service")
     if sample.service == "unreachable" or _cannot_forward(sample):
         return Diagnosis("provider-down", f"{gateway}nothing beyond this network answers")
     return Diagnosis("unreachable", f"{gateway}the service does not answer")
 
 
-def _names(sample: Sample, *, is_answer: bool) -> str:
-    """Return the name servers that answered, or those that did not, as a text."""
-    servers = (s.address for s in sample.name_servers if (s.answer == "answer") is is_answer)
-    return " and ".join(f"name server {address}" for address in servers)
+def _names(servers: Iterable[NameServer]) -> str:
+    return " and ".join(f"name server {server.address}" for server in servers)
 
 
 def _is_beyond_reachable(sample: Sample) -> bool:

@@ -4,6 +4,7 @@ They are read every five minutes. A fault counts from the second reading in a ro
 begins with the first one.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -11,7 +12,7 @@ from typing import Final, NamedTuple
 
 from agent.rules.connectivity.cause import Diagnosis
 from agent.rules.connectivity.incidents import IncidentBuilder
-from agent.wire.payloads.history import SUBJECT_END, Cause, EventKind, Incident
+from agent.wire.payloads.history import LOCAL_CAUSES, SUBJECT_END, Cause, EventKind, Incident
 
 Key = tuple[Cause, str]
 """A cause of `LOCAL_CAUSES`, and the subject, such as the name of a print queue."""
@@ -63,11 +64,9 @@ class LocalFaults:
     ) -> None:
         self._builders: dict[Key, IncidentBuilder] = {}
         self._suspected: dict[Key, datetime] = {}
-        earlier = tuple(recent)
-        for incident in open_incidents:
-            key = (incident.cause, incident.subject)
-            recent_of_subject = (one for one in earlier if (one.cause, one.subject) == key)
-            self._builders[key] = IncidentBuilder(recent_of_subject, (incident,))
+        earlier, lasting = _by_subject(recent), _by_subject(open_incidents)
+        for key in earlier.keys() | lasting.keys():
+            self._builders[key] = IncidentBuilder(earlier[key], lasting[key])
 
     @property
     def is_suspected(self) -> bool:
@@ -125,3 +124,11 @@ class LocalFaults:
         builder = self._builders.get(key)
         if builder is not None and builder.began_at is not None:
             yield from builder.observe(min(now, max(at, builder.began_at)), None)
+
+
+def _by_subject(incidents: Iterable[Incident]) -> defaultdict[Key, list[Incident]]:
+    results: defaultdict[Key, list[Incident]] = defaultdict(list)
+    for incident in incidents:
+        if incident.cause in LOCAL_CAUSES:
+            results[incident.cause, incident.subject].append(incident)
+    return results

@@ -63,6 +63,13 @@ def test_the_nearest_failing_part_is_the_cause(sample: Sample, cause: str) -> No
     assert not diagnosis.evidence.endswith(".")
 
 
+def test_a_name_server_that_only_fails_for_the_service_is_named() -> None:
+    failing = replace(NEAR, answer="failure", can_forward=True)
+    diagnosis = diagnose(replace(LOST, name_servers=(failing,)))
+    assert diagnosis is not None
+    assert f"name server {NEAR.address} answers, the service does not" in diagnosis.evidence
+
+
 def test_one_silent_name_server_of_two_is_no_interruption() -> None:
     servers = (replace(NEAR, answer="silent"), FAR)
     assert diagnose(replace(WORKING, name_servers=servers)) is None

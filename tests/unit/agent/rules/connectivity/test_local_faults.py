@@ -86,6 +86,21 @@ def test_lasting_faults_continue_after_a_reload() -> None:
     assert summary(faults.end_all(AT + 3 * FIVE)) == [("receipts: stopped", 1, 3)]
 
 
+def test_frequent_faults_before_and_after_a_reload_are_one_incident() -> None:
+    minute = timedelta(minutes=1)
+    recent = tuple(
+        Incident("queue-stopped", AT + n * FIVE, AT + n * FIVE + minute, 60.0, "receipts: stopped")
+        for n in range(6)
+    )
+    faults = LocalFaults(recent)
+    assert faults.present(AT + 6 * FIVE) == ()
+    stopped = LocalReading({("queue-stopped", "receipts"): LocalState("stopped")})
+    faults.observe(AT + 6 * FIVE, stopped)
+    faults.observe(AT + 7 * FIVE, stopped)
+    (incident,) = faults.observe(AT + 8 * FIVE, queues(receipts=None))
+    assert (incident.count, incident.began_at) == (7, AT)
+
+
 def test_heat_is_reported_at_most_once_an_hour() -> None:
     throttling = Throttling()
     assert throttling.event(None, AT, 0.0) is None
