@@ -17,7 +17,7 @@ NICENESS: Final = 5
 its deadlines on a busy machine."""
 
 
-def bind_this_process(memory_max_bytes: int = MEMORY_MAX_BYTES) -> None:
+def limit_this_process(memory_max_bytes: int = MEMORY_MAX_BYTES) -> None:
     """Lower this process's priority and limit its memory, if the system can.
 
     On Linux RLIMIT_DATA counts private writable memory (getrlimit(2)). It does not count mapped

@@ -41,7 +41,7 @@ class CollectedFacts:
     is_cut: bool = False
 
     def add_silent(self, targets: Sequence[Target]) -> None:
-        """Add the ports of ``targets`` whose address did not answer at all."""
+        """Add "no-answer" for each port of a target if no port of its address answered."""
         answering_hosts = {host.address for host in self.scan.hosts}
         for target in targets:
             for port in () if target.address in answering_hosts else target.ports or ():

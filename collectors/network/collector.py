@@ -61,7 +61,7 @@ from collectors.network.scan.targets import (
     select_own_addresses,
     select_targets,
 )
-from collectors.network.scan.untouched import spare_terminals
+from collectors.network.scan.untouched import protect_terminals
 from collectors.network.sources import Sources
 from collectors.shared.addresses import ipv4_host, network_of
 from collectors.shared.background import in_background
@@ -78,7 +78,7 @@ _GRACE_S = 0.2
 _POLL_S = 0.05
 """How often a waiting thread checks whether the run was cancelled, in seconds."""
 _SHORT_POLL_S = 0.01
-_QUESTIONS_START_S = 1.0
+_IPP_QUERIES_WAIT_S = 1.0
 _ONLY_PRINTERS = "only the printers of this machine were checked"
 _QUERIES_DISABLED = "open ports and host names were not queried: the configuration disables it"
 _NOTHING_TO_SCAN = "there is no private network to scan"
@@ -184,7 +184,7 @@ class _Collection:
         if any(map(is_resolved_by_mdns, facts.known or ())):
             facts.mdns = self._result("mdns", in_background(self._browse), _failed_browse)
         facts.macs = self._neighbours()
-        if self._may_leave_machine:
+        if self._can_use_network:
             facts.selection = select_printers(
                 facts.known or (),
                 printer_addresses_in(facts),
@@ -194,15 +194,17 @@ class _Collection:
             )
         self._set_queues(discoveries)
         queries = in_background(partial(self._query, discoveries))
-        self._wait_for_questions(discoveries, queries)
+        self._wait_for_ipp_queries(discoveries, queries)
         self._complete(in_background(partial(self._scan, discoveries)), queries, discoveries)
 
-    def _wait_for_questions(self, discoveries: Discoveries, queries: "Future[Enrichment]") -> None:
-        """Wait until an open IPP port can be queried over the connection of the scan.
+    def _wait_for_ipp_queries(
+        self, discoveries: Discoveries, queries: "Future[Enrichment]"
+    ) -> None:
+        """Wait until the query thread can use the scan's connection to query an open IPP port.
 
-        Otherwise the query needs a second connection, after a pause of a second.
+        If the scan starts earlier, the query needs a second connection, after a pause of a second.
         """
-        ends_s = time.monotonic() + _QUESTIONS_START_S
+        ends_s = time.monotonic() + _IPP_QUERIES_WAIT_S
         while not (discoveries.asks_ipp_at_once or queries.done() or self._is_over()):
             if time.monotonic() >= ends_s:
                 break
@@ -254,7 +256,7 @@ class _Collection:
     def _contact_printers(self, discoveries: Discoveries) -> None:
         """Connect to known printers that the scan did not reach."""
         collected, job = self._collected, self._job
-        if collected.known is None or not self._may_leave_machine:
+        if collected.known is None or not self._can_use_network:
             return
         from collectors.network.progress import destinations_in
 
@@ -303,7 +305,7 @@ class _Collection:
     def _check_devices(self) -> DeviceAnswers | None:
         """Resolve the addresses of watched devices that the scan has not confirmed."""
         job, facts = self._job, self._collected
-        if not self._expected or job.printers_only or not self._may_leave_machine:
+        if not self._expected or job.printers_only or not self._can_use_network:
             return None
         from collectors.network.watched_devices import unconfirmed_addresses
 
@@ -339,7 +341,7 @@ class _Collection:
     ) -> ScanFindings:
         local = self._collected.local
         return self._sources.scan(
-            spare_terminals(
+            protect_terminals(
                 targets, self._terminals, local.in_use, local.own_addresses, self._collected.macs
             ),
             ports,
@@ -351,7 +353,7 @@ class _Collection:
         )
 
     def _browse(self) -> MdnsFindings:
-        if not self._may_leave_machine:
+        if not self._can_use_network:
             reason = ONLY_DEVICE if self._job.device_only else NO_NETWORK
             return MdnsFindings(state=SourceState("unsupported", reason))
         ends_s = min(self._discovery_ends_s, time.monotonic() + MDNS_MAX_S)
@@ -370,7 +372,7 @@ class _Collection:
         if self._job.printer:
             known_printers = self._choose(known_printers)
         self._identifiers = identifiers_of(known_printers.printers)
-        if not self._may_leave_machine:
+        if not self._can_use_network:
             return known_printers
         names_end_s = min(self._discovery_ends_s, time.monotonic() + NAMES_MAX_S)
         printers = self._sources.resolve_hosts(known_printers.printers, names_end_s)
@@ -378,7 +380,7 @@ class _Collection:
         return replace(known_printers, printers=printers)
 
     def _choose(self, known_printers: KnownPrinters) -> KnownPrinters:
-        """Return only the printer that the job names. Without such a printer, add a failure."""
+        """Return only the printer that the job names. Add a failure if there is no such printer."""
         from collectors.network.printers.naming import describe_unknown, find_named
 
         chosen_printers = find_named(known_printers.printers, self._job.printer)
@@ -391,8 +393,8 @@ class _Collection:
     def _query(self, discoveries: Discoveries) -> Enrichment:
         if not self._job.enrich:
             return Enrichment(limitations=(_QUERIES_DISABLED,))
-        is_near = self._job.device_only or self._job.printers_only
-        interfaces = () if is_near else self._interfaces
+        is_limited = self._job.device_only or self._job.printers_only
+        interfaces = () if is_limited else self._interfaces
         return self._sources.enrich(discoveries, interfaces, self._deadline_s, self._run)
 
     def _query_snmp(self) -> tuple[Evidence, ...]:
@@ -407,12 +409,12 @@ class _Collection:
     # ------------------------------------------------------------------ bounds and failures
 
     @property
-    def _may_leave_machine(self) -> bool:
+    def _can_use_network(self) -> bool:
         return bool(self._collected.local.in_use) and not self._job.device_only
 
     @property
     def _retry_delays_s(self) -> tuple[float, ...]:
-        """The times of further connections to print ports, in seconds after the scan."""
+        """The times at which print ports that failed are tried again, in seconds after the scan."""
         if self._job.device_only:
             return ()
         retry_delays_s = self._sources.retry_delays_s

@@ -200,7 +200,7 @@ def _endpoint(
 def _label(
     host: HostObservation, services: Sequence[MdnsService], known: PortObservation | None
 ) -> str | None:
-    """Return a name of the endpoint, if possible one that does not consist of a MAC or UUID."""
+    """Return a name of the endpoint, if possible one that does not contain a MAC or UUID."""
     port_names = [friendly_name(service) for service in services if service.instance]
     user_names = [friendly_name(s) for s in host.services if s.type in _NAMED_BY_USERS]
     names = [*port_names, *(user_names if port_names else ()), *(known.labels if known else ())]

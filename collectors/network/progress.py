@@ -105,7 +105,7 @@ def queues_in(collected: CollectedFacts) -> dict[tuple[str, int], Queues]:
 
 
 def destinations_in(collected: CollectedFacts) -> tuple[KnownPrinter, ...]:
-    """Return this machine's printers, each with the addresses to which its name leads."""
+    """Return this machine's printers, each with the addresses that its name resolves to."""
     observed = observations_in(collected, services_in(collected))
     return with_destinations(collected.known or (), observed)
 
@@ -127,7 +127,7 @@ def facts_of(
     """Return all facts so far. With ``final``, a source that still runs is reported as failed."""
     announced = services_in(collected)
     observed = observations_in(collected, announced)
-    # This machine's own queues are not printers of the network.
+    # Print queues that this machine itself shares are not printers of the network.
     others = observed.without(collected.local.own_addresses)
     known = collected.known or ()
     is_whole = final and not cancelled
@@ -182,8 +182,8 @@ def _devices(collected: CollectedFacts, job: NetworkJob, observed: Observations)
 
 
 def _scope(collected: CollectedFacts, job: NetworkJob) -> Literal["local-network", "device"]:
-    goes_out = any(target.way != "local" for target in collected.selection.targets)
-    return "local-network" if goes_out and not job.device_only else "device"
+    has_remote_target = any(target.way != "local" for target in collected.selection.targets)
+    return "local-network" if has_remote_target and not job.device_only else "device"
 
 
 def _state(state: SourceState, final: bool) -> SourceState:

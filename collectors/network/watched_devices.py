@@ -59,7 +59,7 @@ def answers_of(
     macs: Mapping[str, str],
     later_answers: DeviceAnswers,
 ) -> Answers:
-    """Join the answers to the scan and those after it. ``macs`` is the neighbour table."""
+    """Join the scan's answers with the later ones. ``macs`` is the neighbour table."""
     own_macs = {a: i.interface.mac_address for i in local.interfaces for a in i.addresses}
     hosts = {h.address: h.mac_address for h in scan.hosts if h.is_confirmed}
     routed = {t.address for t in selection.targets if t.way == "routed"}
@@ -99,7 +99,7 @@ def match_devices(
 
 
 def _subject(expected: Expectation) -> KnownPrinter:
-    """Return the device in the form in which printers are matched and learned."""
+    """Return the device as a printer, so that it is matched and learned in the same way."""
     device = expected.device
     subject = KnownPrinter(
         expected.id,
@@ -117,7 +117,7 @@ def _recognised(subject: KnownPrinter, index: DeviceIndex, answers: Answers) -> 
     """Yield the addresses at which a device has two identities of ``subject``, or its host name and
     its DNS-SD name.
 
-    A device with another MAC than the configured one is never recognised.
+    If a MAC is configured, a device with a different MAC is never recognised.
     """
     learned = subject.learned
     if learned is None:

@@ -128,10 +128,10 @@ class _Judge:
         printer, (address, port) = case.printer, (case.address, case.port)
         endpoint, reach = join_host_port(address, port), self.cases.reach
         attempts = reach.attempts(address, port or 0)
-        symptoms = Symptoms(printer, row.status, f"no answer from {address}", in_vain="other")
+        symptoms = Symptoms(printer, row.status, f"no answer from {address}", failed_lookup="other")
         if row.outcome == "not tried":
             symptoms = replace(
-                symptoms, seen=f"{endpoint} is not in a network that was scanned", in_vain=""
+                symptoms, seen=f"{endpoint} is not in a network that was scanned", failed_lookup=""
             )
         elif attempts and attempts[-1] == "refused":
             evidence = f"{endpoint} refuses the connection"
@@ -145,7 +145,11 @@ class _Judge:
             other_address = devices[0].address
             evidence = f"{symptoms.seen}; a device with its {by} was seen at {other_address}"
             symptoms = replace(
-                symptoms, seen=evidence, address=other_address, out_of_reach=obstacle, in_vain=""
+                symptoms,
+                seen=evidence,
+                address=other_address,
+                out_of_reach=obstacle,
+                failed_lookup="",
             )
         return self._explained(symptoms)
 

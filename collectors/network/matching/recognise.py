@@ -31,7 +31,8 @@ class Comparison:
     """Whether a device is the printer.
 
     ``by`` is the evidence that it is, and ``text`` the evidence that it is not. ``has_claim``: the
-    device has one of the printer's identities other than the MAC.
+    device has one of the printer's identities other than the MAC. ``is_learned``: the device
+    differs from the identity that the agent has learned for the printer.
     """
 
     likeness: Likeness
@@ -65,9 +66,9 @@ def compare(
 ) -> Comparison:
     """Compare the device at a printer's destination with the printer.
 
-    ``observation`` is the one of the port to which the print system connects. A different MAC is
-    outweighed by two other equal identities, because a printer has different MACs on cable and
-    Wi-Fi.
+    ``observation`` is what was observed of the port to which the print system connects. If two
+    other identities are equal, the MAC may differ, because a printer has different MACs on cable
+    and Wi-Fi.
     """
     macs = _own_macs(device, index, "")
     same = tuple(_claims(printer, device, macs))
@@ -96,7 +97,7 @@ def find_matches(printer: KnownPrinter, index: DeviceIndex) -> tuple[Match, ...]
 
 
 def find_alike(printer: KnownPrinter, index: DeviceIndex) -> tuple[tuple[Device, ...], By | None]:
-    """Return the devices with one identity of the printer, and the kind of that identity."""
+    """Return the devices that share an identity with the printer, and the kind of this identity."""
     for by in ("UUID", "MAC from its UUID", "serial number", "host name"):
         if devices := _with_claim(printer, by, index):
             return devices, by
@@ -109,7 +110,7 @@ def known_macs(printer: KnownPrinter) -> tuple[str, ...]:
 
 
 def may_have_mac(printer: KnownPrinter, device: Device) -> bool:
-    """Return whether a device has a MAC of the printer's setup, or the MAC at the end of a UUID."""
+    """Return whether a device has a MAC of the printer's setup, or the MAC in its UUID."""
     in_uuid = {mac_in_uuid(uuid) for uuid in _values(printer, "UUID")}
     return _has_mac(_macs(printer), device.mac_addresses) or bool(
         in_uuid & set(device.mac_addresses)
@@ -221,19 +222,19 @@ def _unlike_learned(printer: KnownPrinter, device: Device, macs: tuple[str, ...]
     learned = printer.learned
     if learned is None:
         return None
-    marks = (
+    identities = (
         ("MAC", learned.mac_address, macs),
         ("serial number", learned.serial, device.serials),
         ("UUID", learned.uuid, device.uuids),
     )
-    for mark, value, device_values in marks:
+    for kind, value, device_values in identities:
         if value and device_values and value not in device_values:
             device_name = ", ".join(
-                (*filter(None, (name_of(device),)), f"{mark} {device_values[0]}")
+                (*filter(None, (name_of(device),)), f"{kind} {device_values[0]}")
             )
             date = f" on {learned.seen_at[:10]}" if learned.seen_at else ""
             return (
-                f"another device answers there: {device_name}, while the printer had {mark} {value}"
+                f"another device answers there: {device_name}, while the printer had {kind} {value}"
                 f"{date}"
             )
     names = ((learned.hostname, device.hostnames), (learned.dns_sd_name, device.instances))

@@ -9,7 +9,7 @@ from collectors.network.matching.devices import Device, DeviceIndex
 from collectors.network.matching.models import plain_model
 from collectors.network.matching.reasons import listed
 from collectors.network.matching.recognise import compare, find_alike, name_of
-from collectors.network.matching.symptoms import InVain, Status, Symptoms
+from collectors.network.matching.symptoms import FailedLookup, Status, Symptoms
 from collectors.network.observations import (
     SLOW_LOOKUP_S,
     Evidence,
@@ -90,7 +90,7 @@ def name_kind(printer: KnownPrinter) -> str:
 
 
 def see_local(printer: KnownPrinter) -> Symptoms:
-    """Judge a printer that is plugged into this machine, paired with it, or of another backend."""
+    """Judge a printer that is not on the network, or that CUPS reaches by an unknown backend."""
     if printer.backend is not None:
         evidence = f"not checked: CUPS prints to it with the backend {printer.backend}"
         return Symptoms(printer, "unknown", evidence)
@@ -106,10 +106,10 @@ def see_local(printer: KnownPrinter) -> Symptoms:
 def see_missing(case: Case) -> Symptoms:
     """Return the symptoms of a printer whose destination cannot be resolved."""
     printer, name = case.printer, case.printer.dns_sd_name
-    in_vain: InVain = "other"
+    failed_lookup: FailedLookup = "other"
     if case.problem == "host name":
         is_slow = printer.lookup_s >= SLOW_LOOKUP_S
-        in_vain = "name server" if is_slow else "host name"
+        failed_lookup = "name server" if is_slow else "host name"
         evidence = f"no address was found for the name {printer.host}"
         if is_slow:
             evidence = f"the name servers did not answer for the name {printer.host}"
@@ -117,10 +117,10 @@ def see_missing(case: Case) -> Symptoms:
         evidence = f"no address was found for the name {printer.host}"
     elif case.problem == "type":
         kind = printer.dns_sd_type or "a printer"
-        in_vain = "service"
+        failed_lookup = "service"
         evidence = f"{name} is announced at {case.announced_at}, but not as {kind}"
     elif case.problem == "UUID" and name:
-        in_vain = "service"
+        failed_lookup = "service"
         evidence = (
             f"{name} at {case.announced_at} has another UUID than the printer that was set up"
         )
@@ -131,7 +131,7 @@ def see_missing(case: Case) -> Symptoms:
     else:
         evidence = "its setup has no address, name, MAC or UUID to search for"
         return Symptoms(printer, "unknown", evidence)
-    return Symptoms(printer, "unreachable", evidence, in_vain=in_vain)
+    return Symptoms(printer, "unreachable", evidence, failed_lookup=failed_lookup)
 
 
 def what_is_there(device: Device) -> str | None:

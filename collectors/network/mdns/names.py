@@ -81,7 +81,7 @@ class _Names:
                 self._add_addresses(discoveries.hosts())
                 if now >= next_s and self._ask(now, rounds=1 if is_complete else ROUNDS):
                     next_s = now + _BATCH_INTERVAL_S
-                if is_complete and not self._waits(now):
+                if is_complete and not self._is_waiting(now):
                     return
                 for key, _ in selector.select(_TURN_S):
                     _drain(key, self._answers)
@@ -96,7 +96,7 @@ class _Names:
             if any(link.is_neighbour((address, 0, 0, link.index)) for link in self._links):
                 self._tries[self._answers.add_address(address)] = 0
 
-    def _waits(self, now: float) -> bool:
+    def _is_waiting(self, now: float) -> bool:
         """Return whether any host was not queried yet, or still has time to answer."""
         return any(
             not tries or now < self._sent_at_s[name] + LAST_WAIT_S

@@ -1,4 +1,7 @@
-"""Stores the mDNS records of one address on one interface, within limits for all addresses."""
+"""Stores the mDNS records that one address sent on one interface.
+
+All addresses together share the limits.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
@@ -148,10 +151,10 @@ class RecordBook:
             return False
         if not self._has_room(label):
             self._reserve(-_cost(key, label))
-            mark = hash(key)
-            is_counted = mark in self.dropped or len(self.dropped) >= self._records_max
+            key_hash = hash(key)
+            is_counted = key_hash in self.dropped or len(self.dropped) >= self._records_max
             if not is_counted and self._reserve(_DROPPED_BYTES):
-                self.dropped.add(mark)
+                self.dropped.add(key_hash)
             return False
         self.instances[key] = Instance(label, service_type)
         return True

@@ -2,8 +2,8 @@
 
 At most eight connections are open at once, and only one of them to a print port, because many
 receipt printers accept one connection at a time. A port that does not answer is tried once more
-with a second socket, because the kernel would repeat a lost SYN only after a second. If other ports
-of the host answer, the silent port gets one last try a second later.
+with a second socket, because the kernel would repeat a lost SYN only after one second. If other
+ports of the host answer, the silent port gets one last try one second later.
 
 Pure: callers pass ``now``, in seconds of a monotonic clock.
 """
@@ -101,8 +101,8 @@ class HostProbes:
     def has_only_pauses_left(self) -> bool:
         """Whether the host answers and only further tries at its print ports are left.
 
-        There is a pause before each of them, in which its other ports can be tried again. The
-        result is False while an IPP query waits until the other print ports are done.
+        Before each of these tries there is a pause, in which the host's other ports can be tried
+        again. The result is False while an IPP query waits until the other print ports are done.
         """
         if self._ordinary or not self.has_answered:
             return False
@@ -176,7 +176,7 @@ class HostProbes:
         return ports
 
     def retry_soon(self, settles_in_s: float | None) -> bool:
-        """Try the silent ports again if the host answers on others and only few ports are silent.
+        """Try the silent ports again if other ports of the host answer and only few are silent.
 
         Returns whether any port is tried again. ``settles_in_s`` are the seconds until the scan may
         end, or None if that is not known yet. There must be time for this try and the last one.
@@ -288,7 +288,7 @@ class HostProbes:
         return Step(probe.port, "drop")
 
     def give_up_second_tries_at_print_ports(self, latest_s: float) -> bool:
-        """Give up further tries at print ports for which the scan should not last longer.
+        """Give up further tries at print ports that would make the scan last too long.
 
         If the host has not answered and nothing else is left to do, all further tries are given up.
         If the host answers, a packet was probably lost: then second tries that can start by

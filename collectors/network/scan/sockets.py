@@ -30,8 +30,8 @@ _UNSPECIFIED = struct.pack("=H14x", socket.AF_UNSPEC)  # struct sockaddr
 _TCP_INFO_BYTES = 104
 _TCPI_RTT = struct.Struct("=68xI")  # linux/tcp.h: tcpi_rtt in microseconds
 
-# SO_ERROR and connect_ex return other numbers on Windows: 10061 is WSAECONNREFUSED, and 10035 is
-# WSAEWOULDBLOCK.
+# SO_ERROR and connect_ex return different numbers on Windows: 10061 is WSAECONNREFUSED, and 10035
+# is WSAEWOULDBLOCK.
 _REFUSED = {errno.ECONNREFUSED, errno.ECONNRESET, 10061}
 _PENDING = {errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EALREADY, 10035}
 

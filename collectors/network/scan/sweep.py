@@ -282,7 +282,7 @@ class Sweep:
     def _leave_alone(self, host: SweptHost) -> None:
         """Give up all ports of a payment terminal.
 
-        Ports are open only if the terminal has taken over the address of another host just now.
+        Connections exist only if the terminal has just taken over the address of another host.
         """
         for port in host.probes.abandon():
             self._network.drop(host.target.address, port)

@@ -76,7 +76,8 @@ class SystemArpNetwork:
         return self._priming.prime(address)
 
     def wait(self) -> None:
-        time.sleep(POLL_S if sys.platform != "darwin" else _SLOW_POLL_S)  # macOS runs a program
+        # On macOS, a program must be run to read the table.
+        time.sleep(POLL_S if sys.platform != "darwin" else _SLOW_POLL_S)
 
     def close(self) -> None:
         self._priming.close()

@@ -160,7 +160,7 @@ def test_more_services_than_the_limit_are_counted():
     assert len(findings.services) == 10
     assert findings.truncated
     assert findings.limitations == (
-        "mDNS: 20 services over the limit were left out: 20 of 127.0.0.1",
+        "mDNS: 20 services over the limit were left out: 20 from 127.0.0.1",
     )
 
 
