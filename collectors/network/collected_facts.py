@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from collectors.contract import Failure, SourceState
-from collectors.network.observations import DeviceAnswers, Enrichment, KnownPrinter, MdnsFindings
-from collectors.network.scan.scan import PortState, ScanFindings, ScannedHost
+from collectors.network.observations import DeviceAnswers, Enrichment, KnownPrinter, MdnsResult
+from collectors.network.scan.scan import PortState, ScannedHost, ScanResult
 from collectors.network.scan.targets import Target, TargetSelection
 from collectors.shared.host.local_network import LocalNetwork
 
@@ -23,8 +23,8 @@ class CollectedFacts:
     local: LocalNetwork = field(default_factory=LocalNetwork)
     interfaces_state: SourceState = field(default_factory=SourceState)
     selection: TargetSelection = field(default_factory=TargetSelection)
-    scan: ScanFindings = field(default_factory=lambda: ScanFindings(state=SourceState()))
-    mdns: MdnsFindings = field(default_factory=MdnsFindings)
+    scan: ScanResult = field(default_factory=lambda: ScanResult(state=SourceState()))
+    mdns: MdnsResult = field(default_factory=MdnsResult)
     known: tuple[KnownPrinter, ...] | None = None
     enrichment: Enrichment = field(default_factory=Enrichment)
     macs: dict[str, str] = field(default_factory=dict)
@@ -48,10 +48,10 @@ class CollectedFacts:
                 self.attempts[target.address, port] = ("no-answer",)
 
     def add_attempt(
-        self, targets: Sequence[Target], before: Mapping[str, ScannedHost], findings: ScanFindings
+        self, targets: Sequence[Target], before: Mapping[str, ScannedHost], result: ScanResult
     ) -> None:
         """Add the results of one more connection to each print port of ``targets``."""
-        now = {host.address: host for host in findings.hosts}
+        now = {host.address: host for host in result.hosts}
         for target in targets:
             for port in target.ports or ():
                 key, host = (target.address, port), now.get(target.address)

@@ -44,7 +44,7 @@ from collectors.network.observations import (
     Enrichment,
     Evidence,
     KnownPrinters,
-    MdnsFindings,
+    MdnsResult,
 )
 from collectors.network.scan.host_probes import TRIES
 from collectors.network.scan.printer_targets import (
@@ -54,7 +54,7 @@ from collectors.network.scan.printer_targets import (
     select_printers,
     snmp_targets,
 )
-from collectors.network.scan.scan import ScanFindings, merge, with_neighbour_table
+from collectors.network.scan.scan import ScanResult, merge, with_neighbour_table
 from collectors.network.scan.targets import (
     Target,
     TargetSelection,
@@ -180,7 +180,7 @@ class _Collection:
         facts = self._collected
         discoveries = Discoveries(facts.local.own_addresses)
         self._store_printers(in_background(self._read_printers))
-        facts.mdns = MdnsFindings(state=SourceState("unsupported", _ONLY_PRINTERS))
+        facts.mdns = MdnsResult(state=SourceState("unsupported", _ONLY_PRINTERS))
         if any(map(is_resolved_by_mdns, facts.known or ())):
             facts.mdns = self._result("mdns", in_background(self._browse), _failed_browse)
         facts.macs = self._neighbours()
@@ -212,7 +212,7 @@ class _Collection:
 
     def _complete(
         self,
-        scan: "Future[ScanFindings]",
+        scan: "Future[ScanResult]",
         queries: "Future[Enrichment]",
         discoveries: Discoveries,
     ) -> None:
@@ -278,9 +278,9 @@ class _Collection:
         collected.limitations += limitations
         if targets:
             connect = partial(self._run_scan, targets, (), discoveries)
-            findings = self._guarded("scan", connect, lambda _: ScanFindings())
-            collected.scan = merge(collected.scan, findings, targets)
-            if findings.state.state == "succeeded":
+            result = self._guarded("scan", connect, lambda _: ScanResult())
+            collected.scan = merge(collected.scan, result, targets)
+            if result.state.state == "succeeded":
                 collected.add_silent(targets)
 
     def _retry_print_ports(self, discoveries: Discoveries) -> None:
@@ -296,9 +296,9 @@ class _Collection:
                 break
             before = {host.address: host for host in collected.scan.hosts}
             connect = partial(self._run_scan, targets, (), discoveries, tries=1)
-            findings = self._guarded("scan", connect, _failed_scan)
-            collected.scan = merge(collected.scan, findings)
-            collected.add_attempt(targets, before, findings)
+            result = self._guarded("scan", connect, _failed_scan)
+            collected.scan = merge(collected.scan, result)
+            collected.add_attempt(targets, before, result)
 
     # ------------------------------------------------------------------ in threads
 
@@ -314,23 +314,23 @@ class _Collection:
             return DeviceAnswers()
         return self._sources.check_addresses(addresses, self._discovery_ends_s, self._run)
 
-    def _scan(self, discoveries: Discoveries) -> ScanFindings:
+    def _scan(self, discoveries: Discoveries) -> ScanResult:
         targets, ports = self._collected.selection.targets, self._job.ports
         if self._job.printers_only:
             ports = USUAL_PORTS
         if not targets and self._job.printers_only:
-            return ScanFindings(state=SourceState("unsupported", _ONLY_PRINTERS))
+            return ScanResult(state=SourceState("unsupported", _ONLY_PRINTERS))
         if not targets:
             state = SourceState("unsupported", _NOTHING_TO_SCAN)
-            return ScanFindings(state=state, limitations=(_NOTHING_TO_SCAN,))
-        findings = self._run_scan(targets, ports, discoveries)
+            return ScanResult(state=state, limitations=(_NOTHING_TO_SCAN,))
+        result = self._run_scan(targets, ports, discoveries)
         if any(target.way == "routed" for target in targets):
             table = self._sources.read_neighbour_table()
-            findings = with_neighbour_table(findings, targets, table)
-        for host in findings.hosts:  # including hosts that only the neighbour table has
+            result = with_neighbour_table(result, targets, table)
+        for host in result.hosts:  # including hosts that only the neighbour table has
             if (host.address, host.mac_address) not in self._terminals:
                 discoveries.add_host(host.address)
-        return findings
+        return result
 
     def _run_scan(
         self,
@@ -338,7 +338,7 @@ class _Collection:
         ports: Sequence[int],
         discoveries: Discoveries,
         tries: int = TRIES,
-    ) -> ScanFindings:
+    ) -> ScanResult:
         local = self._collected.local
         return self._sources.scan(
             protect_terminals(
@@ -352,10 +352,10 @@ class _Collection:
             terminals=self._terminals,
         )
 
-    def _browse(self) -> MdnsFindings:
+    def _browse(self) -> MdnsResult:
         if not self._can_use_network:
             reason = ONLY_DEVICE if self._job.device_only else NO_NETWORK
-            return MdnsFindings(state=SourceState("unsupported", reason))
+            return MdnsResult(state=SourceState("unsupported", reason))
         ends_s = min(self._discovery_ends_s, time.monotonic() + MDNS_MAX_S)
         return self._sources.browse(
             self._interfaces, self._job, ends_s, self._run, lambda: self._identifiers
@@ -471,9 +471,9 @@ def _result_now(future: "Future[T]") -> T:
     return future.result()
 
 
-def _failed_scan(reason: str) -> ScanFindings:
-    return ScanFindings(state=SourceState("failed", reason))
+def _failed_scan(reason: str) -> ScanResult:
+    return ScanResult(state=SourceState("failed", reason))
 
 
-def _failed_browse(reason: str) -> MdnsFindings:
-    return MdnsFindings(state=SourceState("failed", reason), truncated=True)
+def _failed_browse(reason: str) -> MdnsResult:
+    return MdnsResult(state=SourceState("failed", reason), truncated=True)

@@ -40,7 +40,7 @@ class MdnsService:
 
 
 @dataclass(frozen=True, slots=True)
-class MdnsFindings:
+class MdnsResult:
     """The result of browsing mDNS.
 
     ``truncated``: the list is incomplete because of ``max_services``, another limit, the deadline

@@ -14,7 +14,7 @@ from collectors.network.observations import (
     Evidence,
     KnownPrinter,
     KnownPrinters,
-    MdnsFindings,
+    MdnsResult,
     PrinterIdentifiers,
     SnmpTarget,
 )
@@ -47,7 +47,7 @@ class Sources:
         deadline_s: float,
         run: Run,
         identifiers: Callable[[], PrinterIdentifiers],
-    ) -> MdnsFindings:
+    ) -> MdnsResult:
         from collectors.network.mdns.browse import browse
 
         return browse(interfaces, job, deadline_s, run, identifiers=identifiers)

@@ -13,7 +13,7 @@ from collectors.network.matching.devices import Device, DeviceIndex, group_devic
 from collectors.network.matching.learned import learn
 from collectors.network.matching.recognise import compare
 from collectors.network.observations import DeviceAnswers, KnownPrinter, Observations
-from collectors.network.scan.scan import ScanFindings
+from collectors.network.scan.scan import ScanResult
 from collectors.network.scan.targets import TargetSelection
 from collectors.shared.addresses import network_of, parse_networks
 from collectors.shared.host.local_network import LocalNetwork
@@ -28,7 +28,7 @@ class DeviceMatches:
 
 
 def unconfirmed_addresses(
-    expected: Sequence[Expectation], scan: ScanFindings, local: LocalNetwork, exclude: Sequence[str]
+    expected: Sequence[Expectation], scan: ScanResult, local: LocalNetwork, exclude: Sequence[str]
 ) -> frozenset[str]:
     """Return the addresses at which devices may be and which the scan did not confirm.
 
@@ -53,7 +53,7 @@ def unconfirmed_addresses(
 
 
 def answers_of(
-    scan: ScanFindings,
+    scan: ScanResult,
     local: LocalNetwork,
     selection: TargetSelection,
     macs: Mapping[str, str],

@@ -12,7 +12,7 @@ from collectors.network.mdns.records import Quota, service_type_of
 from collectors.network.mdns.services import select_services
 from collectors.network.mdns.session import End, QuerySchedule, ReadNeighbours, Session, Watch
 from collectors.network.mdns.sockets import LinkSockets, open_link
-from collectors.network.observations import NO_IDENTIFIERS, MdnsFindings, PrinterIdentifiers
+from collectors.network.observations import NO_IDENTIFIERS, MdnsResult, PrinterIdentifiers
 from collectors.shared.addresses import parse_networks
 from collectors.shared.host.neighbours import read_neighbour_table
 from collectors.shared.watched_devices import PaymentTerminals, expectations, terminals_of
@@ -66,7 +66,7 @@ def browse(
     open_link: OpenLink = open_link,
     read_neighbours: ReadNeighbours = read_neighbour_table,
     schedule: QuerySchedule | None = None,
-) -> MdnsFindings:
+) -> MdnsResult:
     """Return the services announced on ``interfaces``.
 
     Blocks until no more answers arrive, at most until ``deadline_s`` of ``time.monotonic()``.
@@ -104,7 +104,7 @@ def browse(
         limitations.append(f"mDNS: {count} interfaces beyond {INTERFACES_MAX} were not browsed")
     records = [watch.records for watch in watches]
     services, cut = select_services(records, quota)
-    return MdnsFindings(
+    return MdnsResult(
         services=tuple(services),
         state=_state(watches),
         truncated=bool(cut)

@@ -18,7 +18,7 @@ from collectors.network.mdns.records import Quota
 from collectors.network.mdns.session import RESOLVE_PER_TURN, QuerySchedule, Watch, due_questions
 from collectors.network.mdns.sockets import LinkSockets, open_link
 from collectors.network.mdns.wire import PointerRecord, question_packets, type_question
-from collectors.network.observations import MdnsFindings, PrinterIdentifiers
+from collectors.network.observations import MdnsResult, PrinterIdentifiers
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 from tests.unit.collectors.network.mdns.mdns_answers import (
     PTR,
@@ -80,7 +80,7 @@ def browse_loopback(
     networks: str = "127.0.0.0/8",
     schedule: QuerySchedule = QUICK,
     open_link: OpenLink | None = None,
-) -> MdnsFindings:
+) -> MdnsResult:
     return browse(
         [LAN],
         NetworkJob(max_services=limit, mdns_service_types=("_venue._tcp.local.", "nonsense")),
