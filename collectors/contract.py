@@ -271,7 +271,7 @@ class Printer:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """Why this machine does not let the collector read a fact. None: the fact was read."""
+    """The reasons why facts about this machine are missing. None: the fact was read."""
 
     mac_address: str | None = None
     interfaces: str | None = None

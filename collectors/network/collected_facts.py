@@ -38,9 +38,10 @@ class CollectedFacts:
     """
     failures: list[Failure] = field(default_factory=list)
     limitations: list[str] = field(default_factory=list)
-    is_cut: bool = False
+    is_cut_short: bool = False
+    """Whether the run ended at its deadline or by a cancellation."""
 
-    def add_silent(self, targets: Sequence[Target]) -> None:
+    def add_unanswered_ports(self, targets: Sequence[Target]) -> None:
         """Add "no-answer" for each port of a target if no port of its address answered."""
         answering_hosts = {host.address for host in self.scan.hosts}
         for target in targets:

@@ -119,7 +119,7 @@ class _Collection:
                 self._check_printers()
             else:
                 self._discover()
-        self._collected.is_cut = self._is_over()
+        self._collected.is_cut_short = self._is_over()
         return self._facts(final=True)
 
     # ------------------------------------------------------------------ steps
@@ -281,7 +281,7 @@ class _Collection:
             result = self._guarded("scan", connect, lambda _: ScanResult())
             collected.scan = merge(collected.scan, result, targets)
             if result.state.state == "succeeded":
-                collected.add_silent(targets)
+                collected.add_unanswered_ports(targets)
 
     def _retry_print_ports(self, discoveries: Discoveries) -> None:
         """Connect again to print ports that failed: another till may have been using them."""

@@ -53,7 +53,7 @@ def services_in(collected: CollectedFacts) -> ServiceSelection:
 
 def observations_in(collected: CollectedFacts, announced: ServiceSelection) -> Observations:
     """Return all observations so far, joined."""
-    is_whole = collected.scan.state.state == "succeeded"
+    is_scan_complete = collected.scan.state.state == "succeeded"
     return correlate(
         local=collected.local,
         scanned=collected.scan.hosts,
@@ -62,7 +62,7 @@ def observations_in(collected: CollectedFacts, announced: ServiceSelection) -> O
         hostnames=collected.enrichment.hostnames,
         macs=collected.macs,
         announcers=announced.announcers,
-        scanned_networks=collected.selection.networks if is_whole else (),
+        scanned_networks=collected.selection.networks if is_scan_complete else (),
         attempts=collected.attempts,
     )
 
@@ -130,16 +130,16 @@ def facts_of(
     # Print queues that this machine itself shares are not printers of the network.
     others = observed.without(collected.local.own_addresses)
     known = collected.known or ()
-    is_whole = final and not cancelled
+    is_complete = final and not cancelled
     machine = (
         find_machine_symptoms(collected.local, known, observed, collected.mdns.unicast_only)
-        if is_whole
+        if is_complete
         else NOTHING_WRONG
     )
     matches = PrinterMatches()
     if known:
         matches = match(known, others, machine, printers_only=job.printers_only)
-    devices = _devices(collected, job, others) if is_whole else DeviceMatches()
+    devices = _devices(collected, job, others) if is_complete else DeviceMatches()
     hosts = assemble_hosts(observed)
     selected_hosts = select_hosts(hosts, observed, matches, job.max_hosts)
     return NetworkFacts(
@@ -219,7 +219,7 @@ def _unavailable(collected: CollectedFacts) -> Unavailable:
 
 
 def _is_truncated(collected: CollectedFacts) -> bool:
-    return collected.selection.truncated or collected.mdns.truncated or collected.is_cut
+    return collected.selection.truncated or collected.mdns.truncated or collected.is_cut_short
 
 
 def _limitations(

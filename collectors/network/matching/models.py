@@ -24,7 +24,7 @@ _NO_MODELS = frozenset(
 )
 """Texts that are given instead of a model, reduced to letters and digits."""
 
-_ANY_MODEL = (
+_GENERIC_WORDS = (
     "generic",
     "universal",
     "localraw",
@@ -65,10 +65,12 @@ def plain_model(model: str | None) -> str:
     Returns "" if ``model`` names no specific model.
     """
     plain, whole_letters = _letters(_without_driver(model)), _letters((model or "").lower())
-    is_any = (
-        plain in _NO_MODELS or plain in _MAKERS or any(word in whole_letters for word in _ANY_MODEL)
+    is_generic = (
+        plain in _NO_MODELS
+        or plain in _MAKERS
+        or any(word in whole_letters for word in _GENERIC_WORDS)
     )
-    return "" if is_any else plain
+    return "" if is_generic else plain
 
 
 def is_other_model(one: str | None, other: str | None) -> bool:

@@ -1,8 +1,8 @@
 """Recognises which device is a printer: by its MAC, or by two of its other identities. Pure.
 
 The other identities are the serial number, the UUID and the host name. A MAC inside a UUID counts
-as one of them if it is the device's own MAC. One of them alone is only a hint, because relays
-repeat the UUIDs of printers, and some makers use one UUID or serial number for many devices.
+as one of them if it is the device's own MAC. One of them alone is only a hint, because mDNS
+relays repeat the UUIDs of printers, and some makers use one UUID or serial number for many devices.
 """
 
 from collections.abc import Iterable, Iterator

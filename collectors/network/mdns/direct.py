@@ -1,4 +1,7 @@
-"""Queries each host for its services by unicast. Used if too much is announced by multicast.
+"""Queries each host for its services by unicast.
+
+This is done if too much is announced by multicast, or if a printer of this machine needs mDNS and
+no multicast packet arrives.
 
 The source address of a multicast packet is easily forged. Each host is queried from a separate port
 with a random id. So the answer certainly comes from the queried host, unless another machine takes
