@@ -28,7 +28,7 @@ from collectors.network.observations import (
     PrinterIdentifiers,
     is_resolved_by_mdns,
 )
-from collectors.shared.addresses import Network, is_beyond
+from collectors.shared.addresses import Network, is_outside
 from collectors.shared.arp.proxy_arp import MacCensus
 
 SERVICES_PER_HOST_MAX = 64
@@ -79,7 +79,7 @@ class LinkLayer:
 
         All addresses that do not answer ARP share one announcer, `NO_HOST`.
         """
-        if address in self._unanswered or is_beyond(address, self.networks):
+        if address in self._unanswered or is_outside(address, self.networks):
             return NO_HOST
         return self.macs.get(address, address)
 

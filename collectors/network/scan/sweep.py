@@ -256,12 +256,12 @@ class Sweep:
     def _add_neighbours(self, entries: Iterable[LinkNeighbour]) -> None:
         for entry in entries:
             if entry.state == "failed":
-                self._window.failed(entry.address)
+                self._window.mark_failed(entry.address)
             elif entry.mac_address and not is_multicast_mac(entry.mac_address):
                 self._take_mac(entry.address, entry.mac_address, entry.state == "reachable")
 
     def _take_mac(self, address: str, mac_address: str, is_answer: bool) -> None:
-        target = self._window.resolved(address)
+        target = self._window.mark_resolved(address)
         host = self._hosts.get(address)
         if target is not None:
             host = self._begin(target)
