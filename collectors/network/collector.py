@@ -80,7 +80,7 @@ _POLL_S = 0.05
 _SHORT_POLL_S = 0.01
 _IPP_QUERIES_WAIT_S = 1.0
 _ONLY_PRINTERS = "only the printers of this machine were checked"
-_QUERIES_DISABLED = "open ports and host names were not queried: the configuration disables it"
+_QUERIES_DISABLED = "open ports and host names were not queried: the configuration disables this"
 _NOTHING_TO_SCAN = "there is no private network to scan"
 
 T = TypeVar("T")

@@ -26,8 +26,8 @@ from collectors.network.scan.port_names import port_name
 from collectors.shared.addresses import PRINT_PORTS, numeric_order
 
 ENDPOINTS_AT_ONCE = 32
-"""The list has this many endpoints of a device in a turn. Further endpoints of the device come
-after the first turn of all other devices."""
+"""The most endpoints of a device that one turn adds to the list. Further endpoints of the device
+come after the first turn of all other devices."""
 
 LONG_LIST = 256
 """A list with more endpoints than this may be cut later. In such a list, endpoints with an open

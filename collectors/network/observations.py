@@ -59,8 +59,9 @@ class MdnsResult:
 class PrinterIdentifiers:
     """The values that identify this machine's printers in announcements.
 
-    ``names`` are instance names in lower case and in the form of queue names. ``addresses`` are the
-    printers' IP addresses. ``has_mdns_name``: at least one printer is set up by an mDNS name.
+    ``names`` has each instance name in lower case and in the form of a queue name. ``addresses``
+    are the printers' IP addresses. ``has_mdns_name``: at least one printer is set up by an mDNS
+    name.
     """
 
     names: frozenset[str] = frozenset()

@@ -83,7 +83,7 @@ def compare(
     if text := _unlike_learned(printer, device, macs):
         return Comparison("different", text=text, is_learned=True)
     if text := _unlike_setup(printer, device, macs, observation):
-        return Comparison("different", text=f"{text}, so that it may be another device")
+        return Comparison("different", text=f"{text}, so it may be another device")
     return Comparison("unknown", has_claim=bool(same))
 
 
@@ -258,16 +258,16 @@ def _unlike_setup(
     answers = (observation,) if observation is not None and observation.uuids else ports
     models = [model for port in ports for model in port.models]
     is_server = (printer.queue or "").startswith(_QUEUES_OF_A_SERVER)
-    reference = "than the printer that was set up"
+    reference = "differs from that of the printer that was set up"
     if _is_foreign(printer.uuid, (u for answer in answers for u in answer.uuids)):
-        return f"it gives another UUID {reference}"
+        return f"its UUID {reference}"
     label = (printer.host or "").lower().partition(".")[0]
     is_named = label in {name.lower().partition(".")[0] for name in device.hostnames}
     printer_macs = (*_macs(printer), *(() if is_named else _named_macs(printer)))
     if printer_macs and macs and not _has_mac(printer_macs, macs):
-        return f"it has another MAC {reference}"
+        return f"its MAC {reference}"
     if _is_foreign(printer.serial, (s for port in ports for s in port.serials)):
-        return f"it gives another serial number {reference}"
+        return f"its serial number {reference}"
     if models and not is_server and all(is_other_model(printer.make_model, m) for m in models):
         return f"it is of the model {models[0]}, not {printer.make_model}"
     return None

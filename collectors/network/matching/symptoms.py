@@ -58,13 +58,13 @@ class Symptoms:
     """What was observed of one printer.
 
     ``seen`` describes the observation and the evidence by which the printer was matched. ``left``
-    describes the device that is now at the printer's old address. ``set_up_as`` are the printers
-    that print to its new address. ``failed_lookup`` is the kind of look-up with which the print
-    system does not reach the printer. If the printer's device is at a different address,
-    ``device_at`` is that address. ``out_of_reach`` is the reason why this machine cannot print to
-    ``address``. ``attempts`` are the results of all connections to the printer's port, oldest
-    first. ``is_answering``: some port of the address accepts or refuses connections. ``other``
-    describes why the device at the address is not the printer.
+    describes the device that is now at the printer's old address. ``set_up_as`` are the names
+    of the printers that are set up with its new address. ``failed_lookup`` is the kind of look-up
+    with which the print system does not reach the printer. If the printer's device is at a
+    different address, ``device_at`` is that address. ``out_of_reach`` is the reason why this
+    machine cannot print to ``address``. ``attempts`` are the results of all connections to the
+    printer's port, oldest first. ``is_answering``: some port of the address accepts or refuses
+    connections. ``other`` describes why the device at the address is not the printer.
     ``own_reasons`` are the printer-state-reasons that the printer itself reports.
     """
 

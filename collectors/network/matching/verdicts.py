@@ -32,8 +32,9 @@ class Verdict:
 
     ``endpoint`` is the address and port that the printer was matched with. ``marked`` are all
     endpoints that belong to the printer. ``device`` is its device. The agent learns the identity of
-    this device with the address ``learned_at``, unless this is "". ``is_certain``: no hint is
-    needed. ``taken_by`` is a different device that accepts connections at the printer's address.
+    this device with the address ``learned_at``, unless ``learned_at`` is "". ``is_certain``: no
+    hint is needed. ``taken_by`` is a different device that accepts connections at the printer's
+    address.
     """
 
     status: Status
@@ -122,7 +123,8 @@ def see_missing(case: Case) -> Symptoms:
     elif case.problem == "UUID" and name:
         failed_lookup = "service"
         evidence = (
-            f"{name} at {case.announced_at} has another UUID than the printer that was set up"
+            f"the UUID of {name} at {case.announced_at} differs from that of the printer that was"
+            " set up"
         )
     elif case.problem == "service":
         evidence = f"no device announces the name {name} by mDNS"
@@ -211,7 +213,7 @@ class Hints:
     def _of_its_name(self, printer: KnownPrinter) -> str | None:
         name = (printer.dns_sd_name or printer.name).lower()
         address = self._only_free(printer, self._index.having("instances", name))
-        return address and f"a device of its name was seen at {address}: {_MAYBE}"
+        return address and f"a device with its name was seen at {address}: {_MAYBE}"
 
     def _of_its_model(self, printer: KnownPrinter) -> str | None:
         addresses = self._free_addresses(self._index.of_model(printer.make_model))
@@ -229,7 +231,11 @@ class Hints:
         return f"a printer that no queue of this machine uses was seen at {free[0]}"
 
     def _only_free(self, printer: KnownPrinter, devices: tuple[Device, ...]) -> str | None:
-        """Return the address of the only device, if no queue uses it and it may be the printer."""
+        """Return the address of the only device in ``devices``.
+
+        Returns None if there is not exactly one device, if a queue uses it, or if it is certainly
+        not the printer.
+        """
         if len(devices) != 1 or not self._is_free(devices[0]):
             return None
         setup = replace(printer, learned=None)

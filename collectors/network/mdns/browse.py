@@ -101,7 +101,9 @@ def browse(
         limitations.append("mDNS: the time was up before all hosts had answered")
     if len(links) > len(watches):
         count = len(links) - len(watches)
-        limitations.append(f"mDNS: {count} interfaces beyond {INTERFACES_MAX} were not browsed")
+        limitations.append(
+            f"mDNS: {count} interfaces were not browsed: the limit is {INTERFACES_MAX} interfaces"
+        )
     records = [watch.records for watch in watches]
     services, cut = select_services(records, quota)
     return MdnsResult(

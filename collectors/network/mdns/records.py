@@ -44,8 +44,8 @@ class Quota:
 
     Four times as many instances as ``services`` can be stored. A single announcer gets at most half
     of this number, so that there is always room for other announcers. Instances that were announced
-    over IPv6 have a pool of their own, because most of them are forged or repeat an instance that
-    was announced over IPv4.
+    over IPv6 have a pool of their own, because most of them repeat an instance that was
+    announced over IPv4, or are forged.
     """
 
     def __init__(

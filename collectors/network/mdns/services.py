@@ -1,7 +1,7 @@
 """Returns the services in the records of an interface, and the questions for missing records. Pure.
 
-The records of a service are those that its own announcer sent. A record that this announcer did not
-send is taken from any other announcer.
+A service has the records that its own announcer sent. Addresses and TXT records that this announcer
+did not send are taken from other announcers.
 """
 
 import ipaddress

@@ -71,7 +71,7 @@ class Watch:
     packets at the last round, and ``losses`` is the number of rounds in which this count grew.
     ``has_received``: a packet arrived from another machine, that is, from an address that is not in
     ``own``. ``questions_of_machine`` counts the questions that arrived from an address in ``own``.
-    The kernel also delivers the questions that this session sent.
+    It includes the questions that this session sent, because the kernel delivers them as well.
     """
 
     link: LinkSockets

@@ -90,7 +90,9 @@ def printer_targets(
     ]
     if len(targets) > PRINTERS_MAX:
         left_out = len(targets) - PRINTERS_MAX
-        limitations.append(f"{left_out} addresses of printers beyond {PRINTERS_MAX} were not tried")
+        limitations.append(
+            f"{left_out} addresses of printers were not tried: the limit is {PRINTERS_MAX}"
+        )
     return tuple(targets[:PRINTERS_MAX]), tuple(dict.fromkeys(limitations))
 
 

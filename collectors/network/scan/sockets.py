@@ -67,7 +67,7 @@ class ScanNetwork(Protocol):
     def known_neighbours(self) -> Sequence[LinkNeighbour]: ...
 
     def prime(self, address: str) -> bool:
-        """Make the kernel resolve an address. Returns False if its queues are full now."""
+        """Make the kernel resolve an address. Returns False if the send queues are full."""
 
     def connect(self, address: str, port: int) -> bool:
         """Start a connection. Returns False if no socket is available."""

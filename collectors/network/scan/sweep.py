@@ -25,7 +25,7 @@ from collectors.shared.watched_devices import NO_TERMINALS, PaymentTerminals
 
 PRINT_PORTS_WAIT_S = 0.3
 """How long after the end of address resolution a second try at a print port may still start. If an
-ARP request is lost, the host is found a second later, and its print ports are tried one by one."""
+ARP request is lost, the host is found one second later. Its print ports are tried one by one."""
 _TICK_S = 0.05
 
 
@@ -112,8 +112,8 @@ class Sweep:
         """Sweep until all targets are done, ``deadline_s`` has passed, or the run is cancelled.
 
         ``deadline_s`` is a time of the network's clock. ``report`` is called with two numbers: the
-        addresses that are done, and all addresses. It is called at most once each tick, and once at
-        the end.
+        addresses that are done, and all addresses. It is called at most every `_TICK_S`, and
+        once at the end.
         """
         self._add_neighbours(self._network.known_neighbours())
         ended_early = False

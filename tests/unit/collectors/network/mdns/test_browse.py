@@ -455,7 +455,9 @@ def test_interfaces_beyond_the_bound_are_reported():
             open_link=to_responder(responder),
             schedule=QUICK,
         )
-    assert findings.limitations == ("mDNS: 3 interfaces beyond 16 were not browsed",)
+    assert findings.limitations == (
+        "mDNS: 3 interfaces were not browsed: the limit is 16 interfaces",
+    )
 
 
 def test_taken_port_is_reported_and_replaced():
