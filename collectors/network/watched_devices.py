@@ -85,7 +85,9 @@ def match_devices(
     strangers: list[tuple[KnownPrinter, Device, str]] = []
     for expectation in expected:
         subject = _subject(expectation)
-        state = state_of(expectation, answers, tuple(_recognised(subject, index, answers)))
+        state = state_of(
+            expectation, answers, tuple(_recognised_addresses(subject, index, answers))
+        )
         states.append(state)
         device = index.at(state.address or "")
         if device is None or state.address not in answers.macs:
@@ -113,7 +115,9 @@ def _subject(expected: Expectation) -> KnownPrinter:
     return replace(subject, learned=expected.learned)
 
 
-def _recognised(subject: KnownPrinter, index: DeviceIndex, answers: Answers) -> Iterator[str]:
+def _recognised_addresses(
+    subject: KnownPrinter, index: DeviceIndex, answers: Answers
+) -> Iterator[str]:
     """Yield the addresses at which a device has two identities of ``subject``, or its host name and
     its DNS-SD name.
 

@@ -87,7 +87,7 @@ _LISTING = _Listing()
 
 def _misses(symptoms: Symptoms, network: str) -> bool:
     """Return whether the printer is set up in ``network`` and was not reached."""
-    return symptoms.is_out and bool(network) and symptoms.is_in(network)
+    return symptoms.is_unreached and bool(network) and symptoms.is_in(network)
 
 
 _IS_IT_ON = "is it switched on and connected?"
@@ -126,16 +126,16 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         ),
         Cause(
             "already-set-up",
-            lambda s, _: bool(s.left and s.set_up_as),
-            "{s.seen}; it is already set up there as {s.set_up_as}; {s.left}",
+            lambda s, _: bool(s.old_address_state and s.set_up_as),
+            "{s.seen}; it is already set up there as {s.set_up_as}; {s.old_address_state}",
             "a device with the printer's identity answers at another address, and another queue"
             " prints there",
             "print with that queue and remove this one",
         ),
         Cause(
             "address-changed",
-            lambda s, _: bool(s.left),
-            "{s.seen}; {s.left}",
+            lambda s, _: bool(s.old_address_state),
+            "{s.seen}; {s.old_address_state}",
             "a device with the printer's MAC, or with two of its serial number, UUID and host name,"
             " answers at another address",
             "set the printer up with its new address, or give it a fixed one",
@@ -262,16 +262,16 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         ),
         Cause(
             "other-port-open",
-            lambda s, _: bool(s.open_instead),
-            "port {s.open_instead} is open for printing instead",
+            lambda s, _: bool(s.other_open_ports),
+            "port {s.other_open_ports} is open for printing instead",
             "another print port of the same host accepts connections",
             "set the queue up with that port",
             is_obvious=True,
         ),
         Cause(
             "other-kind-of-device",
-            lambda s, _: bool(s.what_is_there),
-            "the device there is {s.what_is_there}",
+            lambda s, _: bool(s.occupant_name),
+            "the device there is {s.occupant_name}",
             "the device at the address has no print port and a different name",
             "has another device taken the address?",
         ),
@@ -339,7 +339,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
     "port": (
         Cause(
             "wsd-port",
-            lambda s, _: s.printer.is_on_wsd_port and s.is_out,
+            lambda s, _: s.printer.is_on_wsd_port and s.is_unreached,
             "it is set up on a WSD port; Windows loses a printer on such a port if its address"
             " changes",
             "the queue's Windows port is a WSD port, and the printer was not reached",
@@ -349,7 +349,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
     "machine": (
         Cause(
             "till-without-dhcp",
-            lambda s, _: s.is_out,
+            lambda s, _: s.is_unreached,
             "this machine has no address from a DHCP server on {m.link_local}",
             "its only addresses are self-assigned ones, 169.254.x.x",
             "check the cable or Wi-Fi and the router, or give it a fixed address",
@@ -357,7 +357,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         ),
         Cause(
             "gateway-outside",
-            lambda s, _: s.is_out,
+            lambda s, _: s.is_unreached,
             "the gateway {m.lost_gateway} is not in the network of {m.lost_on}",
             "the default gateway is outside of the interface's network",
             "correct address, mask and gateway of this machine",

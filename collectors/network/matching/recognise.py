@@ -80,9 +80,9 @@ def compare(
     is_named = learned is not None and learned.dns_sd_name in device.instances
     if is_named and "host name" in same:
         return Comparison("unknown")
-    if text := _unlike_learned(printer, device, macs):
+    if text := _difference_from_learned(printer, device, macs):
         return Comparison("different", text=text, is_learned=True)
-    if text := _unlike_setup(printer, device, macs, observation):
+    if text := _difference_from_setup(printer, device, macs, observation):
         return Comparison("different", text=f"{text}, so it may be another device")
     return Comparison("unknown", has_claim=bool(same))
 
@@ -217,7 +217,9 @@ def _contradicts(printer: KnownPrinter, device: Device) -> bool:
     )
 
 
-def _unlike_learned(printer: KnownPrinter, device: Device, macs: tuple[str, ...]) -> str | None:
+def _difference_from_learned(
+    printer: KnownPrinter, device: Device, macs: tuple[str, ...]
+) -> str | None:
     """Describe how a device differs from a printer's learned identity; None if it does not."""
     learned = printer.learned
     if learned is None:
@@ -247,7 +249,7 @@ def _unlike_learned(printer: KnownPrinter, device: Device, macs: tuple[str, ...]
     return None
 
 
-def _unlike_setup(
+def _difference_from_setup(
     printer: KnownPrinter,
     device: Device,
     macs: tuple[str, ...],

@@ -57,14 +57,15 @@ NOTHING_WRONG = MachineSymptoms()
 class Symptoms:
     """What was observed of one printer.
 
-    ``seen`` describes the observation and the evidence by which the printer was matched. ``left``
-    describes the device that is now at the printer's old address. ``set_up_as`` are the names
-    of the printers that are set up with its new address. ``failed_lookup`` is the kind of look-up
-    with which the print system does not reach the printer. If the printer's device is at a
-    different address, ``device_at`` is that address. ``out_of_reach`` is the reason why this
-    machine cannot print to ``address``. ``attempts`` are the results of all connections to the
-    printer's port, oldest first. ``is_answering``: some port of the address accepts or refuses
-    connections. ``other`` describes why the device at the address is not the printer.
+    ``seen`` describes the observation and the evidence by which the printer was matched. If the
+    printer has moved, ``old_address_state`` describes what is now at its old address, and
+    ``set_up_as`` are the names of the printers that are set up with its new address.
+    ``failed_lookup`` is the kind of look-up with which the print system does not reach the printer.
+    ``device_at`` is the address of the printer's device if that is a different address.
+    ``out_of_reach`` is the reason why this machine cannot print to ``address``.
+    ``attempts`` are the results of all connections to the printer's port, oldest first.
+    ``is_answering``: some port of the address accepts or refuses connections.
+    ``other`` describes why the device at the address is not the printer.
     ``own_reasons`` are the printer-state-reasons that the printer itself reports.
     """
 
@@ -77,14 +78,14 @@ class Symptoms:
     is_answering: bool = False
     failed_lookup: FailedLookup = ""
     device_at: str = ""
-    left: str = ""
+    old_address_state: str = ""
     set_up_as: str = ""
     out_of_reach: OutOfReach = ""
     other: str = ""
     may_have_replaced: bool = False
     is_queue_missing: bool = False
-    open_instead: str = ""
-    what_is_there: str = ""
+    other_open_ports: str = ""
+    occupant_name: str = ""
     models: tuple[str, ...] = ()
     own_reasons: tuple[str, ...] = ()
     is_stopped: bool = False
@@ -94,7 +95,7 @@ class Symptoms:
         return self.attempts[-1] if self.attempts else None
 
     @property
-    def is_out(self) -> bool:
+    def is_unreached(self) -> bool:
         """Whether this is a network printer that was not reached."""
         return self.printer.transport == "network" and self.status != "reachable"
 

@@ -136,7 +136,7 @@ def see_missing(case: Case) -> Symptoms:
     return Symptoms(printer, "unreachable", evidence, failed_lookup=failed_lookup)
 
 
-def what_is_there(device: Device) -> str | None:
+def occupant_name(device: Device) -> str | None:
     """Return the name of a device without print ports, which may have taken a printer's address.
 
     Returns None if the device has a print port or no known name.
@@ -174,7 +174,7 @@ def _may_be_state_of(observation: PortObservation, printer: KnownPrinter) -> boo
     return not is_foreign and bool(observation.state or observation.state_reasons)
 
 
-def open_instead(device: Device, port: int) -> str:
+def other_open_ports(device: Device, port: int) -> str:
     """Return a list of the device's other print ports that accept connections."""
     open_ports = {
         observation.port for observation in device.observations if observation.contact == "open"
@@ -199,23 +199,23 @@ class Hints:
         self._is_free = is_free
 
     def about(self, printer: KnownPrinter) -> str | None:
-        for search in (self._alike, self._of_its_name, self._of_its_model):
+        for search in (self._hint_by_identity, self._hint_by_name, self._hint_by_model):
             if hint := search(printer):
                 return hint
-        return None if plain_model(printer.make_model) else self._only_other()
+        return None if plain_model(printer.make_model) else self._hint_by_elimination()
 
-    def _alike(self, printer: KnownPrinter) -> str | None:
+    def _hint_by_identity(self, printer: KnownPrinter) -> str | None:
         """Find a device with one identity of the printer, which is not enough for a match."""
         devices, by = find_alike(printer, self._index)
         address = self._only_free(printer, devices)
         return address and f"a device with its {by} was seen at {address}: {_MAYBE}"
 
-    def _of_its_name(self, printer: KnownPrinter) -> str | None:
+    def _hint_by_name(self, printer: KnownPrinter) -> str | None:
         name = (printer.dns_sd_name or printer.name).lower()
         address = self._only_free(printer, self._index.having("instances", name))
         return address and f"a device with its name was seen at {address}: {_MAYBE}"
 
-    def _of_its_model(self, printer: KnownPrinter) -> str | None:
+    def _hint_by_model(self, printer: KnownPrinter) -> str | None:
         addresses = self._free_addresses(self._index.of_model(printer.make_model))
         return (
             f"the same model was seen at {listed(addresses)}"
@@ -223,7 +223,7 @@ class Hints:
             else None
         )
 
-    def _only_other(self) -> str | None:
+    def _hint_by_elimination(self) -> str | None:
         """Find a printer that no queue uses, if there is exactly one."""
         free = self._free_addresses(self._index.printers())
         if len(free) != 1:

@@ -33,8 +33,8 @@ _TICK_S = 0.05
 class SweptHost:
     """The state of one address.
 
-    ``confirmed``: the host answered ARP or TCP during the sweep. ``printing`` are its open print
-    ports, each with the time of the connection.
+    ``confirmed``: the host answered ARP or TCP during the sweep. ``open_print_ports``
+    maps each open print port to the time of the connection.
     """
 
     target: Target
@@ -42,7 +42,7 @@ class SweptHost:
     mac_address: str | None = None
     confirmed: bool = False
     latency_ms: float | None = None
-    printing: dict[int, float] = field(default_factory=dict)
+    open_print_ports: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +240,7 @@ class Sweep:
 
     def _finish(self, host: SweptHost) -> None:
         self._active.remove(host)
-        for port, contacted_s in host.printing.items():
+        for port, contacted_s in host.open_print_ports.items():
             self._discoveries.add_port(host.target.address, port, contacted_s)
 
     def _start_last_retries(self, now: float) -> None:
@@ -286,7 +286,7 @@ class Sweep:
         """
         for port in host.probes.abandon():
             self._network.drop(host.target.address, port)
-        host.printing.clear()
+        host.open_print_ports.clear()
 
     def _begin(self, target: Target) -> SweptHost:
         ports = self._ports if target.ports is None else target.ports
@@ -324,7 +324,7 @@ class Sweep:
         elif port == IPP_PORT and self._can_ask_ipp(host):
             self._discoveries.add_port(address, port, now, self._network.take(address, port))
         else:
-            host.printing[port] = now
+            host.open_print_ports[port] = now
 
     def _can_ask_ipp(self, host: SweptHost) -> bool:
         """Return whether an IPP query can be sent now. First all other print ports of the host must
