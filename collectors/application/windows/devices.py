@@ -120,8 +120,8 @@ def _usb_device(kind: str, number: int, parent: Object, parts: Sequence[Object])
         parts: The rows of its interfaces.
     """
     vendor_id, product_id = (int(part, 16) for part in kind.split("-"))
-    serial_hash = text(parent, "SerialHash")
-    suffix = serial_hash or (str(number) if number > 1 else None)
+    instance_hash = text(parent, "InstanceHash")
+    suffix = instance_hash or (str(number) if number > 1 else None)
     rows = (parent, *parts)
     return UsbDevice(
         place=f"{kind}-{suffix}" if suffix else kind,
@@ -131,7 +131,7 @@ def _usb_device(kind: str, number: int, parent: Object, parts: Sequence[Object])
         product=next((name for row in rows if (name := text(row, "Name"))), None),
         classes=tuple(dict.fromkeys(code for row in rows for code in _classes(row))),
         drivers=tuple(dict.fromkeys(name for row in rows if (name := text(row, "Service")))),
-        serial=serial_hash,
+        serial=instance_hash,
     )
 
 

@@ -99,7 +99,7 @@ Read-Section 'routes' {
 
 _DEVICES: Final = r"""
 $sha = [Security.Cryptography.SHA256]::Create()
-function Get-SerialHash([string]$id) {
+function Get-InstanceHash([string]$id) {
   $last = $id.Split('\')[-1]
   if ($last -match '&') { return $null }
   $bytes = $sha.ComputeHash([Text.Encoding]::UTF8.GetBytes($last))[0..7]
@@ -110,7 +110,7 @@ Read-Section 'usb' {
     Where-Object Present |
     Select-Object Name, Manufacturer, PNPClass, Service, CompatibleID,
       @{n='Hardware';e={$_.PNPDeviceID.Split('\')[1]}},
-      @{n='SerialHash';e={Get-SerialHash $_.PNPDeviceID}}
+      @{n='InstanceHash';e={Get-InstanceHash $_.PNPDeviceID}}
 }
 Read-Section 'bluetooth' {
   $paired = "PNPDeviceID LIKE 'BTHENUM\\DEV%' OR PNPDeviceID LIKE 'BTHLE\\DEV%'"

@@ -112,8 +112,8 @@ def test_usb_facts_are_read() -> None:
     assert values(scanner.fields)["usb.drivers"] == ("usbccgp", "HidUsb")
 
 
-def usb_row(hardware: str, serial_hash: str | None = None) -> dict[str, object]:
-    return {"Name": "USB Printing Support", "Hardware": hardware, "SerialHash": serial_hash}
+def usb_row(hardware: str, instance_hash: str | None = None) -> dict[str, object]:
+    return {"Name": "USB Printing Support", "Hardware": hardware, "InstanceHash": instance_hash}
 
 
 def test_devices_of_one_kind_have_distinct_keys() -> None:
