@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, BinaryIO
 
-from collectors.bounds import bind_this_process
+from collectors.bounds import limit_this_process
 from collectors.contract import (
     ApplicationJob,
     Checkpoint,
@@ -140,7 +140,7 @@ def main() -> int:
     except (ValueError, TypeError) as error:
         sys.stderr.write(f"the job cannot be read: {error}\n")
         return 2
-    bind_this_process()
+    limit_this_process()
     use_system_programs_only()
     run = ChildRun(sys.stdout.buffer)
     try:

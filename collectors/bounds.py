@@ -13,11 +13,11 @@ from typing import Final
 MEMORY_MAX_BYTES: Final = 512 * 2**20
 """Ten times the memory that a scan of a thousand hosts needs."""
 NICENESS: Final = 5
-"""The increment for nice(2): the venue's own programs take precedence. The collector still meets
-its deadlines on a busy machine."""
+"""The increment for nice(2), so that the venue's own programs take precedence. The collector still
+meets its deadlines on a busy machine."""
 
 
-def bind_this_process(memory_max_bytes: int = MEMORY_MAX_BYTES) -> None:
+def limit_this_process(memory_max_bytes: int = MEMORY_MAX_BYTES) -> None:
     """Lower this process's priority and limit its memory, if the system can.
 
     On Linux RLIMIT_DATA counts private writable memory (getrlimit(2)). It does not count mapped

@@ -22,7 +22,7 @@ are cut (``event_lines.py``)."""
 # ---------------------------------------------------------------------------- jobs
 
 PRINTER_STEP = "printer"
-"""The step of the `Failure` if this machine lacks the printer that the job names."""
+"""The ``step`` of the `Failure` that reports that this machine lacks the printer of the job."""
 
 Transport = Literal["network", "serial", "ble", "usb"]
 
@@ -84,13 +84,14 @@ class LearnedPrinter:
 class NetworkJob:
     """Bounds of one network report.
 
-    Empty ``subnets`` mean this machine's own private networks. With ``device_only`` the collector
-    contacts only this machine's own addresses, and no packet leaves the machine. ``enrich`` allows
-    the queries of the allow-list (IPP attributes, web page titles, reverse mDNS).
-    ``snmp_community`` allows one SNMP query to each of this machine's printers. ``learned`` are the
-    identities that these printers had in earlier reports.
+    If ``subnets`` is empty, the private networks of this machine are scanned. With ``device_only``
+    the collector contacts only this machine's own addresses, and no packet leaves the machine.
+    ``enrich`` allows the queries of the allow-list (IPP attributes, web page titles, reverse mDNS).
+    ``snmp_community`` allows one SNMP query to each of this machine's printers.
 
-    ``devices`` are the watched devices. The payment terminals among them are not contacted.
+    ``devices`` are the watched devices. The payment terminals among them are only resolved by ARP.
+    ``learned`` are the identities that this machine's printers and the watched devices had in
+    earlier reports.
 
     With ``printers_only`` the collector contacts this machine's printers and nothing else. If
     ``printer`` is set, it contacts only the printer with this id, name or address.
@@ -139,7 +140,7 @@ class ApplicationJob:
 
 Job = NetworkJob | ApplicationJob
 
-# ---------------------------------------------------------------------------- facts, both kinds
+# ---------------------------------------------------------------------------- facts in both reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +271,7 @@ class Printer:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """Why this machine does not let the collector read a fact. None: the fact was read."""
+    """The reasons why facts about this machine are missing. None: the fact was read."""
 
     mac_address: str | None = None
     interfaces: str | None = None

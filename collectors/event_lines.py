@@ -67,7 +67,7 @@ def _cut_network(facts: NetworkFacts, most_bytes: int) -> NetworkFacts:
         facts, bare = _with_few_lines(facts), _with_few_lines(bare)
     room = most_bytes - len(_encode(Result(bare)))
     if room < 0:
-        return _without_lists(facts)
+        return _without_hosts(facts)
     kept_ids: set[int] = set()
     for item in _in_turns(facts):
         room -= len(_json(asdict(item))) + 1
@@ -120,7 +120,7 @@ def _device(host: Host | Endpoint) -> str:
 def _describe_cut(all_facts: NetworkFacts, kept_facts: NetworkFacts) -> list[str]:
     """Return a line for each device that lost services or endpoints, the largest loss first."""
     before, after = _counts(all_facts), _counts(kept_facts)
-    cut = sorted(before - after, key=lambda code: after[code] - before[code])
+    cut = sorted(before - after, key=lambda device: after[device] - before[device])
     names = {e.mac_address: f"{e.address} (MAC {e.mac_address})" for e in all_facts.endpoints}
     names |= {h.mac_address: f"{h.address} (MAC {h.mac_address})" for h in all_facts.hosts}
     lines = [
@@ -141,8 +141,11 @@ def _counts(facts: NetworkFacts) -> Counter[str]:
     return counts
 
 
-def _without_lists(facts: NetworkFacts) -> NetworkFacts:
-    """Leave out all hosts. Used for facts that are too long even without services."""
+def _without_hosts(facts: NetworkFacts) -> NetworkFacts:
+    """Leave out all hosts, and all endpoints but those of this machine's printers.
+
+    Used for facts that are too long even without services.
+    """
     text = (
         f"the facts are too long: {len(facts.hosts):,} hosts and most of"
         f" {len(facts.endpoints):,} endpoints are left out"
@@ -200,7 +203,10 @@ def _without_value(facts: ApplicationFacts, field: Field) -> ApplicationFacts:
 
 
 def _without_groups(facts: ApplicationFacts) -> ApplicationFacts:
-    """Leave out interfaces and peripherals. Used for facts with too many short fields."""
+    """Leave out interfaces and peripherals, and most failures and limitations.
+
+    Used for facts with too many short fields.
+    """
     text = (
         f"the facts are too long: {len(facts.interfaces):,} interfaces and"
         f" {len(facts.peripherals):,} devices are left out"

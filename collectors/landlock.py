@@ -31,7 +31,7 @@ class Access(IntFlag):
 
 
 READ: Final = Access.READ_FILE | Access.READ_DIR
-_OF_FILES: Final = (
+_FILE_RIGHTS: Final = (
     Access.EXECUTE | Access.WRITE_FILE | Access.READ_FILE | Access.TRUNCATE | Access.IOCTL_DEV
 )
 """The rights that a rule for a single file can have. All other rights are about directories."""
@@ -54,7 +54,7 @@ _RULE_PATH_BENEATH: Final = 1
 _VERSION: Final = 1 << 0
 _PR_SET_NO_NEW_PRIVS: Final = 38
 
-_WHY_NOT: Final = {
+_REASONS: Final = {
     errno.ENOSYS: "this kernel has no Landlock, which came with Linux 5.13",
     errno.EOPNOTSUPP: "Landlock is switched off in this kernel (its parameter lsm=)",
     errno.EPERM: "a filter of system calls refuses Landlock",
@@ -135,7 +135,7 @@ def _allow(ruleset: int, rule: Rule, handled_rights: int) -> None:
     try:
         access = rule.access & handled_rights
         if not Path(f"/proc/self/fd/{descriptor}").is_dir():
-            access &= _OF_FILES
+            access &= _FILE_RIGHTS
         beneath = _PathBeneath(access, descriptor)
         _call(
             _ADD_RULE,
@@ -160,4 +160,4 @@ def _call(number: int, *arguments: object) -> int:
 
 def _error() -> OSError:
     number = ctypes.get_errno()
-    return OSError(number, _WHY_NOT.get(number, os.strerror(number)))
+    return OSError(number, _REASONS.get(number, os.strerror(number)))

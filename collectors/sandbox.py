@@ -70,8 +70,8 @@ LEASES: Final = (
     "/var/lib/dhclient/dhclient*.lease*", "/var/lib/dhcpcd/*.lease",
     "/var/lib/dhcpcd5/dhcpcd-*.lease", "/var/db/dhcpcd/*.lease",
 )  # fmt: skip
-"""The leases of DHCP clients. Other files in these directories may hold secrets: the directories
-may only be listed."""
+"""The leases of DHCP clients. Other files in these directories may hold secrets, so the
+directories may only be listed."""
 
 NOWHERE: Final = "/dev/null"
 """The only path to which the process can write. Programs that it runs get this path as their
@@ -81,9 +81,10 @@ standard input."""
 def confine_this_process() -> Confinement:
     """Confine this process permanently as far as the system can. Returns the result of Landlock.
 
-    Root also becomes an ordinary user, and a filter refuses some system calls. If one of the two is
-    not possible, the process continues without it, and a line on stderr has the reason. Call it
-    while the process has one thread: other threads that already run are not confined.
+    A process of root also becomes a process of an ordinary user, and a filter refuses some system
+    calls. If one of these two steps fails, the process continues without it, and writes the reason
+    to stderr. Call this function while the process has one thread, because other threads that
+    already run are not confined.
     """
     if sys.platform != "linux":
         return Confinement("not-offered", "this operating system offers no such confinement")
@@ -96,12 +97,12 @@ def confine_this_process() -> Confinement:
     try:
         leave_root(modules())
     except OSError as error:
-        sys.stderr.write(f"it still runs as root: {error.strerror}\n")
+        sys.stderr.write(f"the collector still runs as root: {error.strerror}\n")
     drop_capabilities()
     try:
         filter_this_thread()
     except OSError as error:
-        sys.stderr.write(f"it runs without a filter of system calls: {error.strerror}\n")
+        sys.stderr.write(f"the collector runs without a filter of system calls: {error.strerror}\n")
     return confinement
 
 

@@ -109,7 +109,10 @@ def filter_this_thread() -> None:
 
 
 def instructions(architecture: Architecture, pid: int) -> Sequence[Instruction]:
-    """Return the filter for the process ``pid``. A process may only set its own limits."""
+    """Return the filter for the process ``pid``.
+
+    prlimit(2) is allowed only for the calling process, as number 0, and for ``pid``.
+    """
     first_argument: Instruction = (_LOAD, 0, 0, _FIRST_ARGUMENT)
     only_own_limits = [
         first_argument, (_EQUAL, 2, 0, 0), (_EQUAL, 1, 0, pid), _REFUSE, _ALLOW,

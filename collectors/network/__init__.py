@@ -1,1 +1,1 @@
-"""The network report: interfaces, mDNS, the scan, and the devices that the printers match."""
+"""The network report: interfaces, mDNS, the scan, and the devices that print queues print to."""

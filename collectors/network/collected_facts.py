@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from collectors.contract import Failure, SourceState
-from collectors.network.observations import DeviceAnswers, Enrichment, KnownPrinter, MdnsFindings
-from collectors.network.scan.scan import PortState, ScanFindings, ScannedHost
+from collectors.network.observations import DeviceAnswers, Enrichment, KnownPrinter, MdnsResult
+from collectors.network.scan.scan import PortState, ScannedHost, ScanResult
 from collectors.network.scan.targets import Target, TargetSelection
 from collectors.shared.host.local_network import LocalNetwork
 
@@ -23,8 +23,8 @@ class CollectedFacts:
     local: LocalNetwork = field(default_factory=LocalNetwork)
     interfaces_state: SourceState = field(default_factory=SourceState)
     selection: TargetSelection = field(default_factory=TargetSelection)
-    scan: ScanFindings = field(default_factory=lambda: ScanFindings(state=SourceState()))
-    mdns: MdnsFindings = field(default_factory=MdnsFindings)
+    scan: ScanResult = field(default_factory=lambda: ScanResult(state=SourceState()))
+    mdns: MdnsResult = field(default_factory=MdnsResult)
     known: tuple[KnownPrinter, ...] | None = None
     enrichment: Enrichment = field(default_factory=Enrichment)
     macs: dict[str, str] = field(default_factory=dict)
@@ -38,20 +38,21 @@ class CollectedFacts:
     """
     failures: list[Failure] = field(default_factory=list)
     limitations: list[str] = field(default_factory=list)
-    is_cut: bool = False
+    is_cut_short: bool = False
+    """Whether the run ended at its deadline or by a cancellation."""
 
-    def add_silent(self, targets: Sequence[Target]) -> None:
-        """Add the ports of ``targets`` whose address did not answer at all."""
+    def add_unanswered_ports(self, targets: Sequence[Target]) -> None:
+        """Add "no-answer" for each port of a target if no port of its address answered."""
         answering_hosts = {host.address for host in self.scan.hosts}
         for target in targets:
             for port in () if target.address in answering_hosts else target.ports or ():
                 self.attempts[target.address, port] = ("no-answer",)
 
     def add_attempt(
-        self, targets: Sequence[Target], before: Mapping[str, ScannedHost], findings: ScanFindings
+        self, targets: Sequence[Target], before: Mapping[str, ScannedHost], result: ScanResult
     ) -> None:
         """Add the results of one more connection to each print port of ``targets``."""
-        now = {host.address: host for host in findings.hosts}
+        now = {host.address: host for host in result.hosts}
         for target in targets:
             for port in target.ports or ():
                 key, host = (target.address, port), now.get(target.address)

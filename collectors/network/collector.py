@@ -44,7 +44,7 @@ from collectors.network.observations import (
     Enrichment,
     Evidence,
     KnownPrinters,
-    MdnsFindings,
+    MdnsResult,
 )
 from collectors.network.scan.host_probes import TRIES
 from collectors.network.scan.printer_targets import (
@@ -54,14 +54,14 @@ from collectors.network.scan.printer_targets import (
     select_printers,
     snmp_targets,
 )
-from collectors.network.scan.scan import ScanFindings, merge, with_neighbour_table
+from collectors.network.scan.scan import ScanResult, merge, with_neighbour_table
 from collectors.network.scan.targets import (
     Target,
     TargetSelection,
     select_own_addresses,
     select_targets,
 )
-from collectors.network.scan.untouched import spare_terminals
+from collectors.network.scan.untouched import protect_terminals
 from collectors.network.sources import Sources
 from collectors.shared.addresses import ipv4_host, network_of
 from collectors.shared.background import in_background
@@ -78,9 +78,9 @@ _GRACE_S = 0.2
 _POLL_S = 0.05
 """How often a waiting thread checks whether the run was cancelled, in seconds."""
 _SHORT_POLL_S = 0.01
-_QUESTIONS_START_S = 1.0
+_IPP_QUERIES_WAIT_S = 1.0
 _ONLY_PRINTERS = "only the printers of this machine were checked"
-_QUERIES_DISABLED = "open ports and host names were not queried: the configuration disables it"
+_QUERIES_DISABLED = "open ports and host names were not queried: the configuration disables this"
 _NOTHING_TO_SCAN = "there is no private network to scan"
 
 T = TypeVar("T")
@@ -119,7 +119,7 @@ class _Collection:
                 self._check_printers()
             else:
                 self._discover()
-        self._collected.is_cut = self._is_over()
+        self._collected.is_cut_short = self._is_over()
         return self._facts(final=True)
 
     # ------------------------------------------------------------------ steps
@@ -180,11 +180,11 @@ class _Collection:
         facts = self._collected
         discoveries = Discoveries(facts.local.own_addresses)
         self._store_printers(in_background(self._read_printers))
-        facts.mdns = MdnsFindings(state=SourceState("unsupported", _ONLY_PRINTERS))
+        facts.mdns = MdnsResult(state=SourceState("unsupported", _ONLY_PRINTERS))
         if any(map(is_resolved_by_mdns, facts.known or ())):
             facts.mdns = self._result("mdns", in_background(self._browse), _failed_browse)
         facts.macs = self._neighbours()
-        if self._may_leave_machine:
+        if self._can_use_network:
             facts.selection = select_printers(
                 facts.known or (),
                 printer_addresses_in(facts),
@@ -194,15 +194,17 @@ class _Collection:
             )
         self._set_queues(discoveries)
         queries = in_background(partial(self._query, discoveries))
-        self._wait_for_questions(discoveries, queries)
+        self._wait_for_ipp_queries(discoveries, queries)
         self._complete(in_background(partial(self._scan, discoveries)), queries, discoveries)
 
-    def _wait_for_questions(self, discoveries: Discoveries, queries: "Future[Enrichment]") -> None:
-        """Wait until an open IPP port can be queried over the connection of the scan.
+    def _wait_for_ipp_queries(
+        self, discoveries: Discoveries, queries: "Future[Enrichment]"
+    ) -> None:
+        """Wait until the query thread can use the scan's connection to query an open IPP port.
 
-        Otherwise the query needs a second connection, after a pause of a second.
+        If the scan starts earlier, the query needs a second connection, after a pause of a second.
         """
-        ends_s = time.monotonic() + _QUESTIONS_START_S
+        ends_s = time.monotonic() + _IPP_QUERIES_WAIT_S
         while not (discoveries.asks_ipp_at_once or queries.done() or self._is_over()):
             if time.monotonic() >= ends_s:
                 break
@@ -210,7 +212,7 @@ class _Collection:
 
     def _complete(
         self,
-        scan: "Future[ScanFindings]",
+        scan: "Future[ScanResult]",
         queries: "Future[Enrichment]",
         discoveries: Discoveries,
     ) -> None:
@@ -254,7 +256,7 @@ class _Collection:
     def _contact_printers(self, discoveries: Discoveries) -> None:
         """Connect to known printers that the scan did not reach."""
         collected, job = self._collected, self._job
-        if collected.known is None or not self._may_leave_machine:
+        if collected.known is None or not self._can_use_network:
             return
         from collectors.network.progress import destinations_in
 
@@ -276,10 +278,10 @@ class _Collection:
         collected.limitations += limitations
         if targets:
             connect = partial(self._run_scan, targets, (), discoveries)
-            findings = self._guarded("scan", connect, lambda _: ScanFindings())
-            collected.scan = merge(collected.scan, findings, targets)
-            if findings.state.state == "succeeded":
-                collected.add_silent(targets)
+            result = self._guarded("scan", connect, lambda _: ScanResult())
+            collected.scan = merge(collected.scan, result, targets)
+            if result.state.state == "succeeded":
+                collected.add_unanswered_ports(targets)
 
     def _retry_print_ports(self, discoveries: Discoveries) -> None:
         """Connect again to print ports that failed: another till may have been using them."""
@@ -294,16 +296,16 @@ class _Collection:
                 break
             before = {host.address: host for host in collected.scan.hosts}
             connect = partial(self._run_scan, targets, (), discoveries, tries=1)
-            findings = self._guarded("scan", connect, _failed_scan)
-            collected.scan = merge(collected.scan, findings)
-            collected.add_attempt(targets, before, findings)
+            result = self._guarded("scan", connect, _failed_scan)
+            collected.scan = merge(collected.scan, result)
+            collected.add_attempt(targets, before, result)
 
     # ------------------------------------------------------------------ in threads
 
     def _check_devices(self) -> DeviceAnswers | None:
         """Resolve the addresses of watched devices that the scan has not confirmed."""
         job, facts = self._job, self._collected
-        if not self._expected or job.printers_only or not self._may_leave_machine:
+        if not self._expected or job.printers_only or not self._can_use_network:
             return None
         from collectors.network.watched_devices import unconfirmed_addresses
 
@@ -312,23 +314,23 @@ class _Collection:
             return DeviceAnswers()
         return self._sources.check_addresses(addresses, self._discovery_ends_s, self._run)
 
-    def _scan(self, discoveries: Discoveries) -> ScanFindings:
+    def _scan(self, discoveries: Discoveries) -> ScanResult:
         targets, ports = self._collected.selection.targets, self._job.ports
         if self._job.printers_only:
             ports = USUAL_PORTS
         if not targets and self._job.printers_only:
-            return ScanFindings(state=SourceState("unsupported", _ONLY_PRINTERS))
+            return ScanResult(state=SourceState("unsupported", _ONLY_PRINTERS))
         if not targets:
             state = SourceState("unsupported", _NOTHING_TO_SCAN)
-            return ScanFindings(state=state, limitations=(_NOTHING_TO_SCAN,))
-        findings = self._run_scan(targets, ports, discoveries)
+            return ScanResult(state=state, limitations=(_NOTHING_TO_SCAN,))
+        result = self._run_scan(targets, ports, discoveries)
         if any(target.way == "routed" for target in targets):
             table = self._sources.read_neighbour_table()
-            findings = with_neighbour_table(findings, targets, table)
-        for host in findings.hosts:  # including hosts that only the neighbour table has
+            result = with_neighbour_table(result, targets, table)
+        for host in result.hosts:  # including hosts that only the neighbour table has
             if (host.address, host.mac_address) not in self._terminals:
                 discoveries.add_host(host.address)
-        return findings
+        return result
 
     def _run_scan(
         self,
@@ -336,10 +338,10 @@ class _Collection:
         ports: Sequence[int],
         discoveries: Discoveries,
         tries: int = TRIES,
-    ) -> ScanFindings:
+    ) -> ScanResult:
         local = self._collected.local
         return self._sources.scan(
-            spare_terminals(
+            protect_terminals(
                 targets, self._terminals, local.in_use, local.own_addresses, self._collected.macs
             ),
             ports,
@@ -350,10 +352,10 @@ class _Collection:
             terminals=self._terminals,
         )
 
-    def _browse(self) -> MdnsFindings:
-        if not self._may_leave_machine:
+    def _browse(self) -> MdnsResult:
+        if not self._can_use_network:
             reason = ONLY_DEVICE if self._job.device_only else NO_NETWORK
-            return MdnsFindings(state=SourceState("unsupported", reason))
+            return MdnsResult(state=SourceState("unsupported", reason))
         ends_s = min(self._discovery_ends_s, time.monotonic() + MDNS_MAX_S)
         return self._sources.browse(
             self._interfaces, self._job, ends_s, self._run, lambda: self._identifiers
@@ -370,7 +372,7 @@ class _Collection:
         if self._job.printer:
             known_printers = self._choose(known_printers)
         self._identifiers = identifiers_of(known_printers.printers)
-        if not self._may_leave_machine:
+        if not self._can_use_network:
             return known_printers
         names_end_s = min(self._discovery_ends_s, time.monotonic() + NAMES_MAX_S)
         printers = self._sources.resolve_hosts(known_printers.printers, names_end_s)
@@ -378,7 +380,7 @@ class _Collection:
         return replace(known_printers, printers=printers)
 
     def _choose(self, known_printers: KnownPrinters) -> KnownPrinters:
-        """Return only the printer that the job names. Without such a printer, add a failure."""
+        """Return only the printer that the job names. Add a failure if there is no such printer."""
         from collectors.network.printers.naming import describe_unknown, find_named
 
         chosen_printers = find_named(known_printers.printers, self._job.printer)
@@ -391,8 +393,8 @@ class _Collection:
     def _query(self, discoveries: Discoveries) -> Enrichment:
         if not self._job.enrich:
             return Enrichment(limitations=(_QUERIES_DISABLED,))
-        is_near = self._job.device_only or self._job.printers_only
-        interfaces = () if is_near else self._interfaces
+        is_limited = self._job.device_only or self._job.printers_only
+        interfaces = () if is_limited else self._interfaces
         return self._sources.enrich(discoveries, interfaces, self._deadline_s, self._run)
 
     def _query_snmp(self) -> tuple[Evidence, ...]:
@@ -407,12 +409,12 @@ class _Collection:
     # ------------------------------------------------------------------ bounds and failures
 
     @property
-    def _may_leave_machine(self) -> bool:
+    def _can_use_network(self) -> bool:
         return bool(self._collected.local.in_use) and not self._job.device_only
 
     @property
     def _retry_delays_s(self) -> tuple[float, ...]:
-        """The times of further connections to print ports, in seconds after the scan."""
+        """The times at which print ports that failed are tried again, in seconds after the scan."""
         if self._job.device_only:
             return ()
         retry_delays_s = self._sources.retry_delays_s
@@ -469,9 +471,9 @@ def _result_now(future: "Future[T]") -> T:
     return future.result()
 
 
-def _failed_scan(reason: str) -> ScanFindings:
-    return ScanFindings(state=SourceState("failed", reason))
+def _failed_scan(reason: str) -> ScanResult:
+    return ScanResult(state=SourceState("failed", reason))
 
 
-def _failed_browse(reason: str) -> MdnsFindings:
-    return MdnsFindings(state=SourceState("failed", reason), truncated=True)
+def _failed_browse(reason: str) -> MdnsResult:
+    return MdnsResult(state=SourceState("failed", reason), truncated=True)

@@ -26,8 +26,8 @@ from collectors.network.scan.port_names import port_name
 from collectors.shared.addresses import PRINT_PORTS, numeric_order
 
 ENDPOINTS_AT_ONCE = 32
-"""The list has this many endpoints of a device in a turn. Further endpoints of the device come
-after the first turn of all other devices."""
+"""The most endpoints of a device that one turn adds to the list. Further endpoints of the device
+come after the first turn of all other devices."""
 
 LONG_LIST = 256
 """A list with more endpoints than this may be cut later. In such a list, endpoints with an open
@@ -200,7 +200,7 @@ def _endpoint(
 def _label(
     host: HostObservation, services: Sequence[MdnsService], known: PortObservation | None
 ) -> str | None:
-    """Return a name of the endpoint, if possible one that does not consist of a MAC or UUID."""
+    """Return a name of the endpoint, if possible one that does not contain a MAC or UUID."""
     port_names = [friendly_name(service) for service in services if service.instance]
     user_names = [friendly_name(s) for s in host.services if s.type in _NAMED_BY_USERS]
     names = [*port_names, *(user_names if port_names else ()), *(known.labels if known else ())]

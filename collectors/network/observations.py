@@ -40,7 +40,7 @@ class MdnsService:
 
 
 @dataclass(frozen=True, slots=True)
-class MdnsFindings:
+class MdnsResult:
     """The result of browsing mDNS.
 
     ``truncated``: the list is incomplete because of ``max_services``, another limit, the deadline
@@ -59,8 +59,9 @@ class MdnsFindings:
 class PrinterIdentifiers:
     """The values that identify this machine's printers in announcements.
 
-    ``names`` are instance names in lower case and in the form of queue names. ``addresses`` are the
-    printers' IP addresses. ``has_mdns_name``: at least one printer is set up by an mDNS name.
+    ``names`` has each instance name in lower case and in the form of a queue name. ``addresses``
+    are the printers' IP addresses. ``has_mdns_name``: at least one printer is set up by an mDNS
+    name.
     """
 
     names: frozenset[str] = frozenset()
@@ -273,7 +274,7 @@ class Observations:
     ``announcers`` maps an address to the device that announced it first. ``scanned_networks``
     (``192.168.1.0/24``) are the ranges in which every address was tried, so that a missing answer
     is evidence. ``own_networks`` are the networks of this machine's addresses. ``attempts`` has the
-    results of all connections to each print port that was tried more than once.
+    results of connections to print ports (see `CollectedFacts`).
     """
 
     hosts: Mapping[str, HostObservation] = field(default_factory=dict)
@@ -284,7 +285,7 @@ class Observations:
     attempts: Mapping[tuple[str, int], tuple[PortState, ...]] = field(default_factory=dict)
 
     def without(self, addresses: Collection[str]) -> "Observations":
-        """Return the observations of all other addresses."""
+        """Return the observations without those of ``addresses``."""
         return replace(
             self,
             hosts={a: host for a, host in self.hosts.items() if a not in addresses},

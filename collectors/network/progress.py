@@ -53,7 +53,7 @@ def services_in(collected: CollectedFacts) -> ServiceSelection:
 
 def observations_in(collected: CollectedFacts, announced: ServiceSelection) -> Observations:
     """Return all observations so far, joined."""
-    is_whole = collected.scan.state.state == "succeeded"
+    is_scan_complete = collected.scan.state.state == "succeeded"
     return correlate(
         local=collected.local,
         scanned=collected.scan.hosts,
@@ -62,7 +62,7 @@ def observations_in(collected: CollectedFacts, announced: ServiceSelection) -> O
         hostnames=collected.enrichment.hostnames,
         macs=collected.macs,
         announcers=announced.announcers,
-        scanned_networks=collected.selection.networks if is_whole else (),
+        scanned_networks=collected.selection.networks if is_scan_complete else (),
         attempts=collected.attempts,
     )
 
@@ -105,7 +105,7 @@ def queues_in(collected: CollectedFacts) -> dict[tuple[str, int], Queues]:
 
 
 def destinations_in(collected: CollectedFacts) -> tuple[KnownPrinter, ...]:
-    """Return this machine's printers, each with the addresses to which its name leads."""
+    """Return this machine's printers, each with the addresses that its name resolves to."""
     observed = observations_in(collected, services_in(collected))
     return with_destinations(collected.known or (), observed)
 
@@ -127,19 +127,19 @@ def facts_of(
     """Return all facts so far. With ``final``, a source that still runs is reported as failed."""
     announced = services_in(collected)
     observed = observations_in(collected, announced)
-    # This machine's own queues are not printers of the network.
+    # Print queues that this machine itself shares are not printers of the network.
     others = observed.without(collected.local.own_addresses)
     known = collected.known or ()
-    is_whole = final and not cancelled
+    is_complete = final and not cancelled
     machine = (
         find_machine_symptoms(collected.local, known, observed, collected.mdns.unicast_only)
-        if is_whole
+        if is_complete
         else NOTHING_WRONG
     )
     matches = PrinterMatches()
     if known:
         matches = match(known, others, machine, printers_only=job.printers_only)
-    devices = _devices(collected, job, others) if is_whole else DeviceMatches()
+    devices = _devices(collected, job, others) if is_complete else DeviceMatches()
     hosts = assemble_hosts(observed)
     selected_hosts = select_hosts(hosts, observed, matches, job.max_hosts)
     return NetworkFacts(
@@ -182,8 +182,8 @@ def _devices(collected: CollectedFacts, job: NetworkJob, observed: Observations)
 
 
 def _scope(collected: CollectedFacts, job: NetworkJob) -> Literal["local-network", "device"]:
-    goes_out = any(target.way != "local" for target in collected.selection.targets)
-    return "local-network" if goes_out and not job.device_only else "device"
+    has_remote_target = any(target.way != "local" for target in collected.selection.targets)
+    return "local-network" if has_remote_target and not job.device_only else "device"
 
 
 def _state(state: SourceState, final: bool) -> SourceState:
@@ -219,7 +219,7 @@ def _unavailable(collected: CollectedFacts) -> Unavailable:
 
 
 def _is_truncated(collected: CollectedFacts) -> bool:
-    return collected.selection.truncated or collected.mdns.truncated or collected.is_cut
+    return collected.selection.truncated or collected.mdns.truncated or collected.is_cut_short
 
 
 def _limitations(

@@ -14,7 +14,7 @@ from collectors.network.observations import (
     Evidence,
     KnownPrinter,
     KnownPrinters,
-    MdnsFindings,
+    MdnsResult,
     PrinterIdentifiers,
     SnmpTarget,
 )
@@ -32,7 +32,7 @@ class Sources:
     """
 
     retry_delays_s: tuple[float, ...] = (2.0, 4.0, 6.0)
-    """Delays after the scan, in seconds, at which a print port that refused or did not answer is
+    """The times, in seconds after the scan, at which a print port that refused or did not answer is
     tried again. Another till that was printing a receipt has usually finished by the last try."""
 
     read_local_network = staticmethod(read_local_network)
@@ -47,7 +47,7 @@ class Sources:
         deadline_s: float,
         run: Run,
         identifiers: Callable[[], PrinterIdentifiers],
-    ) -> MdnsFindings:
+    ) -> MdnsResult:
         from collectors.network.mdns.browse import browse
 
         return browse(interfaces, job, deadline_s, run, identifiers=identifiers)

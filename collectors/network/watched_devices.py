@@ -13,7 +13,7 @@ from collectors.network.matching.devices import Device, DeviceIndex, group_devic
 from collectors.network.matching.learned import learn
 from collectors.network.matching.recognise import compare
 from collectors.network.observations import DeviceAnswers, KnownPrinter, Observations
-from collectors.network.scan.scan import ScanFindings
+from collectors.network.scan.scan import ScanResult
 from collectors.network.scan.targets import TargetSelection
 from collectors.shared.addresses import network_of, parse_networks
 from collectors.shared.host.local_network import LocalNetwork
@@ -28,7 +28,7 @@ class DeviceMatches:
 
 
 def unconfirmed_addresses(
-    expected: Sequence[Expectation], scan: ScanFindings, local: LocalNetwork, exclude: Sequence[str]
+    expected: Sequence[Expectation], scan: ScanResult, local: LocalNetwork, exclude: Sequence[str]
 ) -> frozenset[str]:
     """Return the addresses at which devices may be and which the scan did not confirm.
 
@@ -53,13 +53,13 @@ def unconfirmed_addresses(
 
 
 def answers_of(
-    scan: ScanFindings,
+    scan: ScanResult,
     local: LocalNetwork,
     selection: TargetSelection,
     macs: Mapping[str, str],
     later_answers: DeviceAnswers,
 ) -> Answers:
-    """Join the answers to the scan and those after it. ``macs`` is the neighbour table."""
+    """Join the scan's answers with the later ones. ``macs`` is the neighbour table."""
     own_macs = {a: i.interface.mac_address for i in local.interfaces for a in i.addresses}
     hosts = {h.address: h.mac_address for h in scan.hosts if h.is_confirmed}
     routed = {t.address for t in selection.targets if t.way == "routed"}
@@ -85,7 +85,9 @@ def match_devices(
     strangers: list[tuple[KnownPrinter, Device, str]] = []
     for expectation in expected:
         subject = _subject(expectation)
-        state = state_of(expectation, answers, tuple(_recognised(subject, index, answers)))
+        state = state_of(
+            expectation, answers, tuple(_recognised_addresses(subject, index, answers))
+        )
         states.append(state)
         device = index.at(state.address or "")
         if device is None or state.address not in answers.macs:
@@ -99,7 +101,7 @@ def match_devices(
 
 
 def _subject(expected: Expectation) -> KnownPrinter:
-    """Return the device in the form in which printers are matched and learned."""
+    """Return the device as a printer, so that it is matched and learned in the same way."""
     device = expected.device
     subject = KnownPrinter(
         expected.id,
@@ -113,11 +115,13 @@ def _subject(expected: Expectation) -> KnownPrinter:
     return replace(subject, learned=expected.learned)
 
 
-def _recognised(subject: KnownPrinter, index: DeviceIndex, answers: Answers) -> Iterator[str]:
+def _recognised_addresses(
+    subject: KnownPrinter, index: DeviceIndex, answers: Answers
+) -> Iterator[str]:
     """Yield the addresses at which a device has two identities of ``subject``, or its host name and
     its DNS-SD name.
 
-    A device with another MAC than the configured one is never recognised.
+    If a MAC is configured, a device with a different MAC is never recognised.
     """
     learned = subject.learned
     if learned is None:

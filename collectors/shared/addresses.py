@@ -135,7 +135,7 @@ def network_of(address: "InterfaceAddress") -> Network:
     return ipaddress.ip_network(f"{address.address}/{address.prefix_length}", strict=False)
 
 
-def is_beyond(address: str, networks: Sequence[Network]) -> bool:
+def is_outside(address: str, networks: Sequence[Network]) -> bool:
     """Return whether an IPv4 address is outside of all ``networks``.
 
     Returns False for an IPv6 address, and if ``networks`` is empty.

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def in_background(function: Callable[[], T], name: str | None = None) -> "Future[T]":
-    """Start ``function`` in a daemon thread called ``name``, and return its future result.
+    """Start ``function`` in a daemon thread called ``name``, and return its `Future`.
 
     The executors of `concurrent.futures` wait for their threads when the interpreter exits, so a
     system call that hangs would keep the process alive. This thread is abandoned instead.

@@ -89,7 +89,7 @@ def _addresses(data: bytes, offset: int, records: int) -> Iterator[str]:
 
 
 def _end_of_name(data: bytes, offset: int) -> int | None:
-    """Return the offset behind a name that begins at ``offset``. Pointers are not followed."""
+    """Return the offset after a name that begins at ``offset``. Pointers are not followed."""
     while offset < len(data):
         length = data[offset]
         if length & _POINTER == _POINTER:

@@ -45,8 +45,8 @@ async def test_child_over_its_memory_limit_ends_and_its_facts_are_kept() -> None
 
 PROGRAM = """
 import os, resource
-from collectors.bounds import bind_this_process
-bind_this_process()
+from collectors.bounds import limit_this_process
+limit_this_process()
 print(os.nice(0), resource.getrlimit(resource.RLIMIT_DATA)[0])
 """
 

@@ -49,7 +49,8 @@ def parse_usb(answer: Section) -> tuple[UsbDevice, ...]:
 
     Windows lists each interface of a composite device as a row of its own. A row of an interface
     has only the vendor and product id of its device. So if several devices have the same vendor and
-    product id, each device gets all interfaces with this id. Such devices have equal interfaces.
+    product id, each device gets all interfaces with this id. This is correct, because devices with
+    the same id have the same interfaces.
     """
     parents: dict[str, list[Object]] = {}
     parts: dict[str, list[Object]] = {}
@@ -110,17 +111,17 @@ def read_devices(deadline: Deadline) -> Reading:
 
 
 def _usb_device(kind: str, number: int, parent: Object, parts: Sequence[Object]) -> UsbDevice:
-    """Return one of several devices of a kind, with its interfaces.
+    """Return a USB device with its interfaces.
 
     Args:
         kind: The vendor and product id, such as ``04b8-0e15``.
-        number: Counts the devices of this kind from 1.
+        number: The number of the device among those of the same kind, from 1.
         parent: The row of the device.
         parts: The rows of its interfaces.
     """
     vendor_id, product_id = (int(part, 16) for part in kind.split("-"))
-    mark = text(parent, "Mark")
-    suffix = mark or (str(number) if number > 1 else None)
+    instance_hash = text(parent, "InstanceHash")
+    suffix = instance_hash or (str(number) if number > 1 else None)
     rows = (parent, *parts)
     return UsbDevice(
         place=f"{kind}-{suffix}" if suffix else kind,
@@ -130,16 +131,16 @@ def _usb_device(kind: str, number: int, parent: Object, parts: Sequence[Object])
         product=next((name for row in rows if (name := text(row, "Name"))), None),
         classes=tuple(dict.fromkeys(code for row in rows for code in _classes(row))),
         drivers=tuple(dict.fromkeys(name for row in rows if (name := text(row, "Service")))),
-        serial=mark,
+        serial=instance_hash,
     )
 
 
 def _classes(row: Object) -> list[int]:
     ids = row.get("CompatibleID")
-    hardware_ids = (
+    compatible_ids = (
         [entry for entry in ids if isinstance(entry, str)] if isinstance(ids, list) else []
     )
-    return [int(match[1], 16) for entry in hardware_ids if (match := _CLASS.match(entry))]
+    return [int(match[1], 16) for entry in compatible_ids if (match := _CLASS.match(entry))]
 
 
 def _queue(row: Object, name: str) -> Queue:

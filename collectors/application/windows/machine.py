@@ -1,4 +1,4 @@
-"""Creates the fields of the snapshot from the output of the PowerShell script MACHINE."""
+"""Creates the fields of the snapshot from the PowerShell scripts MACHINE and ADAPTERS."""
 
 import platform
 import re
@@ -69,7 +69,7 @@ def read_interfaces(deadline: Deadline) -> Reading:
 
 
 def parse_link_types(sections: Sections) -> dict[str, str]:
-    """Return the type of each adapter by its name."""
+    """Return the types of the adapters. The keys are the names of the adapters."""
     types = {}
     for row in section(sections, "adapters").rows:
         name, medium = text(row, "Name"), (text(row, "Medium") or "").lower()
@@ -88,7 +88,7 @@ def parse_default_routes(sections: Sections) -> frozenset[str] | None:
 
 
 def parse_dhcp(sections: Sections) -> dict[str, Dhcp]:
-    """Return what Windows knows about DHCP at each adapter, by its name."""
+    """Return the DHCP configurations of the adapters. The keys are the names of the adapters."""
     rows = section(sections, "dhcp").rows
     configurations = {number(row, "InterfaceIndex"): row for row in rows}
     dhcp_by_name = {}
@@ -127,7 +127,7 @@ def wireless_of(
     types: Mapping[str, str],
     read: Callable[[], Mapping[uuid.UUID, Wireless]] = wlan.read_wireless,
 ) -> dict[str, Wireless]:
-    """Return the Wi-Fi network of each adapter of the type "wifi", by its name."""
+    """Return the networks of the adapters of the type "wifi". The keys are the adapters' names."""
     names = [name for name, kind in types.items() if kind == "wifi"]
     try:
         networks = read() if names else {}
@@ -193,7 +193,7 @@ def _reboot(sections: Sections) -> tuple[Field, ...]:
 
 @field_group("os.timeZone", "os.locale")
 def _regional_settings(sections: Sections) -> tuple[Field, ...]:
-    row = section(sections, "place").first
+    row = section(sections, "region").first
     return (
         either("os.timeZone", "Get-TimeZone", text(row, "TimeZone"), _NOT_REPORTED),
         either("os.locale", "Get-WinSystemLocale", text(row, "Locale"), _NOT_REPORTED),

@@ -1,4 +1,4 @@
-"""The PowerShell scripts for Windows. Each section of a script has one query.
+"""The PowerShell scripts for Windows. Each section of a script is the result of one query.
 
 A script prints a JSON object. It has ``{"ok": [...]}`` or ``{"error": "..."}`` for each section, so
 an error in one section does not affect the others. The scripts read only the properties that they
@@ -44,7 +44,7 @@ Read-Section 'shutdown' {
   Get-WinEvent -MaxEvents 1 -FilterHashtable @{LogName='System';Id=41,1074,6008} |
     Select-Object Id
 }
-Read-Section 'place' {
+Read-Section 'region' {
   [pscustomobject]@{ TimeZone = (Get-TimeZone).Id; Locale = (Get-WinSystemLocale).Name }
 }
 Read-Section 'computer' {
@@ -99,7 +99,7 @@ Read-Section 'routes' {
 
 _DEVICES: Final = r"""
 $sha = [Security.Cryptography.SHA256]::Create()
-function Mark([string]$id) {
+function Get-InstanceHash([string]$id) {
   $last = $id.Split('\')[-1]
   if ($last -match '&') { return $null }
   $bytes = $sha.ComputeHash([Text.Encoding]::UTF8.GetBytes($last))[0..7]
@@ -110,7 +110,7 @@ Read-Section 'usb' {
     Where-Object Present |
     Select-Object Name, Manufacturer, PNPClass, Service, CompatibleID,
       @{n='Hardware';e={$_.PNPDeviceID.Split('\')[1]}},
-      @{n='Mark';e={Mark $_.PNPDeviceID}}
+      @{n='InstanceHash';e={Get-InstanceHash $_.PNPDeviceID}}
 }
 Read-Section 'bluetooth' {
   $paired = "PNPDeviceID LIKE 'BTHENUM\\DEV%' OR PNPDeviceID LIKE 'BTHLE\\DEV%'"

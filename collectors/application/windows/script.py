@@ -75,8 +75,8 @@ def read_groups(groups: Iterable[FieldGroup], sections: Sections) -> Reading:
 def read_sections(script: str, deadline: Deadline) -> Sections:
     """Run a script. Raises Unreadable, TimeoutError or ValueError."""
     options = ("-NoLogo", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass")
-    # The script is passed in Base64, because Windows joins all arguments to one string, and each
-    # program splits this string in its own way.
+    # The script is passed in Base64, because Windows joins all arguments into one string, and
+    # each program splits this string in its own way.
     encoded_script = base64.b64encode(script.encode("utf-16-le")).decode("ascii")
     output = run_command(
         ("powershell.exe", *options, "-EncodedCommand", encoded_script), deadline.at

@@ -40,7 +40,7 @@ _ERRORS_WITHOUT_SERVICE: Final = frozenset({1060, 1061, 1062, 50})
 """The service WlanSvc does not exist or does not run, or the system does not support Wi-Fi."""
 _ERRORS_WITHOUT_NETWORK: Final = frozenset({5023, 1168})
 """ERROR_INVALID_STATE and ERROR_NOT_FOUND: the interface is not connected."""
-_LOCATION: Final = "Windows reports it only to programs with access to the location"
+_LOCATION: Final = "Windows reports it only to programs with the location permission"
 
 
 class Connection(NamedTuple):
@@ -48,7 +48,7 @@ class Connection(NamedTuple):
 
     ssid: bytes
     access_point: bytes
-    sent_kilobits: int
+    send_rate_kbps: int
     is_encrypted: bool
 
 
@@ -108,7 +108,7 @@ def _network(interface: uuid.UUID, query: Query, entries: Entries) -> Wireless:
     except WlanError as error:
         return _missing(error)
     if connection is None:
-        return Wireless(reason="Windows wrote an unknown form")
+        return Wireless(reason="Windows returned data in an unknown format")
     try:
         bss = parse_entries(entries(interface, connection), connection.access_point)
     except WlanError:
@@ -121,7 +121,7 @@ def _network(interface: uuid.UUID, query: Query, entries: Entries) -> Wireless:
         mac_text(connection.access_point),
         band,
         channel,
-        connection.sent_kilobits / 1000 or None,
+        connection.send_rate_kbps / 1000 or None,
         reason="Windows does not report it",
     )
 
@@ -148,10 +148,10 @@ def parse_connection(data: bytes) -> Connection | None:
     """Parse WLAN_CONNECTION_ATTRIBUTES. Returns None if they are incomplete."""
     if len(data) < _CONNECTION.size:
         return None
-    _, _, _, length, ssid, _, address, _, _, _, _, sent, is_encrypted = _CONNECTION.unpack_from(
-        data
+    _, _, _, length, ssid, _, address, _, _, _, _, send_rate, is_encrypted = (
+        _CONNECTION.unpack_from(data)
     )
-    return Connection(ssid[: min(length, len(ssid))], address, sent, bool(is_encrypted))
+    return Connection(ssid[: min(length, len(ssid))], address, send_rate, bool(is_encrypted))
 
 
 def parse_entries(data: bytes, access_point: bytes) -> Bss | None:
@@ -239,7 +239,7 @@ if sys.platform == "win32":
             )
 
         def _copy_and_free(self, table: ctypes.c_void_p, size_of: Callable[[bytes], int]) -> bytes:
-            """Copy a table of Windows and free it."""
+            """Return a copy of a table that Windows allocated, and free the table."""
             try:
                 head = ctypes.string_at(table.value or 0, _LIST_HEADER.size)
                 return ctypes.string_at(table.value or 0, size_of(head))

@@ -87,7 +87,7 @@ _LISTING = _Listing()
 
 def _misses(symptoms: Symptoms, network: str) -> bool:
     """Return whether the printer is set up in ``network`` and was not reached."""
-    return symptoms.is_out and bool(network) and symptoms.is_in(network)
+    return symptoms.is_unreached and bool(network) and symptoms.is_in(network)
 
 
 _IS_IT_ON = "is it switched on and connected?"
@@ -126,16 +126,16 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         ),
         Cause(
             "already-set-up",
-            lambda s, _: bool(s.left and s.set_up_as),
-            "{s.seen}; it is already set up there as {s.set_up_as}; {s.left}",
+            lambda s, _: bool(s.old_address_state and s.set_up_as),
+            "{s.seen}; it is already set up there as {s.set_up_as}; {s.old_address_state}",
             "a device with the printer's identity answers at another address, and another queue"
             " prints there",
             "print with that queue and remove this one",
         ),
         Cause(
             "address-changed",
-            lambda s, _: bool(s.left),
-            "{s.seen}; {s.left}",
+            lambda s, _: bool(s.old_address_state),
+            "{s.seen}; {s.old_address_state}",
             "a device with the printer's MAC, or with two of its serial number, UUID and host name,"
             " answers at another address",
             "set the printer up with its new address, or give it a fixed one",
@@ -163,28 +163,28 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         ),
         Cause(
             "name-servers-silent",
-            lambda s, _: s.in_vain == "name server",
+            lambda s, _: s.failed_lookup == "name server",
             "{s.seen}",
             "the name servers of this machine do not answer",
             "correct the name servers of this machine or of the router's DHCP",
         ),
         Cause(
             "name-unresolved",
-            lambda s, _: s.in_vain == "host name",
+            lambda s, _: s.failed_lookup == "host name",
             "{s.seen}",
             "the name servers have no address for its host name",
             "correct the name in the router or name server, or set the printer up by its address",
         ),
         Cause(
             "service-changed",
-            lambda s, _: s.in_vain == "service",
+            lambda s, _: s.failed_lookup == "service",
             "{s.seen}",
             "a device announces the queue's name, but not its type of service or not its UUID",
             "enable AirPrint (IPP) in its settings, or set the printer up again",
         ),
         Cause(
             "off",
-            lambda s, _: bool(s.in_vain),
+            lambda s, _: bool(s.failed_lookup),
             "{s.seen}",
             "nothing answers at its address, not even ARP; or no device has its name, MAC or UUID",
             _IS_IT_ON,
@@ -262,16 +262,16 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         ),
         Cause(
             "other-port-open",
-            lambda s, _: bool(s.open_instead),
-            "port {s.open_instead} is open for printing instead",
+            lambda s, _: bool(s.other_open_ports),
+            "port {s.other_open_ports} is open for printing instead",
             "another print port of the same host accepts connections",
             "set the queue up with that port",
             is_obvious=True,
         ),
         Cause(
             "other-kind-of-device",
-            lambda s, _: bool(s.what_is_there),
-            "the device there is {s.what_is_there}",
+            lambda s, _: bool(s.occupant_name),
+            "the device there is {s.occupant_name}",
             "the device at the address has no print port and a different name",
             "has another device taken the address?",
         ),
@@ -280,7 +280,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         Cause(
             "needs-attention",
             lambda s, _: bool(s.complaints),
-            "the {s.complainer} reports: {s.complaints}",
+            "the {s.complaint_source} reports: {s.complaints}",
             "printer-state-reasons of the printer (IPP, SNMP) or of the spooler",
             "fix it at the printer: paper, cover, toner",
             is_obvious=True,
@@ -339,7 +339,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
     "port": (
         Cause(
             "wsd-port",
-            lambda s, _: s.printer.is_on_wsd_port and s.is_out,
+            lambda s, _: s.printer.is_on_wsd_port and s.is_unreached,
             "it is set up on a WSD port; Windows loses a printer on such a port if its address"
             " changes",
             "the queue's Windows port is a WSD port, and the printer was not reached",
@@ -349,7 +349,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
     "machine": (
         Cause(
             "till-without-dhcp",
-            lambda s, _: s.is_out,
+            lambda s, _: s.is_unreached,
             "this machine has no address from a DHCP server on {m.link_local}",
             "its only addresses are self-assigned ones, 169.254.x.x",
             "check the cable or Wi-Fi and the router, or give it a fixed address",
@@ -357,7 +357,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         ),
         Cause(
             "gateway-outside",
-            lambda s, _: s.is_out,
+            lambda s, _: s.is_unreached,
             "the gateway {m.lost_gateway} is not in the network of {m.lost_on}",
             "the default gateway is outside of the interface's network",
             "correct address, mask and gateway of this machine",

@@ -128,10 +128,10 @@ class _Judge:
         printer, (address, port) = case.printer, (case.address, case.port)
         endpoint, reach = join_host_port(address, port), self.cases.reach
         attempts = reach.attempts(address, port or 0)
-        symptoms = Symptoms(printer, row.status, f"no answer from {address}", in_vain="other")
+        symptoms = Symptoms(printer, row.status, f"no answer from {address}", failed_lookup="other")
         if row.outcome == "not tried":
             symptoms = replace(
-                symptoms, seen=f"{endpoint} is not in a network that was scanned", in_vain=""
+                symptoms, seen=f"{endpoint} is not in a network that was scanned", failed_lookup=""
             )
         elif attempts and attempts[-1] == "refused":
             evidence = f"{endpoint} refuses the connection"
@@ -145,7 +145,11 @@ class _Judge:
             other_address = devices[0].address
             evidence = f"{symptoms.seen}; a device with its {by} was seen at {other_address}"
             symptoms = replace(
-                symptoms, seen=evidence, address=other_address, out_of_reach=obstacle, in_vain=""
+                symptoms,
+                seen=evidence,
+                address=other_address,
+                out_of_reach=obstacle,
+                failed_lookup="",
             )
         return self._explained(symptoms)
 
@@ -159,9 +163,9 @@ class _Judge:
             evidence = (
                 f"{device.address} is there, but no print port was found (matched by {matched_by})"
             )
-            present_device = "" if difference else verdicts.what_is_there(device) or ""
+            present_device = "" if difference else verdicts.occupant_name(device) or ""
             symptoms = Symptoms(
-                printer, row.status, evidence, what_is_there=present_device, other=difference
+                printer, row.status, evidence, occupant_name=present_device, other=difference
             )
             return self._explained(symptoms, None if difference else device)
         reach = self.cases.reach
@@ -180,8 +184,8 @@ class _Judge:
             matched_by=verdicts.matched_by(case),
         )
         if symptoms.contact != "open":
-            instead = verdicts.open_instead(device, port)
-            symptoms = replace(symptoms, open_instead=instead)
+            instead = verdicts.other_open_ports(device, port)
+            symptoms = replace(symptoms, other_open_ports=instead)
         if difference:
             return self._taken(symptoms, case, device)
         symptoms = verdicts.with_own_state(
@@ -195,7 +199,7 @@ class _Judge:
             symptoms = self._with_obstacle(symptoms, evidence)
         is_certain = case.comparison.likeness == "same"
         if symptoms.status == "unreachable" and not symptoms.out_of_reach and not is_certain:
-            symptoms = replace(symptoms, what_is_there=verdicts.what_is_there(device) or "")
+            symptoms = replace(symptoms, occupant_name=verdicts.occupant_name(device) or "")
         verdict = self._explained(
             symptoms, device, (address, port) if observation is not None else None
         )
@@ -234,7 +238,7 @@ class _Judge:
             row.status,
             f"moved to {join_host_port(*key) if key else device.address} (same {other.by})",
             device.address if key is None else key[0],
-            left=f"nothing answers at {case.address} any more"
+            old_address_state=f"nothing answers at {case.address} any more"
             if is_gone
             else f"{case.address} is another device now",
             set_up_as=listed(users),
@@ -251,7 +255,7 @@ class _Judge:
         obstacle = self.cases.reach.obstacle(symptoms.address)
         if not obstacle:
             return symptoms
-        evidence = evidence or f"{symptoms.seen}; {symptoms.left}"
+        evidence = evidence or f"{symptoms.seen}; {symptoms.old_address_state}"
         return replace(symptoms, status="unreachable", seen=evidence, out_of_reach=obstacle)
 
 

@@ -24,7 +24,7 @@ _NO_MODELS = frozenset(
 )
 """Texts that are given instead of a model, reduced to letters and digits."""
 
-_ANY_MODEL = (
+_GENERIC_WORDS = (
     "generic",
     "universal",
     "localraw",
@@ -65,17 +65,20 @@ def plain_model(model: str | None) -> str:
     Returns "" if ``model`` names no specific model.
     """
     plain, whole_letters = _letters(_without_driver(model)), _letters((model or "").lower())
-    is_any = (
-        plain in _NO_MODELS or plain in _MAKERS or any(word in whole_letters for word in _ANY_MODEL)
+    is_generic = (
+        plain in _NO_MODELS
+        or plain in _MAKERS
+        or any(word in whole_letters for word in _GENERIC_WORDS)
     )
-    return "" if is_any else plain
+    return "" if is_generic else plain
 
 
 def is_other_model(one: str | None, other: str | None) -> bool:
     """Return whether two names certainly mean different models.
 
-    That is so if their makers differ, or if none of their numbers are of one family (``TSP143`` is
-    of the family ``TSP100``). A name without a number may be that of a driver for many models.
+    That is so if their makers differ, or if no number of one name is of the same family as a number
+    of the other (``TSP143`` is of the family ``TSP100``). If a name has no number, the result is
+    False, because it may be the name of a driver for many models.
     """
     plain_names = (plain_model(one), plain_model(other))
     if is_same_plain_model(*plain_names) or not all(re.search(r"\d", text) for text in plain_names):
@@ -114,5 +117,5 @@ def _maker(text: str) -> str | None:
 
 
 def _is_one_family(one: str, other: str) -> bool:
-    is_number_of_many = len(one) == len(other) >= _FAMILY_DIGITS
-    return one == other or (is_number_of_many and one[0] == other[0])
+    can_be_family = len(one) == len(other) >= _FAMILY_DIGITS
+    return one == other or (can_be_family and one[0] == other[0])

@@ -45,15 +45,20 @@ _REASONS_MAX = 8
 
 
 def state_words(reasons: Iterable[str]) -> tuple[str, ...]:
-    """Return printer-state-reasons as English texts. In unknown ones, spaces replace dashes."""
+    """Return printer-state-reasons as English texts.
+
+    If a reason is unknown, its text is the keyword with spaces instead of dashes.
+    """
     plain = (_SEVERITY.sub("", reason) for reason in reasons)
     words = (STATE_WORDS.get(reason, reason.replace("-", " ")) for reason in plain)
     return tuple(dict.fromkeys(words))[:_REASONS_MAX]
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join names with commas and "and". After four names, only the number of further names
-    follows."""
+    """Join names with commas and "and".
+
+    Only the first four names are listed. The number of further names follows them.
+    """
     parts = list(names[:_LISTED_MAX])
     if len(names) > _LISTED_MAX:
         parts.append(f"{len(names) - _LISTED_MAX} more")

@@ -1,8 +1,8 @@
 """Recognises which device is a printer: by its MAC, or by two of its other identities. Pure.
 
 The other identities are the serial number, the UUID and the host name. A MAC inside a UUID counts
-as one of them if it is the device's own MAC. One of them alone is only a hint, because relays
-repeat the UUIDs of printers, and some makers use one UUID or serial number for many devices.
+as one of them if it is the device's own MAC. One of them alone is only a hint, because mDNS
+relays repeat the UUIDs of printers, and some makers use one UUID or serial number for many devices.
 """
 
 from collections.abc import Iterable, Iterator
@@ -31,7 +31,8 @@ class Comparison:
     """Whether a device is the printer.
 
     ``by`` is the evidence that it is, and ``text`` the evidence that it is not. ``has_claim``: the
-    device has one of the printer's identities other than the MAC.
+    device has one of the printer's identities other than the MAC. ``is_learned``: the device
+    differs from the identity that the agent has learned for the printer.
     """
 
     likeness: Likeness
@@ -65,9 +66,9 @@ def compare(
 ) -> Comparison:
     """Compare the device at a printer's destination with the printer.
 
-    ``observation`` is the one of the port to which the print system connects. A different MAC is
-    outweighed by two other equal identities, because a printer has different MACs on cable and
-    Wi-Fi.
+    ``observation`` is what was observed of the port to which the print system connects. If two
+    other identities are equal, the MAC may differ, because a printer has different MACs on cable
+    and Wi-Fi.
     """
     macs = _own_macs(device, index, "")
     same = tuple(_claims(printer, device, macs))
@@ -79,10 +80,10 @@ def compare(
     is_named = learned is not None and learned.dns_sd_name in device.instances
     if is_named and "host name" in same:
         return Comparison("unknown")
-    if text := _unlike_learned(printer, device, macs):
+    if text := _difference_from_learned(printer, device, macs):
         return Comparison("different", text=text, is_learned=True)
-    if text := _unlike_setup(printer, device, macs, observation):
-        return Comparison("different", text=f"{text}, so that it may be another device")
+    if text := _difference_from_setup(printer, device, macs, observation):
+        return Comparison("different", text=f"{text}, so it may be another device")
     return Comparison("unknown", has_claim=bool(same))
 
 
@@ -96,7 +97,7 @@ def find_matches(printer: KnownPrinter, index: DeviceIndex) -> tuple[Match, ...]
 
 
 def find_alike(printer: KnownPrinter, index: DeviceIndex) -> tuple[tuple[Device, ...], By | None]:
-    """Return the devices with one identity of the printer, and the kind of that identity."""
+    """Return the devices that share an identity with the printer, and the kind of this identity."""
     for by in ("UUID", "MAC from its UUID", "serial number", "host name"):
         if devices := _with_claim(printer, by, index):
             return devices, by
@@ -109,7 +110,7 @@ def known_macs(printer: KnownPrinter) -> tuple[str, ...]:
 
 
 def may_have_mac(printer: KnownPrinter, device: Device) -> bool:
-    """Return whether a device has a MAC of the printer's setup, or the MAC at the end of a UUID."""
+    """Return whether a device has a MAC of the printer's setup, or the MAC in its UUID."""
     in_uuid = {mac_in_uuid(uuid) for uuid in _values(printer, "UUID")}
     return _has_mac(_macs(printer), device.mac_addresses) or bool(
         in_uuid & set(device.mac_addresses)
@@ -216,24 +217,26 @@ def _contradicts(printer: KnownPrinter, device: Device) -> bool:
     )
 
 
-def _unlike_learned(printer: KnownPrinter, device: Device, macs: tuple[str, ...]) -> str | None:
+def _difference_from_learned(
+    printer: KnownPrinter, device: Device, macs: tuple[str, ...]
+) -> str | None:
     """Describe how a device differs from a printer's learned identity; None if it does not."""
     learned = printer.learned
     if learned is None:
         return None
-    marks = (
+    identities = (
         ("MAC", learned.mac_address, macs),
         ("serial number", learned.serial, device.serials),
         ("UUID", learned.uuid, device.uuids),
     )
-    for mark, value, device_values in marks:
+    for kind, value, device_values in identities:
         if value and device_values and value not in device_values:
             device_name = ", ".join(
-                (*filter(None, (name_of(device),)), f"{mark} {device_values[0]}")
+                (*filter(None, (name_of(device),)), f"{kind} {device_values[0]}")
             )
             date = f" on {learned.seen_at[:10]}" if learned.seen_at else ""
             return (
-                f"another device answers there: {device_name}, while the printer had {mark} {value}"
+                f"another device answers there: {device_name}, while the printer had {kind} {value}"
                 f"{date}"
             )
     names = ((learned.hostname, device.hostnames), (learned.dns_sd_name, device.instances))
@@ -246,7 +249,7 @@ def _unlike_learned(printer: KnownPrinter, device: Device, macs: tuple[str, ...]
     return None
 
 
-def _unlike_setup(
+def _difference_from_setup(
     printer: KnownPrinter,
     device: Device,
     macs: tuple[str, ...],
@@ -257,16 +260,16 @@ def _unlike_setup(
     answers = (observation,) if observation is not None and observation.uuids else ports
     models = [model for port in ports for model in port.models]
     is_server = (printer.queue or "").startswith(_QUEUES_OF_A_SERVER)
-    reference = "than the printer that was set up"
+    reference = "differs from that of the printer that was set up"
     if _is_foreign(printer.uuid, (u for answer in answers for u in answer.uuids)):
-        return f"it gives another UUID {reference}"
+        return f"its UUID {reference}"
     label = (printer.host or "").lower().partition(".")[0]
     is_named = label in {name.lower().partition(".")[0] for name in device.hostnames}
     printer_macs = (*_macs(printer), *(() if is_named else _named_macs(printer)))
     if printer_macs and macs and not _has_mac(printer_macs, macs):
-        return f"it has another MAC {reference}"
+        return f"its MAC {reference}"
     if _is_foreign(printer.serial, (s for port in ports for s in port.serials)):
-        return f"it gives another serial number {reference}"
+        return f"its serial number {reference}"
     if models and not is_server and all(is_other_model(printer.make_model, m) for m in models):
         return f"it is of the model {models[0]}, not {printer.make_model}"
     return None

@@ -17,7 +17,7 @@ from collectors.shared.addresses import RAW_PRINT_PORTS, parse_networks
 
 Status = Literal["reachable", "unreachable", "unknown"]
 OutOfReach = Literal["", "link-local", "wrong mask", "other network"]
-InVain = Literal["", "host name", "name server", "service", "other"]
+FailedLookup = Literal["", "host name", "name server", "service", "other"]
 
 _DISCARDING = re.compile(r"(?i)\bTM-[A-Z]\d")
 """Matches the models of Epson's receipt printers. Newer models accept connections to port 9100, but
@@ -29,7 +29,7 @@ class MachineSymptoms:
     """Problems of this machine and its network that prevent connections to printers.
 
     ``link_local`` are the machine's interfaces if it has only self-assigned IPv4 addresses.
-    ``ways`` are two interfaces that have addresses in one ``shared_network``.
+    ``ways`` are two interfaces that have addresses in the same network, ``shared_network``.
     ``isolated_on`` is the Wi-Fi interface on which only the gateway answers, in the network
     ``isolated_network``.
     ``unicast_only`` are the interfaces on which hosts answer mDNS only by unicast.
@@ -57,13 +57,15 @@ NOTHING_WRONG = MachineSymptoms()
 class Symptoms:
     """What was observed of one printer.
 
-    ``seen`` describes the observation and the evidence by which the printer was matched. ``left``
-    describes the device that is now at the printer's old address. ``set_up_as`` are the printers
-    that print to its new address. ``in_vain`` is the kind of name that leads nowhere, and
-    ``device_at`` the address of the printer's device in that case. ``out_of_reach`` is the reason
-    why this machine cannot print to ``address``. ``attempts`` are the results of all connections to
-    the printer's port, oldest first. ``is_answering``: some port of the address accepts or refuses
-    connections. ``other`` describes why the device at the address is not the printer.
+    ``seen`` describes the observation and the evidence by which the printer was matched. If the
+    printer has moved, ``old_address_state`` describes what is now at its old address, and
+    ``set_up_as`` are the names of the printers that are set up with its new address.
+    ``failed_lookup`` is the kind of look-up with which the print system does not reach the printer.
+    ``device_at`` is the address of the printer's device if that is a different address.
+    ``out_of_reach`` is the reason why this machine cannot print to ``address``.
+    ``attempts`` are the results of all connections to the printer's port, oldest first.
+    ``is_answering``: some port of the address accepts or refuses connections.
+    ``other`` describes why the device at the address is not the printer.
     ``own_reasons`` are the printer-state-reasons that the printer itself reports.
     """
 
@@ -74,16 +76,16 @@ class Symptoms:
     port: int | None = None
     attempts: tuple[PortState, ...] = ()
     is_answering: bool = False
-    in_vain: InVain = ""
+    failed_lookup: FailedLookup = ""
     device_at: str = ""
-    left: str = ""
+    old_address_state: str = ""
     set_up_as: str = ""
     out_of_reach: OutOfReach = ""
     other: str = ""
     may_have_replaced: bool = False
     is_queue_missing: bool = False
-    open_instead: str = ""
-    what_is_there: str = ""
+    other_open_ports: str = ""
+    occupant_name: str = ""
     models: tuple[str, ...] = ()
     own_reasons: tuple[str, ...] = ()
     is_stopped: bool = False
@@ -93,7 +95,7 @@ class Symptoms:
         return self.attempts[-1] if self.attempts else None
 
     @property
-    def is_out(self) -> bool:
+    def is_unreached(self) -> bool:
         """Whether this is a network printer that was not reached."""
         return self.printer.transport == "network" and self.status != "reachable"
 
@@ -104,7 +106,7 @@ class Symptoms:
         return () if set(words) <= {"paused"} and self.printer.stopped else words
 
     @property
-    def complainer(self) -> str:
+    def complaint_source(self) -> str:
         is_printer = self.own_reasons or (self.status == "reachable" and not self.other)
         return "printer" if is_printer else "spooler"
 

@@ -1,6 +1,6 @@
 """The decision table of verdicts about network printers. Pure.
 
-Two questions are answered before: where does the print system send a job now (`destination.py`),
+Two questions are answered first: where does the print system send a job now (`destination.py`),
 and which device is the printer (`recognise.py`)? Each reachable combination of the answers is in
 exactly one row. docs/printer-verdicts.md has the same table.
 """
@@ -11,7 +11,8 @@ from typing import Literal
 from collectors.network.matching.symptoms import Status
 
 Resolution = Literal["fails", "several", "address"]
-"""What the print system resolves: nothing, several devices of which it picks any, or an address."""
+"""The result if the print system resolves the printer's destination: nothing, several devices of
+which it picks any, or one address."""
 
 Occupant = Literal["this printer", "another printer", "another device", "unknown", "nobody"]
 """Who is at the address: this printer, the printer of another queue, another device that is no

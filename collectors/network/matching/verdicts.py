@@ -9,7 +9,7 @@ from collectors.network.matching.devices import Device, DeviceIndex
 from collectors.network.matching.models import plain_model
 from collectors.network.matching.reasons import listed
 from collectors.network.matching.recognise import compare, find_alike, name_of
-from collectors.network.matching.symptoms import InVain, Status, Symptoms
+from collectors.network.matching.symptoms import FailedLookup, Status, Symptoms
 from collectors.network.observations import (
     SLOW_LOOKUP_S,
     Evidence,
@@ -32,8 +32,9 @@ class Verdict:
 
     ``endpoint`` is the address and port that the printer was matched with. ``marked`` are all
     endpoints that belong to the printer. ``device`` is its device. The agent learns the identity of
-    this device with the address ``learned_at``, unless this is "". ``is_certain``: no hint is
-    needed. ``taken_by`` is a different device that accepts connections at the printer's address.
+    this device with the address ``learned_at``, unless ``learned_at`` is "". ``is_certain``: no
+    hint is needed. ``taken_by`` is a different device that accepts connections at the printer's
+    address.
     """
 
     status: Status
@@ -90,7 +91,7 @@ def name_kind(printer: KnownPrinter) -> str:
 
 
 def see_local(printer: KnownPrinter) -> Symptoms:
-    """Judge a printer that is plugged into this machine, paired with it, or of another backend."""
+    """Judge a printer that is not on the network, or that CUPS reaches by an unknown backend."""
     if printer.backend is not None:
         evidence = f"not checked: CUPS prints to it with the backend {printer.backend}"
         return Symptoms(printer, "unknown", evidence)
@@ -106,10 +107,10 @@ def see_local(printer: KnownPrinter) -> Symptoms:
 def see_missing(case: Case) -> Symptoms:
     """Return the symptoms of a printer whose destination cannot be resolved."""
     printer, name = case.printer, case.printer.dns_sd_name
-    in_vain: InVain = "other"
+    failed_lookup: FailedLookup = "other"
     if case.problem == "host name":
         is_slow = printer.lookup_s >= SLOW_LOOKUP_S
-        in_vain = "name server" if is_slow else "host name"
+        failed_lookup = "name server" if is_slow else "host name"
         evidence = f"no address was found for the name {printer.host}"
         if is_slow:
             evidence = f"the name servers did not answer for the name {printer.host}"
@@ -117,12 +118,13 @@ def see_missing(case: Case) -> Symptoms:
         evidence = f"no address was found for the name {printer.host}"
     elif case.problem == "type":
         kind = printer.dns_sd_type or "a printer"
-        in_vain = "service"
+        failed_lookup = "service"
         evidence = f"{name} is announced at {case.announced_at}, but not as {kind}"
     elif case.problem == "UUID" and name:
-        in_vain = "service"
+        failed_lookup = "service"
         evidence = (
-            f"{name} at {case.announced_at} has another UUID than the printer that was set up"
+            f"the UUID of {name} at {case.announced_at} differs from that of the printer that was"
+            " set up"
         )
     elif case.problem == "service":
         evidence = f"no device announces the name {name} by mDNS"
@@ -131,10 +133,10 @@ def see_missing(case: Case) -> Symptoms:
     else:
         evidence = "its setup has no address, name, MAC or UUID to search for"
         return Symptoms(printer, "unknown", evidence)
-    return Symptoms(printer, "unreachable", evidence, in_vain=in_vain)
+    return Symptoms(printer, "unreachable", evidence, failed_lookup=failed_lookup)
 
 
-def what_is_there(device: Device) -> str | None:
+def occupant_name(device: Device) -> str | None:
     """Return the name of a device without print ports, which may have taken a printer's address.
 
     Returns None if the device has a print port or no known name.
@@ -172,7 +174,7 @@ def _may_be_state_of(observation: PortObservation, printer: KnownPrinter) -> boo
     return not is_foreign and bool(observation.state or observation.state_reasons)
 
 
-def open_instead(device: Device, port: int) -> str:
+def other_open_ports(device: Device, port: int) -> str:
     """Return a list of the device's other print ports that accept connections."""
     open_ports = {
         observation.port for observation in device.observations if observation.contact == "open"
@@ -197,23 +199,23 @@ class Hints:
         self._is_free = is_free
 
     def about(self, printer: KnownPrinter) -> str | None:
-        for search in (self._alike, self._of_its_name, self._of_its_model):
+        for search in (self._hint_by_identity, self._hint_by_name, self._hint_by_model):
             if hint := search(printer):
                 return hint
-        return None if plain_model(printer.make_model) else self._only_other()
+        return None if plain_model(printer.make_model) else self._hint_by_elimination()
 
-    def _alike(self, printer: KnownPrinter) -> str | None:
+    def _hint_by_identity(self, printer: KnownPrinter) -> str | None:
         """Find a device with one identity of the printer, which is not enough for a match."""
         devices, by = find_alike(printer, self._index)
         address = self._only_free(printer, devices)
         return address and f"a device with its {by} was seen at {address}: {_MAYBE}"
 
-    def _of_its_name(self, printer: KnownPrinter) -> str | None:
+    def _hint_by_name(self, printer: KnownPrinter) -> str | None:
         name = (printer.dns_sd_name or printer.name).lower()
         address = self._only_free(printer, self._index.having("instances", name))
-        return address and f"a device of its name was seen at {address}: {_MAYBE}"
+        return address and f"a device with its name was seen at {address}: {_MAYBE}"
 
-    def _of_its_model(self, printer: KnownPrinter) -> str | None:
+    def _hint_by_model(self, printer: KnownPrinter) -> str | None:
         addresses = self._free_addresses(self._index.of_model(printer.make_model))
         return (
             f"the same model was seen at {listed(addresses)}"
@@ -221,7 +223,7 @@ class Hints:
             else None
         )
 
-    def _only_other(self) -> str | None:
+    def _hint_by_elimination(self) -> str | None:
         """Find a printer that no queue uses, if there is exactly one."""
         free = self._free_addresses(self._index.printers())
         if len(free) != 1:
@@ -229,7 +231,11 @@ class Hints:
         return f"a printer that no queue of this machine uses was seen at {free[0]}"
 
     def _only_free(self, printer: KnownPrinter, devices: tuple[Device, ...]) -> str | None:
-        """Return the address of the only device, if no queue uses it and it may be the printer."""
+        """Return the address of the only device in ``devices``.
+
+        Returns None if there is not exactly one device, if a queue uses it, or if it is certainly
+        not the printer.
+        """
         if len(devices) != 1 or not self._is_free(devices[0]):
             return None
         setup = replace(printer, learned=None)

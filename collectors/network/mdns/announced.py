@@ -28,7 +28,7 @@ from collectors.network.observations import (
     PrinterIdentifiers,
     is_resolved_by_mdns,
 )
-from collectors.shared.addresses import Network, is_beyond
+from collectors.shared.addresses import Network, is_outside
 from collectors.shared.arp.proxy_arp import MacCensus
 
 SERVICES_PER_HOST_MAX = 64
@@ -79,7 +79,7 @@ class LinkLayer:
 
         All addresses that do not answer ARP share one announcer, `NO_HOST`.
         """
-        if address in self._unanswered or is_beyond(address, self.networks):
+        if address in self._unanswered or is_outside(address, self.networks):
             return NO_HOST
         return self.macs.get(address, address)
 
@@ -118,8 +118,8 @@ def identifiers_of(printers: Sequence[KnownPrinter]) -> PrinterIdentifiers:
         has_mdns_name=any(is_resolved_by_mdns(printer) for printer in printers),
         names=frozenset(form for name in names for form in service_names(name)),
         addresses=frozenset(address for p in printers for address in p.addresses),
-        uuids=frozenset(mark.uuid for mark in known if mark.uuid),
-        macs=frozenset(mark.mac_address for mark in known if mark.mac_address),
+        uuids=frozenset(identity.uuid for identity in known if identity.uuid),
+        macs=frozenset(identity.mac_address for identity in known if identity.mac_address),
     )
 
 
@@ -154,9 +154,9 @@ def _believed(
     """Return the services without false addresses.
 
     Also returns the number of services that had false addresses, by the address that announced
-    them. Only an address of another device than the announcer can be false. It is false if that
-    device itself announces a service on the same port. It is also false if any other device
-    announces the same service at an address of its own.
+    them. Only an address that does not belong to the announcer can be false. It is false if the
+    device that has this address announces a service on the same port. It is also false if any other
+    device announces the same service at an address of its own.
     """
     own_ports: set[tuple[str, int]] = set()
     owners: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
@@ -171,8 +171,8 @@ def _believed(
         others = (
             [a for a in service.addresses if a not in own_addresses] if service.announcer else []
         )
-        is_others = bool(owners[_key(service)] - {link.device(service.announcer)})
-        left_out = {a for a in others if is_others or (a, service.port) in own_ports}
+        has_other_owner = bool(owners[_key(service)] - {link.device(service.announcer)})
+        left_out = {a for a in others if has_other_owner or (a, service.port) in own_ports}
         disputed[service.announcer] += bool(left_out)
         left_out |= _elsewhere(others, service.addresses, link.networks)
         addresses = tuple(a for a in service.addresses if a not in left_out)
@@ -233,7 +233,7 @@ class _Listing:
         self._addresses: defaultdict[int, list[str]] = defaultdict(list)
         self._hosts: defaultdict[str, set[str]] = defaultdict(set)
         self._listed: Counter[str] = Counter()
-        self._at: Counter[str] = Counter()
+        self._listed_at: Counter[str] = Counter()
         self._total = 0
         # Services without an address are not counted here, so that they do not count as cut.
         self._announced = Counter(
@@ -249,14 +249,14 @@ class _Listing:
             own_addresses = _own_addresses(service, link)
             for address in service.addresses:
                 is_of_printer = _is_of_printer(service, address, link, identifiers)
-                order = (
+                group = (
                     printer_pairs
                     if is_of_printer
                     else own_pairs
                     if address in own_addresses
                     else hearsay_pairs
                 )
-                order.append((announcer, (number, address)))
+                group.append((announcer, (number, address)))
         for pairs in (printer_pairs, own_pairs, hearsay_pairs):
             for number, address in in_turns(pairs):
                 self._list(number, address)
@@ -302,12 +302,12 @@ class _Listing:
             self._total >= LISTED_MAX
             or (is_new and self._listed[announcer] >= SERVICES_PER_ANNOUNCER_MAX)
             or (address not in hosts and len(hosts) >= HOSTS_PER_ANNOUNCER_MAX)
-            or self._at[address] >= SERVICES_PER_HOST_MAX
+            or self._listed_at[address] >= SERVICES_PER_HOST_MAX
         ):
             return
         hosts.add(address)
         self._listed[announcer] += is_new
-        self._at[address] += 1
+        self._listed_at[address] += 1
         self._total += 1
         self._addresses[number].append(address)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from collectors.network.fair_share import FairQueue, Pool
 from collectors.network.mdns.records import TYPES_MAX, Quota, RecordBook
 from collectors.network.mdns.wire import Record
-from collectors.shared.addresses import Network, is_beyond
+from collectors.shared.addresses import Network, is_outside
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 
 SOURCES_MAX = 2048
@@ -158,7 +158,7 @@ class LinkRecords:
     def announcer(self, source: str) -> str:
         """Return the announcer of an address: its MAC, `NO_HOST`, or the address itself."""
         mac = self._macs.get(source)
-        return mac or (NO_HOST if is_beyond(source, self._networks) else source)
+        return mac or (NO_HOST if is_outside(source, self._networks) else source)
 
     def identify(self, table: Iterable[LinkNeighbour]) -> None:
         """Set the announcers of addresses from the neighbour table."""

@@ -12,7 +12,7 @@ from collectors.network.mdns.records import Quota, service_type_of
 from collectors.network.mdns.services import select_services
 from collectors.network.mdns.session import End, QuerySchedule, ReadNeighbours, Session, Watch
 from collectors.network.mdns.sockets import LinkSockets, open_link
-from collectors.network.observations import NO_IDENTIFIERS, MdnsFindings, PrinterIdentifiers
+from collectors.network.observations import NO_IDENTIFIERS, MdnsResult, PrinterIdentifiers
 from collectors.shared.addresses import parse_networks
 from collectors.shared.host.neighbours import read_neighbour_table
 from collectors.shared.watched_devices import PaymentTerminals, expectations, terminals_of
@@ -66,13 +66,13 @@ def browse(
     open_link: OpenLink = open_link,
     read_neighbours: ReadNeighbours = read_neighbour_table,
     schedule: QuerySchedule | None = None,
-) -> MdnsFindings:
+) -> MdnsResult:
     """Return the services announced on ``interfaces``.
 
     Blocks until no more answers arrive, at most until ``deadline_s`` of ``time.monotonic()``.
-    ``identifiers`` returns the identifiers of this machine's printers, whose announcements are kept
-    if there are too many. Errors of the network or machine are not raised: the returned state
-    describes them.
+    ``identifiers`` returns the identifiers of this machine's printers. If too much is announced,
+    the announcements of these printers are kept. Errors of the network or machine are not raised:
+    the returned state describes them.
     """
     own_types = filter(None, map(_plain_type, job.mdns_service_types))
     types = tuple(dict.fromkeys((*SERVICE_TYPES, *own_types)))
@@ -101,10 +101,12 @@ def browse(
         limitations.append("mDNS: the time was up before all hosts had answered")
     if len(links) > len(watches):
         count = len(links) - len(watches)
-        limitations.append(f"mDNS: {count} interfaces beyond {INTERFACES_MAX} were not browsed")
+        limitations.append(
+            f"mDNS: {count} interfaces were not browsed: the limit is {INTERFACES_MAX} interfaces"
+        )
     records = [watch.records for watch in watches]
     services, cut = select_services(records, quota)
-    return MdnsFindings(
+    return MdnsResult(
         services=tuple(services),
         state=_state(watches),
         truncated=bool(cut)
@@ -133,7 +135,7 @@ class _DirectQueries:
         self._terminals = terminals
 
     def ask_if_crowded(self, watch: Watch, end: End) -> str | None:
-        """Query each host of a link if packets were lost, or too much was announced there.
+        """Query each host of a link if packets were lost there, or too much was announced.
 
         Returns a limitation for the report, or None if no host was queried.
         """
@@ -190,20 +192,20 @@ def _limitations(watches: Sequence[Watch], cut: Mapping[str, int]) -> Iterator[s
             f"mDNS: {sum(cut.values()):,} services over the limit were left out:"
             f" {_by_announcer(cut, watches)}"
         )
-    dropped: Counter[str] = Counter()
+    dropped_records: Counter[str] = Counter()
     for watch in watches:
-        dropped += watch.records.left_out(lambda book: book.dropped_records)
-    if dropped:
+        dropped_records += watch.records.left_out(lambda book: book.dropped_records)
+    if dropped_records:
         yield (
-            f"mDNS: {dropped.total():,} records were left out because too much was announced:"
-            f" {_by_announcer(dropped, watches)}"
+            f"mDNS: {dropped_records.total():,} records were left out because too much was"
+            f" announced: {_by_announcer(dropped_records, watches)}"
         )
     for watch in watches:
         records, name = watch.records, watch.link.name
-        if unread := records.dropped_packets:
+        if dropped_packets := records.dropped_packets:
             yield (
-                f"mDNS: {unread.total():,} packets on {name} were not read because their senders"
-                f" sent too many: {_by_announcer(unread, (watch,))}"
+                f"mDNS: {dropped_packets.total():,} packets on {name} were not read because their"
+                f" senders sent too many: {_by_announcer(dropped_packets, (watch,))}"
             )
         if records.rejected:
             yield (
@@ -213,14 +215,14 @@ def _limitations(watches: Sequence[Watch], cut: Mapping[str, int]) -> Iterator[s
 
 
 def _by_announcer(counts: Mapping[str, int], watches: Sequence[Watch]) -> str:
-    """Return ``20 of 192.168.1.66, 3 of 2 others``, the largest counts first."""
+    """Return ``20 from 192.168.1.66, 3 from 2 others``, the largest counts first."""
     ranked = sorted(counts.items(), key=lambda item: -item[1])
     texts = [
-        f"{count:,} of {_describe(announcer, watches)}"
+        f"{count:,} from {_describe(announcer, watches)}"
         for announcer, count in ranked[:ANNOUNCERS_NAMED_MAX]
     ]
     if others := ranked[ANNOUNCERS_NAMED_MAX:]:
-        texts.append(f"{sum(count for _, count in others):,} of {len(others):,} others")
+        texts.append(f"{sum(count for _, count in others):,} from {len(others):,} others")
     return ", ".join(texts)
 
 

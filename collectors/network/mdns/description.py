@@ -173,7 +173,7 @@ def _with_maker(txt: Mapping[str, str], model: str) -> str:
 def _flags(text: str) -> int:
     """Parse bit flags: ``4101``, ``0x445F8A00``, or ``0x445F8A00,0x1C340`` with the low half first.
 
-    Returns 0 for other texts.
+    Returns 0 if the text has none of these forms.
     """
     try:
         low, _, high = text.partition(",")

@@ -1,4 +1,7 @@
-"""Queries each host for its services by unicast. Used if too much is announced by multicast.
+"""Queries each host for its services by unicast.
+
+This is done if too much is announced by multicast, or if a printer of this machine needs mDNS and
+no multicast packet arrives.
 
 The source address of a multicast packet is easily forged. Each host is queried from a separate port
 with a random id. So the answer certainly comes from the queried host, unless another machine takes
@@ -29,13 +32,13 @@ HOSTS_AT_ONCE = 128
 ANSWERS_MAX = 64
 """The most packets that are read from one host. Hundreds of services fit into them."""
 FIRST_ANSWER_S = 1.2
-"""How long to wait for a host's first answer. It may be busy with the same flood of packets."""
+"""How long to wait for a host's first answer. The host may be busy with the packet flood, too."""
 SETTLE_S = 0.35
 """If a host sends nothing for this long after an answer, it has no more answers (RFC 6762, section
 6)."""
 _QUESTIONS_PER_PACKET = 8  # some small responders read only the first questions of a packet
 _TURN_S = 0.05
-_AGAIN_S = 0.5
+_RETRY_AFTER_S = 0.5
 
 
 def ask_directly(
@@ -47,7 +50,7 @@ def ask_directly(
     run: Run,
     port: int = PORT,
 ) -> int:
-    """Query ``hosts`` (IPv4) for services of ``types``. Answers replace the records of the host.
+    """Query ``hosts`` (IPv4) for services of ``types``. A host's answers replace its records.
 
     Returns how many hosts answered. Errors of the network or machine are not raised.
     """
@@ -63,10 +66,12 @@ def ask_directly(
                     requests.append(_Query(address, port, sockets, selector))
             for request in requests:
                 request.send(questions)
-            _listen(selector, records, requests, min(deadline_s, time.monotonic() + _AGAIN_S), run)
+            _listen(
+                selector, records, requests, min(deadline_s, time.monotonic() + _RETRY_AFTER_S), run
+            )
             for request in requests:
                 request.send(() if request.answers else questions)
-            until_s = time.monotonic() + FIRST_ANSWER_S - _AGAIN_S
+            until_s = time.monotonic() + FIRST_ANSWER_S - _RETRY_AFTER_S
             _listen(selector, records, requests, min(deadline_s, until_s), run)
             for request in requests:
                 request.send(

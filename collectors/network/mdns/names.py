@@ -81,7 +81,7 @@ class _Names:
                 self._add_addresses(discoveries.hosts())
                 if now >= next_s and self._ask(now, rounds=1 if is_complete else ROUNDS):
                     next_s = now + _BATCH_INTERVAL_S
-                if is_complete and not self._waits(now):
+                if is_complete and not self._is_waiting(now):
                     return
                 for key, _ in selector.select(_TURN_S):
                     _drain(key, self._answers)
@@ -96,7 +96,7 @@ class _Names:
             if any(link.is_neighbour((address, 0, 0, link.index)) for link in self._links):
                 self._tries[self._answers.add_address(address)] = 0
 
-    def _waits(self, now: float) -> bool:
+    def _is_waiting(self, now: float) -> bool:
         """Return whether any host was not queried yet, or still has time to answer."""
         return any(
             not tries or now < self._sent_at_s[name] + LAST_WAIT_S
@@ -148,7 +148,7 @@ class NameAnswers:
         self.addresses: dict[str, str] = {}
         self._names_from_others: dict[str, str] = {}
         self._reverse: dict[str, str] = {}
-        self._read: Counter[str] = Counter()
+        self._read_counts: Counter[str] = Counter()
 
     def add_address(self, address: str) -> str:
         """Accept names for an address from now on. Returns the address's reverse name."""
@@ -158,9 +158,9 @@ class NameAnswers:
         return reverse
 
     @property
-    def read(self) -> int:
+    def read_count(self) -> int:
         """The number of packets that were parsed."""
-        return self._read.total()
+        return self._read_counts.total()
 
     def name(self, reverse: str) -> str | None:
         return self.names.get(reverse) or self._names_from_others.get(reverse)
@@ -172,9 +172,9 @@ class NameAnswers:
             return
         reverse_name = self._reverse.get(source)
         sender = source if reverse_name else ""  # hosts that were not queried share one limit
-        if reverse_name in self.names or self._read[sender] >= READ_PER_HOST_MAX:
+        if reverse_name in self.names or self._read_counts[sender] >= READ_PER_HOST_MAX:
             return
-        self._read[sender] += 1
+        self._read_counts[sender] += 1
         for record in parse_response(packet):
             name = record.name.lower()
             if isinstance(record, PointerRecord) and name in self.addresses:

@@ -1,4 +1,7 @@
-"""Stores the mDNS records of one address on one interface, within limits for all addresses."""
+"""Stores the mDNS records that one address sent on one interface.
+
+All addresses together share the limits.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
@@ -41,8 +44,8 @@ class Quota:
 
     Four times as many instances as ``services`` can be stored. A single announcer gets at most half
     of this number, so that there is always room for other announcers. Instances that were announced
-    over IPv6 have a pool of their own, because most of them are forged or repeat an instance that
-    was announced over IPv4.
+    over IPv6 have a pool of their own, because most of them repeat an instance that was
+    announced over IPv4, or are forged.
     """
 
     def __init__(
@@ -148,10 +151,10 @@ class RecordBook:
             return False
         if not self._has_room(label):
             self._reserve(-_cost(key, label))
-            mark = hash(key)
-            is_counted = mark in self.dropped or len(self.dropped) >= self._records_max
+            key_hash = hash(key)
+            is_counted = key_hash in self.dropped or len(self.dropped) >= self._records_max
             if not is_counted and self._reserve(_DROPPED_BYTES):
-                self.dropped.add(mark)
+                self.dropped.add(key_hash)
             return False
         self.instances[key] = Instance(label, service_type)
         return True

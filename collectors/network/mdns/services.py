@@ -1,7 +1,7 @@
 """Returns the services in the records of an interface, and the questions for missing records. Pure.
 
-The records of a service are those that its own announcer sent. A record that this announcer did not
-send is taken from any other announcer.
+A service has the records that its own announcer sent. Addresses and TXT records that this announcer
+did not send are taken from other announcers.
 """
 
 import ipaddress
@@ -100,7 +100,7 @@ def select_services(
     """Return at most ``quota.services`` services, and how many of each announcer were left out.
 
     Services that this machine's printers need come first, at most ``PRINTERS_PER_ANNOUNCER_MAX`` of
-    each announcer. For the rest, announcers take turns.
+    each announcer. All other services follow, and their announcers take turns.
     """
     ranked: list[tuple[bool, int, str, MdnsService]] = []
     counts: Counter[str] = Counter()
@@ -165,7 +165,8 @@ def _join(services: Sequence[MdnsService]) -> list[MdnsService]:
 
     The two announcements have different source addresses. They belong together if they have the
     same host name and port. In addition, the IPv4 announcement must list the source address of the
-    IPv6 announcement, or be the only IPv4 announcement with this host name and port.
+    IPv6 announcement, or be the only IPv4 announcement with this host name and port. It must also
+    list all IPv4 addresses of the IPv6 announcement.
     """
     ipv4_services = [service for service in services if ":" not in service.announcer]
     unmatched: list[MdnsService] = []

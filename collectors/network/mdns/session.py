@@ -71,7 +71,7 @@ class Watch:
     packets at the last round, and ``losses`` is the number of rounds in which this count grew.
     ``has_received``: a packet arrived from another machine, that is, from an address that is not in
     ``own``. ``questions_of_machine`` counts the questions that arrived from an address in ``own``.
-    The kernel also delivers the questions that this session sent.
+    It includes the questions that this session sent, because the kernel delivers them as well.
     """
 
     link: LinkSockets
@@ -94,8 +94,9 @@ class Watch:
         """Return the instances to list in the questions. Hosts do not answer with them again.
 
         Returns {} if a host floods the link, because the records may be forged. Returns {} also if
-        another program of this machine sends mDNS questions. After a known answer, Avahi does not
-        send this answer to the machine for 0.7 s. So the other program would not receive it.
+        another program of this machine sends mDNS questions. After a question that lists a
+        known answer, Avahi does not send this answer to the machine for 0.7 s. So the other program
+        would not receive it.
         """
         is_alone = self.questions_of_machine <= self.link.sent
         return known_instances(self.records) if is_alone and not self.records.is_overloaded else {}
@@ -258,14 +259,14 @@ def _receive(watch: Watch, key: selectors.SelectorKey) -> None:
         if received is None:
             return
         source, packet = received
-        mark = hash(received)
+        packet_hash = hash(received)
         if source in watch.own:
             watch.questions_of_machine += is_question(packet)
         elif source:
             watch.has_received = True
-        if source and mark not in watch.seen:
+        if source and packet_hash not in watch.seen:
             if len(watch.seen) < _SEEN_MAX:
-                watch.seen.add(mark)
+                watch.seen.add(packet_hash)
             watch.records.put(source, packet)
 
 

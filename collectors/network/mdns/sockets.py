@@ -46,8 +46,8 @@ _MEMINFO_DROPS = 8  # linux/sock_diag.h: SK_MEMINFO_DROPS
 class LinkSockets:
     """The sockets of one interface, and the networks of its addresses.
 
-    ``problems`` describe the sockets that could not be opened. ``refusal`` is the last error of
-    sending. It is a problem only if no packet could be sent. ``destinations`` maps an address
+    ``problems`` describe the sockets that could not be opened. ``send_error`` is the last error
+    of sending. It is a problem only if no packet could be sent. ``destinations`` maps an address
     family to the multicast group and port. ``sent`` counts packets, and ``unsent`` those for which
     the kernel had no room, for example because the neighbour table was full (arp(7)).
     """
@@ -59,7 +59,7 @@ class LinkSockets:
     problems: list[str] = field(default_factory=list)
     sent: int = 0
     destinations: Mapping[int, tuple[str, int]] = field(default_factory=lambda: DESTINATIONS)
-    refusal: str | None = None
+    send_error: str | None = None
     unsent: int = 0
     _addresses: dict[tuple[str | int, ...], str] = field(default_factory=dict)
 
@@ -81,8 +81,8 @@ class LinkSockets:
             return None
         except OSError:
             return "", b""  # an ICMP error of an earlier send; the next read may succeed
-        # The result for an address is cached, because thousands of packets may have it. The port
-        # does not matter.
+        # The result for an address is cached, because thousands of packets may come from it.
+        # The port does not matter.
         key = (source[0], *source[2:])
         address = self._addresses.get(key)
         if address is None:
@@ -108,8 +108,8 @@ class LinkSockets:
 
     def all_problems(self) -> tuple[str, ...]:
         """Return the descriptions of errors that prevented opening or sending."""
-        refusal = (self.refusal,) if self.refusal and not self.sent else ()
-        return (*self.problems, *refusal)
+        send_error = (self.send_error,) if self.send_error and not self.sent else ()
+        return (*self.problems, *send_error)
 
     def close(self) -> None:
         for socket_ in self.sockets:
@@ -122,7 +122,7 @@ class LinkSockets:
         except OSError as error:
             # One family often fails while the other works, for example if the interface has no IPv6
             # address yet.
-            self.refusal = f"mDNS questions could not be sent on {self.name}: {error.strerror}"
+            self.send_error = f"mDNS questions could not be sent on {self.name}: {error.strerror}"
             self.unsent += error.errno == errno.ENOBUFS
             return False
         return True

@@ -103,7 +103,7 @@ def question_packets(questions: Iterable[Question]) -> tuple[bytes, ...]:
 def known_answer_packets(
     question: Question, instances: Sequence[tuple[str, ...]]
 ) -> tuple[bytes, ...]:
-    """Encode a PTR question and the instances that are known, so that only new ones are answered.
+    """Encode a PTR question with the known instances, so that hosts answer only with new instances.
 
     Instances that do not fit go into further packets. All packets but the last are marked as
     truncated (RFC 6762, sections 7.1 and 7.2).

@@ -37,7 +37,7 @@ _QUEUES_FILE = Path("/etc/cups/printers.conf")
 """CUPS creates this file when the first queue is set up, on macOS as well."""
 
 NOT_RUNNING = "the print spooler (CUPS) does not run: start it (`systemctl start cups`)"
-_NOT_A_FAULT = frozenset({"none", "cups-ipp-conformance-failure-report"})
+_HARMLESS_REASONS = frozenset({"none", "cups-ipp-conformance-failure-report"})
 
 
 def read_cups_printers(
@@ -109,7 +109,7 @@ def _printer(group: ipp.Group) -> KnownPrinter | None:
         printer,
         stopped=group.printer_state == "stopped",
         is_rejecting=group.boolean("printer-is-accepting-jobs") is False,
-        state_reasons=tuple(r for r in reasons if r and r not in _NOT_A_FAULT),
+        state_reasons=tuple(r for r in reasons if r and r not in _HARMLESS_REASONS),
     )
 
 

@@ -65,7 +65,7 @@ class DeviceUri:
 
 
 def parse_device_uri(uri: str) -> DeviceUri:
-    """Parse a device URI. Never raises: a URI of no known form has the kind "unknown"."""
+    """Parse a device URI. Never raises: a URI of an unknown form has the kind "unknown"."""
     try:
         parts = urlsplit(without_userinfo(uri[:TEXT_MAX]))
         port = parts.port
@@ -114,7 +114,7 @@ def _dns_sd(parts: SplitResult, scheme: str) -> DeviceUri:
 
 
 def _over_usb(device: DeviceUri) -> DeviceUri:
-    """Return a printer that ipp-usb provides as a USB printer. Other devices are returned as is."""
+    """Set the kind "usb" if ipp-usb provides the device. Any other device is returned unchanged."""
     match = _USB_NAME.fullmatch(device.dns_sd_name or "")
     if match is None and device.scheme != "ippusb":
         return device
@@ -168,7 +168,7 @@ def _bluetooth(parts: SplitResult, scheme: str) -> DeviceUri:
     return DeviceUri(scheme=scheme, kind="bluetooth", mac_address=normal_mac(address))
 
 
-def _port_of_machine(parts: SplitResult, scheme: str) -> DeviceUri:
+def _local_port(parts: SplitResult, scheme: str) -> DeviceUri:
     """Parse ``serial:/dev/ttyUSB0?baud=9600+bits=8`` or ``parallel:/dev/lp0``."""
     return DeviceUri(scheme=scheme, kind="serial", path=_clean(parts.path.split("+")[0]))
 
@@ -214,7 +214,7 @@ _READERS: dict[str, Callable[[SplitResult, str], DeviceUri]] = {
     "hp": _hp,
     "hpfax": _hp,
     "bluetooth": _bluetooth,
-    "serial": _port_of_machine,
-    "parallel": _port_of_machine,
+    "serial": _local_port,
+    "parallel": _local_port,
     "implicitclass": _implicit_class,
 }

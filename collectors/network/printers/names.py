@@ -43,11 +43,11 @@ def resolve_hosts(
 ) -> tuple[KnownPrinter, ...]:
     """Set ``addresses`` and ``lookup_s`` of the printers whose host is a name.
 
-    The system's resolver is used, as by print systems: with its order of name servers, its search
-    domains and its time limits. Names below ``.local`` are not resolved here, because mDNS resolves
-    them. A name without an answer by ``deadline_s`` (``time.monotonic()``) gets no addresses, and
-    its lookup counts as slow. This function sends queries to the name server, so do not call it for
-    a run that must not use the network.
+    This function uses the system's resolver, as print systems do. So the order of name servers, the
+    search domains and the time limits are the same as for a print job. Names below ``.local`` are
+    not resolved here, because mDNS resolves them. A name without an answer by ``deadline_s``
+    (``time.monotonic()``) gets no addresses, and its lookup counts as slow. This function sends
+    queries to the name server, so do not call it for a run that must not use the network.
     """
     started_s = clock()
     names = tuple(

@@ -9,7 +9,7 @@ _LISTED_MAX = 10
 
 
 def find_named(known: Sequence[KnownPrinter], text: str) -> tuple[KnownPrinter, ...]:
-    """Return the printers with this id, queue, name or address. Upper and lower case are equal."""
+    """Return the printers with this id, queue, name or address. Case is ignored."""
     name = text.strip().casefold()
     return tuple(printer for printer in known if name in map(str.casefold, _names(printer)))
 

@@ -1,4 +1,4 @@
-"""Finds the device of a USB or serial printer, and whether it is plugged in."""
+"""Finds the device of a USB or serial printer, and determines whether it is plugged in."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -58,7 +58,10 @@ _URL = re.compile(r"(?i)(?:https?|ipps?)://")
 def read_windows_printers(
     spooler: Spooler = read_spooler, registry: Registry = read_key
 ) -> KnownPrinters:
-    """Return the printers of the spooler. Never raises: a stopped spooler is a failure."""
+    """Return the printers of the spooler. Never raises.
+
+    If the spooler is stopped, the result has a failure.
+    """
     try:
         spooler_printers = spooler()
     except OSError as error:

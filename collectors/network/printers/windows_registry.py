@@ -98,5 +98,5 @@ def read_key(path: str) -> Mapping[str, RegistryValue] | None:
         except OSError:
             return None
         return {name: data for name, data, _ in entries if isinstance(data, str | int)}
-    else:  # noqa: RET505 - the form a type checker follows for platforms
+    else:  # noqa: RET505 - type checkers need this form of a check of the platform
         return None

@@ -13,7 +13,7 @@ Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 AGAIN_S = 0.35
 """If a SYN gets no answer for this time, a second socket sends another one. The kernel would repeat
-the SYN only after a second."""
+the SYN only after one second."""
 
 
 @asynccontextmanager
@@ -46,7 +46,7 @@ async def _connect_socket(address: str, port: int) -> socket.socket:
     """Return a connected socket. If there is no answer in `AGAIN_S`, a second socket tries, too.
 
     A print port gets no second socket, because it may accept only one connection at a time. For
-    such a port, only the kernel repeats the SYN, after a second.
+    such a port, only the kernel repeats the SYN, after one second.
     """
     if port in PRINT_PORTS:
         return await _attempt(address, port)
@@ -98,5 +98,5 @@ def _tls_without_verification() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    context.set_ciphers("DEFAULT:@SECLEVEL=0")  # printers from about 2010 support nothing newer
+    context.set_ciphers("DEFAULT:@SECLEVEL=0")  # printers from about 2010 support only old ciphers
     return context

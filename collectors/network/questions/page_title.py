@@ -73,8 +73,8 @@ def _meaningful(text: str) -> str | None:
 def _decode(data: bytes, declared_charset: str) -> str:
     """Decode a text with the first charset in which all of its bytes are valid.
 
-    UTF-8 is tried first, then the declared charset, then Chinese and Japanese if the result looks
-    like such a text. Otherwise it is Windows-1252.
+    UTF-8 is tried first, then the declared charset, then a Chinese and a Japanese charset if the
+    result looks like such a text. If none of them fits, the text is decoded as Windows-1252.
     """
     for charset in ("utf-8", _python_name(declared_charset)):
         if charset and (text := _strictly(data, charset)) is not None:

@@ -60,8 +60,9 @@ def enrich(
     """Query hosts and ports as the scan finds them, and return the answers.
 
     Ends when ``discoveries`` are complete and every port was queried, or at ``deadline_s``
-    (``time.monotonic()``). Hosts are queried for their names by multicast DNS on ``interfaces``;
-    if there are none, no names are queried. Errors of the network or of hosts are not raised.
+    (``time.monotonic()``). Hosts are queried for their names by multicast DNS on ``interfaces``.
+    If ``interfaces`` is empty, no names are queried. Errors of the network or of hosts are not
+    raised.
     """
     asker = _Asker(deadline_s, run, ask or _ask)
     hostnames = asyncio.run(asker.ask_all(discoveries, interfaces))
@@ -133,7 +134,7 @@ class _Asker:
         open_port.close()  # in case it was not queried
 
     def _accept(self, ports: Iterable[OpenPort]) -> list[OpenPort]:
-        """Return the ports to query. Counts them, and the ports beyond ``PORTS_MAX``."""
+        """Return the ports to query, at most ``PORTS_MAX`` for each question. Counts all ports."""
         accepted: list[OpenPort] = []
         allowed = [port for port in ports if port.port in ALLOWED]
         for entry in sorted(allowed, key=lambda target: tuple(ALLOWED).index(target.port)):

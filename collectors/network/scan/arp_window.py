@@ -41,7 +41,7 @@ class ArpWindow:
         if target.address in self._unanswered:
             self._sent[target.address] = now
 
-    def resolved(self, address: str) -> Target | None:
+    def mark_resolved(self, address: str) -> Target | None:
         """Record that an address has a MAC. Returns its target.
 
         Returns None if the address is not a target or if its MAC was known before.
@@ -49,7 +49,7 @@ class ArpWindow:
         self._sent.pop(address, None)
         return self._unanswered.pop(address, None)
 
-    def failed(self, address: str) -> None:
+    def mark_failed(self, address: str) -> None:
         """Record that the kernel could not resolve an address."""
         self._sent.pop(address, None)
 
@@ -62,7 +62,7 @@ class ArpWindow:
     def settles_at(self) -> float | None:
         """Return the time after which no address is expected to answer for the first time.
 
-        Returns None as long as there are addresses that the kernel was not asked to resolve.
+        Returns None until the kernel has begun to resolve all addresses.
         """
         if self._pending:
             return None

@@ -2,8 +2,8 @@
 
 At most eight connections are open at once, and only one of them to a print port, because many
 receipt printers accept one connection at a time. A port that does not answer is tried once more
-with a second socket, because the kernel would repeat a lost SYN only after a second. If other ports
-of the host answer, the silent port gets one last try a second later.
+with a second socket, because the kernel would repeat a lost SYN only after one second. If other
+ports of the host answer, the silent port gets one last try one second later.
 
 Pure: callers pass ``now``, in seconds of a monotonic clock.
 """
@@ -81,10 +81,10 @@ class HostProbes:
         self._ipp_last = ipp_last
         self._next_print_s: dict[int, float] = {}
         self._tries_max = tries
-        self._ordinary = deque(port for port in ports if port not in PRINT_PORTS)
+        self._other_ports = deque(port for port in ports if port not in PRINT_PORTS)
         # The IPP port comes first: an IPP query may open another connection to it after a pause.
-        self._printing = deque(port for port in PRINT_PORTS if port in ports)
-        self._flying: dict[int, _Probe] = {}
+        self._print_ports = deque(port for port in PRINT_PORTS if port in ports)
+        self._in_flight: dict[int, _Probe] = {}
         self._unreachable = 0
         self._slowest_answer_s: float | None = None
         self._rounds = 1 if tries > 1 else 3
@@ -95,36 +95,36 @@ class HostProbes:
 
     @property
     def is_done(self) -> bool:
-        return not (self._ordinary or self._printing or self._flying)
+        return not (self._other_ports or self._print_ports or self._in_flight)
 
     @property
     def has_only_pauses_left(self) -> bool:
         """Whether the host answers and only further tries at its print ports are left.
 
-        There is a pause before each of them, in which its other ports can be tried again. The
-        result is False while an IPP query waits until the other print ports are done.
+        Before each of these tries there is a pause, in which the host's other ports can be tried
+        again. The result is False while an IPP query waits until the other print ports are done.
         """
-        if self._ordinary or not self.has_answered:
+        if self._other_ports or not self.has_answered:
             return False
         if self._is_ipp_held_back or IPP_PORT in self.open:
             return False
-        tried = all(map(self._tries.get, self._printing))
-        return tried and all(port in PRINT_PORTS for port in self._flying)
+        tried = all(map(self._tries.get, self._print_ports))
+        return tried and all(port in PRINT_PORTS for port in self._in_flight)
 
     @property
     def is_done_with_print_ports(self) -> bool:
         """Whether no print port is being tried or waits for a try."""
-        return not (self._printing or self._is_print_port_in_flight())
+        return not (self._print_ports or self._is_print_port_in_flight())
 
     @property
     def sockets(self) -> int:
-        return sum(probe.sockets for probe in self._flying.values())
+        return sum(probe.sockets for probe in self._in_flight.values())
 
     @property
     def next_due(self) -> float | None:
-        timestamps = [probe.due for probe in self._flying.values()]
+        timestamps = [probe.due for probe in self._in_flight.values()]
         if not self._is_print_port_in_flight():
-            printing = self._next_printing()
+            printing = self._next_print_ports()
             timestamps += (self._next_print_s[p] for p in printing if p in self._next_print_s)
         return min(timestamps, default=None)
 
@@ -132,19 +132,19 @@ class HostProbes:
         """Return up to ``room`` connections to start now, and record them as started."""
         steps: list[Step] = []
         ready = next(
-            (p for p in self._next_printing() if self._next_print_s.get(p, now) <= now), None
+            (p for p in self._next_print_ports() if self._next_print_s.get(p, now) <= now), None
         )
         if ready and not self._is_print_port_in_flight() and room and self.sockets < IN_FLIGHT_MAX:
-            self._printing.remove(ready)
+            self._print_ports.remove(ready)
             steps.append(self._start(ready, now))
-        held = self._held_for_printing()
-        while self._ordinary and len(steps) < room and self.sockets + held < IN_FLIGHT_MAX:
-            steps.append(self._start(self._ordinary.popleft(), now))
+        held = self._reserved_connections()
+        while self._other_ports and len(steps) < room and self.sockets + held < IN_FLIGHT_MAX:
+            steps.append(self._start(self._other_ports.popleft(), now))
         return steps
 
     def timeouts(self, now: float) -> list[Step]:
         """Return a step for each port that did not answer in time."""
-        due = [probe for probe in self._flying.values() if probe.due <= now]
+        due = [probe for probe in self._in_flight.values() if probe.due <= now]
         return [self._time_out(probe, now) for probe in due]
 
     def answered(self, port: int, outcome: ConnectOutcome, now: float) -> bool:
@@ -152,7 +152,7 @@ class HostProbes:
 
         The caller closes the port's sockets.
         """
-        probe = self._flying.pop(port, None)
+        probe = self._in_flight.pop(port, None)
         if probe is None:
             return False
         if outcome == "unreachable":
@@ -163,27 +163,27 @@ class HostProbes:
         (self.open if outcome == "open" else self.refused).append(port)
         if probe.sockets == 1:  # with two sockets, it is not known which of them was answered
             self._slowest_answer_s = max(now - probe.tried, self._slowest_answer_s or 0.0)
-        for other in self._flying.values():  # the wait depends on how fast this host answers
+        for other in self._in_flight.values():  # the wait depends on how fast this host answers
             other.due = min(other.due, other.tried + self._wait_s())
         return True
 
     def abandon(self) -> tuple[int, ...]:
         """Give up all ports. Returns the ports whose sockets the caller must close."""
-        ports = tuple(self._flying)
-        for known in (self._ordinary, self._printing, self.open, self.refused, self.silent):
+        ports = tuple(self._in_flight)
+        for known in (self._other_ports, self._print_ports, self.open, self.refused, self.silent):
             known.clear()
-        self._flying.clear()
+        self._in_flight.clear()
         return ports
 
     def retry_soon(self, settles_in_s: float | None) -> bool:
-        """Try the silent ports again if the host answers on others and only few ports are silent.
+        """Try the silent ports again if other ports of the host answer and only few are silent.
 
         Returns whether any port is tried again. ``settles_in_s`` are the seconds until the scan may
         end, or None if that is not known yet. There must be time for this try and the last one.
         Print ports only get the last try, because they need a second between two tries.
         """
         ports = [port for port in self.silent if port not in PRINT_PORTS]
-        silent_count = len(self.silent) + len(self._printing) + len(self._flying)
+        silent_count = len(self.silent) + len(self._print_ports) + len(self._in_flight)
         is_worthwhile = self.has_answered and ports and silent_count <= _RETRIED_PORTS_MAX
         has_time = settles_in_s is None or settles_in_s >= 2 * self._retry_s()
         return self._rounds == 1 and bool(is_worthwhile) and has_time and self._retry(ports)
@@ -194,13 +194,13 @@ class HostProbes:
         Returns None if the host has no such ports or if they already had their last try.
         ``settles_in_s`` is the same as for `retry_soon`.
         """
-        if self._rounds > 2 or not self._worth_a_last_retry():
+        if self._rounds > 2 or not self._ports_for_last_retry():
             return None
         latest_s = LAST_RETRY_AFTER_S if settles_in_s is None else settles_in_s - self._retry_s()
         return max(0.0, min(LAST_RETRY_AFTER_S, latest_s))
 
     def start_last_retry(self) -> None:
-        self._retry(self._worth_a_last_retry())
+        self._retry(self._ports_for_last_retry())
         self._rounds = 3
 
     def _retry(self, ports: Sequence[int]) -> bool:
@@ -208,10 +208,10 @@ class HostProbes:
         self._tries_max += 1
         for port in tuple(ports):
             self.silent.remove(port)
-            (self._printing if port in PRINT_PORTS else self._ordinary).append(port)
+            (self._print_ports if port in PRINT_PORTS else self._other_ports).append(port)
         return True
 
-    def _worth_a_last_retry(self) -> tuple[int, ...]:
+    def _ports_for_last_retry(self) -> tuple[int, ...]:
         """Return the silent ports that get a last try. There are none if no port has answered.
 
         Print ports are left out if the IPP port is open, because an IPP query may be using the only
@@ -237,27 +237,27 @@ class HostProbes:
             return WAIT_S
         return min(WAIT_S, max(WAIT_MIN_S, self._slowest_answer_s * _ANSWER_FACTOR))
 
-    def _next_printing(self) -> Sequence[int]:
+    def _next_print_ports(self) -> Sequence[int]:
         """Return the print ports that may be tried next."""
-        others = [port for port in self._printing if port != IPP_PORT]
-        return others if self._is_ipp_held_back and others else self._printing
+        others = [port for port in self._print_ports if port != IPP_PORT]
+        return others if self._is_ipp_held_back and others else self._print_ports
 
     @property
     def _is_ipp_held_back(self) -> bool:
         return self._ipp_last and IPP_PORT not in self._tries
 
     def _is_print_port_in_flight(self) -> bool:
-        return any(port in PRINT_PORTS for port in self._flying)
+        return any(port in PRINT_PORTS for port in self._in_flight)
 
-    def _held_for_printing(self) -> int:
+    def _reserved_connections(self) -> int:
         """Return 1 if one of the eight connections is reserved for the next print port, else 0."""
-        return 1 if self._printing and not self._is_print_port_in_flight() else 0
+        return 1 if self._print_ports and not self._is_print_port_in_flight() else 0
 
     def _start(self, port: int, now: float) -> Step:
         tries = self._tries.get(port, 0) + 1
         self._tries[port] = tries
         self._next_print_s[port] = now + PRINT_GAP_S
-        self._flying[port] = _Probe(port, tries, 1, now, now + self._wait_s())
+        self._in_flight[port] = _Probe(port, tries, 1, now, now + self._wait_s())
         return Step(port, "connect")
 
     def _time_out(self, probe: _Probe, now: float) -> Step:
@@ -267,20 +267,20 @@ class HostProbes:
         if probe.port in PRINT_PORTS:
             # The other print ports are tried before the second try of this port, so that they do
             # not wait for a port that does not answer.
-            del self._flying[probe.port]
-            self._printing.append(probe.port)
+            del self._in_flight[probe.port]
+            self._print_ports.append(probe.port)
             return Step(probe.port, "drop")
         probe.tries += 1
         self._tries[probe.port] = probe.tries
         probe.tried, probe.due = now, now + self._wait_s()
-        if self.sockets + self._held_for_printing() < IN_FLIGHT_MAX:
+        if self.sockets + self._reserved_connections() < IN_FLIGHT_MAX:
             probe.sockets += 1
             return Step(probe.port, "again")
         probe.sockets = 1
         return Step(probe.port, "replace")
 
     def _give_up(self, probe: _Probe) -> Step:
-        del self._flying[probe.port]
+        del self._in_flight[probe.port]
         self.silent.append(probe.port)
         if self._is_mute:
             self._give_up_second_tries()
@@ -288,34 +288,34 @@ class HostProbes:
         return Step(probe.port, "drop")
 
     def give_up_second_tries_at_print_ports(self, latest_s: float) -> bool:
-        """Give up further tries at print ports for which the scan should not last longer.
+        """Give up further tries at print ports that would make the scan last too long.
 
         If the host has not answered and nothing else is left to do, all further tries are given up.
         If the host answers, a packet was probably lost: then second tries that can start by
         ``latest_s`` are kept. Returns whether any try was given up.
         """
-        if not all(map(self._tries.get, self._next_printing())):
+        if not all(map(self._tries.get, self._next_print_ports())):
             return False
         if self.has_answered:
             return self._give_up_second_tries(latest_s)
-        return not (self._flying or self._ordinary) and self._give_up_second_tries()
+        return not (self._in_flight or self._other_ports) and self._give_up_second_tries()
 
     def _give_up_second_tries(self, latest_s: float = -math.inf) -> bool:
         """Give up the print ports that were tried twice, or whose second try would start after
         ``latest_s``. Returns whether there were any."""
         tried = [
             port
-            for port in self._printing
+            for port in self._print_ports
             if self._tries.get(port, 0) >= TRIES
             or (self._tries.get(port) and self._next_print_s[port] > latest_s)
         ]
         for port in tried:
-            self._printing.remove(port)
+            self._print_ports.remove(port)
         self.silent += tried
         return bool(tried)
 
     def _abandon_if_no_host(self) -> None:
         is_no_host = self._is_mute or self._unreachable >= _UNREACHABLE_PORTS
         if self.abandon_when_silent and not self.has_answered and is_no_host:
-            self._ordinary.clear()
-            self._printing.clear()
+            self._other_ports.clear()
+            self._print_ports.clear()

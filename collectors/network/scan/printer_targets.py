@@ -80,7 +80,7 @@ def printer_targets(
         for address in printer.addresses if printer.transport == "network" else ():
             if address in own or is_loopback(address):
                 continue
-            if reason := _refusal(address, exclude, networks):
+            if reason := _reason_against(address, exclude, networks):
                 limitations.append(f"printer {printer.name}: {address} {reason}")
                 continue
             ports = ports_by_address.setdefault(address, {})
@@ -90,7 +90,9 @@ def printer_targets(
     ]
     if len(targets) > PRINTERS_MAX:
         left_out = len(targets) - PRINTERS_MAX
-        limitations.append(f"{left_out} addresses of printers beyond {PRINTERS_MAX} were not tried")
+        limitations.append(
+            f"{left_out} addresses of printers were not tried: the limit is {PRINTERS_MAX}"
+        )
     return tuple(targets[:PRINTERS_MAX]), tuple(dict.fromkeys(limitations))
 
 
@@ -143,7 +145,9 @@ def _untried(
     return tuple(port for port in ports if (address, port) not in tried)
 
 
-def _refusal(address: str, exclude: Sequence[str], networks: Sequence[Network]) -> str | None:
+def _reason_against(
+    address: str, exclude: Sequence[str], networks: Sequence[Network]
+) -> str | None:
     parsed = ipaddress.ip_address(address)
     is_on_link = parsed.version == 6 and any(parsed in network for network in networks)
     if not is_private(address) and not is_on_link:

@@ -60,7 +60,7 @@ class ScannedHost:
 
 
 @dataclass(frozen=True, slots=True)
-class ScanFindings:
+class ScanResult:
     """The result of a scan.
 
     ``unanswered`` are the addresses on this machine's links that did not answer ARP. ``proxies``
@@ -83,7 +83,7 @@ def scan(
     discoveries: Discoveries,
     tries: int = TRIES,
     terminals: PaymentTerminals = NO_TERMINALS,
-) -> ScanFindings:
+) -> ScanResult:
     """Scan all targets, at most until ``deadline_s`` (monotonic) or until the run is cancelled.
 
     ``ports`` are tried at each target that has no ports of its own. With ``tries`` of 1, no port is
@@ -104,21 +104,21 @@ def scan(
             room=read_table_room(),
             terminals=terminals,
         )
-        result = sweep.run(
+        swept = sweep.run(
             deadline_s=deadline_s,
             is_cancelled=lambda: run.cancelled,
             report=lambda done, all_: run.progress("scan", done, all_),
         )
-    findings = findings_of(result, len(targets))
-    findings = with_neighbour_table(findings, targets, resolved.answers)
+    result = scan_result_of(swept, len(targets))
+    result = with_neighbour_table(result, targets, resolved.answers)
     return replace(
-        findings,
-        limitations=(*limitation, *findings.limitations),
-        unanswered=(*findings.unanswered, *resolved.silent),
+        result,
+        limitations=(*limitation, *result.limitations),
+        unanswered=(*result.unanswered, *resolved.silent),
     )
 
 
-def merge(first: ScanFindings, second: ScanFindings, tried: Sequence[Target] = ()) -> ScanFindings:
+def merge(first: ScanResult, second: ScanResult, tried: Sequence[Target] = ()) -> ScanResult:
     """Join two scans. The second scan tried further ports, or ports of the first scan again.
 
     ``tried`` are the targets of the second scan, each with its own ports. If the first scan lists
@@ -164,27 +164,27 @@ def _open_network(
         return SocketNetwork(watch_neighbours=False), routed_targets, (limitation,)
 
 
-def findings_of(result: SweepResult, targets: int) -> ScanFindings:
-    """Return the findings for the result of a sweep of ``targets`` addresses.
+def scan_result_of(swept: SweepResult, targets: int) -> ScanResult:
+    """Return the result of a scan from the result of a sweep over ``targets`` addresses.
 
     An address behind proxy ARP counts as a host only if it has an open port.
     """
-    hosts = [_host(swept, result.proxies) for swept in result.hosts]
+    hosts = [_host(host, swept.proxies) for host in swept.hosts]
     limitations = [
         f"{mac} answers ARP for {count} addresses (proxy ARP):"
         " only those with an open port are listed"
-        for mac, count in result.proxies.items()
+        for mac, count in swept.proxies.items()
     ]
     state = SourceState("succeeded")
-    if result.ended_early:
-        tried = targets - result.unasked
+    if swept.ended_early:
+        tried = targets - swept.unasked
         state = SourceState("failed", f"ended early: {tried} of {targets} addresses were tried")
-    return ScanFindings(
+    return ScanResult(
         hosts=tuple(host for host in hosts if host is not None),
         state=state,
         limitations=tuple(limitations),
-        unanswered=result.unanswered,
-        proxies=frozenset(result.proxies),
+        unanswered=swept.unanswered,
+        proxies=frozenset(swept.proxies),
     )
 
 
@@ -208,9 +208,9 @@ def _host(swept: SweptHost, proxies: dict[str, int]) -> ScannedHost | None:
 
 
 def with_neighbour_table(
-    findings: ScanFindings, targets: Sequence[Target], table: Sequence[LinkNeighbour]
-) -> ScanFindings:
-    """Add the neighbour table to the findings of a scan without ARP events.
+    result: ScanResult, targets: Sequence[Target], table: Sequence[LinkNeighbour]
+) -> ScanResult:
+    """Add the neighbour table to the result of a scan without ARP events.
 
     The table adds the MACs of hosts, and hosts that answered only ARP. Only targets on this
     machine's own links can be in the table.
@@ -220,7 +220,7 @@ def with_neighbour_table(
     census = MacCensus()
     for entry in entries.values():
         census.add(entry.mac_address or "", entry.address)
-    hosts = {host.address: host for host in findings.hosts}
+    hosts = {host.address: host for host in result.hosts}
     for address, entry in entries.items():
         mac_address = entry.mac_address
         if mac_address is None or is_multicast_mac(mac_address) or census.is_proxy(mac_address):
@@ -229,7 +229,7 @@ def with_neighbour_table(
             address, on_link[address].interface_name, is_confirmed=entry.state == "reachable"
         )
         hosts[address] = replace(host, mac_address=mac_address)
-    return replace(findings, hosts=tuple(hosts.values()))
+    return replace(result, hosts=tuple(hosts.values()))
 
 
 def _join(first: ScannedHost, second: ScannedHost) -> ScannedHost:

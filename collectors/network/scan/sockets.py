@@ -30,8 +30,8 @@ _UNSPECIFIED = struct.pack("=H14x", socket.AF_UNSPEC)  # struct sockaddr
 _TCP_INFO_BYTES = 104
 _TCPI_RTT = struct.Struct("=68xI")  # linux/tcp.h: tcpi_rtt in microseconds
 
-# SO_ERROR and connect_ex return other numbers on Windows: 10061 is WSAECONNREFUSED, and 10035 is
-# WSAEWOULDBLOCK.
+# SO_ERROR and connect_ex return different numbers on Windows: 10061 is WSAECONNREFUSED, and 10035
+# is WSAEWOULDBLOCK.
 _REFUSED = {errno.ECONNREFUSED, errno.ECONNRESET, 10061}
 _PENDING = {errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EALREADY, 10035}
 
@@ -67,7 +67,7 @@ class ScanNetwork(Protocol):
     def known_neighbours(self) -> Sequence[LinkNeighbour]: ...
 
     def prime(self, address: str) -> bool:
-        """Make the kernel resolve an address. Returns False if its queues are full now."""
+        """Make the kernel resolve an address. Returns False if the send queues are full."""
 
     def connect(self, address: str, port: int) -> bool:
         """Start a connection. Returns False if no socket is available."""

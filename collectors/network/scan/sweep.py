@@ -25,7 +25,7 @@ from collectors.shared.watched_devices import NO_TERMINALS, PaymentTerminals
 
 PRINT_PORTS_WAIT_S = 0.3
 """How long after the end of address resolution a second try at a print port may still start. If an
-ARP request is lost, the host is found a second later, and its print ports are tried one by one."""
+ARP request is lost, the host is found one second later. Its print ports are tried one by one."""
 _TICK_S = 0.05
 
 
@@ -33,8 +33,8 @@ _TICK_S = 0.05
 class SweptHost:
     """The state of one address.
 
-    ``confirmed``: the host answered ARP or TCP during the sweep. ``printing`` are its open print
-    ports, each with the time of the connection.
+    ``confirmed``: the host answered ARP or TCP during the sweep. ``open_print_ports``
+    maps each open print port to the time of the connection.
     """
 
     target: Target
@@ -42,7 +42,7 @@ class SweptHost:
     mac_address: str | None = None
     confirmed: bool = False
     latency_ms: float | None = None
-    printing: dict[int, float] = field(default_factory=dict)
+    open_print_ports: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,8 @@ class Sweep:
         """Sweep until all targets are done, ``deadline_s`` has passed, or the run is cancelled.
 
         ``deadline_s`` is a time of the network's clock. ``report`` is called with two numbers: the
-        addresses that are done, and all addresses. It is called at most once each tick, and once at
-        the end.
+        addresses that are done, and all addresses. It is called at most every `_TICK_S`, and
+        once at the end.
         """
         self._add_neighbours(self._network.known_neighbours())
         ended_early = False
@@ -240,7 +240,7 @@ class Sweep:
 
     def _finish(self, host: SweptHost) -> None:
         self._active.remove(host)
-        for port, contacted_s in host.printing.items():
+        for port, contacted_s in host.open_print_ports.items():
             self._discoveries.add_port(host.target.address, port, contacted_s)
 
     def _start_last_retries(self, now: float) -> None:
@@ -256,12 +256,12 @@ class Sweep:
     def _add_neighbours(self, entries: Iterable[LinkNeighbour]) -> None:
         for entry in entries:
             if entry.state == "failed":
-                self._window.failed(entry.address)
+                self._window.mark_failed(entry.address)
             elif entry.mac_address and not is_multicast_mac(entry.mac_address):
                 self._take_mac(entry.address, entry.mac_address, entry.state == "reachable")
 
     def _take_mac(self, address: str, mac_address: str, is_answer: bool) -> None:
-        target = self._window.resolved(address)
+        target = self._window.mark_resolved(address)
         host = self._hosts.get(address)
         if target is not None:
             host = self._begin(target)
@@ -282,11 +282,11 @@ class Sweep:
     def _leave_alone(self, host: SweptHost) -> None:
         """Give up all ports of a payment terminal.
 
-        Ports are open only if the terminal has taken over the address of another host just now.
+        Connections exist only if the terminal has just taken over the address of another host.
         """
         for port in host.probes.abandon():
             self._network.drop(host.target.address, port)
-        host.printing.clear()
+        host.open_print_ports.clear()
 
     def _begin(self, target: Target) -> SweptHost:
         ports = self._ports if target.ports is None else target.ports
@@ -324,7 +324,7 @@ class Sweep:
         elif port == IPP_PORT and self._can_ask_ipp(host):
             self._discoveries.add_port(address, port, now, self._network.take(address, port))
         else:
-            host.printing[port] = now
+            host.open_print_ports[port] = now
 
     def _can_ask_ipp(self, host: SweptHost) -> bool:
         """Return whether an IPP query can be sent now. First all other print ports of the host must

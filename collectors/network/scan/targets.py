@@ -212,9 +212,9 @@ def _configured_ranges(
 
 
 def _split_by_link(network: IPv4Network, interfaces: Sequence[LocalInterface]) -> Iterator[_Range]:
-    """Yield the ranges of a configured subnet: parts on this machine's links, and the routed rest.
+    """Yield the parts of a configured subnet on this machine's links, then all of it as routed.
 
-    The last range may contain an earlier range, whose targets come first.
+    An address in two of these ranges becomes a target of the first one only.
     """
     if network.is_loopback:
         yield _Range(network, network.network_address, "local", None)

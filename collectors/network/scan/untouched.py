@@ -18,7 +18,7 @@ from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.watched_devices import PaymentTerminals
 
 
-def spare_terminals(
+def protect_terminals(
     targets: Sequence[Target],
     terminals: PaymentTerminals,
     interfaces: Sequence[LocalInterface],
@@ -28,13 +28,13 @@ def spare_terminals(
     """Return the targets, changed so that the scan connects to no payment terminal.
 
     The address of a terminal stays a target only if it is resolved by ARP, and gets no ports. If
-    terminals are known by MAC, each other target on a link of ``interfaces`` is resolved before it
-    is connected to. ``macs`` is the neighbour table, ``own`` are this machine's addresses.
+    terminals are known by MAC, each other target on a link of ``interfaces`` is resolved before the
+    scan connects to it. ``macs`` is the neighbour table, ``own`` are this machine's addresses.
     """
-    return tuple(_spare_terminals(targets, terminals, interfaces, own, macs))
+    return tuple(_protect_terminals(targets, terminals, interfaces, own, macs))
 
 
-def _spare_terminals(
+def _protect_terminals(
     targets: Sequence[Target],
     terminals: PaymentTerminals,
     interfaces: Sequence[LocalInterface],

@@ -23,7 +23,7 @@ class PrimingSockets:
         self._sockets = [_datagram_socket() for _ in range(_SOCKETS)]
 
     def prime(self, address: str) -> bool:
-        """Make the kernel resolve an address. Returns False if its queues are full now."""
+        """Make the kernel resolve an address. Returns False if the send queues are full."""
         for _ in range(_SOCKETS):
             self._sockets.append(self._sockets.pop(0))
             try:

@@ -49,7 +49,7 @@ class ArpNetwork(Protocol):
     def table(self) -> Sequence[LinkNeighbour]: ...
 
     def prime(self, address: str) -> bool:
-        """Make the kernel resolve an address. Returns False if its queues are full now."""
+        """Make the kernel resolve an address. Returns False if the send queues are full."""
 
     def wait(self) -> None: ...
 
@@ -76,7 +76,8 @@ class SystemArpNetwork:
         return self._priming.prime(address)
 
     def wait(self) -> None:
-        time.sleep(POLL_S if sys.platform != "darwin" else _SLOW_POLL_S)  # macOS runs a program
+        # On macOS, a program must be run to read the table.
+        time.sleep(POLL_S if sys.platform != "darwin" else _SLOW_POLL_S)
 
     def close(self) -> None:
         self._priming.close()
@@ -191,7 +192,8 @@ class Resolver:
 
 
 def resolve_addresses(addresses: Iterable[str], deadline_s: float, run: Run) -> Resolver:
-    """Resolve addresses until all are done, ``deadline_s`` (monotonic), or a cancellation.
+    """Resolve addresses until all are done, ``deadline_s`` (monotonic) has passed, or the run is
+    cancelled.
 
     Raises OSError if no socket can be opened, or the system denies the neighbour table.
     """

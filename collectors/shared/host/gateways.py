@@ -4,7 +4,9 @@ import ipaddress
 from collections.abc import Sequence
 from typing import NamedTuple
 
-_IPV6_LINK_PREFIX = 64  # psutil reports none on Windows; RFC 4291 section 2.5.4
+_IPV6_LINK_PREFIX = 64
+"""The prefix length of a link (RFC 4291, section 2.5.4). On Windows, psutil reports no netmask for
+IPv6 addresses."""
 
 
 class SystemGateway(NamedTuple):

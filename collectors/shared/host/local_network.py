@@ -7,7 +7,7 @@ from collectors.contract import Interface, Unavailable
 
 @dataclass(frozen=True, slots=True)
 class LocalInterface:
-    """An interface of the contract, and further properties that the scan needs.
+    """An `Interface`, and further properties that the scan needs.
 
     ``has_arp``: the kernel resolves addresses of this Ethernet-like link by ARP and reports the
     results. ``metric`` is the metric of the best default route through the interface, or None

@@ -6,13 +6,13 @@ It begins like a real collector, sends its first facts, and then tries to alloca
 import sys
 
 from collectors.__main__ import ChildRun
-from collectors.bounds import MEMORY_MAX_BYTES, bind_this_process
+from collectors.bounds import MEMORY_MAX_BYTES, limit_this_process
 from collectors.contract import Checkpoint, Crash
 from tests.fakes.collectors.quick import _facts
 
 if __name__ == "__main__":
     sys.stdin.readline()
-    bind_this_process()
+    limit_this_process()
     run = ChildRun(sys.stdout.buffer)
     run.emit(Checkpoint(_facts(sys.argv[1])))
     blocks = []

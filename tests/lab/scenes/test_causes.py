@@ -95,7 +95,7 @@ SCENES = (
     Scene(
         "another device has the printer's address",
         Part(
-            {"taken": Verdict("unknown", None, ("another UUID", "give the printer a fixed"))},
+            {"taken": Verdict("unknown", None, ("its UUID differs", "give the printer a fixed"))},
             (printer(13, "Other", ipp=(lab_printer(uuid_of(99)),)),),
             queues=(_with_uuid(13, 13),),
         ),

@@ -23,10 +23,10 @@ from collectors.network.observations import (
     DeviceAnswers,
     Enrichment,
     KnownPrinters,
-    MdnsFindings,
+    MdnsResult,
     MdnsService,
 )
-from collectors.network.scan.scan import ScanFindings, findings_of
+from collectors.network.scan.scan import ScanResult, scan_result_of
 from collectors.network.scan.sweep import Sweep
 from collectors.network.scan.targets import Target
 from collectors.network.sources import Sources
@@ -107,14 +107,14 @@ class VenueSources(Sources):
         discoveries: Discoveries,
         terminals: PaymentTerminals,
         **_: object,
-    ) -> ScanFindings:
+    ) -> ScanResult:
         sweep = Sweep(self.lan, targets, ports, discoveries=discoveries, terminals=terminals)
         result = sweep.run(
             deadline_s=self.lan.now() + 60, is_cancelled=lambda: False, report=lambda *_: None
         )
-        return findings_of(result, len(targets))
+        return scan_result_of(result, len(targets))
 
-    def browse(self, *_: object) -> MdnsFindings:
+    def browse(self, *_: object) -> MdnsResult:
         services = (
             MdnsService(
                 host.name, "_http._tcp", f"{host.name[-1]}.local", (a,), 80,
@@ -123,7 +123,7 @@ class VenueSources(Sources):
             for a, host in self._devices.items()
             if host.name
         )  # fmt: skip
-        return MdnsFindings(tuple(services), SourceState("succeeded"))
+        return MdnsResult(tuple(services), SourceState("succeeded"))
 
     def read_known_printers(self, *_: object) -> KnownPrinters:
         return KnownPrinters()

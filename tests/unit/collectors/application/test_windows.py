@@ -69,7 +69,7 @@ def test_a_section_that_windows_refuses_affects_only_its_own_keys() -> None:
         "drives": script.Section(error="UnauthorizedAccessException"),
         "services": script.Section(error="CimException"),
     }
-    del sections["place"]
+    del sections["region"]
     fields = by_key(read_groups(machine.GROUPS, sections))
     assert fields["disk.drives"].status == "permission-denied"
     assert fields["service.printSpooler.state"].status == "collection-failed"
@@ -112,15 +112,15 @@ def test_usb_facts_are_read() -> None:
     assert values(scanner.fields)["usb.drivers"] == ("usbccgp", "HidUsb")
 
 
-def usb_row(hardware: str, mark: str | None = None) -> dict[str, object]:
-    return {"Name": "USB Printing Support", "Hardware": hardware, "Mark": mark}
+def usb_row(hardware: str, instance_hash: str | None = None) -> dict[str, object]:
+    return {"Name": "USB Printing Support", "Hardware": hardware, "InstanceHash": instance_hash}
 
 
 def test_devices_of_one_kind_have_distinct_keys() -> None:
     rows = (
         usb_row("VID_04B8&PID_0E15"),
         usb_row("VID_04B8&PID_0E15"),
-        *(usb_row("VID_05F9&PID_2204", mark) for mark in ("aa", "bb")),
+        *(usb_row("VID_05F9&PID_2204", digest) for digest in ("aa", "bb")),
         *(usb_row(f"VID_05F9&PID_2204&MI_0{number}") for number in (0, 1)),
         usb_row("VID_0C2E&PID_0B61&MI_00"),
     )

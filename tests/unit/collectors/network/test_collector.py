@@ -28,13 +28,13 @@ from collectors.network.observations import (
     Evidence,
     KnownPrinter,
     KnownPrinters,
-    MdnsFindings,
+    MdnsResult,
     MdnsService,
     PrinterIdentifiers,
     SnmpTarget,
 )
 from collectors.network.scan.printer_targets import printer_targets
-from collectors.network.scan.scan import ScanFindings, ScannedHost
+from collectors.network.scan.scan import ScannedHost, ScanResult
 from collectors.network.scan.targets import Target
 from collectors.network.sources import Sources
 from collectors.shared.addresses import parse_networks
@@ -117,14 +117,14 @@ class World:
         discoveries: Discoveries,
         tries: int,
         terminals: PaymentTerminals,
-    ) -> ScanFindings:
+    ) -> ScanResult:
         self.scanned.append(tuple(targets))
         addresses = {target.address for target in targets}
         hosts = tuple(host for host in self.hosts if host.address in addresses)
         for host in hosts:
             for port in host.open_ports:
                 discoveries.add_port(host.address, port, 0.0)
-        return ScanFindings(hosts)
+        return ScanResult(hosts)
 
     def browse(
         self,
@@ -133,10 +133,10 @@ class World:
         deadline_s: float,
         run: Run,
         identifiers: Callable[[], PrinterIdentifiers],
-    ) -> MdnsFindings:
+    ) -> MdnsResult:
         self.browsed.append(tuple(interface.name for interface in interfaces))
         service = MdnsService("Kitchen", "_ipp._tcp", "kitchen.local", ("10.0.0.9",), 631)
-        return MdnsFindings((service,), SourceState("succeeded"))
+        return MdnsResult((service,), SourceState("succeeded"))
 
     def enrich(
         self,
@@ -229,14 +229,14 @@ def retries(world: World, *outcomes: str, job: NetworkJob = JOB) -> tuple[str, l
     """
     retried: list[str] = []
 
-    def scan(targets: Sequence[Target], *ports: Sequence[int], **known: Any) -> ScanFindings:
+    def scan(targets: Sequence[Target], *ports: Sequence[int], **known: Any) -> ScanResult:
         if known["tries"] > 1:
             return world.scan(targets, *ports, **known)
         outcome = outcomes[len(retried)]
         retried.extend(f"{target.address}:{target.ports}" for target in targets)
         result = replace(PRINTER, open_ports=(), refused_ports=())
         ports = {"open": "open_ports", "refused": "refused_ports", "no-answer": "silent_ports"}
-        return ScanFindings((replace(result, **{ports[outcome]: (9100,)}),))  # type: ignore[arg-type]
+        return ScanResult((replace(result, **{ports[outcome]: (9100,)}),))  # type: ignore[arg-type]
 
     facts = collect(world, job, scan=scan, retry_delays_s=(0.0, 0.01, 0.02))
     assert facts.printers is not None
@@ -407,7 +407,7 @@ def test_announced_and_configured_queues_are_queried() -> None:
     announced = MdnsService(
         "Kitchen", "_ipp._tcp", "k.local", ("10.0.0.9",), 631, (("rp", "ipp/print"),)
     )
-    collect(world, browse=lambda *_, **__: MdnsFindings((announced,), SourceState("succeeded")))
+    collect(world, browse=lambda *_, **__: MdnsResult((announced,), SourceState("succeeded")))
     assert world.queried_ports == [
         OpenPort("10.0.0.9", 631, Queues(("ipp/print",), ("printers/bar",)))
     ]
@@ -423,12 +423,12 @@ def test_ports_are_queried_during_the_scan() -> None:
         query_received.set()
         return Enrichment()
 
-    def scan(targets: Sequence[Target], *_: object, **known: object) -> ScanFindings:
+    def scan(targets: Sequence[Target], *_: object, **known: object) -> ScanResult:
         discoveries = known["discoveries"]
         assert isinstance(discoveries, Discoveries)
         discoveries.add_port("10.0.0.9", 80, 0.0)
         assert query_received.wait(60)
-        return ScanFindings()
+        return ScanResult()
 
     facts = collect(world, scan=scan, enrich=enrich)
     assert facts.failures == ()
@@ -453,7 +453,7 @@ def test_a_printer_is_contacted_at_the_address_that_its_dns_sd_name_announces() 
         hosts=(PRINTER, ScannedHost("10.50.0.5", open_ports=(8631,))),
         known=(named, replace(named, id="other", dns_sd_name="Office")),
     )
-    facts = collect(world, browse=lambda *_: MdnsFindings((service,), SourceState("succeeded")))
+    facts = collect(world, browse=lambda *_: MdnsResult((service,), SourceState("succeeded")))
     assert world.scanned[1] == (Target("10.50.0.5", "local", None, (8631,)),)
     assert facts.printers is not None
     assert [printer.status for printer in facts.printers] == ["reachable", "unreachable"]
@@ -550,7 +550,7 @@ def test_a_cancelled_collection_ends_although_a_source_hangs() -> None:
 
 @pytest.mark.medium
 def test_the_time_limit_of_the_job_is_kept_if_a_source_hangs() -> None:
-    stuck = Stuck(MdnsFindings())
+    stuck = Stuck(MdnsResult())
     facts = collect(World(), replace(JOB, max_duration_s=1.2), browse=stuck)
     stuck.go.set()
     assert facts.mdns_source.state == "failed"

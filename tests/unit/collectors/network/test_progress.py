@@ -9,7 +9,7 @@ from collectors.network.observations import (
     Enrichment,
     HostName,
     KnownPrinter,
-    MdnsFindings,
+    MdnsResult,
     MdnsService,
 )
 from collectors.network.progress import answers_in, observations_in, queues_in, services_in
@@ -29,7 +29,7 @@ def _service(kind: str, port: int, **txt: str) -> MdnsService:
 
 def _collected(*services: MdnsService) -> CollectedFacts:
     collected = CollectedFacts(started_at="2026-11-20T12:00:00.000+00:00", os_platform="linux")
-    collected.mdns = MdnsFindings(services=services, state=SourceState("succeeded"))
+    collected.mdns = MdnsResult(services=services, state=SourceState("succeeded"))
     return collected
 
 

@@ -47,7 +47,7 @@ def with_mac(lan_host: MapHost, mac: str) -> MapHost:
 
 
 SWEEP = SweepResult((), (), {"02:bb:00:00:00:01": 212}, unasked=0, ended_early=False)
-(PROXY,) = scan.findings_of(SWEEP, targets=254).limitations
+(PROXY,) = scan.scan_result_of(SWEEP, targets=254).limitations
 
 
 class Case(NamedTuple):

@@ -72,7 +72,11 @@ def test_the_entries_of_the_own_network_are_requested() -> None:
 @pytest.mark.parametrize(
     ("code", "status", "reason"),
     [
-        (5, "permission-denied", "Windows reports it only to programs with access to the location"),
+        (
+            5,
+            "permission-denied",
+            "Windows reports it only to programs with the location permission",
+        ),
         (5023, "not-applicable", "the interface is on no network"),
         (87, "collection-failed", "Windows answered with the error 87"),
     ],

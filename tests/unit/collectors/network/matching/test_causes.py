@@ -289,7 +289,7 @@ symptoms = st.builds(
     status=st.sampled_from(["reachable", "unreachable", "unknown"]),
     seen=st.text(max_size=8),
     attempts=st.lists(st.sampled_from(["open", "refused", "no-answer"]), max_size=3).map(tuple),
-    in_vain=st.sampled_from(["", "host name", "other"]),
+    failed_lookup=st.sampled_from(["", "host name", "other"]),
     other=st.text(max_size=8),
     own_reasons=st.lists(st.text(max_size=8), max_size=2).map(tuple),
 )

@@ -154,7 +154,7 @@ def test_a_device_with_the_name_of_a_lost_printer_is_a_hint(printer: KnownPrinte
     result = judged(printer, observed)
     assert (result.status, result.matched_endpoint) == ("unreachable", None)
     assert result.reason == (
-        "No answer from 192.168.1.50: is it switched on and connected? A device of its name was"
+        "No answer from 192.168.1.50: is it switched on and connected? A device with its name was"
         " seen at 192.168.1.61: it may be the same printer"
     )
 
@@ -197,8 +197,8 @@ def test_different_uuid_at_the_address_is_reported():
     result = judged(replace(QUEUE, uuid=UUID.replace("001ba9123456", "abcdefabcdef")), observed)
     assert (result.status, result.matched_endpoint) == ("unknown", None)
     assert result.reason == (
-        "192.168.1.50 answers on port 631, but it gives another UUID than the printer that was set"
-        " up, so that it may be another device: give the printer a fixed address, or set it up"
+        "192.168.1.50 answers on port 631, but its UUID differs from that of the printer that was"
+        " set up, so it may be another device: give the printer a fixed address, or set it up"
         " again if it was replaced"
     )
 

@@ -213,7 +213,7 @@ def test_the_same_uuid_elsewhere_does_not_move_a_printer_that_answers():
         known, hosts=hosts, services=(service("192.168.1.61", "K", uuid=UUID), other)
     )
     assert (result.status, result.matched_endpoint) == ("unknown", None)
-    assert "it gives another UUID than the printer that was set up" in (result.reason or "")
+    assert "its UUID differs from that of the printer that was set up" in (result.reason or "")
     assert "a device with its UUID was seen at 192.168.1.61" in (result.reason or "")
 
 

@@ -134,7 +134,7 @@ def test_a_service_of_the_name_with_another_uuid_is_not_the_queue():
         services=(service("192.168.1.50", "Kitchen", uuid=UUID.replace("e3", "aa")),),
     )
     assert result.status == "unreachable"
-    assert "Kitchen at 192.168.1.50 has another UUID" in (result.reason or "")
+    assert "UUID of Kitchen at 192.168.1.50 differs" in (result.reason or "")
 
 
 # ------------------------------------------------------------------ relays and repeaters

@@ -18,7 +18,7 @@ from collectors.network.mdns.records import Quota
 from collectors.network.mdns.session import RESOLVE_PER_TURN, QuerySchedule, Watch, due_questions
 from collectors.network.mdns.sockets import LinkSockets, open_link
 from collectors.network.mdns.wire import PointerRecord, question_packets, type_question
-from collectors.network.observations import MdnsFindings, PrinterIdentifiers
+from collectors.network.observations import MdnsResult, PrinterIdentifiers
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 from tests.unit.collectors.network.mdns.mdns_answers import (
     PTR,
@@ -80,7 +80,7 @@ def browse_loopback(
     networks: str = "127.0.0.0/8",
     schedule: QuerySchedule = QUICK,
     open_link: OpenLink | None = None,
-) -> MdnsFindings:
+) -> MdnsResult:
     return browse(
         [LAN],
         NetworkJob(max_services=limit, mdns_service_types=("_venue._tcp.local.", "nonsense")),
@@ -160,7 +160,7 @@ def test_more_services_than_the_limit_are_counted():
     assert len(findings.services) == 10
     assert findings.truncated
     assert findings.limitations == (
-        "mDNS: 20 services over the limit were left out: 20 of 127.0.0.1",
+        "mDNS: 20 services over the limit were left out: 20 from 127.0.0.1",
     )
 
 
@@ -455,7 +455,9 @@ def test_interfaces_beyond_the_bound_are_reported():
             open_link=to_responder(responder),
             schedule=QUICK,
         )
-    assert findings.limitations == ("mDNS: 3 interfaces beyond 16 were not browsed",)
+    assert findings.limitations == (
+        "mDNS: 3 interfaces were not browsed: the limit is 16 interfaces",
+    )
 
 
 def test_taken_port_is_reported_and_replaced():

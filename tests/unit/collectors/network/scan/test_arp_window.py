@@ -28,8 +28,8 @@ def ask_all(window: ArpWindow, now: float) -> int:
 def test_no_more_than_the_limit_is_unresolved() -> None:
     window = ArpWindow(targets(600), TableRoom(480))
     assert ask_all(window, 0.0) == 480
-    assert window.resolved("10.0.0.1") is not None
-    window.failed("10.0.0.2")
+    assert window.mark_resolved("10.0.0.1") is not None
+    window.mark_failed("10.0.0.2")
     assert ask_all(window, 0.5) == 2
 
 
@@ -48,22 +48,22 @@ def test_the_arp_window_is_settled_after_the_last_possible_answer() -> None:
     ask_all(window, 5.0)
     assert not window.is_settled(5.0 + SETTLE_S - 0.01)
     assert window.is_settled(5.0 + SETTLE_S)
-    window.resolved("10.0.0.1")
-    window.resolved("10.0.0.2")
+    window.mark_resolved("10.0.0.1")
+    window.mark_resolved("10.0.0.2")
     assert window.is_settled(5.0)
 
 
 def test_an_address_is_resolved_once_and_unknown_addresses_are_ignored() -> None:
     window = ArpWindow(targets(1))
-    assert window.resolved("10.0.0.1") == targets(1)[0]
-    assert window.resolved("10.0.0.1") is None
-    assert window.resolved("10.9.9.9") is None
+    assert window.mark_resolved("10.0.0.1") == targets(1)[0]
+    assert window.mark_resolved("10.0.0.1") is None
+    assert window.mark_resolved("10.9.9.9") is None
     assert window.unanswered == ()
 
 
 def test_host_resolved_before_its_request_takes_no_slot() -> None:
     window = ArpWindow(targets(2), TableRoom(1))
-    window.resolved("10.0.0.1")
+    window.mark_resolved("10.0.0.1")
     assert ask_all(window, 0.0) == 2
     assert window.done_count(0.0) == 1
     assert window.done_count(SETTLE_S) == 2
@@ -85,11 +85,11 @@ def test_the_limit_of_unresolved_addresses_holds_for_any_sequence_of_events(
             if nexts[0].address not in resolved:
                 unresolved[nexts[0].address] = now
         elif action == "r":
-            window.resolved(address)
+            window.mark_resolved(address)
             resolved.add(address)
             unresolved.pop(address, None)
         elif action == "f":
-            window.failed(address)
+            window.mark_failed(address)
             unresolved.pop(address, None)
         elif action == "e":
             window.expire(now)
@@ -120,10 +120,10 @@ def test_resolved_hosts_reduce_the_free_entries_of_a_small_table() -> None:
     window = ArpWindow(targets(400), room)
     assert ask_all(window, 0.0) == 143
     for target in targets(120):
-        window.resolved(target.address)
+        window.mark_resolved(target.address)
     assert ask_all(window, 0.1) == 207 - 120 - (143 - 120)
     for target in targets(200):
-        window.resolved(target.address)
+        window.mark_resolved(target.address)
     assert ask_all(window, 0.2) == UNRESOLVED_MIN - 7
 
 

@@ -18,8 +18,8 @@ from collectors.contract import Facts, SourceState
 from collectors.network.discoveries import Discoveries
 from collectors.network.scan import sockets
 from collectors.network.scan.scan import (
-    ScanFindings,
     ScannedHost,
+    ScanResult,
     merge,
     scan,
     with_neighbour_table,
@@ -230,11 +230,11 @@ def test_the_latency_of_the_kernel_is_converted_to_milliseconds() -> None:
 
 
 def test_findings_are_joined_by_address() -> None:
-    first = ScanFindings(
+    first = ScanResult(
         (ScannedHost("10.0.0.1", latency_ms=9.0, open_ports=(80,), silent_ports=(22, 443)),),
         unanswered=(Target("10.0.0.2", "arp"), Target("10.0.0.3", "arp")),
     )
-    second = ScanFindings(
+    second = ScanResult(
         (
             ScannedHost("10.0.0.1", latency_ms=4.0, open_ports=(22,), silent_ports=(443,)),
             ScannedHost("10.0.0.2", open_ports=(80,)),
@@ -252,11 +252,11 @@ def test_ports_tried_by_a_second_scan_without_an_answer_count_as_tried() -> None
     tried.
     """
     mac = "02:00:00:00:00:01"
-    first = ScanFindings((ScannedHost("10.0.0.1", mac_address=mac, silent_ports=(9100,)),))
+    first = ScanResult((ScannedHost("10.0.0.1", mac_address=mac, silent_ports=(9100,)),))
     tried = (Target("10.0.0.1", "local", None, (4000,)), Target("10.0.0.2", "local", None, (1,)))
-    joined = merge(first, ScanFindings(), tried)
+    joined = merge(first, ScanResult(), tried)
     assert [host.silent_ports for host in joined.hosts] == [(4000, 9100)]
-    cut = ScanFindings(state=SourceState("failed", "ended early"))
+    cut = ScanResult(state=SourceState("failed", "ended early"))
     assert merge(first, cut, tried).hosts == first.hosts
 
 
@@ -271,7 +271,7 @@ def test_the_neighbour_table_completes_a_scan_without_arp_events() -> None:
         LinkNeighbour(0, "10.9.0.1", "02:00:00:00:00:09", "stale"),
         *(LinkNeighbour(0, f"10.0.0.{n}", "02:00:00:00:00:99", "stale") for n in range(10, 25)),
     ]
-    first = ScanFindings((ScannedHost("10.0.0.1", "en0", open_ports=(80,)),))
+    first = ScanResult((ScannedHost("10.0.0.1", "en0", open_ports=(80,)),))
     hosts = {host.address: host for host in with_neighbour_table(first, targets, table).hosts}
     assert set(hosts) == {"10.0.0.1", "10.0.0.2"}
     assert hosts["10.0.0.1"].mac_address == "02:00:00:00:00:01"

@@ -7,7 +7,7 @@ import pytest
 
 from collectors.network.discoveries import Discoveries
 from collectors.network.scan.host_probes import PRINT_GAP_S, WAIT_MIN_S
-from collectors.network.scan.scan import ScanFindings, findings_of
+from collectors.network.scan.scan import ScanResult, scan_result_of
 from collectors.network.scan.sweep import PRINT_PORTS_WAIT_S, Sweep, SweepResult
 from collectors.network.scan.targets import Target
 from collectors.shared.addresses import PRINT_PORTS
@@ -45,8 +45,8 @@ def sweep(
     return result, lan.now() - began
 
 
-def findings_in(result: SweepResult, targets: int) -> ScanFindings:
-    return findings_of(result, targets)
+def findings_in(result: SweepResult, targets: int) -> ScanResult:
+    return scan_result_of(result, targets)
 
 
 class RecordingDiscoveries(Discoveries):

@@ -6,7 +6,7 @@ from collectors.contract import Interface, InterfaceAddress
 from collectors.network.discoveries import Discoveries
 from collectors.network.scan.sweep import Sweep, SweepResult
 from collectors.network.scan.targets import Target
-from collectors.network.scan.untouched import spare_terminals
+from collectors.network.scan.untouched import protect_terminals
 from collectors.shared.host.local_network import LocalInterface
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.watched_devices import PaymentTerminals
@@ -70,10 +70,10 @@ def test_connections_end_if_a_terminal_takes_over_the_address() -> None:
 def test_targets_are_resolved_before_the_scan_connects(
     target: Target, expected: Target | None
 ) -> None:
-    kept = spare_terminals([target], KNOWN, (LINK,), {"10.0.0.20"}, {"fd00::7": TERMINAL})
+    kept = protect_terminals([target], KNOWN, (LINK,), {"10.0.0.20"}, {"fd00::7": TERMINAL})
     assert kept == ((expected,) if expected else ())
 
 
 def test_targets_do_not_change_if_no_terminal_is_configured() -> None:
     targets = (Target("10.0.0.4", "local", None, (9100,)), Target("fd00::7", "local"))
-    assert spare_terminals(targets, PaymentTerminals(), (LINK,), (), {}) == targets
+    assert protect_terminals(targets, PaymentTerminals(), (LINK,), (), {}) == targets

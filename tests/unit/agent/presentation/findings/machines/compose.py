@@ -51,7 +51,7 @@ from collectors.contract import (
 from collectors.network.collected_facts import CollectedFacts
 from collectors.network.observations import DeviceAnswers, Enrichment, Evidence, KnownPrinter
 from collectors.network.progress import facts_of
-from collectors.network.scan.scan import ScanFindings, ScannedHost
+from collectors.network.scan.scan import ScannedHost, ScanResult
 from collectors.network.scan.targets import Target, TargetSelection
 from collectors.shared import ipp, run_command
 from collectors.shared.cups import NotRunning
@@ -449,7 +449,7 @@ def collected(machine: Machine) -> CollectedFacts:
     targets = tuple(Target(network, "arp") for network in networks)
     result.selection = TargetSelection(targets, tuple(networks))
     hosts = tuple(hosts_of(machine)) if machine.lan is None else machine.lan
-    result.scan = ScanFindings(hosts, machine.scan)
+    result.scan = ScanResult(hosts, machine.scan)
     result.mdns = replace(result.mdns, state=SourceState("succeeded"))
     result.known = machine.printers
     result.device_answers = DeviceAnswers(silent=silent_at(machine))
