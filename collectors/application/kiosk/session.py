@@ -30,7 +30,7 @@ _LOGGER.propagate = False
 class PageSession:
     """A connection to one page. Use it as a context manager.
 
-    Every method raises OSError (TimeoutError after the deadline) or ValueError.
+    Every method can raise ValueError, OSError and, after the deadline, TimeoutError.
     """
 
     def __init__(self, address: DebugAddress, page_id: str, deadline: Deadline) -> None:

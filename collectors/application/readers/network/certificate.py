@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class CertificateSummary:
     """The issuer of a certificate and its validity, as ISO 8601 timestamps.
 
-    ``issuer`` is the organisation and the common name of the issuer, as far as both are present.
+    ``issuer`` has the organisation and the common name of the issuer. If one of them is missing, it
+    has only the other one.
     """
 
     issuer: str
