@@ -173,7 +173,7 @@ def holds_data(path: str, options: Sequence[str], label: Callable[[str], str]) -
     """Return whether programs of the machine store data on a mount.
 
     Programs store no data on macOS's system volumes, CDs, removable drives (such as an installation
-    stick) and recovery partitions. A recovery partition is always nearly full.
+    stick) and recovery partitions. A recovery partition is always nearly full, which is no fault.
 
     Args:
         options: options of the mount, as psutil names them.
