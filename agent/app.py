@@ -183,7 +183,7 @@ class App:
             health=self.health,
             clock=runtime.clock,
             rng=runtime.rng,
-            on_room=work.set,
+            wake_executor=work.set,
         )
         self._executor = Executor(
             collection=cache(self._build_collection),

@@ -1,5 +1,5 @@
-"""The child process of the agent: it reads a job, examines the machine or its network, and sends
-facts.
+"""The child process of the agent. It reads a job, and reports facts about the machine or network.
 
-A collector never talks to the service, never sees a secret and never touches the agent's state.
+A collector sends no requests to the service and never touches the agent's state. The only secret
+that it gets is the SNMP community of the printers, if one is configured.
 """

@@ -1,8 +1,8 @@
 """`python -m collectors network|application` reads a job from stdin and writes events to stdout.
 
 The first line of stdin is the job as a JSON object. An empty line stands for a job with the default
-bounds, which is useful for a run by hand. A later line `cancel` ends the collection early: the
-result then has the facts so far. Each event is one line of JSON (NDJSON).
+bounds, which is useful for a manual run. A later line `cancel` ends the collection early: the
+result then has only the facts that were collected by then. Each event is one line of JSON (NDJSON).
 
 When stdin closes, the parent process has ended. This process then ends at once, so that a killed
 daemon leaves no process behind.
@@ -44,9 +44,9 @@ ORPHANED_EXIT_CODE = 3
 
 
 class ChildRun:
-    """Writes events to a stream, one JSON object a line, and records whether the job is cancelled.
+    """Writes events to a stream, one JSON object per line. Records whether the job is cancelled.
 
-    Thread-safe.
+    It is thread-safe.
     """
 
     def __init__(self, output: BinaryIO) -> None:

@@ -37,7 +37,10 @@ AFTER_FAILURE: Final = Backoff(base_s=4.0, cap_s=120.0)
 
 @dataclass(kw_only=True, slots=True, eq=False)
 class Submitter:
-    """Sends reports. It calls ``on_room`` after each attempt, which can free outbox space."""
+    """Sends reports.
+
+    It calls ``wake_executor`` after each attempt, because the attempt may have freed outbox space.
+    """
 
     limits: Limits
     session: DeviceSession
@@ -46,13 +49,13 @@ class Submitter:
     health: HealthBoard
     clock: Clock
     rng: Random
-    on_room: Callable[[], None]
+    wake_executor: Callable[[], None]
     _work: asyncio.Event = field(default_factory=asyncio.Event)
     _failures: int = 0
     _postponed: set[UUID] = field(default_factory=set)
 
     def wake(self) -> None:
-        """Note that a report was queued: apply the outbox's limits, and start to send."""
+        """Apply the outbox's limits and start to send. Call this after a report was queued."""
         self.keep_bounds()
         self._work.set()
 
@@ -66,7 +69,7 @@ class Submitter:
                 start_s = self.clock.monotonic()
                 is_accepted = await self._send(item)
                 self._failures = 0 if is_accepted else self._failures + 1
-                self.on_room()
+                self.wake_executor()
                 if self._next() is not None:
                     await self.clock.sleep(self._pause_s(item, self.clock.monotonic() - start_s))
             self.health.clear({"reports-waiting"})
@@ -90,7 +93,7 @@ class Submitter:
         return pause_s
 
     def _has_waiting_user(self, item: Item) -> bool:
-        """Return whether a user waits for a report. A user waits until the request expires."""
+        """Return whether a user waits for a report: it answers a request that has not expired."""
         entry = None if item.request_id is None else self.ledger.journal.get(item.request_id)
         return entry is not None and not self.session.is_past(entry.expires_at)
 

@@ -20,7 +20,7 @@ def join_host_port(host: str, port: int) -> str:
 
 
 def parse_ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return the IP address, or None if ``text`` is not an IP address, such as a host name."""
+    """Return the IP address, or None if ``text`` is something else, such as a host name."""
     try:
         return ipaddress.ip_address(text)
     except ValueError:

@@ -60,7 +60,7 @@ class Exact(Message):
 
     @model_validator(mode="before")
     @classmethod
-    def _bound_the_keys(cls, value: Any) -> Any:
+    def _limit_unknown_keys(cls, value: Any) -> Any:
         # pydantic creates one error for each unknown key, which is expensive.
         if isinstance(value, dict) and len(value) > len(cls.__pydantic_fields__) + UNKNOWN_KEYS_MAX:
             raise PydanticCustomError("too_many_keys", "has more keys than the contract allows")
@@ -185,9 +185,10 @@ Number = Annotated[
 
 
 def is_equal_but_other_type(value: Any, constant: int) -> bool:
-    """Return whether ``value`` is true and ``constant`` is 1, or the opposite.
+    """Return whether one of ``value`` and ``constant`` is 1, and the other one is true.
 
-    pydantic accepts both in a Literal, because they are equal in Python. In JSON they are not.
+    In Python, 1 and True are equal, so pydantic accepts each for a Literal of the other. In JSON,
+    they are different.
     """
     return value == constant and isinstance(value, bool) is not isinstance(constant, bool)
 

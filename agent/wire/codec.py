@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter
-from pydantic import ValidationError as NotFitting
+from pydantic import ValidationError as PydanticValidationError
 from pydantic_core import from_json
 
 from agent.wire.base import FROM_OUTSIDE
@@ -84,7 +84,7 @@ def _as_issues(value: Any = None) -> Iterator[None]:
     """Convert pydantic's errors to ValidationError. ``value`` is the value to validate."""
     try:
         yield
-    except NotFitting as error:
+    except PydanticValidationError as error:
         raise ValidationError(issues_of(error, value)) from None
     except RecursionError:
         raise ValidationError((Issue((), "it is nested too deeply"),)) from None

@@ -1,4 +1,7 @@
-"""Removes characters from untrusted text that control terminals, browsers or log viewers."""
+"""Makes untrusted text safe to show in terminals, browsers and log viewers.
+
+Characters that could control these programs are replaced.
+"""
 
 from itertools import groupby
 from typing import Final
@@ -7,7 +10,7 @@ _JOINER: Final = "\u200d"  # joins emoji sequences; harmless
 
 
 def without_controls(text: str, mark: str = " ") -> str:
-    """Return text on one line, with ``mark`` instead of each run of unprintable characters.
+    """Return ``text`` as one line, with ``mark`` instead of each run of unprintable characters.
 
     Unprintable characters are control and format characters (such as bidirectional overrides),
     lone surrogates, separators, and code points that are private or not assigned. They are not

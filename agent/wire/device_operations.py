@@ -117,8 +117,10 @@ class Command(Tolerant):
 
 
 class CommandList(Tolerant):
-    """The reply of `onCommands` without a stream: the requests that the devices of the calling API
-    key have not started, oldest first. The contract does not define this reply.
+    """The reply of `onCommands` to a caller that does not request a stream.
+
+    It has the requests that the devices of the caller's API key have not started, oldest first.
+    The contract does not define this reply.
     """
 
     commands: Array[Command]

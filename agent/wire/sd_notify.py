@@ -25,7 +25,7 @@ class Notifier:
         self.watchdog_s = int(microseconds) / 1e6 if microseconds.isdecimal() else 0.0
 
     def ready(self, status: str = "") -> None:
-        """Report that the program is ready, with ``status`` as its status line; "" sets none."""
+        """Report that the program is ready. Sets its status line, unless ``status`` is empty."""
         self._send("READY=1" + (f"\n{_status_line(status)}" if status else ""))
 
     def reloading(self, monotonic_us: int) -> None:

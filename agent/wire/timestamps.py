@@ -26,7 +26,7 @@ LENGTH_MAX: Final = 128
 
 
 def to_utc(value: str | datetime) -> datetime:
-    """Return ``value`` in UTC. A time without a zone is in UTC already.
+    """Return ``value`` in UTC. If it has no zone, it is assumed to be in UTC.
 
     Raises ValueError if the text is not a date-time, or its year is not 1 to 9999.
     """

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from pydantic import ValidationError as NotFitting
+from pydantic import ValidationError as PydanticValidationError
 from pydantic_core import ErrorDetails
 
 Path = tuple[str | int, ...]
@@ -25,7 +25,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "missing": "is required",
     "extra_forbidden": "is not known",
     "string_type": "must be a text",
-    "string_unicode": "must not hold a lone surrogate",
+    "string_unicode": "must not contain a lone surrogate",
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",
     "int_from_float": "must be a whole number",
@@ -89,7 +89,7 @@ class ValidationError(ValueError):
         return self.issues[0].reason
 
 
-def issues_of(error: NotFitting, value: Any) -> tuple[Issue, ...]:
+def issues_of(error: PydanticValidationError, value: Any) -> tuple[Issue, ...]:
     """Return the errors that pydantic found in ``value``, without repetitions."""
     issues = (_issue(details, value) for details in error.errors(include_url=False))
     return tuple({(issue.path, issue.reason): issue for issue in issues}.values())
@@ -129,7 +129,7 @@ def _path(location: Path, value: Any, *, is_missing: bool) -> Path:
     """
     path: list[str | int] = []
     for number, part in enumerate(location, start=1):
-        if _leads_on(value, part):
+        if _has_part(value, part):
             value = value[part]
         elif not (is_missing and number == len(location)):
             continue
@@ -137,7 +137,7 @@ def _path(location: Path, value: Any, *, is_missing: bool) -> Path:
     return tuple(str(part)[:MESSAGE_MAX] if isinstance(part, str) else part for part in path)
 
 
-def _leads_on(value: Any, part: str | int) -> bool:
+def _has_part(value: Any, part: str | int) -> bool:
     if isinstance(value, dict):
         return part in value
     return isinstance(value, list | tuple) and isinstance(part, int) and part < len(value)

@@ -64,8 +64,8 @@ def snapshot(sources: Sequence[Source[[]]], max_duration_s: float, run: Run) -> 
 def _reading(source: Source[[]], outcome: Outcome | None) -> Reading:
     """Return the reading of a source.
 
-    For each declared key that the source did not report, it has a field with a status and a reason
-    instead of a value.
+    For each declared key that the source did not report, the reading has a field with a status and
+    a reason instead of a value.
     """
     reading = outcome if isinstance(outcome, Reading) else Reading()
     status, reason = _why_missing(outcome)

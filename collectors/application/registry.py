@@ -65,14 +65,14 @@ def sources_for(
 
 
 def sources_before_confinement(platform: str, job: ApplicationJob) -> Sources:
-    """Return the sources of a platform before the process confines itself.
+    """Return the sources of a platform. Call this before the process confines itself.
 
     On Linux, this also starts smartctl, which must open the drives. A confined process cannot open
     them.
     """
     if platform != "linux":
         return sources_for(platform, job)
-    return sources_for(platform, job, smart.start_checks(drives.drives_with_a_verdict(Path("/"))))
+    return sources_for(platform, job, smart.start_checks(drives.drives_for_smartctl(Path("/"))))
 
 
 def linux_sources(

@@ -42,8 +42,8 @@ class Unreadable(Exception):
 class Reading:
     """The facts of one source. ``limitations`` are sentences about facts that were left out.
 
-    ``learned`` are the identities of watched devices, and ``others`` those of other devices at
-    their addresses.
+    ``learned`` are the identities of watched devices that answered. ``others`` are the identities
+    of other devices that answered at the address of a watched device.
     """
 
     fields: Fields = ()

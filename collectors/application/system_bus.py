@@ -1,7 +1,7 @@
 """Queries the D-Bus system bus with systemd's `busctl` (busctl(1)).
 
-A separate program can be killed if the bus or a service on it never replies. The queries call only
-methods that read, and never cause the bus to start a service.
+busctl is a separate program, so it can be killed if the bus or a service on it never replies. The
+queries call only methods that read, and never cause the bus to start a service.
 """
 
 import re

@@ -53,7 +53,7 @@ def _coverage(one: NetworkPayload, other: NetworkPayload) -> WasChecked[NetworkP
     """
     is_covered = covers(one, other)
     checked_names = {
-        watched_device.described
+        watched_device.subject
         for watched_device in watched_devices(one)
         if watched_device.state != "unknown"
     }

@@ -40,7 +40,7 @@ def _with_state(devices: Iterable[WatchedLine], state: WatchedState) -> tuple[Va
     thing = kinds.pop() if len(kinds) == 1 else KIND_WORDS["other"]
     return tuple(
         {
-            "device": device.described,
+            "device": device.subject,
             "thing": thing,
             "at": f"at {device.address}" if device.address else "on this network",
             "old": device.moved_from or "",

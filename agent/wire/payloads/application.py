@@ -80,7 +80,7 @@ BrowserValue = Annotated[
 ]
 
 
-def _one_of_the_two(schema: dict[str, Any]) -> None:
+def _describe_alternatives(schema: dict[str, Any]) -> None:
     """Describe `BrowserField` in a JSON Schema as two alternatives: with a value or a reason."""
     fields = schema.pop("properties")
     required_names = [name for name in fields if name not in {"value", "reason"}]
@@ -105,7 +105,7 @@ def _one_of_the_two(schema: dict[str, Any]) -> None:
 class BrowserField(Exact):
     """A fact of a browser. It has a value if its status is ``available``, otherwise a reason."""
 
-    model_config = ConfigDict(json_schema_extra=_one_of_the_two)
+    model_config = ConfigDict(json_schema_extra=_describe_alternatives)
 
     key: BrowserFieldKey
     source: BrowserSource
@@ -114,14 +114,14 @@ class BrowserField(Exact):
     reason: Absent[BrowserReason] = None
 
     @model_validator(mode="after")
-    def _has_one_of_the_two(self) -> Self:
+    def _require_value_or_reason(self) -> Self:
         required, forbidden = (
             ("value", "reason") if self.status == "available" else ("reason", "value")
         )
         if getattr(self, required) is None:
-            raise ValueError(f"`{required}` is required where the status is {self.status}")
+            raise ValueError(f"`{required}` is required if the status is {self.status}")
         if getattr(self, forbidden) is not None:
-            raise ValueError(f"`{forbidden}` is not allowed where the status is {self.status}")
+            raise ValueError(f"`{forbidden}` is not allowed if the status is {self.status}")
         return self
 
 
@@ -134,8 +134,8 @@ class ApplicationPayload(Payload):
     @model_validator(mode="before")
     @classmethod
     def _check_version(cls, value: Any) -> Any:
-        # The version distinguishes the payloads. A field with this function cannot have a validator
-        # of its own.
+        # ``version`` is the discriminator of the union of both payloads. pydantic does not permit a
+        # "before" validator on the discriminator field itself.
         if isinstance(value, dict) and is_equal_but_other_type(version := value.get("version"), 1):
             error = InitErrorDetails(
                 type="literal_error", loc=("version",), input=version, ctx={"expected": "1"}

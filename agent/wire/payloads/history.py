@@ -1,6 +1,6 @@
 """What happened to the connection of a machine: incidents, events and hourly figures.
 
-The agent's recorder writes them. Both programs show them. All timestamps are in UTC.
+The agent's recorder writes them. The agent and the service show them. All timestamps are in UTC.
 """
 
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ Cause = Literal[
     "page-missing",
     "device-absent",
 ]
-"""The cause of an incident: the first part of the path to the service that failed. If it is
-``unreachable``, the gateway works, and it is unknown whether the provider or the service failed.
-The last three are local faults, which leave the connection intact: a print queue, the kiosk's page,
-a watched device."""
+"""The cause of an incident. The cause of an interruption is the first failed part of the path from
+this machine to the service. If it is ``unreachable``, the gateway works, and it is unknown whether
+the provider or the service failed. The last three causes are local faults (of a print queue, the
+kiosk's page or a watched device), which leave the connection intact."""
 
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
-"""All causes: first those of `PATH_CAUSES`."""
+"""All causes. Those of `PATH_CAUSES` come first."""
 LOCAL_CAUSES: Final[tuple[Cause, ...]] = ("queue-stopped", "page-missing", "device-absent")
 """Causes that leave the connection intact. Several incidents with such a cause can last at the same
 time, each with a subject of its own."""
@@ -52,7 +52,7 @@ EventKind = Literal[
 ]
 """The kinds of events. ``agent-killed``: the previous run of the agent did not stop cleanly.
 ``power-lost``: the machine started, and neither the machine nor the agent had stopped cleanly.
-``gateway-conflict``: two MACs answer by turns for the gateway's address."""
+``gateway-conflict``: two MACs alternately answer for the gateway's address."""
 
 EVENT_KINDS: Final[tuple[EventKind, ...]] = get_args(EventKind)
 
@@ -66,8 +66,8 @@ class Incident:
 
     Interruptions with the same cause that follow each other closely are one incident. ``count`` is
     their number, and ``downtime_s`` the sum of their durations in seconds. ``ended_at`` is None
-    while the incident lasts. ``evidence`` is a sentence without a full stop. That of a local fault
-    begins with its subject and a colon: ``receipts: stopped (media-empty)``.
+    while the incident lasts. ``evidence`` is a sentence without a full stop. The evidence of a
+    local fault begins with its subject and a colon: ``receipts: stopped (media-empty)``.
     """
 
     cause: Cause
@@ -99,7 +99,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Hour:
-    """The figures of one hour of UTC, which begins at ``at``.
+    """The figures of one hour. ``at`` is the start of the hour, in UTC.
 
     ``heartbeats`` is the number of attempted heartbeats, ``failures`` the number of failed ones.
     The round-trip times are those of heartbeats, in milliseconds. ``signal_dbm`` is the weakest

@@ -1,7 +1,7 @@
 """The connectivity record as lines of text in a report, and the parsers of these lines.
 
-The lines of a received report are untrusted. A parser returns None for a text that the function
-above it cannot have written.
+The lines of a received report are untrusted. Each parser returns None for a text that the matching
+function cannot have written. For example, `parse_event` parses what `event_line` writes.
 """
 
 import re
@@ -12,7 +12,8 @@ from typing import Final
 
 from agent.wire.payloads.history import CAUSES, EVENT_KINDS, Cause, Event, Hour, Incident
 
-# The regular expressions are compiled at their first use: the daemon itself parses no lines.
+# The regular expressions are compiled when they are first used. The daemon parses no lines, so it
+# never spends time and memory on them.
 
 _TIME: Final = r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)"
 _INCIDENT: Final = (
@@ -29,9 +30,10 @@ _HOUR: Final = (
 
 @dataclass(frozen=True, slots=True)
 class HourRow:
-    """One hour for users: its figures, and the downtime in seconds by cause, the longest first.
+    """The figures and the downtime of one hour.
 
-    ``hour.at`` is in the local time of the machine.
+    ``hour.at`` is in the local time of the machine. ``downtime`` has the seconds of downtime by
+    cause, the longest first.
     """
 
     hour: Hour
@@ -52,7 +54,7 @@ def incident_line(incident: Incident) -> str:
 
     ``2026-11-22T18:02:11Z/2026-11-22T18:03:46Z provider-down 95 s: no answer from …``. The first
     part is an ISO 8601 interval, with ``..`` as its end while the incident lasts. The seconds are
-    the downtime. `` x3`` after them is the number of interruptions if there are several.
+    the downtime. If there are several interruptions, their number follows, such as `` x3``.
     """
     ended_at = incident.ended_at
     end_text = ".." if ended_at is None else _timestamp(max(ended_at, incident.began_at))
@@ -67,7 +69,8 @@ def parse_incident(line: str) -> Incident | None:
     cause = None if match is None else _cause(match[3])
     if match is None or cause is None:
         return None
-    began_at, ended_at = _parsed(match[1]), _parsed(match[2] or match[1])
+    began_at = _parse_timestamp(match[1])
+    ended_at = _parse_timestamp(match[2] or match[1])
     if began_at is None or ended_at is None or ended_at < began_at:
         return None
     end = ended_at if match[2] else None
@@ -96,7 +99,7 @@ def event_line(event: Event) -> str:
 def parse_event(line: str) -> Event | None:
     match = re.fullmatch(_EVENT, line)
     kind = match and next((kind for kind in EVENT_KINDS if kind == match[2]), None)
-    at = match and _parsed(match[1])
+    at = match and _parse_timestamp(match[1])
     return Event(kind, at, match[3] or "") if match and kind and at else None
 
 
@@ -112,7 +115,7 @@ def hour_line(row: HourRow) -> str:
 
 def parse_hour(line: str) -> HourRow | None:
     match = re.fullmatch(_HOUR, line)
-    at = None if match is None else _parsed(match[1])
+    at = None if match is None else _parse_timestamp(match[1])
     if match is None or at is None:
         return None
     parts = (part.split(" ") for part in match[2].split(", ")[:-1])
@@ -160,7 +163,7 @@ def _timestamp(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _parsed(text: str) -> datetime | None:
+def _parse_timestamp(text: str) -> datetime | None:
     """Parse a timestamp that a regular expression has matched. It keeps its offset from UTC."""
     try:
         at = datetime.fromisoformat(text)

@@ -16,7 +16,7 @@ KIND_WORDS: Final = {
     "cash-drawer": "cash drawer",
     "other": "device",
 }
-"""The words for the kinds of the configuration."""
+"""The word that a line uses for each ``kind`` of the configuration."""
 NAME_MAX: Final = 200
 
 _HEAD: Final = rf'Watched (?P<kind>{"|".join(KIND_WORDS.values())}) "(?P<name>.+)": '
@@ -36,8 +36,8 @@ _PATTERNS: Final = {s: re.compile(_HEAD + form, re.DOTALL) for s, form in _FORMS
 class WatchedLine:
     """The state of a watched device.
 
-    ``kind`` is one of `KIND_WORDS`. ``address`` is where the device is, or else where it is
-    expected. ``other_mac`` is the MAC of another device at its expected address.
+    ``kind`` is one of the words in `KIND_WORDS`. ``address`` is where the device is, or else where
+    it is expected. ``other_mac`` is the MAC of another device at its expected address.
     """
 
     name: str
@@ -49,7 +49,7 @@ class WatchedLine:
     reason: str | None = None
 
     @property
-    def described(self) -> str:
+    def subject(self) -> str:
         """The device as the subject of a sentence: ``The scale Deli``, ``Bar terminal``."""
         word = self.kind.rpartition(" ")[2]
         return self.name if word in self.name.casefold() else f"The {self.kind} {self.name}"
@@ -68,7 +68,7 @@ class WatchedLine:
 
 
 def parse_watched(line: str) -> WatchedLine | None:
-    """Parse a line; None for any other limitation."""
+    """Parse a line about a watched device. Returns None for any other limitation."""
     for state, pattern in _PATTERNS.items():
         if match := pattern.fullmatch(line):
             return WatchedLine(state=state, **match.groupdict())

@@ -21,7 +21,7 @@ VISIBILITY_TIMEOUT_S: Final = 0.4
 
 
 def read_kiosk(url: str, deadline: Deadline) -> Reading:
-    """Return the 34 fields. Raises Unreadable with the reason."""
+    """Return the 34 browser fields of the contract. Raises Unreadable with the reason."""
 
     def ask(page: PageSession) -> Reading:
         return Reading(parse_values(evaluate(page, main_frame(page), build_expression(BROWSER))))

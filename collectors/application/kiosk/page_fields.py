@@ -25,12 +25,12 @@ _PERMISSIONS: Final = PAGE_KEYS[5:]
 
 def of_crashed_page() -> Reading:
     fields = (_flag("kiosk.crashed", True), _flag("kiosk.responding", False))
-    return _with_rest(fields, "not-applicable", "the page has crashed")
+    return _with_missing(fields, "not-applicable", "the page has crashed")
 
 
 def of_silent_page() -> Reading:
-    known = (_flag("kiosk.crashed", False), _flag("kiosk.responding", False))
-    return _with_rest(known, "collection-failed", "the page did not answer in time")
+    fields = (_flag("kiosk.crashed", False), _flag("kiosk.responding", False))
+    return _with_missing(fields, "collection-failed", "the page did not answer in time")
 
 
 def of_page(frame: Mapping[str, object], answer: str) -> Reading:
@@ -50,14 +50,15 @@ def of_page(frame: Mapping[str, object], answer: str) -> Reading:
         _flag("kiosk.errorPage", is_error),
         *(field for field in parse_values(answer, STATE) if field.key not in excluded),
     )
-    return _with_rest(fields, "not-applicable", "an error page is shown")
+    return _with_missing(fields, "not-applicable", "an error page is shown")
 
 
 def _flag(key: str, value: bool) -> Field:
     return available(key, _SOURCES[key], value)
 
 
-def _with_rest(fields: tuple[Field, ...], status: FieldStatus, reason: str) -> Reading:
+def _with_missing(fields: tuple[Field, ...], status: FieldStatus, reason: str) -> Reading:
+    """Return ``fields``, and an absent field for each of `PAGE_KEYS` that they do not have."""
     keys = {field.key for field in fields}
-    other_keys = ((key, origin) for key, origin in _SOURCES.items() if key not in keys)
-    return Reading((*fields, *(absent(key, origin, status, reason) for key, origin in other_keys)))
+    missing = ((key, origin) for key, origin in _SOURCES.items() if key not in keys)
+    return Reading((*fields, *(absent(key, origin, status, reason) for key, origin in missing)))

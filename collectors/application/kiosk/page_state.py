@@ -1,4 +1,4 @@
-"""Reads whether the kiosk's page has crashed, responds, draws, and may access its printers."""
+"""Reads whether the kiosk's page has crashed, responds, draws, and may access local devices."""
 
 from functools import partial
 from typing import Final
@@ -29,12 +29,12 @@ def _read(deadline: Deadline, page: PageSession) -> Reading:
     page.command("Inspector.enable")
     if page.has_crashed:
         return of_crashed_page()
-    has_time = deadline.remaining_s() >= ANSWER_S
+    has_full_time = deadline.remaining_s() >= ANSWER_S
     page.shorten_deadline(ANSWER_S)
     try:
         frame = main_frame(page)
         return of_page(frame, evaluate(page, frame, build_expression(STATE)))
     except TimeoutError:
-        if has_time:
+        if has_full_time:
             return of_silent_page()
         raise

@@ -13,8 +13,8 @@ from xml.parsers.expat import ExpatError
 from collectors.shared.sysfs import read_bytes
 
 POLICIES: Final = ("LocalNetwork", "LoopbackNetwork")
-"""Prefixes of the policies that are reported, such as LocalNetworkAccessAllowedForUrls and
-LocalNetworkAccessBlockedForUrls.
+"""A policy is reported if its name begins with one of these prefixes. Examples of such names are
+LocalNetworkAccessAllowedForUrls and LocalNetworkAccessBlockedForUrls.
 """
 
 _JSON_FOLDERS: Final = (
@@ -74,7 +74,7 @@ def parse_policies(data: bytes, *, is_json: bool) -> dict[object, object]:
     try:
         policies = json.loads(data) if is_json else plistlib.loads(data)
     except (ValueError, RecursionError, ExpatError, LookupError, TypeError, AttributeError):
-        policies = None  # plistlib raises various exceptions for malformed lists
+        policies = None  # plistlib raises various exceptions for malformed property lists
     if not isinstance(policies, dict):
         raise ValueError("a policy file of the browser cannot be read")
     return policies

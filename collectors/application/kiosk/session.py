@@ -1,8 +1,8 @@
 """A session with one page: commands of the Chrome DevTools Protocol over a WebSocket.
 
-This module reads the socket, with one deadline for the whole session. The I/O-free protocol of the
-library websockets does the framing (RFC 6455). The only event that is recorded is a crash of the
-page. The size of each message and the sum of all sizes are limited.
+This module reads and writes the socket, with one deadline for the whole session. The library
+websockets only does the framing (RFC 6455), with its Sans-I/O protocol. The only event that is
+recorded is a crash of the page. The size of each message and the sum of all sizes are limited.
 """
 
 import json
@@ -30,7 +30,7 @@ _LOGGER.propagate = False
 class PageSession:
     """A connection to one page. Use it as a context manager.
 
-    Every method raises OSError (TimeoutError after the deadline) or ValueError.
+    Every method can raise ValueError, OSError and, after the deadline, TimeoutError.
     """
 
     def __init__(self, address: DebugAddress, page_id: str, deadline: Deadline) -> None:

@@ -1,6 +1,6 @@
 """The sources of the kiosk's facts.
 
-The modules that only a machine with a kiosk needs are imported when the sources are read.
+A source imports the modules that it needs only when it is read.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ MANAGED: Final = "managed policies"
 
 @source("kiosk", "kiosk browser", *BROWSER_KEYS, in_browser=True)
 def read_kiosk_browser(deadline: Deadline, url: str) -> Reading:
-    # Machines without a kiosk do not import the WebSocket library, which costs memory and time.
+    # This imports the WebSocket library, which costs memory and time.
     from collectors.application.kiosk.kiosk import read_kiosk
 
     return read_kiosk(url, deadline)

@@ -22,7 +22,7 @@ def ask_bluez(deadline: Deadline) -> Objects:
 
 @source("bluetooth", SOURCE, *BLUETOOTH_KEYS)
 def read_bluetooth(deadline: Deadline, ask: Callable[[Deadline], Objects] = ask_bluez) -> Reading:
-    """Read the paired devices and the state of the radio. Raises Unreadable without BlueZ."""
+    """Read the paired devices, and whether the radio is on. Raises Unreadable without BlueZ."""
     objects = ask(deadline)
     devices = parse_bluez(objects)
     is_on = any(
@@ -56,6 +56,6 @@ def _device(device: Mapping[str, Any], battery: Mapping[str, Any]) -> BluetoothD
         connected=connected if isinstance(connected, bool) else None,
         battery_fraction=percent / 100 if isinstance(percent, int) and percent <= 100 else None,
         signal_dbm=signal if isinstance(signal, int) else None,
-        # A headset or a device without a class may belong to an employee or guest.
+        # A phone, a headset or a device of an unknown kind may belong to an employee or guest.
         is_personal=not isinstance(icon, str) or icon.startswith(_PERSONAL_ICONS),
     )

@@ -2,7 +2,7 @@
 
 The SMART verdict comes from UDisks2 or smartctl, the wear of an eMMC from sysfs. Only root can read
 the SMART verdict from a drive. UDisks2 is queried first, because it returns the verdict to every
-user. Serial numbers and WWNs are not read.
+user. Serial numbers and World Wide Names (WWN) are not read.
 """
 
 import re
@@ -63,7 +63,7 @@ def read_drives(
     return Reading(tuple(fields), limitations=limitations)
 
 
-def drives_with_a_verdict(root: Path) -> tuple[str, ...]:
+def drives_for_smartctl(root: Path) -> tuple[str, ...]:
     """Return the names of the drives that smartctl can query."""
     return tuple(p.name for p in _drives(root)[:DRIVES_MAX] if p.name.startswith(_SMART_PREFIXES))
 

@@ -52,7 +52,8 @@ _PLAUSIBLE_CELSIUS: Final = (-40.0, 150.0)
 _PLAUSIBLE_LIMITS: Final = (50.0, 130.0)
 _USUAL_LIMIT: Final = 100.0
 _BOARD_CHIPS = re.compile(r"(?:nct|it8|f7|w83|sch|smsc|dme|lm8|asus)\w*", re.IGNORECASE)
-"""Chips that measure a mainboard. If no sensor is connected to an input, its reading is random."""
+"""Chips that measure a mainboard. They also report inputs to which no sensor is connected, with
+random temperatures. Therefore they are not used to find the hottest sensor."""
 
 
 @source(

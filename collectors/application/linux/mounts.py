@@ -57,8 +57,9 @@ def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
         mount = Mount(
             path=_unescaped(mount_columns[4]),
             file_system=device_columns[0],
-            # right[2] has the options of the file system. The options of the mount (left[5]) are
-            # not used: the agent's systemd sandbox mounts every disk read-only for this process.
+            # These are the options of the file system. The options of the mount, mount_columns[5],
+            # are not used: the agent's systemd sandbox mounts every disk read-only for this
+            # process.
             read_only="ro" in device_columns[2].split(","),
             remote=device_columns[0] in _NETWORK or device_columns[0].split(".")[0] == "fuse",
             upper=_unescaped(upper[1]) if (upper := _UPPER.search(device_columns[2])) else "",
@@ -93,7 +94,7 @@ def _holds_data(device: str, mount: Mount) -> bool:
 def _is_on_other_disk(mount: Mount, holds_data: Mapping[str, bool]) -> bool:
     """Return whether an overlay, such as that of a container, stores its data on another disk.
 
-    ``data`` maps the path of each mount to whether the mount holds data.
+    ``holds_data`` maps the path of each mount to whether the mount holds data.
     """
     if not mount.upper or mount.path == "/":
         return False

@@ -1,4 +1,7 @@
-"""Reads the services that a venue depends on from systemd (org.freedesktop.systemd1(5))."""
+"""Reads from systemd the state of the services that a venue depends on.
+
+Source: org.freedesktop.systemd1(5).
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

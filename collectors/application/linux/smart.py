@@ -36,8 +36,8 @@ def read_health(device: str, deadline: Deadline) -> str:
 def start_checks(devices: Iterable[str]) -> AskDrive:
     """Start smartctl for each drive. Return a function that waits for the result of one drive.
 
-    smartctl opens the drive, which gives access to all files on it. Therefore the confined
-    collector must not be able to start it, and it is started before the confinement. If smartctl is
+    A process that can open a drive can read all files on it. Therefore the confined collector must
+    not be able to start smartctl, and smartctl is started before the confinement. If smartctl is
     not installed, the returned function raises NotInstalled.
     """
     try:

@@ -51,9 +51,10 @@ def read_dhcp(
 
 
 def parse_packet(output: Output, leases: Path) -> Dhcp:
-    """Return what the output of `ipconfig getpacket` says about an interface.
+    """Parse the output of `ipconfig getpacket` for one interface.
 
-    It prints nothing for an interface without DHCP. Raises ValueError if it failed.
+    The program prints nothing for an interface without DHCP. Raises ValueError if the program
+    failed.
     """
     text = decode(output.data)
     address, server, duration = (p.search(text) for p in (_ADDRESS, _SERVER, _DURATION))

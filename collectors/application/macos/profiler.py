@@ -108,7 +108,7 @@ def parse_usb(data: bytes) -> tuple[UsbDevice, ...]:
 def parse_bluetooth(data: bytes) -> tuple[bool | None, tuple[BluetoothDevice, ...]]:
     """Read SPBluetoothDataType. Return whether the radio is on, and the paired devices.
 
-    Up to macOS 11 the devices are in ``device_title``, and values have different names.
+    Up to macOS 11, the devices are in ``device_title``, and the values have different names.
     """
     is_powered: bool | None = None
     devices: list[BluetoothDevice] = []
@@ -136,7 +136,7 @@ def parse_hardware(data: bytes) -> Object:
 
 
 def form_factor(machine_name: str) -> str | None:
-    """Return the form factor of a Mac in the terms of SMBIOS, or None for other machines."""
+    """Return the form factor of a Mac in the terms of SMBIOS, or None if the name is unknown."""
     return next((form for name, form in _FORMS.items() if machine_name.startswith(name)), None)
 
 

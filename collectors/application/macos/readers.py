@@ -193,9 +193,10 @@ def read_services(deadline: Deadline) -> Reading:
 
 
 def service_reading(jobs: dict[str, bool]) -> Reading:
-    """Return the fields of the services, from whether each job of launchd runs.
+    """Return the fields of the services. ``jobs`` maps each job of launchd to whether it runs.
 
-    A job that does not run is "waiting", which is normal: launchd starts cupsd on demand.
+    A job that does not run gets the state "waiting". This is normal: for example, launchd starts
+    cupsd on demand.
     """
     fields: list[Field] = []
     for role, label in JOBS.items():

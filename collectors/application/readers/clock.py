@@ -3,8 +3,8 @@
 Source: adjtimex(2) on Linux and ntp_adjtime(2) on macOS. Their structs begin with the same fields.
 Every user may call these functions to read the clock, but the systemd sandbox of the agent forbids
 the call. In the sandbox, the file that systemd-timesyncd creates after a synchronisation is checked
-instead. Some programs set the clock without telling the kernel. If such a program runs, it is
-unknown whether the clock is synchronised.
+instead. Some programs set the clock, but do not report to the kernel that it is synchronised. If
+such a program runs, it is unknown whether the clock is synchronised.
 """
 
 import ctypes
@@ -36,7 +36,8 @@ _TIME_ERROR: Final = 5
 _SETTERS: Final = frozenset({"vmtoolsd", "VBoxService", "prltoolsd", "htpdate"})
 """Guest tools, which set the clock of a virtual machine to that of its host, and htpdate(8)."""
 _CONTAINER_MARKS: Final = ("run/systemd/container", "run/.containerenv", ".dockerenv")
-"""Files of a container. Its host sets the clock, by a program that the container cannot see."""
+"""Files that exist only in containers. The clock of a container is set by a program on its host,
+which the container cannot see."""
 _HYPER_V: Final = "9527e630-d0ae-497b-adce-e80ab0175caf"
 """The class of the device by which Hyper-V sets the clock of a virtual machine (hyperv.h)."""
 _CHRONY_SETTINGS: Final = ("etc/chrony/chrony.conf", "etc/chrony.conf")
@@ -79,7 +80,7 @@ def read_clock(
     """Read the clock.
 
     ``system_setter`` is the system's own program that sets the clock, if this program does not
-    tell the kernel.
+    report to the kernel that the clock is synchronised.
     """
     try:
         state, figures = ask()
@@ -95,7 +96,9 @@ def read_clock(
     is_synchronised = state != _TIME_ERROR and not figures.status & _STA_UNSYNC
     setter = None if is_synchronised else system_setter or clock_setter(root)
     if setter is not None:
-        reason = f"{setter} sets the clock and does not tell the kernel"
+        reason = (
+            f"{setter} sets the clock, but does not report to the kernel that it is synchronised"
+        )
         return all_absent(read_clock.keys, ADJTIMEX, "unsupported", reason)
     scale = 1_000_000 if figures.status & _STA_NANO else 1_000
     offset = round(figures.offset / scale, 3) if is_synchronised else None
@@ -107,7 +110,7 @@ def read_clock(
 
 
 def clock_setter(root: Path) -> str | None:
-    """Return the name of a program or host that sets the clock without telling the kernel.
+    """Return the name of a program or host that sets the clock, but not the kernel's clock status.
 
     Returns None if there is no such program or host.
     """

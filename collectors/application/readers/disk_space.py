@@ -40,7 +40,8 @@ collection-failed, which creates a finding.
 _DENIED = re.compile(rb"Permission denied|Operation not permitted")
 _HIDDEN: Final = b"No such file or directory"
 _PORTABLE_LINE = re.compile(rb"\s(\d{1,16})\s+(\d{1,16})\s+(-?\d{1,16})\s+(?:\d+%|-)\s")
-"""A file system of size 0, such as one for drag and drop, has no percentage."""
+"""The columns size, used, available and percentage of `df -P`. For a file system of size 0, the
+percentage is ``-``."""
 _NAME_MAX: Final = 120
 _OWNED_PATH = re.compile(r"^(/home|/Users|/media|/run/media|/run/user|/var/run/user)/[^/]+")
 _POLL_S: Final = 0.02
@@ -172,11 +173,11 @@ def holds_data(path: str, options: Sequence[str], label: Callable[[str], str]) -
     """Return whether programs of the machine store data on a mount.
 
     Programs store no data on macOS's system volumes, CDs, removable drives (such as an installation
-    stick) and recovery partitions. A recovery partition is always nearly full.
+    stick) and recovery partitions. A recovery partition is always nearly full, which is no fault.
 
     Args:
         options: options of the mount, as psutil names them.
-        label: returns the label of the volume at a path; "" without one.
+        label: returns the label of the volume at a path, or "" if the volume has no label.
     """
     if path.startswith(("/System/Volumes/", "/private/var/vm")) or "cdrom" in options:
         return False
@@ -184,12 +185,15 @@ def holds_data(path: str, options: Sequence[str], label: Callable[[str], str]) -
 
 
 def volume_label(path: str) -> str:
-    """Return the label of a Windows volume, such as "RECOVERY" at ``D:\\``; "" without one."""
+    """Return the label of the Windows volume at ``path``, or "" if it has no label.
+
+    For example, a maker's recovery partition at ``D:\\`` often has the label "RECOVERY".
+    """
     if sys.platform == "win32":
         label = ctypes.create_unicode_buffer(_LABEL_MAX + 1)
         ctypes.windll.kernel32.GetVolumeInformationW(path, label, len(label), *(None,) * 4, 0)
         return label.value
-    else:  # noqa: RET505 - the form a type checker follows for platforms
+    else:  # noqa: RET505 - type checkers understand a platform check only with this else
         return ""
 
 

@@ -1,7 +1,7 @@
 """Reads the DHCP lease of each interface of Linux.
 
-For every DHCP client, the kernel knows how long the address that the client has set remains valid.
-Only the client knows its DHCP server.
+The kernel knows how long each address remains valid, unless the DHCP client that set the address
+has set no limit. Only the client knows the DHCP server.
 """
 
 import ipaddress
@@ -63,7 +63,7 @@ def read_dhcp(
     network_manager: Callable[[], Objects],
     read_addresses: ReadAddresses | None = None,
 ) -> dict[str, Dhcp]:
-    """Return what is known about DHCP by the name of each interface."""
+    """Return what is known about DHCP at each interface, by the interface's name."""
     try:
         addresses = (read_addresses or kernel_addresses)()
     except OSError as error:

@@ -45,7 +45,10 @@ class Lease:
 
 
 class Leases(NamedTuple):
-    """The leases of all clients, the newest last. ``denied``: some could not be read."""
+    """The leases of all clients, the newest last.
+
+    ``denied`` is True if this account may not read all of them.
+    """
 
     known: tuple[Lease, ...]
     denied: bool

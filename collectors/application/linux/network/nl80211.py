@@ -29,8 +29,9 @@ _NAME: Final = b"nl80211\0"
 _GET_INTERFACE, _NEW_INTERFACE, _GET_STATION, _NEW_STATION = 5, 7, 17, 19
 _IFINDEX, _IFNAME, _IFTYPE, _MAC, _STATION, _FREQUENCY, _SSID = 3, 4, 5, 6, 21, 38, 52
 _CLIENTS: Final = frozenset({2, 8})
-"""Interface types that connect to an access point: station, and P2P client. The stations of other
-types, such as an access point, are devices of other users."""
+"""Interface types that connect to an access point: station, and P2P client. For an interface of
+another type, such as an access point, the kernel lists other users' devices as stations. They are
+not read."""
 _SIGNAL, _SENT_RATE = 7, 8
 _RATE_16, _RATE_32 = 1, 5
 _SSID_MAX_BYTES: Final = 32
@@ -42,7 +43,7 @@ the type of the replies. Returns the bodies of the replies."""
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """A Wi-Fi interface. ``is_client``: it connects to an access point."""
+    """A Wi-Fi interface. ``is_client`` is True if its type is one of `_CLIENTS`."""
 
     index: int
     name: str
@@ -64,7 +65,7 @@ class Connection:
 
 
 WifiInterfaces = dict[str, tuple[Interface, Connection | None]]
-"""The Wi-Fi interfaces by name. The connection is None without an access point."""
+"""The Wi-Fi interfaces by name. The connection is None if there is no access point."""
 
 
 def read_wifi() -> WifiInterfaces:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class CertificateSummary:
     """The issuer of a certificate and its validity, as ISO 8601 timestamps.
 
-    ``issuer`` is the organisation and the common name of the issuer, as far as both are present.
+    ``issuer`` has the organisation and the common name of the issuer. If one of them is missing, it
+    has only the other one.
     """
 
     issuer: str
@@ -30,9 +31,8 @@ def parse_certificate(der: bytes) -> CertificateSummary:
     """Parse a certificate in DER (RFC 5280). Raises ValueError if it is malformed."""
     from cryptography import x509
 
-    with warnings.catch_warnings(
-        action="ignore"
-    ):  # the library warns about negative serial numbers and similar defects
+    # The library warns about negative serial numbers and similar defects.
+    with warnings.catch_warnings(action="ignore"):
         try:
             certificate = x509.load_der_x509_certificate(der)
             issued_at, expires = certificate.not_valid_before_utc, certificate.not_valid_after_utc

@@ -47,7 +47,7 @@ def servers_field(servers: Iterable[str], origin: str) -> Field:
 
 
 def proxy_fields() -> Fields:
-    """Return the proxy that programs of the agent's account use, and the script (PAC)."""
+    """Return the web proxy that programs of the agent's account use, and the proxy script (PAC)."""
     environment = getproxies_environment()
     source = "environment" if _web_proxy(environment) else SYSTEM_SETTINGS
     return proxy_field(getproxies(), source), _script_field()
@@ -80,7 +80,8 @@ def host_and_port(url: str) -> str | None:
     The URL may have no scheme.
     """
     try:
-        # The URL of a proxy has no path, so the text before the last `@` is user and password.
+        # The URL of a proxy has no path in which an `@` could occur. So the last `@` ends the user
+        # name and password.
         address = url.rpartition("@")[2]
         parts = urlsplit(address if "://" in address else f"http://{address}")
         host, port = parts.hostname, parts.port

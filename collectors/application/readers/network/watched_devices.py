@@ -1,7 +1,7 @@
 """Reads whether the watched devices are on the network, and where.
 
-The devices receive only ARP requests. If a device with a known MAC does not answer at its
-address, the /24 network of this machine is resolved as well.
+The devices receive only ARP requests. If a device with a known MAC does not answer at its address,
+ARP requests are also sent to all addresses of this machine's /24 network.
 """
 
 import ipaddress
@@ -36,7 +36,8 @@ from collectors.shared.watched_devices import (
 
 SOURCE: Final = "ARP"
 DEADLINE_S: Final = 9.2
-"""The kernel needs 8 s to find out that the host of an older entry is gone."""
+"""The neighbour table may have an older entry for a device that is gone. The kernel needs 8 s to
+find out that such a device does not answer."""
 KNOWN_TRIES: Final = 2
 """A device on Wi-Fi may miss the requests of one try."""
 _RESERVE_S: Final = 0.2
@@ -121,8 +122,9 @@ class Search:
     """One search for the devices. ``local`` is this machine's network.
 
     ``table`` is the neighbour table before the search. ``swept`` are the addresses of the sweep
-    that are not in ``table``. The addresses in ``table`` belong to other MACs. If a device takes
-    one of them, it announces the address, and the kernel updates the entry.
+    that are not in ``table``. The search waits only for answers from ``swept``. It does not wait
+    for the addresses in ``table``, because they belong to other MACs. If a device takes one of
+    them, it announces the address, and the kernel updates the entry.
     """
 
     expected: Sequence[Expectation]

@@ -16,7 +16,7 @@ KEYS: Final = (
 )
 ON_NO_NETWORK: Final = "the interface is on no network"
 SIGNALS_DBM: Final = range(-127, 0)
-"""Possible signals. Drivers report 0 and -128 or less for an unknown signal."""
+"""Possible signals. If the signal is unknown, drivers report 0, or a value of -128 or less."""
 
 _BANDS: Final = (
     # Band, its frequencies in MHz, and the frequency of its channel 0 (IEEE 802.11, annex E).
@@ -63,7 +63,7 @@ def wireless_fields(wireless: Wireless | None) -> tuple[Field, ...]:
 
 
 def band_and_channel(frequency_mhz: int | None) -> tuple[str | None, int | None]:
-    """Return the band and the channel with this centre frequency, or None for unknown ones."""
+    """Return the band and channel of a centre frequency. Both are None if it is unknown."""
     if frequency_mhz == _CHANNEL_14_MHZ:
         return "2.4 GHz", 14
     for band, frequencies, start in _BANDS:

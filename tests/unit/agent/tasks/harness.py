@@ -100,7 +100,7 @@ class Harness:
             health=self.health,
             clock=self.clock,
             rng=Random(10),
-            on_room=lambda: None,
+            wake_executor=lambda: None,
         )
         self.heartbeat = Heartbeat(self.session, self.health)
 

@@ -246,7 +246,9 @@ def test_synchronisation_is_unsupported_if_a_program_sets_the_clock_without_the_
         assert field.value is False
     else:
         assert field.status == "unsupported"
-        assert field.reason == f"{setter} sets the clock and does not tell the kernel"
+        assert field.reason == (
+            f"{setter} sets the clock, but does not report to the kernel that it is synchronised"
+        )
 
 
 def denied() -> tuple[int, clock.Timex]:
