@@ -81,7 +81,9 @@ class Follower:
                 Path(path).write_text(content)
 
     def _type(self, block: str) -> Iterator[Step]:
-        """Type the commands into one shell. Later blocks of Python get its variables."""
+        """Run the commands as if they were typed into one terminal. Keep its variables that begin
+        with ``VENUE_`` for the blocks that follow.
+        """
         variables = self.folder / "variables"
         variables.write_text("")
         for command in commands_of(block):
