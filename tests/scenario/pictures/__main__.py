@@ -1,6 +1,7 @@
 """Takes the pictures that the documents contain.
 
-They show the demo's venue, with a real service and a real agent.
+Most show the demo's venue, with a real service and a real agent. The figures and the audit log of
+the console are from separate services with generated data.
 
     python -m tests.scenario.pictures [--to FOLDER] [--every FOLDER]
 

@@ -381,14 +381,14 @@ class Venue:
         return next(candidates, None)
 
     def truth(self, queue: Queue) -> Truth:
-        keys = self._resolve(queue)
-        for address, port in keys:
+        endpoints = self._resolve(queue)
+        for address, port in endpoints:
             device = self.at(address)
             if device is not None and port in device.ports:
                 if queue.path and device.is_server and queue.path != device.path:
-                    return Truth(tuple(a for a, _ in keys))  # the server has no such queue
-                return Truth(tuple(a for a, _ in keys), device)
-        return Truth(tuple(a for a, _ in keys))
+                    return Truth(tuple(a for a, _ in endpoints))  # the server has no such queue
+                return Truth(tuple(a for a, _ in endpoints), device)
+        return Truth(tuple(a for a, _ in endpoints))
 
     def _resolve(self, queue: Queue) -> list[tuple[str, int]]:
         if queue.kind in ("raw", "lpd", "ipp", "ipp-uuid"):

@@ -117,8 +117,8 @@ class Disk:
 @dataclass(frozen=True)
 class Machine:
     """A machine. ``commands`` maps a word of a command to its output, or to None if the
-    command fails. ``lan`` are the hosts that answer. By default, each gateway and one more host
-    answer.
+    command fails. ``lan`` are the hosts that answer. By default, each gateway and one more host in
+    its network answer.
 
     ``memory`` is total, available, swap total and swap used, in GiB. Without ``dns_answers``, each
     name server answers.

@@ -349,7 +349,9 @@ def certificate(*changed: object) -> tuple[object, ...]:
 
 
 def with_record(*causes: Cause, link: str = "eth0") -> tuple[Field, ...]:
-    """Return the fields of a machine that had one long outage of each cause, and lost power."""
+    """Return the fields of a machine that had one long outage of each cause. It lost power at the
+    start of each outage except the newest.
+    """
     now = datetime.fromisoformat(STARTED_AT)
     ages = [timedelta(hours=12 * number) for number in range(1, len(causes) + 1)]
     evidence = f"{link} has no link"
