@@ -57,7 +57,7 @@ def new_database(url: str = "") -> Iterator[str]:
     """Yield the URL of an empty database on the server of ``url``, or on the shared server."""
     server = make_url(url or shared_server())
     name = f"test_{secrets.token_hex(8)}"
-    # A test may kill the processes of the server, and with them a connection that is kept open.
+    # No pool: a test may kill the processes of the server, and a pooled connection would then fail.
     engine = create_engine(server, isolation_level="AUTOCOMMIT", poolclass=NullPool)
     try:
         with engine.connect() as connection:

@@ -79,7 +79,7 @@ def _clock_state() -> None:
 
 
 def _other_user() -> None:
-    """Change the owner of a directory. In a user namespace that maps only one user, root cannot."""
+    """Change the owner of a directory, which root cannot do in a user namespace with one user."""
     with tempfile.TemporaryDirectory() as directory:
         os.chown(directory, 65534, 65534)
         os.chown(directory, os.geteuid(), os.getegid())

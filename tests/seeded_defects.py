@@ -5,7 +5,7 @@ planted in a copy of the checkout, and the tests of the hint run at size medium.
 whole suite runs, first at medium, then at large.
 
     make seeded-defects                          all defects
-    make seeded-defects ARGS="7 12 cursor"       by number, class or a word of the description
+    make seeded-defects ARGS="7 12 cursor"       by number, kind or a word of the description
     make seeded-defects ARGS="--hints --list"    see --help
 """
 
@@ -168,7 +168,7 @@ def _files_of_checkout() -> list[str]:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make seeded-defects")
-    parser.add_argument("rows", nargs="*", help="numbers, classes or words; default: all")
+    parser.add_argument("rows", nargs="*", help="numbers, kinds or words; default: all")
     parser.add_argument("--list", action="store_true", help="list the defects and run nothing")
     parser.add_argument("--hints", action="store_true", help="run the tests of the hints only")
     return parser.parse_args()

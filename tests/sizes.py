@@ -20,13 +20,13 @@ from hypothesis import HealthCheck, settings
 SIZES: Final = ("small", "medium", "large")
 SMALL_FOLDERS: Final = ("tests/unit/", "tests/contract/")
 _EXAMPLES: Final = {"small": 15, "medium": 15, "large": 100}
-_chosen: str = "large"
+_size: str = "large"
 
 
 def choose(size: str) -> None:
     """Set the size of this run. Must be called before any test module is imported."""
-    global _chosen  # noqa: PLW0603 - one run has one size
-    _chosen = size
+    global _size  # noqa: PLW0603 - one run has one size
+    _size = size
     for name, count in _EXAMPLES.items():
         settings.register_profile(
             name,
@@ -50,14 +50,14 @@ def amount(*, small: int | None = None, medium: int, large: int, variable: str =
     """
     if variable in os.environ:
         return int(os.environ[variable])
-    return {"small": medium if small is None else small, "medium": medium, "large": large}[_chosen]
+    return {"small": medium if small is None else small, "medium": medium, "large": large}[_size]
 
 
 def examples(count: int) -> int:
     """Return the number of hypothesis examples for the size of this run. ``count`` is the number
     for a large run.
     """
-    return max(5, count * _EXAMPLES[_chosen] // _EXAMPLES["large"])
+    return max(5, count * _EXAMPLES[_size] // _EXAMPLES["large"])
 
 
 def large_except(chosen: Callable[[Any], bool], cases: Iterable[Any]) -> list[Any]:
@@ -88,7 +88,7 @@ def size_of(item: pytest.Item) -> str:
 
 def select(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """Return the tests that the size of this run includes, and the tests that it leaves out."""
-    limit = SIZES.index(_chosen)
+    limit = SIZES.index(_size)
     selected: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:

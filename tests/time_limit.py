@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 _LIMIT_S = 60.0
-"""With the tests' inputs, quadratic code takes minutes, and other code a fraction of a second."""
+"""With the tests' inputs, quadratic code takes minutes, and linear code a fraction of a second."""
 
 
 @contextmanager

@@ -53,8 +53,8 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An HTTP request to a packaged service. It tests code that the service imports only when it
-    needs it.
+    """An HTTP request to a packaged service. It tests code that the service imports only on the
+    first call that needs this code.
     """
 
     url: str

@@ -29,7 +29,7 @@ def make_root(root: Path, programs: dict[str, Path], authorities: bytes) -> None
 
     Args:
         programs: The directory of each program, mounted read-only where its package installs it.
-        authorities: The certificates that this machine trusts, in PEM.
+        authorities: The certificates of the authorities that the programs trust, in PEM.
 
     Raises:
         RuntimeError: The new root contains a Python.

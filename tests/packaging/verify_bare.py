@@ -39,8 +39,7 @@ PACKAGES: Final = ("python3", "python3-venv", "make", "git")
 USER_ID: Final = 1000
 HOME: Final = "/home/somebody"
 FULL: Final = "make demo; make test"
-# The tests that need programs or permissions which not every machine has. Only the files with such
-# tests are imported.
+# The files with tests that are marked `needs`. pytest then imports only these files.
 FILES: Final = "$(grep -rl --include='test_*.py' pytest.mark.needs tests | tr '\\n' ' ')"
 NEEDS: Final = f'make test WORKERS=$(nproc) ARGS="-m needs {FILES}"'
 SHORT: Final = f"make demo; {NEEDS}"
@@ -71,7 +70,7 @@ class Situation:
         without: prerequisites that the machine lacks, named as in tests/prerequisites.py.
         options: options of systemd-nspawn(1).
         short_form: shell commands of the short form.
-        is_long: whether the situation is run only with --all.
+        is_optional: whether the situation is run only with --all or --only.
     """
 
     name: str
@@ -79,7 +78,7 @@ class Situation:
     without: tuple[str, ...]
     options: tuple[str, ...] = ()
     short_form: str = SHORT
-    is_long: bool = False
+    is_optional: bool = False
 
 
 NOT_INSTALLED: Final = (
@@ -105,7 +104,9 @@ SITUATIONS: Final = (
         (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NO_NAMESPACES, "all-namespaces", *LACKING_FOR_USERS),
         (FORBIDDEN,),
     ),
-    Situation("root", 0, (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *LACKING_FOR_ROOT), is_long=True),
+    Situation(
+        "root", 0, (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *LACKING_FOR_ROOT), is_optional=True
+    ),
     Situation(
         "root of an ordinary container",
         0,
@@ -117,7 +118,7 @@ SITUATIONS: Final = (
             *LACKING_FOR_ROOT,
         ),
         (FORBIDDEN, "--drop-capability=CAP_SYS_ADMIN,CAP_NET_ADMIN,CAP_SYS_PTRACE"),
-        is_long=True,
+        is_optional=True,
     ),
 )
 
@@ -137,7 +138,7 @@ def prepare(bare: Bare) -> None:
 
 @contextlib.contextmanager
 def cached(directory: Path, recipe: str) -> Iterator[Path | None]:
-    """Yield a new directory to fill, or None if this recipe's directory already exists."""
+    """Yield a new directory to fill, or None if it was already filled by the same recipe."""
     marker = directory.with_suffix(".recipe")
     if marker.exists() and marker.read_text() == recipe and directory.exists():
         yield None
@@ -306,7 +307,7 @@ def main() -> int:
     began = time.monotonic()
     bare = Bare(options.release)
     prepare(bare)
-    situations = [each for each in SITUATIONS if options.all or not each.is_long]
+    situations = [each for each in SITUATIONS if options.all or not each.is_optional]
     if options.only:
         situations = [each for each in SITUATIONS if each.name == options.only]
     with tempfile.TemporaryDirectory(prefix="run-", dir=CACHE) as directory:

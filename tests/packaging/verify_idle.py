@@ -1,4 +1,4 @@
-"""Compares the memory of the idle, packaged daemon with the recorded one.
+"""Compares the memory of the idle, packaged daemon with a recorded baseline.
 
 Fails if the proportional set size (PSS, see proc(5)) is more than `GROWTH_MAX` above the baseline.
 The memory hardly depends on how busy the machine is. Wake-ups do: their number in a minute differs
@@ -29,7 +29,8 @@ BASELINE: Final = ROOT / "tests/packaging/idle_baseline.json"
 """The PSS in MiB for each processor architecture and version of Python."""
 GROWTH_MAX: Final = 0.03
 SETTLED_AFTER_S: Final = 75.0
-"""The daemon has then released memory, and sent another heartbeat."""
+"""Time from the start of the daemon to the measurement of its memory. By then, the daemon has
+released memory and sent another heartbeat."""
 WINDOW_S: Final = 60.0
 ENROLLED_WITHIN_S: Final = 120.0
 IN_NAMESPACE: Final = "VENUE_IDLE_IN_NAMESPACE"

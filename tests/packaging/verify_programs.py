@@ -1,4 +1,4 @@
-"""Runs every command and option of both packaged programs, in a root without Python.
+"""Runs every command and option of both packaged programs, in a root directory without Python.
 
 Needs root, PostgreSQL, and the programs that `make onedir service-onedir` builds. The programs run
 in separate namespaces: their only network is loopback, and their files are deleted with the
@@ -158,7 +158,7 @@ def require(title: str, code: int, expected: int, output: str) -> None:
 
 @dataclass
 class Player:
-    """Runs one story in the root."""
+    """Runs one story in the root directory ``root``."""
 
     story: Story
     root: Path
@@ -237,7 +237,7 @@ class Player:
                 check=False, timeout=WITHIN_S, env=ENVIRONMENT,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise Failure(f"{title}: no end after {WITHIN_S} s") from None
+            raise Failure(f"{title} did not end within {WITHIN_S} s") from None
         output = done.stdout + done.stderr
         require(title, done.returncode, case.exit_code, output)
         pattern = re.sub(r"\{([a-z]\w*)\}", lambda name: self.values[name[1]], case.output)

@@ -146,7 +146,7 @@ def copy_package(results: Path, packages: str = "venue-agent_*.deb") -> None:
 def make_upgrade(results: Path, *, name: str = "next.deb", number: int = 99) -> None:
     """Create a second package of the same program, with a later version.
 
-    ``broken.deb`` contains a program that does not start.
+    If ``name`` is ``broken.deb``, the program is replaced by one that does not start.
     """
     with tempfile.TemporaryDirectory() as directory:
         tree = Path(directory)

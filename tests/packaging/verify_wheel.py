@@ -107,7 +107,7 @@ def check_files(wheel: Path) -> None:
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     if packed != own_files:
         raise SystemExit(
-            f"missing: {sorted(own_files - packed)}; strange: {sorted(packed - own_files)}"
+            f"missing: {sorted(own_files - packed)}; unexpected: {sorted(packed - own_files)}"
         )
     data = [name for name in packed if not name.endswith(".py")]
     print_ok(

@@ -108,7 +108,7 @@ async def forked_agent(config: Path, *words: str) -> AsyncIterator[AgentProcess]
     """
     home = config.parent
     log = home / "agent.log"
-    log.touch()  # the fork creates it later than `create_subprocess_exec` returns
+    log.touch()  # `start_forked` may return before the fork has created the file
     process = start_forked(
         "agent", *(words or ("run",)), "--config", str(config),
         environment=environment(), output=log,

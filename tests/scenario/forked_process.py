@@ -1,9 +1,9 @@
 """Runs modules as programs, in forks of a server process that has already imported them.
 
 This is faster than `python -m`, because imports take most of a program's time. Each fork has its
-own arguments, environment, directory, user and output. The list of processes is different: in it,
-each fork has the server's command line. A test of this list, or of how Python finds modules, must
-start `python -m` instead.
+own arguments, environment, directory, user and output. But in the list of processes, each fork has
+the command line of the server. A test of this list, or of how Python finds modules, must start
+`python -m` instead.
 """
 
 import asyncio

@@ -63,7 +63,7 @@ class SimulatedApp(App):
         self.health.on_change = self._note_conditions
 
     def loops(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
-        return {**super().loops(), "beats": self._send_heartbeats}
+        return {**super().loops(), "heartbeat-timer": self._send_heartbeats}
 
     def entry(self, request_id: str) -> Entry | None:
         return self._journal.get(UUID(request_id))

@@ -33,7 +33,8 @@ METADATA: Final = (
 class TinyRelease:
     """A release in ``directory``, with the repository of its source.
 
-    ``signers`` is a list of allowed signers with the public key of ``key``.
+    ``key`` is the private key that signs it. ``signers`` is a file of allowed signers
+    (ssh-keygen(1)) with the public key.
     """
 
     directory: Path
@@ -106,7 +107,7 @@ def make_tiny_release(place: Path) -> TinyRelease:
 
 
 def make_packages(dist: Path) -> None:
-    """Write a Debian package with its program's bill, a wheel and a container file."""
+    """Write a Debian package, its program's bill of materials, a wheel and a container file."""
     dist.mkdir()
     (dist / "venue-agent_1.2.3_amd64.deb").write_bytes(deb())
     (dist / "venue-agent.cdx.json").write_text(json.dumps(bill_of_program()))

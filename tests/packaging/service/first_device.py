@@ -1,4 +1,4 @@
-"""Measures the time from the two packages to the first report in the console.
+"""Measures how long it takes to install both packages and to get the first report in the console.
 
 Boots the container of `verify_service`, without PostgreSQL. Needs root, systemd-nspawn, Chromium
 and the packages in dist/ and dist/service.

@@ -1,7 +1,7 @@
 """Runs in the container of `first_device`: sets up a service and a device as a user does.
 
-The commands are typed into a shell with a history, the console is used in a real browser. Prints
-the seconds of each step, without the time in which a user reads and types.
+The commands are typed into a shell with a history, and the console is used in a real browser.
+Prints the seconds of each step, without the time in which a user reads and types.
 """
 
 import asyncio

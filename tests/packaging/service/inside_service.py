@@ -239,7 +239,9 @@ class Verification:
         print_ok("an agent has enrolled and answered a request")
 
     def use_the_separate_processes(self) -> None:
-        """Send a large body and request figures. The sandbox must permit their processes."""
+        """Send a large body and request figures. The service handles each in a separate process,
+        which the sandbox of the unit must permit.
+        """
         with pytest.raises(urllib.error.HTTPError, match="400") as refused:
             self.service.call("listDevices", cursor="x" * 100_000)
         refused.value.close()
@@ -247,7 +249,7 @@ class Verification:
         words = ("--location", "loc-none", "--base-url", URL, "--api-key-file", key)
         done = run("venue-control", "figures", *words, expect=1)
         assert "location_not_found" in done.stderr, done.stderr
-        print_ok("processes of their own parsed a large body and computed figures")
+        print_ok("separate processes parsed a large body and computed figures")
 
     def read_the_journal(self) -> None:
         with pytest.raises(urllib.error.HTTPError, match="401") as refused:
@@ -341,7 +343,10 @@ class Verification:
         assert "365d" in OPTIONS.read_text()
         assert len(self.reports()) >= before
         self.exchange_a_report()
-        print_ok("the same and a newer package: options, device and reports are kept")
+        print_ok(
+            "the same package is installed again, then a newer one: options, device and"
+            " reports are kept"
+        )
 
     def set_up_postgresql(self) -> None:
         new_cluster()
@@ -362,7 +367,7 @@ class Verification:
         key_list = control("keys", "list")
         assert "proof" in key_list, key_list
         print_ok(
-            "moved from SQLite: the same device, key and reports; root's `keys` works there too"
+            "moved from SQLite: the same device, key and reports; root can use `keys` on PostgreSQL"
         )
 
     def serve_with_workers(self) -> None:

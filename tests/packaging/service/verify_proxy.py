@@ -39,7 +39,7 @@ KINDS = ("nginx", "caddy")
 LIMIT = 2 * 1024 * 1024
 WITHIN_S = 600
 SLOW_BODIES = 100
-OTHER_FILES = 30
+DATABASE_FILES_MAX = 30
 """Maximum number of files that the service opens for its database during a test."""
 PAST_THE_TIMEOUT = round(2 * SHORT_TIMEOUT_S / COMMENT_EVERY_S)
 """Number of comments that a stream carries in twice the proxy's time-out."""
@@ -112,11 +112,11 @@ async def call(front: Front, http: httpx2.AsyncClient, operation: str, **body: A
 
 async def request_and_wait(front: Front, http: httpx2.AsyncClient, instance_id: str) -> None:
     """Request a report of the agent and wait for it."""
-    query = await call(front, http, "createRequest", instanceId=instance_id, kind="application")
+    request = await call(front, http, "createRequest", instanceId=instance_id, kind="application")
     async with asyncio.timeout(WITHIN_S):
         while True:
             detail = await call(front, http, "deviceDetail", instanceId=instance_id)
-            row = next(row for row in detail["requests"] if row["id"] == query["requestId"])
+            row = next(row for row in detail["requests"] if row["id"] == request["requestId"])
             if row["status"] in {"completed", "partial"}:
                 return
             assert row["status"] in {"queued", "received", "running"}, row
@@ -159,13 +159,13 @@ async def test_command_is_not_buffered(front: Front) -> None:
         device = await SimulatedDevice(http, front.service.api_key).enrolled()
         async with stream_of_commands(front, http) as lines:
             assert (await anext(lines)).startswith("retry:")
-            question = await call(
+            request = await call(
                 front, operator, "createRequest", instanceId=device.instance_id, kind="network"
             )
             async for line in lines:
                 if line.startswith("data: "):
                     break
-        assert json.loads(line.removeprefix("data: "))["requestId"] == question["requestId"]
+        assert json.loads(line.removeprefix("data: "))["requestId"] == request["requestId"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -213,7 +213,8 @@ async def test_only_callers_without_a_key_are_rate_limited(front: Front) -> None
         return
     async with front.client() as http:
         codes: Counter[int] = Counter()
-        for _ in range(10):  # on a slow machine one round may have fewer than five calls a second
+        # nginx permits 5 calls a second. On a slow machine, one round may be slower than that.
+        for _ in range(10):
             replies = await asyncio.gather(*(http.get("/healthz") for _ in range(120)))
             codes.update(reply.status_code for reply in replies)
             if codes[429] >= 30:
@@ -257,14 +258,15 @@ async def test_slow_bodies_with_made_up_keys_are_limited_for_each_network(
     front = limited_front
     async with front.client() as http:
         await call(front, http, "listDevices")
-        files = open_files(front) + NETWORK_WAITING_CONNECTIONS_MAX + OTHER_FILES
+        files = open_files(front) + NETWORK_WAITING_CONNECTIONS_MAX + DATABASE_FILES_MAX
         for operation in ("heartbeat", "onCommands"):
             with slow_bodies(front, operation, "127.0.0.2") as connections:
                 for _ in range(20):
                     await call(front, http, "listDevices")
                 until(lambda: open_files(front) <= files, WITHIN_S)
                 if (front.kind, operation) == ("nginx", "heartbeat"):
-                    # nginx waits for the whole body.
+                    # nginx forwards a heartbeat only when its body is complete. Therefore the
+                    # unfinished calls fill the limit of nginx, which refuses further calls.
                     assert connections[-1].recv(12) == b"HTTP/1.1 429"
 
 

@@ -50,7 +50,7 @@ if [ "$1" = run ]; then
 fi
 exec /usr/lib/venue-agent/venue-agent.real "$@"
 """
-SHORT: Final = "WITHIN_S=3"
+SHORT_TIMEOUT: Final = "WITHIN_S=3"
 BACK_WITHIN_S: Final = 180.0
 
 
@@ -81,15 +81,15 @@ class Runner:
     async def interrupt(self, interruption: Interruption) -> Row:
         """Interrupt an upgrade, complete it, and return what happened."""
         venue = self.venue
-        change = DOES_NOT_START if interruption.of == "roll-back" else None
+        change = DOES_NOT_START if interruption.traced == "roll-back" else None
         self._make_next(change)
         await venue.make_busy()
         for name in (HELD, DECISION):
             (self._machine.results / name).unlink(missing_ok=True)
-        if interruption.of == "dpkg":
+        if interruption.traced == "dpkg":
             upgrade = await self._start(*TRACER, interruption.step, "--", "dpkg", "-i", NEXT)
         else:
-            environment = SHORT if interruption.of == "roll-back" else "WITHIN_S=120"
+            environment = SHORT_TIMEOUT if interruption.traced == "roll-back" else "WITHIN_S=120"
             self._trace_verification(interruption.step, environment)
             upgrade = await self._start("dpkg", "-i", NEXT)
         await venue.until((self._machine.results / HELD).exists)
@@ -98,10 +98,10 @@ class Runner:
         await self._kill(interruption)
         await upgrade.wait()
         before_repair = await self._without_help(interruption)
-        if interruption.of == "roll-back":
+        if interruption.traced == "roll-back":
             self._make_next(None)
             write_drop_in(self._machine, "")
-        if interruption.of != "verification":
+        if interruption.traced != "verification":
             await venue.run(*REPEAT)
         await venue.until(lambda: not venue.record())
         after_repair = await self._installed()
@@ -128,7 +128,9 @@ class Runner:
         )
 
     def _trace_verification(self, step: str, environment: str) -> None:
-        """Let the tracer run the verification, until the machine or the drop-in is gone."""
+        """Make systemd run the verification under the tracer. This lasts until the drop-in is
+        replaced, or deleted by a power cut (/run is in memory).
+        """
         write_drop_in(
             self._machine,
             f"ProtectHome=no\nPrivateTmp=no\nEnvironment={environment} PYTHONDONTWRITEBYTECODE=1\n"
@@ -137,11 +139,10 @@ class Runner:
         )
 
     async def _kill(self, interruption: Interruption) -> None:
-        if interruption.of != "dpkg":
+        if interruption.traced != "dpkg":
             # From now on, the verification runs without the tracer.
-            write_drop_in(
-                self._machine, f"Environment={SHORT if interruption.of == 'roll-back' else ''}"
-            )
+            environment = SHORT_TIMEOUT if interruption.traced == "roll-back" else ""
+            write_drop_in(self._machine, f"Environment={environment}")
             self._machine.run("systemctl", "daemon-reload")
         if interruption.kill == "power":
             await asyncio.to_thread(self._machine.cut_power)
@@ -161,9 +162,9 @@ class Runner:
     async def _without_help(self, interruption: Interruption) -> str:
         """Wait until the agent runs although nobody repeats the upgrade."""
         venue = self.venue
-        if interruption.of == "verification":
+        if interruption.traced == "verification":
             await venue.until(lambda: not venue.record())
-        if interruption.of == "roll-back":
+        if interruption.traced == "roll-back":
             await venue.until(lambda: venue.record().get("state") == "failed")
             await venue.until(lambda: venue.selected() == KEPT)
         directory = await wait_for_running_directory(venue)
@@ -202,7 +203,7 @@ def write_drop_in(machine_: Machine, text: str) -> None:
 
 
 async def roll_back(venue: Venue, first: Path, change: str, reason: str) -> None:
-    """Install a version that does not work. The kept one must run again within three minutes."""
+    """Install a version that does not work. The kept version must run again within 3 minutes."""
     make_package(first, "9.0", venue.machine.results / "next.deb", change)
     await venue.make_busy()
     began = time.monotonic()
@@ -238,7 +239,7 @@ async def verify_older(place: Path, first: Path, older: Path) -> None:
         shutil.copy(older, venue.machine.results / "first.deb")
         await venue.install("/results/first.deb")
         make_package(first, "8.0", venue.machine.results / "next.deb", DOES_NOT_START)
-        write_drop_in(venue.machine, f"Environment={SHORT}")
+        write_drop_in(venue.machine, f"Environment={SHORT_TIMEOUT}")
         await venue.make_busy()
         await venue.run("dpkg", "-i", NEXT)
         await venue.until(lambda: venue.record().get("state") == "failed")
@@ -286,7 +287,9 @@ async def verify_interruptions(
 
 
 async def _interrupt_each(runner: Runner, remaining: list[Interruption]) -> int:
-    """Take interruptions from ``remaining``, until there is none or one has failed."""
+    """Take interruptions from ``remaining`` until it is empty or one has failed. Return the number
+    of faults.
+    """
     fault_count = 0
     while remaining:
         interruption = remaining.pop(0)
@@ -322,7 +325,7 @@ async def boot_venue(place: Path):  # type: ignore[no-untyped-def]
     results.mkdir()
     async with StrictService() as service:
         with overlay_of_this_machine(directory) as root:
-            # The index of man pages would take ten seconds of each upgrade.
+            # Without this, each upgrade would spend ten seconds on the index of man pages.
             (root / "var/lib/man-db/auto-update").unlink(missing_ok=True)
             with machine(root, results) as booted:
                 yield Venue(booted, service)
@@ -354,7 +357,7 @@ def main() -> int:
         "--only", default="", help="only interruptions whose name matches this regular expression"
     )
     parser.add_argument("--part", choices=("all", "roll-backs", "interruptions"), default="all")
-    parser.add_argument("--older", type=Path, help="package of a version without kept versions")
+    parser.add_argument("--older", type=Path, help="package that keeps no previous version")
     parser.add_argument("--package", type=Path, help="package to test")
     parser.add_argument("--scratch", type=Path, help="directory for temporary files")
     options = parser.parse_args()

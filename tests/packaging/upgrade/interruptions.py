@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 Kill = Literal["all", "command", "script", "service", "power"]
 """What is killed: the package manager with its children; the command that makes the step; this
-command and the script that runs it; the agent's service; or the whole machine."""
+command and the scripts that run it; the agent's service; or the whole machine."""
 
 KILLED: Final[dict[Kill, str]] = {
     "all": "dpkg and its children",
@@ -28,14 +28,15 @@ class Interruption:
     Args:
         text: what happens at this interruption.
         step: the step of the tracer.
-        of: what is traced: the package manager; the verification of a good version; or of a
-            version that does not start.
+        traced: what runs under the tracer. ``dpkg``: the package manager. ``verification``: the
+            verification of a version that works. ``roll-back``: the verification of a version
+            that does not start.
     """
 
     text: str
     step: str
     kill: Kill
-    of: Literal["dpkg", "verification", "roll-back"] = "dpkg"
+    traced: Literal["dpkg", "verification", "roll-back"] = "dpkg"
 
 
 _DPKG: Final[tuple[tuple[str, str, tuple[Kill, ...]], ...]] = (

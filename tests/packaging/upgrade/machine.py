@@ -1,7 +1,7 @@
 """A container with a real systemd whose disk survives power cuts.
 
-The container shares the network namespace of this process, which must have no network except
-loopback, so that both reach the same fake service.
+The container and this process are in the same network namespace, so that both reach the same fake
+service. The namespace must have only loopback.
 """
 
 import contextlib
@@ -21,7 +21,8 @@ from tests.paths import ROOT
 PYTHON: Final = str(ROOT / ".venv/bin/python")
 WITHIN_S: Final = 240.0
 VERSION_FILE: Final = "test-version"
-"""A file beside the program in `make_package`'s packages, because all have the same program."""
+"""A file beside the program that contains the version of the package. All packages from
+`make_package` have the same program, so the program cannot report this version."""
 POLL_EVERY_S: Final = 0.05
 Result = TypeVar("Result")
 
@@ -124,7 +125,8 @@ def make_package(first: Path, version: str, target: Path, change: str | None = N
     """Make a package of another version, with the same program.
 
     Args:
-        change: a shell script that replaces the program. It may run `venue-agent.real`.
+        change: a shell script that replaces the program. It may run the program, which is renamed
+            to `venue-agent.real`.
     """
     tree = target.with_suffix(".tree")
     shutil.rmtree(tree, ignore_errors=True)

@@ -1,9 +1,11 @@
 """Runs a command under ptrace(2), and stops it before a given change of the file system.
 
-Changes are the system calls that create, rename or delete files, and execve(2). They are counted in
-all processes of the command, so a step of the command always has the same name. Two files connect
-the tracer with the driver: it writes to ``held`` that it has reached the step, or the exit code,
-and waits for the file ``decision``, which says what to do.
+Changes are the system calls that create, rename or delete files, and execve(2). The name of a step
+is the program, the call, the path, and how often all processes of the command have made this call:
+``mv rename /usr/bin/venue-agent #1``. It is the same each time the command runs. Two files connect
+the tracer with the driver. The tracer writes the file ``held`` when it has reached the step, and
+when the command has ended. At the step, it waits for the file ``decision``, which names what to
+kill.
 
 Usage: python -m tests.packaging.upgrade.tracer DIRECTORY [STEP] -- COMMAND
 Without STEP, every step is written to DIRECTORY/steps.
@@ -137,7 +139,7 @@ class Tracer:
                 os.kill(each, signal.SIGKILL)
 
     def _scripts_above(self, pid: int) -> Iterator[int]:
-        """Yield the shells, traced as well, that run the process."""
+        """Yield the traced shells that run the process: its parent, the parent's parent, ..."""
         while (pid := _parent(pid)) in self._pids and _program_of(pid).startswith("sh:"):
             yield pid
 

@@ -36,7 +36,8 @@ def hold_the_desktop() -> None:
 
     Wine's desktop is a process. It inherits the Unix file descriptors of the first program that
     uses it, and runs longer than that program. A reader of the program's stderr would therefore
-    wait until the desktop ends. So this is the first program that runs.
+    wait until the desktop ends. To prevent this, this command runs before all other programs. The
+    caller reads only the first line of its output.
     """
     if sys.platform == "win32":
         print(ctypes.windll.user32.GetDesktopWindow(), flush=True)

@@ -1,7 +1,7 @@
 """Checks of the MSI package with Wine's Windows Installer.
 
 Wine returns other error codes than Windows, does not run rollback actions, and does not restore
-files. docs/install.md lists what it cannot test.
+files. docs/install.md lists what these checks therefore cannot test.
 """
 
 import contextlib
@@ -174,7 +174,7 @@ class MsiChecks(PackageChecks):
         print_ok(f"a failure is explained: {reason.splitlines()[0]!r}")
 
     def undo_a_first_installation(self) -> None:
-        """Run the rollback action, which Wine does not run."""
+        """Run the command of the rollback action, because Wine does not run this action."""
         self.install(self.msi)
         self.write_key()
         words = ("--base-url", self.service.base_url, "--location", LOCATION)
@@ -185,7 +185,8 @@ class MsiChecks(PackageChecks):
         assert self.log.read_text().endswith("undo: exit code 0\n")
         self.msiexec("/x", windows(self.msi))
         self.require_nothing_installed()
-        # The device that this configuration enrolled is not the one of the next installation.
+        # The device may have enrolled. `--purge` deleted its identity, so the next installation
+        # enrolls a new device.
         print_ok("the rollback action removes the service and its configuration")
 
     def write_key(self) -> None:
@@ -280,7 +281,9 @@ class MsiChecks(PackageChecks):
         shutil.rmtree(self.home)
 
     def fail_with_a_broken_version(self) -> None:
-        """A version whose program does not start fails. Wine does not restore the previous one."""
+        """Try to install a version whose program does not start. The installation must fail. Wine
+        does not restore the previous version.
+        """
 
         def change(program: Path) -> None:
             (program / "_internal/base_library.zip").unlink()
@@ -292,7 +295,7 @@ class MsiChecks(PackageChecks):
         entries = self.wine.run("reg", "query", ENTRIES_KEY, "/s", expect=None).stdout
         assert version not in entries, entries
         assert (self.home / "identity.pem").exists()
-        # Wine does not undo the registration of components, which the next installation adopts.
+        # Wine does not undo the registration of components. The next installation takes it over.
         self.initial_registry = self.registry()
         self.install(self.msi, *self.properties)
         assert self.ask("application")["outcome"] in ANSWERED

@@ -1,7 +1,8 @@
 """Verifies the MSI package of the agent under Wine.
 
-Builds the program with PyInstaller as `verify_wine` does, unless it already exists. The default is
-a short form: install with a configuration until the first report arrives, and uninstall.
+Builds the program with PyInstaller as `verify_wine` does, unless it already exists. By default only
+a short form runs: it installs the package with a configuration, waits for the first report, and
+uninstalls the package.
 
 Needs the Debian packages of `wine_world.PACKAGES` and `PACKAGES`, and the package index the first
 time.

@@ -2,8 +2,8 @@
 
 Each run creates a new Wine prefix, builds the package in it with PyInstaller, and runs it as a
 service. Downloads are made first; after that the only network is loopback. Root is not needed if
-user namespaces are permitted. The default is a short form: it leaves out the steps with the source
-tree that the packaged service repeats. Both forms build the package, because most
+user namespaces are permitted. The default is a short form: of the steps with the source tree, it
+omits those that are repeated with the packaged service. Both forms build the package, because most
 Windows-specific code belongs to the service.
 
 Needs the Debian packages of `wine_world.PACKAGES`, and the package index the first time.

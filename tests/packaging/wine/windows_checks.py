@@ -53,7 +53,9 @@ def timed(action: Callable[[], Any]) -> float:
 
 
 class Checks:
-    """Steps that both kinds of installation use. Reports are written to ``keep`` if it is given."""
+    """What the checks of the source tree and of the packages share. Reports are written to the
+    directory ``keep`` if it is given.
+    """
 
     def __init__(self, wine: Wine, service: LocalService, keep: Path | None) -> None:
         self.wine = wine

@@ -132,7 +132,7 @@ def play_cases(cases: Sequence[Case], grace_s: float) -> list[Result]:
 def run_venues(
     works: Sequence[Work[Answer]], intervals: Sequence[float], grace_s: float
 ) -> list[Answer]:
-    """Run each function with its own venue, in which an agent runs, all at the same time."""
+    """Run all functions at the same time, each with its own venue and running agent."""
 
     def run(work: Work[Answer], heartbeat_s: float) -> Answer:
         with (

@@ -1,7 +1,7 @@
 """Writes docs/crash-matrix.md from the results of the full crash matrix: `make crash-matrix`.
 
-With the variable ``CRASH_RESULTS``, each case of tests/scenario/crash/test_crash.py stores its
-result in this directory.
+If the variable ``CRASH_RESULTS`` names a directory, each case of tests/scenario/crash/test_crash.py
+stores its result in this directory.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Situations with a real fault.
+"""Situations with and without a real fault.
 
-Each one declares the check that doctor must name as its only cause.
+Each situation declares the only check for which doctor must report a problem, or None.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
 """An isolated environment for doctor: network, file systems, processes, a service, an agent.
 
-This module runs inside namespaces of its own (see `main`). Each situation runs in a fork with new
-namespaces, so it can delete routes, fill disks and mount file systems without an effect on the
-other situations.
+The command below starts this module in separate namespaces. Each situation runs in a fork with new
+namespaces, so it can delete routes, fill disks and mount file systems without an effect on other
+situations.
 
     unshare --net --mount --pid --fork --mount-proc python -m tests.scenario.doctor.world HOME NAME…
 """

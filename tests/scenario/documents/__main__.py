@@ -5,10 +5,11 @@
 
 Each block of the language ``sh`` is typed into a new terminal. All terminals are in one directory,
 which looks like a checkout. The commands run one at a time. A command such as `venue-control serve`
-stays in the foreground and ends its block. A block of Python is run with the variables of the
-previous terminal. A block of TOML that begins with the path of a file is written to this file. The
-network is loopback, and `make` only prints what it would run. `sandbox load` generates the number
-of days that ``--days`` sets. The module prints a JSON list of `Step`.
+stays in the foreground and ends its block. Later blocks, such as a block of Python, get the
+variables of earlier terminals whose names begin with ``VENUE_``. A block of TOML that begins with
+the path of a file is written to this file. The network is loopback, and `make` only prints what it
+would run. `sandbox load` generates the number of days that ``--days`` sets. The module prints a
+JSON list of `Step`.
 """
 
 import json
@@ -81,7 +82,9 @@ class Follower:
                 Path(path).write_text(content)
 
     def _type(self, block: str) -> Iterator[Step]:
-        """Type the commands into one shell. Later blocks of Python get its variables."""
+        """Run the commands as if they were typed into one terminal. Keep its variables that begin
+        with ``VENUE_`` for the blocks that follow.
+        """
         variables = self.folder / "variables"
         variables.write_text("")
         for command in commands_of(block):

@@ -1,7 +1,9 @@
-"""Simulated devices that call two hosts of the service, as a load balancer would pass on the calls.
+"""Simulated devices whose calls go to two hosts of the service, as if a load balancer distributed
+them.
 
-Each device keeps a command stream open and submits reports. After an error it uses the other host.
-A report is submitted with the same id until it is accepted, as the agent does.
+Each device keeps a command stream open and submits reports. It selects a host at random for each
+call, and tries again after an error. Like the agent, it submits a report with the same id until the
+report is accepted.
 """
 
 import asyncio

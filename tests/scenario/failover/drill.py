@@ -82,8 +82,8 @@ class Drill:
         self.seconds["primary replaced"] = time.monotonic() - began_s
 
     async def _until_working(self) -> None:
-        """Wait until each device has submitted a report, and until a request from each host has
-        reached its device.
+        """Create requests at each host, and wait until they have reached their devices. Also wait
+        until each device has submitted a report.
         """
         since_s = time.monotonic()
         for device in self.devices[:2]:
@@ -129,7 +129,7 @@ class Drill:
         return process
 
     def faults(self) -> list[str]:
-        """Return what is lost or doubled in the database."""
+        """Return what is lost, doubled or unknown in the database."""
         reports = self.standby.query("SELECT id FROM reports")
         requests = self.standby.query("SELECT id FROM requests")
         record = self.record
@@ -151,7 +151,7 @@ def _populated(url: str, devices: int) -> list[Member]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Lose hosts of the service and of its database.")
+    parser = argparse.ArgumentParser(description="Disconnect hosts of service and database.")
     parser.add_argument("--devices", type=int, default=60)
     parser.add_argument("--limits", action="store_true", help="fail if a recovery takes too long")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)

@@ -32,7 +32,11 @@ class Host:
         run(*self.command("ip", "link", "set", "eth0", "up"))
 
     def command(self, *words: str, user: tuple[int, int] | None = None) -> tuple[str, ...]:
-        """Return the command line that runs ``words`` on this host, as a user id and a group id."""
+        """Return the command line that runs ``words`` on this host.
+
+        Args:
+            user: the ids of the user and the group that run it; root by default.
+        """
         identity = () if user is None else ("-S", str(user[0]), "-G", str(user[1]))
         return ("nsenter", "-t", str(self._leader), "-n", *identity, *words)
 
@@ -51,7 +55,7 @@ def make_bridge() -> None:
 
 
 def run(*words: str) -> str:
-    """Run a command and return its output. Raises RuntimeError with its message."""
+    """Run a command and return its output. Raises RuntimeError with the output if it fails."""
     result = subprocess.run(
         words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, cwd="/"
     )

@@ -70,14 +70,14 @@ def replicated(primary_host: Host, standby_host: Host, stack: ExitStack) -> tupl
     standby.copy_from(primary)
     standby.start()
     stack.callback(standby.stop)
-    # The standby was copied before this setting. So it does not wait for a standby of its own once
-    # it is promoted.
+    # The standby was copied before this change, so it has no setting for a standby of its own. Its
+    # commits therefore do not wait after it is promoted.
     primary.query("ALTER SYSTEM SET synchronous_standby_names = '*'")
     primary.query("SELECT pg_reload_conf()")
     return primary, standby
 
 
 def url_of(*servers: Server) -> str:
-    """Return the URL of a database that is on the first server that permits writing."""
+    """Return a database URL. A client connects to the first of the servers that permits writing."""
     hosts = ",".join(each.host.address for each in servers)
     return f"postgresql+psycopg://venue@/venue?host={hosts}&target_session_attrs=read-write"

@@ -133,8 +133,9 @@ class Case:
 
     Args:
         codes: The agent must report one of these conditions. If empty, any condition is correct.
-        rank: A number from 0 to 6. The cases of one rank contain each fault exactly once and spread
-            the faults over all operations, so any rank covers all faults and all operations.
+        rank: A number from 0 to 6. The cases of one rank contain each fault of a reply exactly once
+            and spread these faults over all operations, so any rank covers all of both. The faults
+            of streams have rank 0.
     """
 
     operation: str

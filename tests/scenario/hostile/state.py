@@ -1,9 +1,8 @@
 """Runs each verb with each state file replaced by each kind of hostile object.
 
 A cell is a verb, a file, and the plant: the object in the file's place. Each cell runs in its own
-process.
-`test_hostile_state` runs this module in a network namespace without an interface, with a Python
-that the service's user can read as well:
+process. `test_hostile_state` runs this module in a network namespace without an interface, with a
+Python that the service's user can also read:
 
     unshare --net python -m tests.scenario.hostile.state HOME CALLER STEP [VERBS]
 
@@ -268,7 +267,7 @@ def _run_verb(words: tuple[str, ...], world: World, log: Path, *, as_owner: bool
 
 @dataclass(frozen=True)
 class Manager:
-    """A fake service manager. It returns the paths of files, and that the service is installed."""
+    """A fake service manager that reports the service as installed."""
 
     here: World
 

@@ -1,12 +1,14 @@
 """Takes the pictures that the documents contain.
 
-They show the demo's venue, with a real service and a real agent.
+Most show the demo's venue, with a real service and a real agent. The figures and the audit log of
+the console are from separate services with generated data.
 
     python -m tests.scenario.pictures [--to FOLDER] [--every FOLDER]
 
 Everything runs in a network namespace of its own, and nothing is sent to a real network. With
 ``--every``, the pictures for the review before a release are taken as well: each one dark and
-light, terminals with 80 and 50 columns, pages with a width of 1440 and 360 pixels.
+light, terminals with 80 and 50 columns, pages with a width of 1440 and 360 pixels (the pages of
+reports also with 1000).
 """
 
 import argparse

@@ -40,7 +40,7 @@ PRINTED: Final = ("history", "timeline")
 
 
 async def make() -> dict[str, Any]:
-    """Fill HOME with the data of both programs. Return the facts about it."""
+    """Fill HOME with the data of both programs. Return the content of `facts.json`."""
     service = ServiceProcess(HOME)
     key = HOME / "api-key"
     key.write_text(service.api_key + "\n")

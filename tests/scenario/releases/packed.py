@@ -1,11 +1,12 @@
 """The state directory of an agent and the database of a service, as text files of a fixture.
 
-Each folder in tests/fixtures/releases was made by the programs of that release:
+Each folder in tests/fixtures/releases has the version of a release as its name. The programs of
+that release made its files (see `make_fixture`):
 
     state.json       the text files of the state directory, by name
-    agent.db.sql     its database
+    agent.db.sql     the agent's database
     service.db.sql   the service's database
-    facts.json       what the release showed: see `make_fixture`
+    facts.json       ids, addresses, and outputs of commands, which the tests compare
 """
 
 import json

@@ -1,6 +1,7 @@
 """A service whose replies have a mark in each text, and many keys that the contract does not have.
 
-A mark looks like a path and a command, so a test can find each place that it reaches.
+A test searches for the marks to find each place that they reach. A mark looks like a path and a
+shell command, so that it has an effect if the agent uses it as such.
 """
 
 import asyncio
@@ -58,7 +59,7 @@ class HostileReplies(HostileService):
         self.values: dict[str, str] = {}
         """The values that the service chose, by operation and field."""
         self.refuses = False
-        """Whether heartbeats are refused and the binding is gone."""
+        """Whether heartbeats are refused. The agent then calls `current`, which returns null."""
         for operation in ("challenge", "enroll", "heartbeat", "acknowledge", "submitResult"):
             self.faults[operation] = self._answer
         self.faults["current"] = self._answer_current

@@ -21,7 +21,7 @@ def incident(
     seconds: float,
     evidence: str = "the gateway 192.168.1.1 answers, no answer from name server 9.9.9.9",
 ) -> Incident:
-    """Create an incident without a pause."""
+    """Create an incident that consists of one interruption."""
     return Incident(cause, began_at, began_at + timedelta(seconds=seconds), seconds, evidence)
 
 
@@ -31,7 +31,7 @@ def unfinished(incident_: Incident) -> Incident:
 
 
 def hours(signal_dbm: int | None = None, days: int = 7) -> tuple[Hour, ...]:
-    """Create figures of the last days. The evenings are slower than the days."""
+    """Create the hourly figures of the last ``days`` days. In the evenings, calls take longer."""
     first = NOW.replace(minute=0) - days * _DAY
     return tuple(
         Hour(
@@ -53,7 +53,7 @@ def good_venue() -> History:
 
 
 def bad_venue() -> History:
-    """A machine whose Wi-Fi fails each evening, whose provider fails, and which loses power."""
+    """A machine whose Wi-Fi fails in the evening, whose provider fails, and which loses power."""
     evening = datetime(2026, 11, 22, 17, 2, 11, tzinfo=UTC)
     no_link = "wlan0 has no link"
     incidents = [
@@ -69,11 +69,11 @@ def bad_venue() -> History:
         incident("link-down", evening + 128 * _MINUTE, 31, no_link),
     ]  # fmt: skip
     power = [Event("power-lost", NOW - number * _DAY - 13 * _MINUTE) for number in (5, 3, 1)]
-    shifted = Event("access-point-changed", evening + 4 * _MINUTE, "to 00:11:22:33:44:66")
+    access_point = Event("access-point-changed", evening + 4 * _MINUTE, "to 00:11:22:33:44:66")
     return History(
         since=SINCE,
         incidents=tuple(sorted(incidents, key=lambda stored_incident: stored_incident.began_at)),
-        events=(*power, shifted),
+        events=(*power, access_point),
         hours=tuple(
             replace(hour, failures=4 if hour.at.hour in (17, 18) else 0) for hour in hours(-81)
         ),

@@ -1,6 +1,6 @@
 """Generates venues with watched devices, and what became of each device since the first day.
 
-The generator knows the truth. It uses nothing of the collectors' recognition.
+The generator knows the truth. It does not use the code by which the collectors recognise devices.
 """
 
 import random
@@ -25,7 +25,7 @@ GATEWAY_MAC = "00:1a:00:00:00:01"
 
 @dataclass(frozen=True)
 class LanDevice:
-    """A device in the LAN. ``name`` is the one that it announces by mDNS, "" for none."""
+    """A device in the LAN. ``name`` is its mDNS name; "" if it announces none."""
 
     mac: str
     ports: frozenset[int] = frozenset()
@@ -42,7 +42,11 @@ class Truth:
 
 @dataclass
 class DeviceHistory:
-    """A watched device with its first address and its fate."""
+    """A watched device with its first address and its fate.
+
+    ``network`` and ``snapshot`` are the results that the network report and the application
+    snapshot must have.
+    """
 
     device: WatchedDevice
     lan: LanDevice
@@ -157,7 +161,7 @@ def set_truth(watched_device: DeviceHistory, truth: Truth) -> None:
 
 
 def stale_table(rng: random.Random, venue: Venue) -> dict[str, str]:
-    """Return neighbour entries from before: of present hosts, and of hosts that left or changed."""
+    """Return old neighbour entries: of present hosts, and of hosts that have left or changed."""
     earlier_entries = {a: host.mac for a, host in venue.before.items() if rng.random() < 0.4}
     current_entries = {a: host.mac for a, host in venue.now.items() if rng.random() < 0.2}
     return {**earlier_entries, **current_entries}

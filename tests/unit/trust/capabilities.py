@@ -36,7 +36,7 @@ HEADERS: Final = {
     "retry-after": "with 429 and 503: how long this operation waits (limits below)",
 }
 EVENTS: Final = {
-    "data": "an entry, as a reply of `onCommands`",
+    "data": "an entry, like those in a reply of `onCommands` (above)",
     "event": "`error` and `done`: 200 characters of the data are logged. All others: ignored",
     "retry": "the time over which reconnections are spread (limits below)",
     "id": "ignored",
@@ -55,10 +55,10 @@ CLASSES: Final = {
         " stops sending and checks again, with growing pauses. With"
         ' `enrollment.on_revoked = "reenroll"` it enrolls again'
     ),
-    "BodyTooLarge": "a smaller version of a report is sent. Otherwise as with 400",
+    "BodyTooLarge": "a smaller version of a report is sent. Other calls: same effect as 400",
     "BodyRejected": (
         "a report is put into the quarantine, and a failed report is sent instead; a request is not"
-        " run. Otherwise the status shows it"
+        " run. Other calls: the status shows the refusal"
     ),
 }
 
@@ -129,7 +129,8 @@ def limits() -> Iterator[tuple[str, str]]:
     yield "wait after 401", f"at most {retry.CREDENTIAL.cap_s:g} s"
     yield "wait while the binding is revoked", f"at most {retry.REVOKED.cap_s:g} s"
     yield "wait after a call without a usable reply", f"at most {retry.UNAVAILABLE.cap_s:g} s"
-    yield "silence after which a stream is closed", f"{http_client.STREAM_READ_TIMEOUT_S:g} s"
+    timeout = f"{http_client.STREAM_READ_TIMEOUT_S:g} s"
+    yield "time without data, after which a stream is closed", timeout
 
 
 def _bytes(number: int) -> str:

@@ -21,7 +21,7 @@ ENROLL, HEARTBEAT, ACKNOWLEDGE, SUBMIT = "enroll", "heartbeat", "acknowledge", "
 class Effect:
     """What a field can cause.
 
-    ``files`` are the files that its value can reach, ``calls`` the later calls that contain it.
+    The value of the field can be written to ``files``. The later ``calls`` contain it.
     """
 
     text: str

@@ -125,7 +125,8 @@ class Harness:
         """Return the codes of the visible conditions."""
         return {problem.code for problem in self.health.problems()}
 
-    def wrecks(self) -> list[str]:
+    def quarantined_files(self) -> list[str]:
+        """Return the names of the files in the quarantine, without the timestamps."""
         if not self.state.quarantine_path.exists():
             return []
         return sorted(path.name.split("-", 1)[1] for path in self.state.quarantine_path.iterdir())

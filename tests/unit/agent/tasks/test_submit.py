@@ -144,7 +144,7 @@ async def test_a_report_that_is_too_large_is_sent_smaller_until_it_fits(home: Ha
     assert {report_of(body).report_id for body in sent_bodies(home)} == {REPORT_ID}
     assert home.entry().state is State.SUBMITTED
     assert home.entry().outcome == report_of(sent_bodies(home)[-1]).outcome
-    assert home.wrecks() == []
+    assert home.quarantined_files() == []
 
 
 async def test_report_that_is_always_too_large_is_dropped_and_reported(home: Harness) -> None:
@@ -175,7 +175,7 @@ async def test_a_rejected_body_is_kept_and_a_failed_report_sent(home: Harness) -
     assert failed["failureReason"] == "collection-failed"
     assert failed["report"] is None
     assert failed["reportId"] == str(REPORT_ID)
-    assert home.wrecks() == [f"rejected-{REPORT_ID}.json"]
+    assert home.quarantined_files() == [f"rejected-{REPORT_ID}.json"]
     (wreck,) = home.state.quarantine_path.iterdir()
     assert wreck.read_bytes() == item.body
     assert (home.entry().state, home.entry().outcome) == (State.SUBMITTED, "failed")
@@ -215,7 +215,7 @@ async def test_a_refused_report_of_a_valid_binding_is_quarantined(home: Harness)
     async with running(home.submitter.run, home.enrollment.run):
         await until(lambda: is_empty(home))
 
-    assert home.wrecks() == [f"refused-{REPORT_ID}.json"]
+    assert home.quarantined_files() == [f"refused-{REPORT_ID}.json"]
     (wreck,) = home.state.quarantine_path.iterdir()
     assert wreck.read_bytes() == item.body
     assert (home.entry().state, home.entry().detail) == (State.REJECTED, "other bytes")
@@ -233,7 +233,7 @@ async def test_a_report_that_is_refused_after_a_revocation_waits(home: Harness) 
 
     assert sent_bodies(home) == [item.body] * 2
     assert home.entry().state is State.SUBMITTED
-    assert home.wrecks() == []
+    assert home.quarantined_files() == []
 
 
 async def test_start_is_acknowledged_before_the_result_is_sent(home: Harness) -> None:

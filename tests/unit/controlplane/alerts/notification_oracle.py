@@ -15,8 +15,9 @@ Notification = tuple[float, str, tuple[tuple[Subject, bool], ...]]
 """A notification: the time in seconds, the route, and its alerts in order of their subjects, each
 with whether it has resolved."""
 Message = tuple[float, Subject, bool, float]
-"""The start or the end of an alert: when the receivers should be notified, its subject, whether it
-has resolved, and when it fired. The last distinguishes alerts of the same subject."""
+"""The start or the end of an alert: when the receivers should be notified, the subject of the
+alert, whether it has resolved, and when it fired. The time at which it fired distinguishes alerts
+of the same subject."""
 
 
 @dataclass(frozen=True)

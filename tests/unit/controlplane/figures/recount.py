@@ -38,7 +38,7 @@ class Refund:
     fee: int
     tip: int
     tax: int | None
-    known: bool
+    has_known_components: bool
     payment: tuple[str, str | None]
     lines: list[tuple[Line, int, int]]
 
@@ -376,7 +376,7 @@ class Part:
         vat = sum(sale_taxes) - sum(r.tax for r in refunds if r.tax is not None)
         unknown_lines = sum(line.tax is None for line in lines)
         unknown_refunds = sum(r.tax is None for r in refunds)
-        unclear = sum(not r.known for r in refunds)
+        unclear = sum(not r.has_known_components for r in refunds)
         sales_complete = not missing and not self.unresolved
         refunds_complete = not self.undated and not unclear
         vat_complete = (
@@ -448,7 +448,7 @@ def methods(part: Part, net: int) -> list[Json]:
             "refundedCents": refund,
             "netCents": sale - refund,
             "refundAmountCents": sum(r.goods + r.fee + r.tip for r in refunds_of_method),
-            "unknownRefundCount": sum(not r.known for r in refunds_of_method),
+            "unknownRefundCount": sum(not r.has_known_components for r in refunds_of_method),
             "sharePercent": share(sale - refund, net),
         })  # fmt: skip
     return rows

@@ -42,7 +42,7 @@ def expected_pulse(  # noqa: C901, PLR0912 - one function is easier to check
         for refund in sale.refunds:
             if refund.at is not None:
                 movements.append((sale.currency, refund.at, -refund.goods, False))
-                if not refund.known:
+                if not refund.has_known_components:
                     incomplete.add((sale.currency, refund.at.astimezone(venue.zone).date()))
     hours: dict[tuple[str, Any, int], int] = defaultdict(int)
     orders: dict[tuple[int, int], int] = defaultdict(int)

@@ -71,7 +71,7 @@ async def ask(app: ASGIApp, request: HttpRequest) -> tuple[int, str]:
 
 
 def digest(session: Session) -> str:
-    """Return a digest of every stored row of every table."""
+    """Return a digest of all rows of all tables."""
     hasher = hashlib.sha256()
     for table in Base.metadata.sorted_tables:
         rows = session.connection().exec_driver_sql(f"SELECT * FROM {table.name}").all()

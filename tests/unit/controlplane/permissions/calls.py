@@ -69,6 +69,7 @@ class Call:
             the organization, or a foreign one (``table.TARGETS``).
         mark: Only for a list: returns what the reply contains if it lists the object of the target,
             for example the object's id.
+        writes: Whether the call may change the database.
     """
 
     name: str
@@ -131,6 +132,7 @@ def _administration() -> Iterator[Call]:
     for group, calls in groups.items():
         for path, rows in calls.items():
             for rule, body in rows:
+                # A path below a list, such as `members/remove`, counts as a write.
                 writes = path.count("/") > MEMBERS.count("/")
                 yield Call(path.removeprefix(CONSOLE), group, rule, path, body, writes=writes)
 

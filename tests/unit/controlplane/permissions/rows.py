@@ -1,8 +1,9 @@
 """Tables of the calls of each operation, with their arguments for each target.
 
-The keys of the tables are paths, methods with paths, or names of tools. A row has the row of
-`OPERATIONS` in table.py or its last word (in some tables), the row of `LOCATIONS`, the body, and
-the mark (in tables with lists). The tables are written by hand, not generated from the service.
+The keys of the tables are paths, methods with paths, or names of tools. Each call has up to four
+items, in this order: the name of a row of `OPERATIONS` in table.py or the last word of this name
+(only in some tables), the name of a row of `LOCATIONS`, the body, and the mark (only in tables with
+lists). The tables are written by hand, not generated from the service.
 """
 
 import uuid
@@ -100,7 +101,7 @@ def figures_of(**more: Json) -> Body:
     return lambda case, target: {"locationId": location_of(case, target)} | more
 
 
-def _thing(name: str, field: str) -> Body:
+def _id_of(name: str, field: str) -> Body:
     return lambda case, target: {name: str(getattr(case.spot(target), field))}
 
 
@@ -152,7 +153,7 @@ OPERATOR_CALLS: Final = {
     ),
     routes.LIST_DEVICES: ((LIST, _nothing, _instance),),
     routes.DEVICE_DETAIL: ((OBJECT, lambda c, t: {"instanceId": _instance(c, t)}, None),),
-    routes.REPORT_DETAIL: ((OBJECT, _thing("reportId", "report_id"), None),),
+    routes.REPORT_DETAIL: ((OBJECT, _id_of("reportId", "report_id"), None),),
     routes.REVOKE: (
         (OBJECT, lambda c, t: {"instanceId": str(c.spot(t).doomed.instance_id)}, None),
     ),
@@ -205,7 +206,7 @@ CONSOLE_CALLS: Final = {
             _instance,
         ),
     ),
-    "/console/report": (("reads", OBJECT, _thing("reportId", "report_id"), None),),
+    "/console/report": (("reads", OBJECT, _id_of("reportId", "report_id"), None),),
     "/console/report-table": (
         (
             "reads",
@@ -225,17 +226,17 @@ CONSOLE_CALLS: Final = {
     ALERTS: (("reads", LIST, lambda c, t: {"size": 200}, lambda c, t: c.spot(t).alert_id),),
     f"{ALERTS}/silences": (("reads", LIST, _nothing, lambda c, t: c.spot(t).silence_id),),
     f"{ALERTS}/rules": (("reads", NOTHING, _nothing, None),),
-    f"{ALERTS}/acknowledge": (("writes", OBJECT, _thing("alertId", "alert_id"), None),),
+    f"{ALERTS}/acknowledge": (("writes", OBJECT, _id_of("alertId", "alert_id"), None),),
     f"{ALERTS}/silences/add": (
         ("writes", LOCATION, lambda c, t: SILENCE | {"locationId": location_of(c, t)}, None),
     ),
-    f"{ALERTS}/silences/end": (("writes", OBJECT, _thing("silenceId", "ended_silence_id"), None),),
+    f"{ALERTS}/silences/end": (("writes", OBJECT, _id_of("silenceId", "ended_silence_id"), None),),
     CONSOLE + "pending-requests": (
         ("writes", OBJECT, lambda c, t: _pending(c, instanceIds=[_instance(c, t)]), None),
         ("writes", LOCATION_ID, lambda c, t: _pending(c, location=location_of(c, t)), None),
     ),
     CONSOLE + "pending-requests/cancel": (
-        ("writes", OBJECT, _thing("pendingRequestId", "pending_request_id"), None),
+        ("writes", OBJECT, _id_of("pendingRequestId", "pending_request_id"), None),
     ),
 }
 MAINTENANCE: Final = {"instanceId": None, "since": None, "until": "2100-01-01", "reason": ""}
@@ -293,7 +294,7 @@ PROFILE_CALLS: Final = {
     f"{PROFILE}/choose-organization": (
         (
             "profile",
-            "an organization, or a good of it",
+            "an organization, or one of its goods",
             lambda c, t: {"organizationId": c.spot(t).organization_id},
         ),
     ),
@@ -478,7 +479,7 @@ RETAIL_CALLS: Final[Mapping[tuple[str, str], tuple[str, Body, Mark | None]]] = {
     ),
     ("GET", retail.SALE): (OBJECT, lambda c, t: {"sale_id": c.spot(t).sale_id}, None),
     ("GET", retail.GOOD): (
-        "an organization, or a good of it",
+        "an organization, or one of its goods",
         lambda c, t: {"good_id": c.spot(t).catalog["Good"]},
         None,
     ),

@@ -60,7 +60,7 @@ LOCATIONS: Final = """\
 | a session, key or grant of a user | yes | 404 | 404 | yes | 404 | 404 |
 | a support link to read | yes | – | 404 | yes | – | 404 |
 | a support link to end | yes | – | 404 | 403 | – | 404 |
-| an organization, or a good of it | yes | – | 404 | yes | – | 404 |
+| an organization, or one of its goods | yes | – | 404 | yes | – | 404 |
 """
 """The result of an operation that `OPERATIONS` permits.
 

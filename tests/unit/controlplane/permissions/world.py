@@ -104,9 +104,9 @@ class Enroller:
         context = self.context(key_id, organization_id)
         device = new_device(location_id)
         private = Ed25519PrivateKey.generate()
-        request = challenge(context, codec.validate(device | _public(private), DescribedDevice))
-        signature = private.sign(request.nonce.encode()).hex()
-        answer = EnrollRequest(challenge_id=request.challenge_id, signature=signature)
+        reply = challenge(context, codec.validate(device | _public(private), DescribedDevice))
+        signature = private.sign(reply.nonce.encode()).hex()
+        answer = EnrollRequest(challenge_id=reply.challenge_id, signature=signature)
         binding_id = enroll(context, answer).binding_id
         instance_id = UUID(device["instanceId"])
         body = CreateRequestRequest(instance_id=instance_id, kind="network")

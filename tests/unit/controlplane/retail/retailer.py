@@ -1,4 +1,4 @@
-"""A company with a small catalog and some sales, and a client of its retail API."""
+"""A company with a small catalog, and a client of its retail API. Tests add the sales."""
 
 import json
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class Retailer:
         )
 
     def add_sales(self, count: int, first_at: datetime, step: timedelta, **changes: Any) -> None:
-        """Add completed sales with consecutive numbers."""
+        """Add completed sales, with the time ``step`` between them."""
 
         def work(session: Session) -> None:
             for number in range(count):

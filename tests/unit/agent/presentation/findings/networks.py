@@ -26,7 +26,7 @@ def printer(
 
 USB = printer(
     "unknown",
-    "This system does not tell whether it is plugged in",
+    "This system does not report whether it is plugged in",
     "usb",
     transport="usb",
     address=None,

@@ -118,8 +118,8 @@ class Device:
     @property
     def announced(self) -> list[str]:
         up = [link for link in self.links if link.is_up]
-        is_alone = self.announces_link_local and up and not self.is_hidden
-        return [_link_local(up[0].mac)] if is_alone else self.addresses
+        has_only_link_local = self.announces_link_local and up and not self.is_hidden
+        return [_link_local(up[0].mac)] if has_only_link_local else self.addresses
 
     @property
     def is_server(self) -> bool:
@@ -381,21 +381,20 @@ class Venue:
         return next(candidates, None)
 
     def truth(self, queue: Queue) -> Truth:
-        keys = self._resolve(queue)
-        for address, port in keys:
+        endpoints = self._resolve(queue)
+        for address, port in endpoints:
             device = self.at(address)
             if device is not None and port in device.ports:
                 if queue.path and device.is_server and queue.path != device.path:
-                    return Truth(tuple(a for a, _ in keys))  # the server has no such queue
-                return Truth(tuple(a for a, _ in keys), device)
-        return Truth(tuple(a for a, _ in keys))
+                    return Truth(tuple(a for a, _ in endpoints))  # the server has no such queue
+                return Truth(tuple(a for a, _ in endpoints), device)
+        return Truth(tuple(a for a, _ in endpoints))
 
     def _resolve(self, queue: Queue) -> list[tuple[str, int]]:
         if queue.kind in ("raw", "lpd", "ipp", "ipp-uuid"):
             return [(queue.target, queue.port)]
         if queue.kind in ("dns", "bare"):
-            address = self._dns(queue.target)
-            return [(address_, queue.port) for address_ in address]
+            return [(address, queue.port) for address in self._dns(queue.target)]
         if queue.kind == "local":
             host = queue.target.removesuffix(".local")
             devices = (d for d in self._announcing() if d.host.lower() == host)

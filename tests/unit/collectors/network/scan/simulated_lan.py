@@ -79,8 +79,8 @@ class SimulatedLan:
         self.connects[key] += 1
         socket_count = sum(n for (other, _), n in self._open.items() if other == address)
         self.most_sockets[address] = max(socket_count, self.most_sockets.get(address, 0))
-        keys = (*self._open, *self.given_away)
-        printing = sum(1 for other, key in keys if other == address and key in PRINT_PORTS)
+        contacts = (*self._open, *self.given_away)
+        printing = sum(1 for other, n in contacts if other == address and n in PRINT_PORTS)
         self.most_printing[address] = max(printing, self.most_printing.get(address, 0))
         host = self.hosts.get(address)
         if host is None or host.mute or port in host.filtered:

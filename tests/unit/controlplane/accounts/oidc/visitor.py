@@ -28,7 +28,9 @@ class Visitor(Browser):
         return reply.headers["location"]
 
     async def consent(self, address: str) -> str:
-        """Open the provider's page. Return the address of the answer, without the origin."""
+        """Open the provider's page. Return the path and query of the address of the service to
+        which the provider redirects.
+        """
         async with httpx2.AsyncClient(trust_env=False) as http:
             reply = await http.get(address)
         assert reply.status_code == 302, reply.text

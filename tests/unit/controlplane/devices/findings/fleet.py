@@ -43,7 +43,7 @@ FAULTS: Final[dict[str, tuple[Kind, dict[str, Any]]]] = {
     "paper": ("network", {}),
     "scale on the network": ("network", {}),
 }
-"""Faults by name: the kind of report that has the fault, and the fields of a snapshot."""
+"""Faults by name: the kind of report that has the fault, and the changed fields of a snapshot."""
 HEALTHY: Final = {
     "os.pendingReboot": False, "disk./.freeBytes": 40_000_000_000, "disk./.usedFraction": 0.3,
     "printqueue.kitchen.stuckJobs": 0, "printqueue.kitchen.state": "idle",
@@ -170,7 +170,7 @@ class Fleet:
         session.flush()
 
     def simulate(self, session: Session, days: int) -> None:
-        """Simulate some days. At the end of each day, the service removes old findings."""
+        """Simulate ``days`` days. At the end of each day, the service removes old findings."""
         for _ in range(days):
             end = self.now + timedelta(days=1)
             self.now += timedelta(hours=10)

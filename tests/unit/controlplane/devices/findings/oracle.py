@@ -60,9 +60,9 @@ class Oracle:
         return {code for each in self.newest(binding_id, at) for code in each.codes}
 
     def begin(self, binding_id: Any, kind: Kind, code: str) -> datetime:
-        """Return when a finding began that the newest report of this kind has.
+        """Return when a finding of the newest report of this kind began.
 
-        It began with the first of the consecutive reports that have the finding.
+        This is the time of the oldest report from which on all reports have the finding.
         """
         reports = [each for each in self.reports[binding_id] if each.kind == kind]
         begin = reports[-1].at

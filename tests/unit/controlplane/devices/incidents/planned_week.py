@@ -21,7 +21,7 @@ WEEK_S: Final = 7 * 24 * HOUR_S
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An interruption of one device. Times are true seconds since the week began."""
+    """An interruption of one device. Times are seconds since the week began, by a correct clock."""
 
     cause: Cause
     began_s: int
@@ -30,7 +30,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class PlannedReport:
-    """A report of a device: true seconds since the week began."""
+    """A report of a device. Times are seconds since the week began, by a correct clock."""
 
     finished_s: int
     arrived_s: int
@@ -78,7 +78,9 @@ class PlannedDevice:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """An entry of the list. ``members`` are devices with cause, begin and downtime."""
+    """An entry of the list. ``members`` are devices with cause, begin and downtime. ``observers``
+    is the number of devices whose records cover the begin of the entry.
+    """
 
     location: str
     cause: Cause
@@ -182,7 +184,7 @@ def _device(chance: random.Random, location: str, number: int, locations: int) -
 
 
 def _add_fault(chance: random.Random, devices: list[PlannedDevice]) -> None:
-    """Add a fault of the location, or of a part of it. The causes of some devices differ."""
+    """Add a fault of all ``devices`` at about the same time. The causes of some devices differ."""
     cause, began_s = chance.choice(PATH_CAUSES), chance.randrange(WEEK_S)
     spread_s, length_s = chance.choice((0, 20, 59, 60, 61, 90)), chance.randint(5, 4 * HOUR_S)
     for device in devices:

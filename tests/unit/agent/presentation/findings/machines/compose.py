@@ -1,8 +1,8 @@
 """Composes the reports of a machine from the facts that its operating system gives.
 
 The real sources read files, outputs of commands and values of psutil, and the real rules create the
-payloads. Four facts are given as objects: replies of CUPS (IPP), commands of DevTools, the
-connection to the service and the hosts of the scan.
+payloads. Four inputs are replaced by Python objects: the replies of CUPS (IPP), the commands of
+DevTools, the connection to the service and the hosts of the scan.
 """
 
 import base64
@@ -77,7 +77,7 @@ PAGE = {"crashed": False, "drawing": True, "painted": True, "localNetworkPermiss
 @dataclass(frozen=True)
 class Link:
     """An interface. ``gateway`` is the gateway of its default route: "" means no default route,
-    "direct" a route without a gateway.
+    "direct" a route without a gateway. The gateways of several routes are separated by spaces.
 
     ``kind`` is its type on Linux: "wifi" or "ethernet" for an interface with hardware, otherwise
     the number of ARPHRD_* and the DEVTYPE.
@@ -117,8 +117,8 @@ class Disk:
 @dataclass(frozen=True)
 class Machine:
     """A machine. ``commands`` maps a word of a command to its output, or to None if the
-    command fails. ``lan`` are the hosts that answer. By default, each gateway and one more host
-    answer.
+    command fails. ``lan`` are the hosts that answer. By default, each gateway and one more host in
+    its network answer.
 
     ``memory`` is total, available, swap total and swap used, in GiB. Without ``dns_answers``, each
     name server answers.
@@ -192,7 +192,7 @@ def findings(machine: Machine, root: Path, patch: pytest.MonkeyPatch) -> tuple[F
 
 
 def at_once(read: Callable[[], Reading], _: str) -> "Future[Reading]":
-    """Read a source without a thread, which costs more time than the source."""
+    """Read a source without a thread, because starting a thread takes longer than reading."""
     future: Future[Reading] = Future()
     try:
         future.set_result(read())
@@ -361,8 +361,8 @@ def fake_libraries(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     times = {"time": lambda: NOW_S, "CLOCK_BOOTTIME": 7, "clock_gettime": lambda _: UPTIME_S}
     for module in (operating_system, windows):
         patch.setattr(module, "time", SimpleNamespace(**times))
-    has_load = {} if machine.platform == "win32" else {"getloadavg": lambda: (load, load, load)}
-    patch.setattr(resources, "os", SimpleNamespace(**has_load))
+    functions = {} if machine.platform == "win32" else {"getloadavg": lambda: (load, load, load)}
+    patch.setattr(resources, "os", SimpleNamespace(**functions))
     patch.setattr("os.cpu_count", lambda: cores)
     patch.setattr(linux_links, "ssid_by_ioctl", lambda _: "Venue")
     patch.setattr(linux_dhcp, "kernel_addresses", tuple)

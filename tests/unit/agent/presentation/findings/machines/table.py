@@ -186,7 +186,7 @@ HEALTHY: tuple[Machine, ...] = (
         disks=(Disk("/", "zfs", 400, 300, "rpool/ROOT/pve-1", "rw,xattr"),
         Disk("/rpool/data", "zfs", 300, 300, "rpool/data"),
         Disk("/etc/pve", "fuse", 0.125, 0.124, "/dev/fuse", "rw,user_id=0,allow_other"))),
-    LINUX.but("a container host: overlays of containers on its disk, bridges and pairs",
+    LINUX.but("a container host: overlays of containers on its disk, bridges and veth pairs",
         links=(LOOPBACK, CABLE, Link("docker0", ("172.17.0.1/16",), kind="1 bridge"),
         Link("veth1@if5", ("fe80::9/64",), kind="1 veth", speed=10000)), disks=(ROOT,
         Disk(f"{LAYER}/merged", "overlay", 230, 160, "overlay", OVERLAY))),
@@ -204,7 +204,7 @@ HEALTHY: tuple[Machine, ...] = (
         lan=(host("10.0.2.2", 2, "enp0s3", open_ports=(53,)),)),
     LINUX.but("a cloud server with a network of one address", links=(LOOPBACK,
         Link("ens4", ("10.132.0.2/32",), "10.132.0.1", speed=-1)), lan=(), queues=None, watched={}),
-    LINUX.but("an LXC container, whose host keeps the clock without telling the kernel",
+    LINUX.but("an LXC container, whose host sets the clock without marking it as synchronised",
         files={"run/systemd/container": "lxc\n"}, clock=UNSYNCHRONISED,
         units={"systemd-timesyncd.service": ("inactive", "enabled", 0)}, links=(LOOPBACK,
         Link("eth0", ("10.0.3.20/24",), "10.0.3.1", "1 veth", speed=10000)),
@@ -349,7 +349,9 @@ def certificate(*changed: object) -> tuple[object, ...]:
 
 
 def with_record(*causes: Cause, link: str = "eth0") -> tuple[Field, ...]:
-    """Return the fields of a machine that had one long outage of each cause, and lost power."""
+    """Return the fields of a machine that had one long outage of each cause. It lost power at the
+    start of each outage except the newest.
+    """
     now = datetime.fromisoformat(STARTED_AT)
     ages = [timedelta(hours=12 * number) for number in range(1, len(causes) + 1)]
     evidence = f"{link} has no link"
@@ -407,7 +409,7 @@ BROKEN: tuple[Broken, ...] = (
     fault("clock-not-synchronised", "a clock that nothing sets", clock=UNSYNCHRONISED),
     fault("clock-not-synchronised", "chrony that reaches no server", clock=UNSYNCHRONISED,
         files={"proc/812/comm": "chronyd\n", "etc/chrony/chrony.conf": "pool a\nrtcsync\n"}),
-    fault("clock-not-synchronised", "Windows with its own clock",
+    fault("clock-not-synchronised", "Windows without a time server",
         commands={"w32tm": "Leap Indicator: 3(not synchronized)\nSource: Local CMOS Clock\n"},
         base=WINDOWS),
     fault("clock-off", "a clock that is 2.5 s late", clock=(0, 0x2001, 2_500_000_000)),
@@ -467,7 +469,8 @@ BROKEN: tuple[Broken, ...] = (
     page("kiosk-blank", "a blank page", painted=False),
     page("kiosk-not-drawing", "a page that is no longer drawn", drawing=False),
     page("kiosk-offline", "a browser without a network", **{"browser.online": False}),
-    page("kiosk-local-network-denied", "a page without printers", localNetworkPermission="denied"),
+    page("kiosk-local-network-denied", "a page without LAN access",
+        localNetworkPermission="denied"),
     page("kiosk-hidden", "a covered page", **{"browser.visibility": "hidden"}),
     page("kiosk-leaking", "a page that leaks memory", **{"browser.heapUsedBytes": 1_900_000_000}),
     page("kiosk-storage-full", "a page that stores much", **{"browser.originUsageBytes": 9e10}),
@@ -520,7 +523,8 @@ BROKEN: tuple[Broken, ...] = (
     fault("no-address-repeatedly address-shared router-outages name-server-outages link-lost"
         " provider-outages service-refusals power-losses queue-outages kiosk-outages",
         "a venue with every kind of outage", agent=with_record(*CAUSES)),
-    fault("processor-throttled router-address-shared", "a hot till beside a copy of the router",
+    fault("processor-throttled router-address-shared",
+        "a hot till, and another device at the router's address",
         agent=with_events("processor-throttled", "processor-throttled", "processor-throttled",
         "gateway-conflict")),
     fault("wifi-lost", "a Wi-Fi that was lost for an hour", links=(LOOPBACK, WIFI),
