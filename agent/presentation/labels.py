@@ -82,7 +82,7 @@ LABELS: Final[Mapping[str, str]] = {
     "history.worstHours": "Worst hours (local time)",
     "history.recent": "Last incidents",
     "history.events": "Last events",
-    "history.roundTripP95Ms24h": "Slow replies took (24 hours)",
+    "history.roundTripP95Ms24h": "Slow reply time (24 hours)",
     "history.signalMinDbm24h": "Weakest Wi-Fi (24 hours)",
     "history.roams24h": "Wi-Fi roams (24 hours)",
     "history.hours": "Hours of 7 days",

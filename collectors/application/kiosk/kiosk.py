@@ -4,18 +4,17 @@ It causes no permission prompts and no clicks, and does not read the content of 
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.kiosk.browser_fields import BROWSER_KEYS, NO_KIOSK, parse_values
+from collectors.application.kiosk.browser_fields import parse_values
 from collectors.application.kiosk.expression import BROWSER, VISIBILITY, build_expression
 from collectors.application.kiosk.session import PageSession
 from collectors.application.kiosk.targets import read_page_ids
-from collectors.application.source import Reading, Unreadable, all_absent
+from collectors.application.source import Reading, Unreadable
 from collectors.shared.devtools import DebugAddress, parse_debug_url
 
-SOURCE: Final = "kiosk browser"
 VISIBILITY_TIMEOUT_S: Final = 0.4
 """Time limit for the visibility check of one page. A frozen tab never replies to it."""
 
@@ -26,21 +25,17 @@ def read_kiosk(url: str, deadline: Deadline) -> Reading:
     def ask(page: PageSession) -> Reading:
         return Reading(parse_values(evaluate(page, main_frame(page), build_expression(BROWSER))))
 
-    return read_visible_page(url, deadline, BROWSER_KEYS, ask)
+    return read_visible_page(url, deadline, ask)
 
 
 def read_visible_page(
-    url: str, deadline: Deadline, keys: Iterable[str], ask: Callable[[PageSession], Reading]
+    url: str, deadline: Deadline, ask: Callable[[PageSession], Reading]
 ) -> Reading:
     """Return the facts that ``ask`` reads from the visible page.
-
-    If no kiosk is configured (``url`` is empty), return ``keys`` as not applicable.
 
     Raises:
         Unreadable: The browser did not reply, or its reply could not be used.
     """
-    if not url:
-        return Reading(all_absent(keys, SOURCE, "not-applicable", NO_KIOSK))
     try:
         address = parse_debug_url(url)
         with PageSession(address, _page_on_screen(address, deadline), deadline) as page:

@@ -7,7 +7,6 @@ from collectors.application.deadline import Deadline
 from collectors.application.kiosk.expression import STATE, build_expression
 from collectors.application.kiosk.kiosk import evaluate, main_frame, read_visible_page
 from collectors.application.kiosk.page_fields import (
-    PAGE_KEYS,
     of_crashed_page,
     of_page,
     of_silent_page,
@@ -21,7 +20,7 @@ ANSWER_S: Final = 1.2
 
 def read_page_state(url: str, deadline: Deadline) -> Reading:
     """Return the state of the page on the screen. Raises Unreadable if no browser answers."""
-    return read_visible_page(url, deadline, PAGE_KEYS, partial(_read, deadline))
+    return read_visible_page(url, deadline, partial(_read, deadline))
 
 
 def _read(deadline: Deadline, page: PageSession) -> Reading:

@@ -9,22 +9,34 @@ from typing import Final
 from collectors.application.deadline import Deadline
 from collectors.application.kiosk.browser_fields import BROWSER_KEYS, NO_KIOSK
 from collectors.application.kiosk.page_fields import PAGE_KEYS
-from collectors.application.source import Fields, Reading, available, not_applicable, source
+from collectors.application.source import (
+    Fields,
+    Reading,
+    all_absent,
+    available,
+    not_applicable,
+    source,
+)
 
 POLICIES: Final = "kiosk.localNetworkPolicies"
 MANAGED: Final = "managed policies"
+BROWSER: Final = "kiosk browser"
 
 
-@source("kiosk", "kiosk browser", *BROWSER_KEYS, in_browser=True)
+@source("kiosk", BROWSER, *BROWSER_KEYS, in_browser=True)
 def read_kiosk_browser(deadline: Deadline, url: str) -> Reading:
+    if not url:
+        return Reading(all_absent(BROWSER_KEYS, BROWSER, "not-applicable", NO_KIOSK))
     # This imports the WebSocket library, which costs memory and time.
     from collectors.application.kiosk.kiosk import read_kiosk
 
     return read_kiosk(url, deadline)
 
 
-@source("kiosk page", "kiosk browser", *PAGE_KEYS)
+@source("kiosk page", BROWSER, *PAGE_KEYS)
 def read_kiosk_page(deadline: Deadline, url: str) -> Reading:
+    if not url:
+        return Reading(all_absent(PAGE_KEYS, BROWSER, "not-applicable", NO_KIOSK))
     from collectors.application.kiosk.page_state import read_page_state
 
     return read_page_state(url, deadline)

@@ -76,9 +76,9 @@ def query_servers(
             except OSError as error:
                 results[query.server] = _describe(error)
         ends_at = time.monotonic() + wait_s
-        for until in (ends_at - wait_s / 2, ends_at):
-            results |= _receive(selector, until)
-            _send_again(selector)
+        results |= _receive(selector, ends_at - wait_s / 2)
+        _send_again(selector)
+        results |= _receive(selector, ends_at)
     no_answer = f"no answer in {wait_s:.2g} s"
     return tuple(f"{_without_zone(server)}: {results.get(server, no_answer)}" for server in servers)
 

@@ -268,7 +268,7 @@ def test_a_device_without_the_mac_in_its_host_name_is_unknown(mac: str, status: 
     known = replace(queue("socket://hp7fe558.lan"), addresses=("192.168.1.50",))
     (result,) = judged(known, hosts=(scanned("192.168.1.50", mac, 9100),))
     assert result.status == status
-    assert ("it has another MAC" in (result.reason or "")) is (status == "unknown")
+    assert ("its MAC differs" in (result.reason or "")) is (status == "unknown")
 
 
 def test_the_device_that_now_has_the_address_is_named():
