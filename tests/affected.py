@@ -50,7 +50,8 @@ IMPORTED_BY_NAME: Final[Mapping[str, str]] = {
 
 UNUSED_IMPORTS: Final = (
     ("tests.conftest", ("agent.redaction.known",)),  # only for the cleanup after each test
-    ("tests.prerequisites", ("tests.fakes", "tests.lab", "tests.scenario")),  # for probing
+    # only to check which programs and kernel features this machine has
+    ("tests.prerequisites", ("tests.fakes", "tests.lab", "tests.scenario")),
 )
 """Imports that every test executes, but whose modules do not affect the result of any test."""
 
@@ -227,7 +228,7 @@ def main() -> int:
     parallel = PARALLEL if len(chosen) > ENOUGH_FOR_WORKERS else ("-n0",)
     command = (sys.executable, "-m", "pytest", f"--size={options.size}", *parallel, *words, *chosen)
     code = subprocess.run(command, check=False).returncode
-    # pytest collects no test if all tests of the selected files are larger than the size.
+    # pytest collects no test if all tests of the selected files are larger than --size.
     return 0 if code == NO_TESTS_COLLECTED else code
 
 

@@ -19,7 +19,7 @@ that the rate limit permits.
 """
 
 
-def beside_the_greedy(databases: list[str]) -> Iterator[str]:
+def latency_during_attack(databases: list[str]) -> Iterator[str]:
     """Yield a line for each database: the 95th percentile of the latency without and with the load
     that `greedy` causes, and the ratio of both. The last figure is the ratio for the same load on
     another service on this machine: that load takes only processor time from the measured service.

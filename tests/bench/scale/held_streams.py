@@ -2,11 +2,11 @@
 
 Usage: python -m tests.bench.scale.held_streams PORT KEYS FIRST COUNT PARTS
 
-KEYS is a file with the API key of a device in each line. The devices are every PARTS-th one from
-the line FIRST on, COUNT in total. The process prints ``open SECONDS REOPENED`` once all streams are
-open, ``arrived ID SECONDS`` for each request that it receives, and ``end OPEN REOPENED`` when its
-standard input ends. SECONDS is the time of CLOCK_MONOTONIC. REOPENED is the number of streams that
-were refused or lost, and opened again.
+KEYS is a file with the API key of a device in each line. The process uses every PARTS-th line,
+beginning with line FIRST (counted from 0), and at most COUNT lines. It prints
+``open SECONDS REOPENED`` once all streams are open, ``arrived ID SECONDS`` for each request that it
+receives, and ``end OPEN REOPENED`` when its standard input ends. SECONDS is the time of
+CLOCK_MONOTONIC. REOPENED is the number of streams that were refused or lost, and opened again.
 """
 
 import resource

@@ -76,7 +76,7 @@ def of_totals(result: Json, metric: str) -> dict[str, Any]:
 
 
 def best(values: dict[Any, Any]) -> dict[str, Any]:
-    """Return the group with the highest value of each currency."""
+    """Return for each currency the group with the highest value, and this value."""
     winners: dict[str, tuple[Any, Any]] = {}
     for (currency, group), value in values.items():
         if currency not in winners or value > winners[currency][1]:

@@ -2,7 +2,7 @@
 
 They are transcribed from the tables of the contract document only, independently of the service.
 Payloads of reports and bodies of requests are transcribed in `tests.fakes.schemas.contract`. The
-document does not show the body of ``onCommands``, so any body is accepted there.
+document does not show the reply of ``onCommands``, so any reply is accepted there.
 """
 
 import functools
