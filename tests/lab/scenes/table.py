@@ -261,7 +261,7 @@ WRONG_DEVICE_SCENES = (
         Part({"lounge": _reachable(at(30, 9100))}, (printer(30, "Lounge printer"),)),
     ),
     Scene(
-        "a payment terminal and an excluded printer are set up",
+        "queues are set up for a payment terminal and an excluded printer",
         Part(
             {
                 "terminal": Verdict("reachable", f"{NET}.201:10009"),
@@ -309,7 +309,7 @@ UUID_SCENES = (
         ),
     ),
     Scene(
-        "a relay announces the UUID of the printer behind it: the exact name decides",
+        "a relay announces the UUID of the printer behind it; the name identifies the printer",
         Part(
             {"cellar": _reachable(at(16))},
             (CELLAR, RELAY),
@@ -479,7 +479,7 @@ _HOSTS = "".join(f"{host.address} {uri.split('/')[2]}\\n" for _, uri, host, _ in
 
 NAMES_SCENES = (
     Scene(
-        "jobs go where the print system resolves a host name, not where the printer was seen",
+        "jobs go to the address of the host name, even if the printer was seen at another address",
         Part(
             _UNRESOLVED,
             tuple(host for *_, host, _ in _BY_HOST_NAME),

@@ -43,7 +43,8 @@ max_duration_seconds = 120
 [network]
 max_duration_seconds = 120
 """
-# A shell in the root. It reads commands, and after each prints a line with its exit code.
+# A shell in the root. It reads commands. After each it stores the output and the exit code in
+# /results, and prints a line.
 SHELL: Final = (
     'while IFS= read -r line; do sh -c "$line" </dev/null >/results/out 2>&1;'
     ' echo "$?" >/results/code.new; mv /results/code.new /results/code; echo done; done'
@@ -99,7 +100,7 @@ def machine(results: Path) -> Iterator[Machine]:
 def packages() -> list[Path]:
     files = sorted(PACKAGES.glob("venue-agent_*_arm64.deb"))
     if len(files) != 1:
-        raise SystemExit(f"{PACKAGES} requires one package: run `make deb-arm64`")
+        raise SystemExit(f"{PACKAGES} must contain exactly one package: run `make deb-arm64`")
     return files
 
 
@@ -188,7 +189,7 @@ def inside() -> int:
 
 def main() -> int:
     if os.geteuid() != 0:
-        raise SystemExit("an arm64 root needs root: run it with sudo")
+        raise SystemExit("this test needs root: run it with sudo")
     packages()
     if sys.argv[1:] == ["--inside"]:
         return inside()

@@ -5,7 +5,8 @@ this checkout and the package of `make deb-arm64`. The machine runs `tests/scena
 test_confinement.py`, and `collect application` of the packaged program. The test that compares the
 application's facts is left out, because the emulated processor is too slow for their time limits.
 
-Needs root, qemu-system-arm, cpio, and what `verify_arm64` needs. A few minutes of processor time.
+Needs root, qemu-system-arm, cpio, and what `verify_arm64` needs. Uses a few minutes of processor
+time.
 Usage: python -m tests.packaging.arm64.verify_confinement
 """
 
@@ -126,7 +127,7 @@ def make_root(place: Path) -> Path:
 
 def main() -> int:
     if os.geteuid() != 0:
-        raise SystemExit("an arm64 root needs root: run it with sudo")
+        raise SystemExit("this test needs root: run it with sudo")
     for program in (WORDS[0], "cpio"):
         if shutil.which(program) is None:
             raise SystemExit(f"{program} is missing: apt-get install qemu-system-arm cpio")

@@ -1,4 +1,4 @@
-"""Runs in the container of `verify_rpm`: installs, upgrades and removes both programs by dnf.
+"""Runs in the container of `verify_rpm`: installs, upgrades and removes both programs with dnf.
 
 Each step prints one line with its result. The first step that fails ends the run.
 """
@@ -158,7 +158,7 @@ class Verification(InstalledPackages):
         serve_site("newer")
         SYSUSERS.parent.mkdir(exist_ok=True)
         for script, is_reached, runs_from in (
-            ("%pre", has_selected_the_kept_version, {NEW, KEPT}),  # its files are still there
+            ("%pre", has_selected_the_kept_version, {NEW, KEPT}),  # the old files still exist
             ("%post", is_in_post, {KEPT}),
         ):
             if script == "%post":

@@ -1,4 +1,4 @@
-"""Installs, upgrades and erases the RPM packages: in a root without a running system, and by dnf
+"""Installs, upgrades and erases the RPM packages: in a root without a running system, and with dnf
 from a signed repository in a container with a real systemd.
 
 The root is that of `verify_apt`: a Debian with rpm and dnf. The container's only network is
@@ -230,7 +230,7 @@ def make_sites(
     for package in (copy_site("changed-package", "newer") / "packages").glob("venue-agent-99*"):
         change(package)
     change(copy_site("changed-index", "newer") / "repodata/repomd.xml")
-    # The index of the attacker has the right hashes, and our signature of the older index.
+    # The index of the attacker has the right hashes, and our signature of a different index.
     signature = copy_site("another-index", "another-key") / "repodata/repomd.xml.asc"
     shutil.copy(sites / "newer/dnf/repodata/repomd.xml.asc", signature)
 
