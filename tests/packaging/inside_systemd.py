@@ -1,6 +1,6 @@
 """Runs in the container of `verify_systemd`: tests the package under a real systemd.
 
-Each step prints one line with its result. The first step that fails ends the run.
+Each step prints its results. The first step that fails ends the run.
 """
 
 import contextlib
@@ -119,7 +119,7 @@ class Verification:
         return until(lambda: self.service.report_of(self.instance_id, request_id), WITHIN_S)
 
     def wait_until_it_works(self) -> None:
-        """Wait until the service runs and has acknowledged a new request."""
+        """Wait until the service runs, and has sent the report for a new request."""
         until(
             lambda: unit_property("ActiveState") == "active" and unit_property("MainPID") != "0",
             WITHIN_S,

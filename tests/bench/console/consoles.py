@@ -32,7 +32,7 @@ DEVICES_EACH: Final = 200
 CONSOLES: Final = 50
 MEASURED_S: Final = 20.0
 SETTLED_S: Final = 15.0
-"""Wait before the measurement, in seconds. During it, each console receives its devices."""
+"""Seconds before the measurement, in which each console receives its devices."""
 NOW: Final = datetime.now(UTC)
 
 

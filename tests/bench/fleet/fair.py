@@ -42,7 +42,7 @@ def latency_during_attack(databases: list[str]) -> Iterator[str]:
 
 
 def _attacked_p95_ms(started: Service, other: Member, attacked: Service, greedy: Member) -> float:
-    """Return the 95th percentile of ``other`` while ``greedy`` loads the service ``attacked``."""
+    """Return the 95th percentile of ``other`` while ``greedy`` attacks the service ``attacked``."""
     with attacking("greedy", attacked.port, greedy.api_key, str(greedy.binding_id)):
         asyncio.run(asyncio.sleep(FULL_AFTER_S))
         return _p95_ms(started.port, other)

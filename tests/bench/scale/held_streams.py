@@ -23,14 +23,14 @@ from agent.wire import routes
 AT_ONCE = 64
 """Maximum number of streams that are being opened at a time."""
 AGAIN_S = 1.0
-"""Wait before a refused stream is opened again."""
+"""Wait before a refused or lost stream is opened again."""
 ADDRESSES = 200
 """Source addresses of a process. Each address has 28,000 ports for the same destination."""
 ENDED = select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP
 
 
 class HeldStreams:
-    """Opens the streams, and opens those again that end."""
+    """Opens the streams. A stream that ends is opened again."""
 
     def __init__(self, port: int, keys: list[str], network: int) -> None:
         self._address = ("127.0.0.1", port)

@@ -31,7 +31,7 @@ _DOCUMENTS: Final = {"facade": document, "retail": retail_document}
 def check(response: httpx2.Response) -> None:
     """Raise AssertionError if the documents do not permit the reply.
 
-    Read the content of the reply before the call.
+    The caller must have read the content of the reply.
     """
     result = _operation(response.request.method.lower(), response.request.url.path)
     if result is None:

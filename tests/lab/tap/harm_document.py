@@ -111,7 +111,9 @@ HEADER: Final = ("protocol", "packets", "bytes of content", "purpose")
 
 
 def _rows(totals: Totals, kind: str) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each protocol; TCP ports that get no content have common rows."""
+    """Yield a row for each protocol. All TCP ports without content share one row, except raw print
+    ports, which have a row of their own.
+    """
     protocols = sorted((p for k, p in totals.packets if k == kind), key=_by_number)
     groups: dict[str, list[str]] = {}
     for protocol in protocols:

@@ -1,6 +1,7 @@
 """Installs the arm64 package in an emulated Debian, and runs it against a service of this machine.
 
-The root is a throwaway copy of the one that `packaging/arm64/roots.py` creates; it has no Python.
+The emulated Debian is a temporary copy of the root directory that `packaging/arm64/roots.py`
+creates. It has no Python.
 Agent and service share a network namespace, whose only network is loopback. The service and all
 of this module run on this machine's own architecture.
 

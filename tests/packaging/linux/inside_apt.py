@@ -1,6 +1,6 @@
 """Runs in the container of `verify_apt`: installs, upgrades and purges the agent with apt.
 
-Each step prints one line with its result. The first step that fails ends the run.
+Each step prints its results. The first step that fails ends the run.
 """
 
 import sys
@@ -42,7 +42,7 @@ class Verification(InstalledPackages):
     # ------------------------------------------------------------------ steps, in their order
 
     def refuse_an_unknown_key(self) -> None:
-        """Install the file with our key. apt must refuse a repository with another key."""
+        """Install the file with our key. apt must refuse a repository that another key signed."""
         serve_site("first")
         fetch, install = self.blocks["apt"].strip().splitlines()
         shell(fetch)

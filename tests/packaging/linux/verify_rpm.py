@@ -93,7 +93,9 @@ class OfflineRoot:
 
 
 def verify_contents(package: Path) -> None:
-    """Check that a release's bill of materials lists the same files as the package itself."""
+    """Check that `contents`, which reads the package for the bill of materials, returns the same
+    files as rpm.
+    """
     query = ("rpm", "-qp", "--nosignature", "--queryformat", "[%{FILENAMES} %{FILEDIGESTS}\n]")
     output = subprocess.run((*query, package), capture_output=True, text=True, check=True).stdout
     rows = (line.split() for line in output.splitlines())
