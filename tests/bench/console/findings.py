@@ -1,8 +1,8 @@
 """Measures the lists of findings with 50,000 devices and 500,000 findings: `make bench-findings`.
 
 Each call is timed inside the service, from the transaction to the JSON, without HTTP. Goal: 95 of
-100 calls take at most 100 ms. It uses PostgreSQL if `VENUE_TEST_DATABASE` is set,
-otherwise SQLite.
+100 calls take at most 100 ms. The database is SQLite, or PostgreSQL if `VENUE_TEST_DATABASE` is
+set.
 """
 
 import os

@@ -146,7 +146,7 @@ class Page:
                 except RuntimeError as error:
                     raise RuntimeError(f"no visible focus on {await self.focused()}") from error
                 return
-        raise RuntimeError(f"{selector} is not reached by Tab; on {await self.focused()}")
+        raise RuntimeError(f"Tab does not reach {selector}; the focus is on {await self.focused()}")
 
     async def has_focus(self, selector: str) -> bool:
         return bool(await self.run(f"document.activeElement.matches({json.dumps(selector)})"))

@@ -169,7 +169,7 @@ def require_fitting(reply: httpx2.Response) -> None:
     if (reply.request.method, reply.status_code) != ("POST", 200):
         raise NotFittingError(f"{reply.request.method} {name} answered {reply.status_code}")
     if kind != "application/json":
-        raise NotFittingError(f"{name} is {kind}")
+        raise NotFittingError(f"{name} has the content type {kind}")
     for mistake in mistakes(name, reply.json()):
         raise NotFittingError(f"{name}: {mistake}")
 

@@ -136,7 +136,7 @@ def verify(root: Machine, service: LocalService) -> Iterator[str]:
         assert report["outcome"] != "failed", text[:500]
         assert "aarch64" in text, text[:500]
         assert "the collector was not confined" in text, "the report lacks the limitation"
-        yield f"{kind} report arrived: {report['outcome']}, with the missing confinement"
+        yield f"{kind} report arrived: {report['outcome']}; it states the missing confinement"
     status = root.json("venue-agent status --json")
     assert status["verdict"] == "healthy", status
     owner = root.run("stat -c %U /proc/$(cat /run/agent.pid)").strip()

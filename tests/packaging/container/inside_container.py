@@ -48,7 +48,9 @@ class User:
         self.commands = documented_commands()
 
     def create(self, etc: Path) -> None:
-        """Create the user in this mount namespace, with what a login and udev provide."""
+        """Create the user in this mount namespace, with the directories and device files that a
+        login and udev would create.
+        """
         etc.mkdir()
         subordinates = f"keeper:{FIRST_SUBORDINATE}:{SUBORDINATES}\n"
         lines = {

@@ -125,7 +125,7 @@ def verify_agent(offline: OfflineRoot, first: Path, upgrade: Path) -> None:
     assert offline.enabled() == {"venue-agent.service", "venue-agent-key.path"}
     offline.inside("getent", "passwd", "venue-agent")
     version = offline.inside("venue-agent", "--version").strip()
-    print_ok(f"{version}: {len(paths)} files of root, user created, enabled")
+    print_ok(f"{version}: {len(paths)} files owned by root, user created, enabled")
 
     config, state = root / "etc/venue-agent/config.toml", root / "var/lib/venue-agent"
     config.write_text(MARK)
@@ -180,7 +180,7 @@ def verify_service(offline: OfflineRoot, first: Path, upgrade: Path) -> None:
     offline.rpm("--install", upgrade)
     offline.rpm("--erase", "venue-control")
     assert not options_file.exists(), "an unchanged configuration must be deleted"
-    print_ok("venue-control: serve.conf 0640 of its group; kept; saved as .rpmsave if changed")
+    print_ok("venue-control: upgrades keep a changed serve.conf, and erasing saves it as .rpmsave")
 
 
 def verify_policy(offline: OfflineRoot, agent: Path, policy: Path) -> None:
