@@ -126,8 +126,10 @@ def fill(session: Session) -> None:
             for each in device_findings:
                 if NOW - each["since"] < timedelta(days=30):
                     for location in ("", row["location_id"]):
-                        version = (row["platform"], row["app_version"] or "")
-                        days[location, each["rule"], *version, day_of(each["since"])] += 1
+                        platform_and_version = (row["platform"], row["app_version"] or "")
+                        days[
+                            location, each["rule"], *platform_and_version, day_of(each["since"])
+                        ] += 1
         session.execute(insert(DeviceFinding), findings_of_step)
         session.execute(insert(CountedDevice), counted)
         total += len(findings_of_step)

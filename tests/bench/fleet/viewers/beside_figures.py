@@ -25,7 +25,7 @@ PHASE_S: Final = 8.0
 WARM_UP_S: Final = 3.0
 PAUSE_S: Final = 0.05
 KEYS: Final = (1, 100)
-"""Numbers of read-only API keys. A user can create at most 100."""
+"""Numbers of read-only API keys. A user can have at most 100 keys."""
 FAST_CALLS: Final = 10
 """The service has recovered when so many heartbeats in a row are fast again."""
 TIMEOUT_S: Final = 15.0
