@@ -1,4 +1,4 @@
-"""Serves the provider on a free port of loopback, and prints its issuer.
+"""Serves the fake identity provider on a free port of loopback, and prints its issuer.
 
 ``POST /control`` changes the state. ``/authorize`` shows no page and redirects at once, as if the
 user of `State.claims` had already signed in and consented.

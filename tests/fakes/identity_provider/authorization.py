@@ -1,4 +1,4 @@
-"""The provider's endpoints for codes and tokens, built on Authlib's authorization server."""
+"""The fake provider's endpoints for codes and tokens, built on Authlib's authorization server."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""Starts the provider, and changes its state."""
+"""Starts the fake identity provider, and changes its state."""
 
 import json
 import subprocess
