@@ -50,7 +50,8 @@ IMPORTED_BY_NAME: Final[Mapping[str, str]] = {
 
 UNUSED_IMPORTS: Final = (
     ("tests.conftest", ("agent.redaction.known",)),  # only for the cleanup after each test
-    ("tests.prerequisites", ("tests.fakes", "tests.lab", "tests.scenario")),  # for probing
+    # only to check which programs and kernel features this machine has
+    ("tests.prerequisites", ("tests.fakes", "tests.lab", "tests.scenario")),
 )
 """Imports that every test executes, but whose modules do not affect the result of any test."""
 
@@ -126,7 +127,7 @@ def readers_of(path: str, texts: Mapping[str, str]) -> set[str]:
     return readers
 
 
-def reached(
+def affected_modules(
     changed: Iterable[str], texts: Mapping[str, str], importers: Importers
 ) -> set[str] | None:
     """Return the modules that changed files can affect; None if they may affect every module.
@@ -168,7 +169,7 @@ def files_with_tests(files: Iterable[Path], size: str) -> list[str]:
     return [path for path in paths if path.startswith(SMALL if size == "small" else "tests/")]
 
 
-def sentence(chosen: int, total: int, changed: list[str]) -> str:
+def describe_selection(chosen: int, total: int, changed: list[str]) -> str:
     """Return one line with the number of selected test files and the changed files."""
     more = len(changed) - NAMED_IN_LINE
     reason = ", ".join(changed[:NAMED_IN_LINE]) + (f" and {more} more" if more > 0 else "")
@@ -218,16 +219,16 @@ def main() -> int:
     texts = {module: path.read_text() for path in files if (module := module_of(path.as_posix()))}
     all_tests = files_with_tests(files, options.size)
     changed = _changed_since(options.since)
-    affected = reached(changed, texts, importers_in(texts))
+    affected = affected_modules(changed, texts, importers_in(texts))
     chosen = all_tests if affected is None else select_tests(affected, all_tests)
     if not chosen:
         print(f"the changes since {options.since} affect no {options.size} test")
         return 0
-    print(sentence(len(chosen), len(all_tests), changed), flush=True)
+    print(describe_selection(len(chosen), len(all_tests), changed), flush=True)
     parallel = PARALLEL if len(chosen) > ENOUGH_FOR_WORKERS else ("-n0",)
     command = (sys.executable, "-m", "pytest", f"--size={options.size}", *parallel, *words, *chosen)
     code = subprocess.run(command, check=False).returncode
-    # pytest collects no test if all tests of the selected files are larger than the size.
+    # pytest collects no test if all tests of the selected files are larger than --size.
     return 0 if code == NO_TESTS_COLLECTED else code
 
 

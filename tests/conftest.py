@@ -57,7 +57,7 @@ def _register_random(_: None) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect tests of a larger size than ``--size``, and run the file first that waits the most.
 
-    As one of the last files, it would keep a single worker busy while the others have ended.
+    At the end of the run, it would keep one worker busy while all other workers have ended.
     """
     items[:], left_out = sizes.select(items)
     items.sort(key=lambda item: item.path.name != "test_killed.py")
@@ -81,8 +81,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             )
 
 
-# Python would finalize frozen objects only after the modules that they use. Until Python ends, they
-# stay frozen, because pytest collects garbage twice after the last test.
+# Python would finalize frozen objects only after the modules that they use, so they are unfrozen
+# when Python ends. Before that, they would slow down the garbage collections after the last test.
 atexit.register(gc.unfreeze)
 
 
@@ -159,7 +159,7 @@ def _clean_process() -> Iterator[None]:
     process that a test can change: the root logger, which a daemon inside a test configures, and
     the known secrets, which would be masked in later tests.
 
-    These rules are in one fixture, because each fixture of 9,000 tests takes a second.
+    These rules are in one fixture, because each fixture takes a second in a run of 9,000 tests.
     """
     _foreign_hosts.clear()
     root = logging.getLogger()
@@ -180,7 +180,8 @@ def _no_leaked_tasks(request: pytest.FixtureRequest, _clean_process: None) -> It
     """Fail an asynchronous test whose tasks still run when its fixtures have ended.
 
     Otherwise pytest-asyncio would cancel them without a message.
-    Threads of the event loop end with the loop, so they are counted afterwards.
+    `_clean_process` counts threads after this fixture, when the threads of the event loop have
+    ended with the loop.
     """
     if _RUNNER not in request.fixturenames:
         yield
@@ -191,7 +192,9 @@ def _no_leaked_tasks(request: pytest.FixtureRequest, _clean_process: None) -> It
 
 
 async def _running_tasks() -> set[asyncio.Task[Any]]:
-    """Return the other tasks of this event loop that do not end within some turns of the loop."""
+    """Return the tasks of this event loop that do not end within 1,000 turns of the loop. The task
+    of this function is not included.
+    """
     for _ in range(1000):
         if not (running := asyncio.all_tasks() - {asyncio.current_task()}):
             break

@@ -27,7 +27,9 @@ LOOPBACK_ONLY = ("unshare", "--net", *LOOPBACK)
 
 
 def builds_here() -> dict[str, tuple[str, ...]]:
-    """Return the command lines of the builds that exist, by name. The package is last if built."""
+    """Return the command lines of the builds that exist, by name. If the package is built, it is
+    the last one.
+    """
     return {name: line for name, line in BUILDS.items() if Path(line[0]).exists()}
 
 

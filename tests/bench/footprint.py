@@ -68,7 +68,7 @@ def show_work(builds: dict[str, tuple[str, ...]], home: Path, requests: int) -> 
     """Print the sizes of the packages, and the durations of commands, starts and requests."""
     show_sizes()
     for name, line in builds.items():
-        show_verbs(name, line, home)
+        show_commands(name, line, home)
         asyncio.run(show_starts(name, line, home))
         show_latencies(name, line, _created(home / f"latency-{name}"), requests)
 
@@ -110,8 +110,8 @@ def show_sizes() -> None:
         show(package.name, f"{size:.1f} MiB", f"installed {installed / 1024:.1f} MiB")
 
 
-def show_verbs(name: str, line: tuple[str, ...], home: Path) -> None:
-    config = write_config(home / "verbs", "http://127.0.0.1:9", "key")
+def show_commands(name: str, line: tuple[str, ...], home: Path) -> None:
+    config = write_config(home / "commands", "http://127.0.0.1:9", "key")
     for words in (
         ("--version",),
         ("status", "--config", str(config)),

@@ -1,4 +1,4 @@
-"""`python -m tests.bench.garbage [--seconds 60]`: what endless garbage costs the agent.
+"""`python -m tests.bench.garbage [--seconds 60]` measures what endless garbage costs the agent.
 
 A hostile service answers `onCommands` with garbage, as fast as the agent reads it. For each kind of
 garbage, the output shows the number of logged lines, connections and heartbeats, and the processor
@@ -99,7 +99,7 @@ def endless(service: HostileService, chunk: Callable[[HostileService], bytes]) -
 
 
 async def measure(name: str, home: Path, seconds: float) -> Cost:
-    """Run a daemon for ``seconds`` while the service sends the kind of garbage ``name``."""
+    """Run a daemon for ``seconds`` while the service sends garbage of the kind ``name``."""
     async with HostileService(lambda: datetime.now(UTC)) as service:
         service.faults["onCommands"] = endless(service, GARBAGE[name])
         config = write_config(home, service.base_url)

@@ -41,9 +41,9 @@ OVERFLOW_MESSAGE = "neighbor table overflow"
 
 @dataclass(frozen=True, slots=True)
 class Lan:
-    """A LAN with the number of runs and the goals, in seconds and MiB. nmap runs once after every
-    ``nmap_every`` runs of the collector. The collector must be ``nmap_times`` faster than nmap.
-    ``has_silent_hosts``: see `with_silent_hosts`.
+    """A LAN with the number of runs and the goals. nmap runs once after every ``nmap_every`` runs
+    of the collector. A run of the collector may take ``whole_s`` and use ``peak_mib``. It must be
+    ``nmap_times`` times as fast as nmap. ``has_silent_hosts``: see `with_silent_hosts`.
     """
 
     subnet: str

@@ -137,7 +137,7 @@ def main() -> int:
 
 
 def recorded_fault(debug_port: int) -> str | None:
-    """Return what the agent's recorder would note about the page."""
+    """Return the fault of the page that the agent's recorder would store, or None."""
     return asyncio.run(read_page(f"http://127.0.0.1:{debug_port}"))
 
 

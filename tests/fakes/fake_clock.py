@@ -14,13 +14,14 @@ I/O."""
 class FakeClock:
     """A clock whose time passes when all tasks wait, and by `advance`.
 
-    ``slept`` lists each completed wait, in seconds. ``stepped_s`` is how far the wall clock was set
-    ahead. At ``limit_s`` the time stands still, and ``is_at_limit`` is set.
+    ``slept`` lists each completed wait, in seconds. ``suspended_s`` is how long the machine was
+    suspended. ``stepped_s`` is how far the wall clock was set ahead. At ``limit_s`` the time stands
+    still, and ``is_at_limit`` is set.
     """
 
     def __init__(self, limit_s: float = 7 * 86_400.0) -> None:
         self.elapsed_s = 0.0
-        self.asleep_s = 0.0
+        self.suspended_s = 0.0
         self.stepped_s = 0.0
         self.limit_s = limit_s
         self.slept: list[float] = []
@@ -36,7 +37,7 @@ class FakeClock:
         return 1000.0 + self.elapsed_s
 
     def slept_s(self) -> float:
-        return self.asleep_s
+        return self.suspended_s
 
     def advance(self, seconds: float) -> None:
         """Advance the time at once, as a long call does."""

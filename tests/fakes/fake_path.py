@@ -124,13 +124,13 @@ class FakePath:
 
     def _name_servers(self, failing: set[FaultKind], *, is_probe: bool) -> tuple[NameServer, ...]:
         is_reached = self._is_gateway_reached(failing) and "name-servers" not in failing
-        is_beyond = is_reached and self._is_internet_reached(failing)
+        can_forward = is_reached and self._is_internet_reached(failing)
         return (
             NameServer(
                 "192.168.1.1",
                 "answer" if is_reached else "silent",
                 is_local=True,
-                can_forward=is_beyond if is_probe and is_reached else None,
+                can_forward=can_forward if is_probe and is_reached else None,
             ),
         )
 

@@ -118,7 +118,7 @@ class HttpServer:
         await self._connections.close()
 
     async def listen(self, host: str, port: int, tls: ssl.SSLContext) -> None:
-        """Serve at another address, with TLS, until this process ends."""
+        """Serve at ``host`` and ``port`` with TLS, until this process ends."""
         await self._connections.listen(port, host=host, tls=tls)
 
     async def _serve(self, reader: Reader, writer: Writer) -> None:

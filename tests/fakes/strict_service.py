@@ -30,7 +30,7 @@ Json = dict[str, Any]
 
 
 class Reading(StrEnum):
-    """One interpretation of the contract's body of `onCommands`."""
+    """A format of the reply to `onCommands`. The contract leaves the format open."""
 
     SSE = "sse"
     SSE_NAMED_EVENTS = "sse-named-events"
@@ -78,7 +78,7 @@ class StrictService:
         await self._server.__aexit__(*error)
 
     async def listen(self, host: str, port: int, tls: ssl.SSLContext) -> None:
-        """Serve at another address than loopback, with TLS, until this process ends."""
+        """Serve at ``host`` and ``port`` with TLS, until this process ends."""
         await self._server.listen(host, port, tls)
 
     async def until(self, condition: Callable[[], bool], within_s: float | None = None) -> None:

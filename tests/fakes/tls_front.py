@@ -28,14 +28,14 @@ def _name(text: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
 
-def signs_certificates(*, serves: bool = False) -> x509.KeyUsage:
+def authority_key_usage(*, is_server: bool = False) -> x509.KeyUsage:
     """Return the key usage extension of an authority's certificate (RFC 5280, section 4.2.1.3).
 
-    With ``serves``, a TLS server can use the certificate as well. Python 3.13 and later refuse an
-    authority without this extension.
+    With ``is_server``, a TLS server can use the certificate as well. Python 3.13 and later refuse
+    an authority without this extension.
     """
     return x509.KeyUsage(
-        digital_signature=serves,
+        digital_signature=is_server,
         content_commitment=False,
         key_encipherment=False,
         data_encipherment=False,
@@ -64,7 +64,7 @@ def make_authority(
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
     if has_key_usage:
-        builder = builder.add_extension(signs_certificates(), critical=True)
+        builder = builder.add_extension(authority_key_usage(), critical=True)
     certificate = builder.sign(key, hashes.SHA256())
     file = folder / "authority.pem"
     file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))

@@ -1,4 +1,4 @@
-"""The agent with redaction switched off: `python -m tests.fakes.unredacted_agent VERB …`.
+"""The agent with redaction switched off: `python -m tests.fakes.unredacted_agent COMMAND …`.
 
 A search must find the planted secrets in this agent's output. Otherwise, an empty result for the
 real agent would have no meaning.

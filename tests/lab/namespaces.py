@@ -76,7 +76,7 @@ def failure_of(*command: str) -> str | None:
     except OSError as error:
         return f"{command[0]}: {error.strerror}"
     except subprocess.TimeoutExpired:
-        return f"{command[0]}: no end after {_WITHIN_S} s"
+        return f"{command[0]}: did not end within {_WITHIN_S} s"
     if result.returncode == 0:
         return None
     lines = (result.stderr or result.stdout).decode(errors="replace").split("\n")

@@ -1,8 +1,8 @@
 """Prints each import of a module that a package leaves out, one per line, as `IMPORTER: MODULE`.
 
-Every module of the program is imported while imports of the package's excluded modules fail.
-Libraries also import inside functions. Therefore the imports of every loaded library module are
-tried as well, except imports inside a `try`.
+The script blocks imports of the modules that the package leaves out, and then imports every module
+of the program. Libraries also import inside functions. Therefore the script also tries the imports
+in the source code of every loaded library module, except imports inside a `try`.
 
 Usage: python -m tests.packaging.excluded_imports venue-agent|venue-control
 """

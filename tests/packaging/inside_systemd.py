@@ -1,6 +1,6 @@
 """Runs in the container of `verify_systemd`: tests the package under a real systemd.
 
-Each step prints one line with its result. The first step that fails ends the run.
+Each step prints its results. The first step that fails ends the run.
 """
 
 import contextlib
@@ -119,7 +119,7 @@ class Verification:
         return until(lambda: self.service.report_of(self.instance_id, request_id), WITHIN_S)
 
     def wait_until_it_works(self) -> None:
-        """Wait until the service runs and has acknowledged a new request."""
+        """Wait until the service runs, and has sent the report for a new request."""
         until(
             lambda: unit_property("ActiveState") == "active" and unit_property("MainPID") != "0",
             WITHIN_S,
@@ -238,7 +238,7 @@ class Verification:
         assert (unit_property("NRestarts"), unit_property("RestartUSec")) == ("1", "1s")
         until(lambda: self.service.report_of(self.instance_id, request_id), WITHIN_S)
         assert "killed by signal KILL" in service_status()
-        print_ok(f"killed: back, and a new request acknowledged, after {seconds:.2f} s")
+        print_ok(f"killed: restarted, and acknowledged a new request, after {seconds:.2f} s")
 
     def survive_many_kills(self) -> None:
         """Kill the service more often than systemd's default limit of restarts permits. Our unit
@@ -342,7 +342,7 @@ class Verification:
         shutil.copy(self.home / "key", CONFIG.parent / "api-key")
         until(lambda: unit_property("MainPID") not in {pid, "0"}, WITHIN_S)
         self.wait_until_it_works()
-        print_ok("a rewritten key file is read without a restart")
+        print_ok("a rewritten key file: systemd restarted the service")
 
     def enroll_anew_by_hand(self) -> None:
         """Follow the advice of `status` after a revocation: stop, enroll as root, start."""

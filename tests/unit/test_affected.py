@@ -7,14 +7,14 @@ import pytest
 
 from tests.affected import (
     READERS,
+    affected_modules,
+    describe_selection,
     files_with_tests,
     hidden_imports,
     importers_in,
     module_of,
-    reached,
     readers_of,
     select_tests,
-    sentence,
 )
 from tests.paths import ROOT
 
@@ -51,7 +51,9 @@ def test_module_of_returns_the_module_of_a_python_file_in_the_product(
 
 
 def modules_reached(*changed: str, importers: Mapping[str, set[str]] | None = None) -> set[str]:
-    affected = reached(changed, SOURCES, lambda module: (importers or {}).get(module, set()))
+    affected = affected_modules(
+        changed, SOURCES, lambda module: (importers or {}).get(module, set())
+    )
     assert affected is not None
     return affected - {"tests.unit.test_architecture"}  # affected by every change of a source file
 
@@ -69,7 +71,7 @@ def test_the_init_file_of_a_package_reaches_all_modules_of_the_package() -> None
 
 
 def test_a_source_file_reaches_tests_that_read_all_sources() -> None:
-    affected = reached(["agent/rules/retry.py"], SOURCES, lambda _module: ())
+    affected = affected_modules(["agent/rules/retry.py"], SOURCES, lambda _module: ())
     assert affected is not None
     assert "tests.unit.test_architecture" in affected
 
@@ -78,7 +80,7 @@ def test_a_source_file_reaches_tests_that_read_all_sources() -> None:
     "path", ["pyproject.toml", "requirements/development.txt", "agent/rules/deleted.py"]
 )
 def test_changes_of_project_files_and_deleted_modules_select_all_tests(path: str) -> None:
-    assert reached([path], SOURCES, lambda _module: ()) is None
+    assert affected_modules([path], SOURCES, lambda _module: ()) is None
 
 
 def test_a_document_reaches_the_tests_that_name_it() -> None:
@@ -126,8 +128,10 @@ def test_scenario_tests_are_left_out_of_a_small_run() -> None:
 
 
 def test_the_summary_names_at_most_three_changed_files() -> None:
-    assert sentence(37, 330, ["a.py"]) == "37 files of 330, because of a.py"
-    assert sentence(5, 330, ["a.py", "b.py", "c.py", "d.py", "e.py"]).endswith("c.py and 2 more")
+    assert describe_selection(37, 330, ["a.py"]) == "37 files of 330, because of a.py"
+    assert describe_selection(5, 330, ["a.py", "b.py", "c.py", "d.py", "e.py"]).endswith(
+        "c.py and 2 more"
+    )
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Runs the server and the router of the service, with a constant reply to one path.
 
-Usage: python -m tests.bench.calls.bare FILE METHOD PATH  (FILE has the reply. Prints its address)
+Usage: python -m tests.bench.calls.bare FILE METHOD PATH
+FILE contains the body of the reply. The program prints the address of the server.
 """
 
 import sys

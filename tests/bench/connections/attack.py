@@ -1,7 +1,7 @@
 """Holds connections of the service: clients that read no replies, or that send bodies slowly.
 
 A connection that the service closes is opened again after 5 to 15 s. With a shorter wait, the
-attack would be a flood of calls, and a proxy limits the rate of calls.
+attack would be a flood of calls, which the rate limit of a proxy would stop.
 
 Usage: python -m tests.bench.connections.attack KIND PORT  (runs until it is stopped)
 """
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from controlplane.web.accounts.sign_in import SIGN_IN
 
 ADDRESS = "127.0.0.2"
-"""The attack has an address of its own, as on a network."""
+"""The attack uses its own source address, like an attacker on another machine."""
 RECONNECT_AFTER_S = (5.0, 15.0)
 DRIP_S = 5.0
 GET = b"GET /openapi.json HTTP/1.1\r\nHost: service\r\n\r\n"

@@ -152,7 +152,9 @@ def contents() -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
 
 
 def interruptions(locations: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield the incidents of the devices at these locations. The first device is at position 1."""
+    """Yield the incidents of all devices. ``locations`` has one location for each device, in the
+    order of the devices' positions.
+    """
     now_s = int(NOW.timestamp())
     shared = {
         each: [random.randrange(30 * 86_400) for _ in range(INCIDENTS // 2)]

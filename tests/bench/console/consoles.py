@@ -32,7 +32,7 @@ DEVICES_EACH: Final = 200
 CONSOLES: Final = 50
 MEASURED_S: Final = 20.0
 SETTLED_S: Final = 15.0
-"""Wait before the measurement, in seconds. During it, each console receives its devices."""
+"""Seconds before the measurement, in which each console receives its devices."""
 NOW: Final = datetime.now(UTC)
 
 
@@ -78,7 +78,7 @@ async def measure(core: Core, key: str, name: str, device_sets: list[list[uuid.U
     ]
     await asyncio.sleep(SETTLED_S)
     if event_count[0] < len(device_sets) * DEVICES_EACH:
-        raise SystemExit(f"only {event_count[0]} rows were sent")
+        raise SystemExit(f"only {event_count[0]} devices were sent")
     event.listen(Engine, "before_cursor_execute", count)
     began_s, cpu_s = time.monotonic(), time.process_time()
     await asyncio.sleep(MEASURED_S)

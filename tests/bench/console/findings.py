@@ -1,7 +1,8 @@
 """Measures the lists of findings with 50,000 devices and 500,000 findings: `make bench-findings`.
 
 Each call is timed inside the service, from the transaction to the JSON, without HTTP. Goal: 95 of
-100 calls take at most 100 ms. With `VENUE_TEST_DATABASE` set, it measures PostgreSQL.
+100 calls take at most 100 ms. The database is SQLite, or PostgreSQL if `VENUE_TEST_DATABASE` is
+set.
 """
 
 import os
@@ -125,8 +126,10 @@ def fill(session: Session) -> None:
             for each in device_findings:
                 if NOW - each["since"] < timedelta(days=30):
                     for location in ("", row["location_id"]):
-                        place = (row["platform"], row["app_version"] or "")
-                        days[location, each["rule"], *place, day_of(each["since"])] += 1
+                        platform_and_version = (row["platform"], row["app_version"] or "")
+                        days[
+                            location, each["rule"], *platform_and_version, day_of(each["since"])
+                        ] += 1
         session.execute(insert(DeviceFinding), findings_of_step)
         session.execute(insert(CountedDevice), counted)
         total += len(findings_of_step)

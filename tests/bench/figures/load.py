@@ -60,7 +60,7 @@ def repeat(file: Path, repetitions: int) -> None:
     connection.execute("BEGIN")
     for name, _ in indexes:
         connection.execute(f"DROP INDEX {name}")
-    _note_offsets(connection, repetitions)
+    _store_offsets(connection, repetitions)
     sales, refunds = (
         connection.execute(f"SELECT MAX(position) FROM {table}").fetchone()[0]
         for table in ("sales", "refunds")
@@ -81,7 +81,7 @@ def sum_up(session: Session) -> None:
     rebuild(session)
 
 
-def _note_offsets(connection: sqlite3.Connection, repetitions: int) -> None:
+def _store_offsets(connection: sqlite3.Connection, repetitions: int) -> None:
     connection.execute("CREATE TEMP TABLE clocks (location, start_us, end_us, shift_us)")
     start = NOW - timedelta(days=BASE_DAYS * repetitions + 3)
     for position, zone in connection.execute("SELECT position, zone FROM locations").fetchall():

@@ -5,15 +5,15 @@ share the processors of this machine.
         [--database sqlite postgresql]
         [--heartbeats N] [--devices N ...] [--streams N] [--requests N]
 
-It uses plain HTTP on loopback. For PostgreSQL it starts a temporary server, from the distribution's
-package.
+It uses plain HTTP on loopback. For PostgreSQL it starts a temporary server; the programs are those
+of the Linux distribution's package.
 """
 
 import argparse
 import resource
 import sys
 
-from tests.bench.fleet.fair import beside_the_greedy
+from tests.bench.fleet.fair import latency_during_attack
 from tests.bench.fleet.heartbeats import heartbeats
 from tests.bench.fleet.streams import idle_streams, requests_at_devices
 from tests.bench.fleet.viewers.beside_figures import beside_figures
@@ -40,7 +40,7 @@ def main() -> int:
             options.database, options.streams, options.requests
         ),
     }
-    lines["fair"] = lambda: beside_the_greedy(options.database)
+    lines["fair"] = lambda: latency_during_attack(options.database)
     lines["figures"] = lambda: beside_figures(options.database)
     for what in options.what:
         for line in lines[what]():

@@ -1,7 +1,7 @@
 """Runs the web framework without the service: it answers each heartbeat with the same constant. The
 service cannot answer more heartbeats per second than this program.
 
-Usage: python -m tests.bench.fleet.bare h11|httptools  (prints its address)
+Usage: python -m tests.bench.fleet.bare h11|httptools  (prints the address of the server)
 """
 
 import sys

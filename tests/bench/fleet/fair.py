@@ -19,7 +19,7 @@ that the rate limit permits.
 """
 
 
-def beside_the_greedy(databases: list[str]) -> Iterator[str]:
+def latency_during_attack(databases: list[str]) -> Iterator[str]:
     """Yield a line for each database: the 95th percentile of the latency without and with the load
     that `greedy` causes, and the ratio of both. The last figure is the ratio for the same load on
     another service on this machine: that load takes only processor time from the measured service.
@@ -42,7 +42,7 @@ def beside_the_greedy(databases: list[str]) -> Iterator[str]:
 
 
 def _attacked_p95_ms(started: Service, other: Member, attacked: Service, greedy: Member) -> float:
-    """Return the 95th percentile of ``other`` while ``greedy`` loads the service ``attacked``."""
+    """Return the 95th percentile of ``other`` while ``greedy`` attacks the service ``attacked``."""
     with attacking("greedy", attacked.port, greedy.api_key, str(greedy.binding_id)):
         asyncio.run(asyncio.sleep(FULL_AFTER_S))
         return _p95_ms(started.port, other)

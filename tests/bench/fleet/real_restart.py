@@ -46,7 +46,7 @@ class CountingClient(ServiceClient):
                 self.has_stream = False
 
 
-def restart_for_real(devices: int) -> str:
+def restart_real_service(devices: int) -> str:
     """Return a line with the time until all streams of a fleet are open again, and the rates of
     calls.
     """
@@ -84,7 +84,7 @@ async def _restart(url: str, port: int, fleet: list[Member]) -> str:
     ]
     tasks = [asyncio.create_task(each.run(begun_within_s=INTERVAL_S / 2)) for each in loops]
     try:
-        await _until_streamed(clients)
+        await _until_all_streams_are_open(clients)
         await asyncio.sleep(KEEP_ALIVES_S)
         process.kill()
         process.wait()
@@ -92,7 +92,7 @@ async def _restart(url: str, port: int, fleet: list[Member]) -> str:
         await asyncio.sleep(AWAY_S)
         process = await asyncio.to_thread(_serve, url, port)
         back_s = time.monotonic()
-        await _until_streamed(clients)
+        await _until_all_streams_are_open(clients)
         took_s = time.monotonic() - back_s
         peak = _peak([each - cut_s for each in calls if each >= cut_s])
         return (
@@ -109,8 +109,8 @@ async def _restart(url: str, port: int, fleet: list[Member]) -> str:
         process.wait()
 
 
-def _client(port: int, member: Member, place: Path) -> CountingClient:
-    key = place / f"key-{member.location_id}"
+def _client(port: int, member: Member, folder: Path) -> CountingClient:
+    key = folder / f"key-{member.location_id}"
     key.write_text(member.api_key)
     key.chmod(0o600)
     service = Service(
@@ -121,7 +121,7 @@ def _client(port: int, member: Member, place: Path) -> CountingClient:
     return CountingClient(service, ApiKeySource(key, None), SystemClock())
 
 
-async def _until_streamed(clients: list[CountingClient]) -> None:
+async def _until_all_streams_are_open(clients: list[CountingClient]) -> None:
     until_s = time.monotonic() + BACK_WITHIN_S
     while missing := sum(not each.has_stream for each in clients):
         if time.monotonic() > until_s:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
-from tests.bench.fleet.real_restart import restart_for_real
+from tests.bench.fleet.real_restart import restart_real_service
 from tests.bench.fleet.simulated_fleet import (
     INTERVAL_S,
     AgentLoops,
@@ -35,7 +35,7 @@ PEAK_MAX = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Return:
+class OutageResult:
     """The result of one outage. Rates are in calls per second. The peak is the rate of the busiest
     second since the service was killed, including attempts that failed to connect.
     """
@@ -63,7 +63,9 @@ class Return:
         )
 
 
-def simulate(devices: int, outage_s: float, *, crowd: int = 1, peak_over_s: int = 1) -> Return:
+def simulate(
+    devices: int, outage_s: float, *, crowd: int = 1, peak_over_s: int = 1
+) -> OutageResult:
     """Stop the service of a connected fleet for ``outage_s`` seconds.
 
     Each simulated device represents ``crowd`` devices. The peak is an average over ``peak_over_s``
@@ -73,7 +75,7 @@ def simulate(devices: int, outage_s: float, *, crowd: int = 1, peak_over_s: int 
     return run_in_virtual_time(_simulate(devices, outage_s, crowd, peak_over_s))
 
 
-async def _simulate(devices: int, outage_s: float, crowd: int, peak_over_s: int) -> Return:
+async def _simulate(devices: int, outage_s: float, crowd: int, peak_over_s: int) -> OutageResult:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualTimeLoop)
     clock = VirtualClock()
@@ -93,7 +95,7 @@ async def _simulate(devices: int, outage_s: float, crowd: int, peak_over_s: int)
             back_s = await _until_all_are_back(service, clock, devices)
             await clock.sleep(WATCHED_S - back_s)
             tally = service.tally
-            return Return(
+            return OutageResult(
                 devices=devices,
                 outage_s=outage_s,
                 steady=tally.mean(cut_s - INTERVAL_S, cut_s),
@@ -124,7 +126,7 @@ async def _until_all_are_back(
     return clock.monotonic() - began_s
 
 
-def returns(devices: int, outages_s: list[float]) -> Iterator[Return]:
+def simulate_each(devices: int, outages_s: list[float]) -> Iterator[OutageResult]:
     for outage_s in outages_s:
         yield simulate(devices, outage_s)
 
@@ -138,13 +140,13 @@ def main() -> int:
     logging.disable()  # 10,000 agents would log too much
     gc.disable()
     is_good = True
-    for each in returns(options.devices, options.outage):
+    for each in simulate_each(options.devices, options.outage):
         sys.stdout.write(f"{each}\n")
         sys.stdout.flush()
         is_good &= each.back_s <= BACK_WITHIN_S and each.peak_share <= PEAK_MAX
     gc.enable()
     if options.real:
-        sys.stdout.write(f"{restart_for_real(options.real)}\n")
+        sys.stdout.write(f"{restart_real_service(options.real)}\n")
     return 0 if is_good else 1
 
 

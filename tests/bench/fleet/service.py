@@ -32,7 +32,7 @@ class Service:
 
 @contextlib.contextmanager
 def service(database: str, *words: str, files: int | None = None) -> Iterator[Service]:
-    """Run the service on ``database`` without rate limits.
+    """Run the service on ``database``. It has no rate limit, unless ``words`` set one.
 
     Args:
         words: further options.
@@ -71,7 +71,7 @@ def _process(*command: str) -> Iterator[Service]:
 
 @contextlib.contextmanager
 def attacking(module: str, port: int, *words: str) -> Iterator[None]:
-    """Run a module of this package that loads the service at ``port``, until the context ends.
+    """Run a module of this package that attacks the service at ``port``, until the context ends.
 
     The context begins when the module has printed its first line.
     """

@@ -31,7 +31,8 @@ def idle_streams(databases: list[str], streams: int) -> Iterator[str]:
 
 def _idle(started: Service, fleet: list[Member]) -> str:
     async def measured() -> str:
-        # The first streams load code. Its memory does not count as memory of a stream.
+        # For the first streams, the service imports modules. The memory of these modules is not
+        # part of the memory of a stream.
         first = await listen([started.port], fleet[:10], _ignore)
         before_mib = started.rss_mib
         began_s = time.perf_counter()

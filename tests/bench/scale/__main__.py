@@ -6,7 +6,7 @@ durations.
         [--load SECONDS] [--heartbeats N] [--reports N] [--requests N]
 
 The last three options are rates in calls per second. Every process needs a file for each of its
-streams, so a limit of open files (ulimit -Hn) requires more workers.
+streams, so a low limit of open files (ulimit -Hn) requires more workers.
 """
 
 import argparse
@@ -74,12 +74,11 @@ class Scale:
     def open_streams(self, stack: contextlib.ExitStack) -> None:
         count = self._options.streams
         parts = -(-count // HELD_BY_A_PROCESS)
-        # The first streams load code. Its memory does not count as memory of a stream.
         before, began_s = cost_of(self._service.pid), time.monotonic()
         for part in range(parts):
             words = (self._service.port, self._directory / "keys", part, count, parts)
             self._holders.append(stack.enter_context(_holder([str(each) for each in words])))
-        opened_s = [holder.opened() for holder in self._holders]
+        opened_s = [holder.wait_until_open() for holder in self._holders]
         after = cost_of(self._service.pid)
         _line("all open after", f"{max(opened_s) - began_s:.0f} s")
         _line("opened again", str(sum(holder.reopened for holder in self._holders)))
@@ -152,8 +151,8 @@ class Holder:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
-    def opened(self) -> float:
-        """Wait until all streams are open, and return when this was (CLOCK_MONOTONIC)."""
+    def wait_until_open(self) -> float:
+        """Wait until all streams are open. Return the time of the last one (CLOCK_MONOTONIC)."""
         if not self._is_open.wait(OPEN_WITHIN_S):
             raise TimeoutError("the streams were not opened in time")
         return self._opened_s

@@ -2,11 +2,11 @@
 
 Usage: python -m tests.bench.scale.held_streams PORT KEYS FIRST COUNT PARTS
 
-KEYS is a file with the API key of a device in each line. The devices are every PARTS-th one from
-the line FIRST on, COUNT in total. The process prints ``open SECONDS REOPENED`` once all streams are
-open, ``arrived ID SECONDS`` for each request that it receives, and ``end OPEN REOPENED`` when its
-standard input ends. SECONDS is the time of CLOCK_MONOTONIC. REOPENED is the number of streams that
-were refused or lost, and opened again.
+KEYS is a file with the API key of a device in each line. The process uses every PARTS-th line,
+beginning with line FIRST (counted from 0), and at most COUNT lines. It prints
+``open SECONDS REOPENED`` once all streams are open, ``arrived ID SECONDS`` for each request that it
+receives, and ``end OPEN REOPENED`` when its standard input ends. SECONDS is the time of
+CLOCK_MONOTONIC. REOPENED is the number of streams that were refused or lost, and opened again.
 """
 
 import resource
@@ -23,14 +23,14 @@ from agent.wire import routes
 AT_ONCE = 64
 """Maximum number of streams that are being opened at a time."""
 AGAIN_S = 1.0
-"""Wait before a refused stream is opened again."""
+"""Wait before a refused or lost stream is opened again."""
 ADDRESSES = 200
 """Source addresses of a process. Each address has 28,000 ports for the same destination."""
 ENDED = select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP
 
 
 class HeldStreams:
-    """Opens the streams, and opens those again that end."""
+    """Opens the streams. A stream that ends is opened again."""
 
     def __init__(self, port: int, keys: list[str], network: int) -> None:
         self._address = ("127.0.0.1", port)

@@ -28,7 +28,7 @@ class Tally:
 
 
 class PacedCalls:
-    """Sends one call after the other over kept connections, as a proxy does."""
+    """Sends calls over connections that it keeps open and uses again, as a proxy does."""
 
     def __init__(
         self, port: int, requests: Iterator[bytes], tally: Tally, on_reply: OnReply | None = None

@@ -57,7 +57,7 @@ class Question:
         return self.text
 
 
-def of_rows(result: Json, metric: str) -> dict[Any, Any]:
+def metric_by_row(result: Json, metric: str) -> dict[Any, Any]:
     """Return a metric of each row, by currency and the values of the groups."""
     assert result["omittedCount"] == 0
     return {
@@ -65,7 +65,7 @@ def of_rows(result: Json, metric: str) -> dict[Any, Any]:
     }
 
 
-def of_totals(result: Json, metric: str) -> dict[str, Any]:
+def metric_by_currency(result: Json, metric: str) -> dict[str, Any]:
     """Return a metric of each currency that has a sale or refund."""
     listed = {row["currency"] for row in result["rows"]}
     return {
@@ -76,7 +76,7 @@ def of_totals(result: Json, metric: str) -> dict[str, Any]:
 
 
 def best(values: dict[Any, Any]) -> dict[str, Any]:
-    """Return the group with the highest value of each currency."""
+    """Return for each currency the group with the highest value, and this value."""
     winners: dict[str, tuple[Any, Any]] = {}
     for (currency, group), value in values.items():
         if currency not in winners or value > winners[currency][1]:
@@ -99,7 +99,7 @@ def sale(entry: Entry) -> bool:
 def some_receipt(raw: RawRows) -> Json:
     """Return a sale of yesterday at the first location, with several lines."""
     day = TODAY - timedelta(days=1)
-    entries = raw.of(day, day, lambda entry: entry.is_sale and entry.location == "loc-0001")
+    entries = raw.between(day, day, lambda entry: entry.is_sale and entry.location == "loc-0001")
     return max(entries, key=lambda entry: (len(entry.items), entry.row["number"])).row
 
 
@@ -115,19 +115,21 @@ def item_sums(entries: list[Entry], attribute: str, value: str) -> dict[Any, int
 
 
 async def net_of_yesterday(assistant: Assistant) -> Any:
-    return of_totals(await assistant.call("query_sales", period="yesterday"), "netCents")
+    return metric_by_currency(await assistant.call("query_sales", period="yesterday"), "netCents")
 
 
 async def year_against_year(assistant: Assistant) -> Any:
     years = []
     for year in (2026, 2025):
         days = (date(year, 1, 1), TODAY.replace(year=year))
-        years.append(of_totals(await assistant.sales(days, metrics=["netCents"]), "netCents"))
+        years.append(
+            metric_by_currency(await assistant.sales(days, metrics=["netCents"]), "netCents")
+        )
     return years
 
 
 async def net_by_month(assistant: Assistant) -> Any:
-    return of_rows(await assistant.sales(YEAR, "month"), "netCents")
+    return metric_by_row(await assistant.sales(YEAR, "month"), "netCents")
 
 
 async def best_month(assistant: Assistant) -> Any:
@@ -138,15 +140,17 @@ async def location_by_day(assistant: Assistant) -> Any:
     result = await assistant.call(
         "query_sales", period="last7", groupBy=["location", "day"], metrics=["netCents"]
     )
-    return of_rows(result, "netCents")
+    return metric_by_row(result, "netCents")
 
 
 async def busiest_hour(assistant: Assistant) -> Any:
-    return best(of_rows(await assistant.sales(MONTH, "hour", metrics=["saleCount"]), "saleCount"))
+    return best(
+        metric_by_row(await assistant.sales(MONTH, "hour", metrics=["saleCount"]), "saleCount")
+    )
 
 
 async def best_weekday(assistant: Assistant) -> Any:
-    return best(of_rows(await assistant.sales(YEAR, "weekday"), "netCents"))
+    return best(metric_by_row(await assistant.sales(YEAR, "weekday"), "netCents"))
 
 
 # -------------------------------------------------- goods, employees, payment types, locations
@@ -173,13 +177,13 @@ async def before_noon(assistant: Assistant) -> Any:
     result = await assistant.sales(
         MONTH, "item", hours=list(range(NOON)), metrics=["quantityMilli"], limit=500
     )
-    sums = of_rows(result, "quantityMilli")
+    sums = metric_by_row(result, "quantityMilli")
     return {key: value for key, value in sums.items() if value}
 
 
 async def hours_of_articles(assistant: Assistant) -> Any:
     result = await assistant.sales(WEEK, "item", "hour", metrics=["quantityMilli"], limit=500)
-    sums = of_rows(result, "quantityMilli")
+    sums = metric_by_row(result, "quantityMilli")
     return {key: value for key, value in sums.items() if value}
 
 
@@ -200,7 +204,9 @@ async def best_employee(assistant: Assistant) -> Any:
 
 
 async def share_of_cards(assistant: Assistant) -> Any:
-    sales = of_rows(await assistant.sales(MONTH, "paymentType", metrics=["saleCents"]), "saleCents")
+    sales = metric_by_row(
+        await assistant.sales(MONTH, "paymentType", metrics=["saleCents"]), "saleCents"
+    )
     totals: dict[str, int] = defaultdict(int)
     for (code, _), cents in sales.items():
         totals[code] += cents
@@ -218,22 +224,28 @@ async def best_location(assistant: Assistant) -> Any:
 
 async def refunds(assistant: Assistant) -> Any:
     result = await assistant.sales(MONTH, metrics=["refundCount", "refundAmountCents"])
-    counts = of_totals(result, "refundCount")
+    counts = metric_by_currency(result, "refundCount")
     return {code: (counts[code], cents)
-            for code, cents in of_totals(result, "refundAmountCents").items()}  # fmt: skip
+            for code, cents in metric_by_currency(result, "refundAmountCents").items()}  # fmt: skip
 
 
 async def average_sale(assistant: Assistant) -> Any:
-    return of_totals(await assistant.sales(MONTH, metrics=["averageSaleCents"]), "averageSaleCents")
+    return metric_by_currency(
+        await assistant.sales(MONTH, metrics=["averageSaleCents"]), "averageSaleCents"
+    )
 
 
 async def known_vat(assistant: Assistant) -> Any:
     days = (date(2026, 10, 1), date(2026, 10, 31))
-    return of_totals(await assistant.sales(days, metrics=["knownVatCents"]), "knownVatCents")
+    return metric_by_currency(
+        await assistant.sales(days, metrics=["knownVatCents"]), "knownVatCents"
+    )
 
 
 async def discounts(assistant: Assistant) -> Any:
-    return of_totals(await assistant.sales(MONTH, metrics=["discountCents"]), "discountCents")
+    return metric_by_currency(
+        await assistant.sales(MONTH, metrics=["discountCents"]), "discountCents"
+    )
 
 
 async def unknown_articles(assistant: Assistant) -> Any:
@@ -301,14 +313,14 @@ def recounted_price(raw: RawRows, code: str) -> Any:
 
 
 def recounted_shares(raw: RawRows) -> Any:
-    totals = sums_by(raw.of(*MONTH, sale), currency, net)
-    cards = sums_by(raw.of(*MONTH, lambda entry: entry.is_sale and entry.payment_type == "card"),
-                  currency, net)  # fmt: skip
+    totals = sums_by(raw.between(*MONTH, sale), currency, net)
+    card_sales = raw.between(*MONTH, lambda entry: entry.is_sale and entry.payment_type == "card")
+    cards = sums_by(card_sales, currency, net)
     return {code: cards.get(code, 0) / cents for code, cents in totals.items() if cents}
 
 
 def recounted_refunds(raw: RawRows) -> Any:
-    entries = raw.of(*MONTH)
+    entries = raw.between(*MONTH)
     counts = sums_by(entries, currency, lambda entry: int(not entry.is_sale))
     money = sums_by(
         entries,
@@ -321,21 +333,21 @@ def recounted_refunds(raw: RawRows) -> Any:
 
 
 def recounted_average(raw: RawRows) -> Any:
-    entries = raw.of(*MONTH)
+    entries = raw.between(*MONTH)
     cents = sums_by(entries, currency, lambda entry: entry.net * entry.is_sale)
     counts = sums_by(entries, currency, lambda entry: entry.is_sale)
     return {code: cents[code] / counts[code] if counts[code] else None for code in cents}
 
 
 def recounted_employees(raw: RawRows) -> Any:
-    entries = raw.of(*MONTH, lambda entry: entry.is_sale and entry.employee is not None)
+    entries = raw.between(*MONTH, lambda entry: entry.is_sale and entry.employee is not None)
     names = raw.names["employees"]
     people = by_currency_and(lambda entry: (entry.employee, names[entry.employee]))
     return best(sums_by(entries, people, net))
 
 
 def recounted_categories(raw: RawRows) -> Any:
-    winners = best(item_sums(raw.of(*MONTH), "category", "net"))
+    winners = best(item_sums(raw.between(*MONTH), "category", "net"))
     names = {key.replace("-", ""): name for key, name in raw.names["categories"].items()}
     return {
         code: (names.get((key or "").replace("-", "")), cents)
@@ -344,35 +356,35 @@ def recounted_categories(raw: RawRows) -> Any:
 
 
 def recounted_locations(raw: RawRows) -> Any:
-    entries = raw.of(*MONTH, lambda entry: entry.currency == "AED")
+    entries = raw.between(*MONTH, lambda entry: entry.currency == "AED")
     (winner,) = best(sums_by(entries, lambda entry: ("AED", entry.location), net)).values()
     return raw.names["locations"][winner[0]], winner[1]
 
 
 def recounted_euro_venue(raw: RawRows) -> Any:
     (venue,) = [row["id"] for row in raw.locations if row["currency"] == "EUR"]
-    entries = raw.of(*MONTH, lambda entry: entry.location == venue and entry.currency == "EUR")
+    entries = raw.between(*MONTH, lambda entry: entry.location == venue and entry.currency == "EUR")
     sums = item_sums(entries, "key", "net")
     ranked = sorted(sums.items(), key=lambda entry: -entry[1])
     return [(key, cents) for (_, key), cents in ranked[:3]]
 
 
 def recounted_before_noon(raw: RawRows) -> Any:
-    entries = raw.of(*MONTH, lambda entry: entry.local.hour < NOON)
+    entries = raw.between(*MONTH, lambda entry: entry.local.hour < NOON)
     sums = item_sums(entries, "key", "quantity_milli")
     return {key: value for key, value in sums.items() if value}
 
 
 def recounted_hours(raw: RawRows) -> Any:
     sums: dict[Any, int] = defaultdict(int)
-    for entry in raw.of(*WEEK):
+    for entry in raw.between(*WEEK):
         for item in entry.items:
             sums[entry.currency, item.key, entry.local.hour] += item.quantity_milli
     return {key: value for key, value in sums.items() if value}
 
 
 def recounted_vat(raw: RawRows) -> Any:
-    entries = raw.of(date(2026, 10, 1), date(2026, 10, 31))
+    entries = raw.between(date(2026, 10, 1), date(2026, 10, 31))
     return sums_by(
         entries, currency, lambda entry: (entry.row["tax"] or 0) * (1 if entry.is_sale else -1)
     )
@@ -380,7 +392,9 @@ def recounted_vat(raw: RawRows) -> Any:
 
 def recounted_unknown(raw: RawRows) -> Any:
     sums = sums_by(
-        raw.of(*YEAR), currency, lambda entry: int(entry.is_sale and not entry.row["has_lines"])
+        raw.between(*YEAR),
+        currency,
+        lambda entry: int(entry.is_sale and not entry.row["has_lines"]),
     )
     return {row["currency"]: 0 for row in raw.locations} | sums
 
@@ -397,17 +411,17 @@ def questions(raw: RawRows) -> tuple[Question, ...]:
     months = by_currency_and(lambda entry: entry.local.strftime("%Y-%m"))
     return (
         Question("What did we earn yesterday?", net_of_yesterday,
-                 lambda raw: sums_by(raw.of(*yesterday), currency, net)),
+                 lambda raw: sums_by(raw.between(*yesterday), currency, net)),
         Question("How does this year compare with the last one, up to the same day?",
                  year_against_year,
                  lambda raw: [
-                     sums_by(raw.of(date(year, 1, 1), TODAY.replace(year=year)), currency, net)
+                     sums_by(raw.between(date(year, 1, 1), TODAY.replace(year=year)), currency, net)
                      for year in (2026, 2025)
                  ]),
         Question("What was the net of each month of the last year?", net_by_month,
-                 lambda raw: sums_by(raw.of(*YEAR), months, net)),
+                 lambda raw: sums_by(raw.between(*YEAR), months, net)),
         Question("Which month was the best?", best_month,
-                 lambda raw: best(sums_by(raw.of(*YEAR), months, net))),
+                 lambda raw: best(sums_by(raw.between(*YEAR), months, net))),
         Question("How did each location do on each of the last seven days?", location_by_day,
                  lambda raw: sums_by(
                      [entry for entry in raw.entries
@@ -415,17 +429,17 @@ def questions(raw: RawRows) -> tuple[Question, ...]:
                      lambda entry: (entry.currency, entry.location, entry.local.date().isoformat()),
                      net)),
         Question("At which hour are most sales made?", busiest_hour,
-                 lambda raw: best(sums_by(raw.of(*MONTH),
+                 lambda raw: best(sums_by(raw.between(*MONTH),
                                         by_currency_and(lambda entry: entry.local.hour),
                                         lambda entry: entry.is_sale))),
         Question("Which weekday is the best?", best_weekday,
-                 lambda raw: best(sums_by(raw.of(*YEAR),
+                 lambda raw: best(sums_by(raw.between(*YEAR),
                                         by_currency_and(lambda entry: entry.local.isoweekday()),
                                         net))),
         Question("What are the three best goods of the venue that takes euros?",
                  top_of_the_euro_venue, recounted_euro_venue),
         Question("What is the best article of each currency?", top_of_each_currency,
-                 lambda raw: best(item_sums(raw.of(*MONTH), "key", "net"))),
+                 lambda raw: best(item_sums(raw.between(*MONTH), "key", "net"))),
         Question("What do we sell before noon?", before_noon, recounted_before_noon),
         Question("At which hours is each article sold?", hours_of_articles, recounted_hours),
         Question("Which category earns most?", best_category, recounted_categories),
@@ -436,10 +450,10 @@ def questions(raw: RawRows) -> tuple[Question, ...]:
         Question("How high is the average sale?", average_sale, recounted_average),
         Question("How much VAT did we take in October?", known_vat, recounted_vat),
         Question("How much discount did we give?", discounts,
-                 lambda raw: sums_by(raw.of(*MONTH), currency,
+                 lambda raw: sums_by(raw.between(*MONTH), currency,
                                    lambda entry: (entry.row["gross"] - entry.row["total"])
                                    if entry.is_sale else 0)),
-        Question("Of how many sales is it unknown what was sold?", unknown_articles,
+        Question("For how many sales is it unknown what was sold?", unknown_articles,
                  recounted_unknown),
         Question("Show a receipt by its number", receipt_by_number(receipt["number"]),
                  lambda raw: recounted_receipt(raw, receipt)),

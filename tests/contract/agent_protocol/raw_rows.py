@@ -56,7 +56,7 @@ class RawRows:
                 for table in ("employees", "categories", "locations")
             }
 
-    def of(
+    def between(
         self, first: date, last: date, condition: Callable[[Entry], bool] = lambda _: True
     ) -> list[Entry]:
         """Return the entries of these local days, both included."""

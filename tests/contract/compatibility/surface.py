@@ -95,7 +95,7 @@ def configuration_keys() -> Iterator[str]:
 
 
 def json_keys() -> Iterator[str]:
-    """Yield the keys that the agent's commands print with --json, with their places.
+    """Yield the keys that the agent's commands print with --json, as paths in the document.
 
     The keys that venue-control prints are those of the service's operations.
     """
@@ -202,7 +202,7 @@ def _alert() -> dict[str, Any]:
 
 
 def _paths_of_value(value: Any, place: str = "") -> Iterator[str]:
-    """Yield the paths of all keys of a JSON value. A type stands for each of its values."""
+    """Yield the paths of all keys of a JSON value, or of the JSON schema if the value is a type."""
     if isinstance(value, dict):
         for key, inner in value.items():
             path = f"{place}.{key}".lstrip(".")

@@ -31,7 +31,7 @@ _DOCUMENTS: Final = {"facade": document, "retail": retail_document}
 def check(response: httpx2.Response) -> None:
     """Raise AssertionError if the documents do not permit the reply.
 
-    Read the content of the reply before the call.
+    The caller must have read the content of the reply.
     """
     result = _operation(response.request.method.lower(), response.request.url.path)
     if result is None:
@@ -46,7 +46,7 @@ def check(response: httpx2.Response) -> None:
         assert response.headers.get("content-length") == "0", f"{name} {status} has a body"
         return
     media_type = response.headers["content-type"].partition(";")[0]
-    assert media_type in documented["content"], f"{name} {status} is {media_type}"
+    assert media_type in documented["content"], f"{name} {status} has the type {media_type}"
     if media_type.endswith("json"):
         validator = _validator(document_name, response.request.method.lower(), path, status)
         problems = [error.message for error in validator.iter_errors(response.json())]

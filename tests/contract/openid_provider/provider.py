@@ -1,4 +1,4 @@
-"""Starts the provider, and changes its users and its key."""
+"""Starts the OpenID provider of the tests, and changes its users and its signing key."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ class Provider:
         return line.decode().strip()
 
     def set_groups(self, groups: Mapping[str, list[str]]) -> None:
-        """Replace the users of the provider by these, with their groups."""
+        """Replace the users of the provider. ``groups`` maps each user to the user's groups."""
         claims = {
             name: {
                 "email": f"{name}@contoso.example",

@@ -234,11 +234,11 @@ async def _signed_in(venue: Venue, user: str) -> AsyncIterator[Visitor]:
 
 async def test_groups_give_roles_until_the_user_signs_out(venue: Venue) -> None:
     async with _signed_in(venue, "ada") as ada, _signed_in(venue, "vera") as vera:
-        for visitor, role, can_write in ((ada, "owner", 200), (vera, "viewer", 403)):
+        for visitor, role, status in ((ada, "owner", 200), (vera, "viewer", 403)):
             page = await visitor.get("/sign-in")
             assert f"{role} of" in page.text
             assert (await visitor.call(OVERVIEW)).status_code == 200
-            assert (await visitor.call(CREATE_KEY, NEW_KEY)).status_code == can_write
+            assert (await visitor.call(CREATE_KEY, NEW_KEY)).status_code == status
         page = await ada.submit(await ada.get("/sign-in"))
         assert "Sign in with Contoso" in page.text
         assert (await ada.call(OVERVIEW)).status_code == 401

@@ -127,9 +127,9 @@ _FACADE_REFUSALS: Final = (
     "415 invalid_request", "500", "503",
 )  # fmt: skip
 _RETAIL_REFUSALS: Final = (
-    "400 of a good", "400 of a parameter", "400 of no object", "400 of a cursor", "401 of retail",
-    "403 of retail", "404 of retail", "409 existing_entity_conflict", "415 of retail",
-    "429 of retail", "500 of retail", "503 of retail",
+    "400 of a good", "400 of a parameter", "400 of a list as the body", "400 of a cursor",
+    "401 of retail", "403 of retail", "404 of retail", "409 existing_entity_conflict",
+    "415 of retail", "429 of retail", "500 of retail", "503 of retail",
 )  # fmt: skip
 _AGENTS_REFUSALS: Final = (
     agents.MISTAKE, agents.FOREIGN, agents.MALFORMED, agents.NO_CREDENTIAL, agents.OTHER_METHOD,

@@ -82,7 +82,9 @@ def _alert(condition: str, instance: str, severity: str, at: datetime) -> Alert:
 
 
 def _state(alert: Alert) -> AlertState:
-    """Return the state of a firing alert. It resolves 5 minutes after an evaluation at least."""
+    """Return the state of a firing alert. The service does not resolve it in the first 5 minutes
+    after an evaluation.
+    """
     return AlertState(
         organization_id=alert.organization_id, location_id=VENUE, instance=alert.instance,
         condition=alert.condition, is_active=True, active_since=alert.started_at,
@@ -147,7 +149,7 @@ async def _routes(page: Page, results: dict[str, Any]) -> None:
 
 
 async def _open_one(page: Page, results: dict[str, Any], alert_id: uuid.UUID) -> None:
-    """Open the page by the link of a notification."""
+    """Open the page with the link that a notification contains, and with the id of no alert."""
     await page.go(f"#/alerts/{alert_id}")
     results["one"] = await page.until(
         "document.querySelector('#alert-rows a') && document.getElementById('alert-rows').innerText"

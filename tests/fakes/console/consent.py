@@ -65,9 +65,9 @@ async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, A
     results["answer"] = await _answer(page)
     tokens = await _exchange(http, program, loopback, results["answer"].get("code", ""))
     results["token"] = sorted(tokens)
-    results["before"] = await _reads(http, tokens.get("access_token", ""))
+    results["before"] = await _ping_status(http, tokens.get("access_token", ""))
     await _revoke_grant(page, results, url)
-    results["after"] = await _reads(http, tokens.get("access_token", ""))
+    results["after"] = await _ping_status(http, tokens.get("access_token", ""))
     long_named_program = await _register(http, LONG, REDIRECT)
     await page.open(_address(url, long_named_program, REDIRECT))
     await page.until("document.querySelector('h1 .supplied')")
@@ -97,7 +97,7 @@ async def _revoke_grant(page: Page, results: dict[str, Any], url: str) -> None:
     results["none"] = await page.run("document.querySelector('#grants').innerText")
 
 
-async def _reads(http: httpx2.AsyncClient, token: str) -> int:
+async def _ping_status(http: httpx2.AsyncClient, token: str) -> int:
     call = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
     return (await http.post("/api/mcp/v1", json=call, headers=headers)).status_code

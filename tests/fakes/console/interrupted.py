@@ -24,7 +24,7 @@ DAY: Final = timedelta(days=1)
 async def show_interruptions(
     page: Page, results: dict[str, Any], http: httpx2.AsyncClient, key: str, *, database: str
 ) -> None:
-    """Submit the records of six devices: five lost the gateway, and three their link."""
+    """Submit the records of six devices: five lost the gateway, and three lost their link."""
     devices = [SimulatedDevice(http, key, "loc-harbour") for _ in NAMES]
     for device, name in zip(devices, NAMES, strict=True):
         reply = await device.enroll(legacyInstallId=name)

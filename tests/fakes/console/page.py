@@ -21,7 +21,7 @@ Element.prototype.setAttribute = function (name, value) {
   setAttribute.call(this, name, value);
 };
 """
-"""Records errors of scripts, and attributes of drawings that contain NaN."""
+"""Records errors of scripts, and attributes whose value contains NaN."""
 OVERFLOWS: Final = """[...document.querySelectorAll("body, #view, #view *, main *")].filter(
   (each) =>
   !each.closest(".scroll") &&
@@ -51,8 +51,8 @@ TABS_MAX: Final = 60
 class Page:
     """One browser tab with one window width. Methods that wait raise an error at the time limit.
 
-    ``seen`` is the result of `check_view` for each state: content that does not fit, and the
-    findings of axe-core.
+    ``seen`` has the result of `check_view` for each view and color scheme: elements that do not fit
+    the window, and the violations that axe-core reports.
     """
 
     def __init__(self, tab: Browser, width: str, axe: str, pictures: Path | None) -> None:
@@ -146,7 +146,7 @@ class Page:
                 except RuntimeError as error:
                     raise RuntimeError(f"no visible focus on {await self.focused()}") from error
                 return
-        raise RuntimeError(f"{selector} is not reached by Tab; on {await self.focused()}")
+        raise RuntimeError(f"Tab does not reach {selector}; the focus is on {await self.focused()}")
 
     async def has_focus(self, selector: str) -> bool:
         return bool(await self.run(f"document.activeElement.matches({json.dumps(selector)})"))
@@ -157,13 +157,13 @@ class Page:
     # ------------------------------------------------------------------------ checks of the page
 
     async def check_view(self, name: str) -> None:
-        """Record overflowing content and axe-core's findings in both color schemes.
+        """Record overflowing content and axe-core's violations in both color schemes.
 
         Takes pictures if a folder for them is set.
         """
         for scheme in SCHEMES:
             await self._show(scheme)
-            await self.run(FRAMES)  # a script of the page may apply the scheme after this event
+            await self.run(FRAMES)  # scripts of the page may apply the scheme some frames later
             seen: dict[str, Any] = {"layout": await self.run(OVERFLOWS)}
             if self._pictures is not None:
                 file = self._pictures / f"{name}-{self.width}-{scheme}.png"

@@ -84,21 +84,21 @@ async def _support(page: Page, results: dict[str, Any], file: str) -> None:
     database.close()
     await page.go("#/support")
     results["reached"] = await page.until("document.querySelector('#channels')?.innerText")
-    await _by_token(page, "link", token)
+    await _submit_token(page, "link", token)
     results["link"] = await page.until(f"{TITLE}.startsWith('Link t') && {TITLE}")
     await page.check_view("linking")
     await page.click("#form-submit")
     results["linked"] = await page.until("document.querySelector('#links li')?.innerText")
     await page.check_view("support")
-    await _by_token(page, "link", token)
+    await _submit_token(page, "link", token)
     results["used token"] = await page.until("document.querySelector('#form .problem').textContent")
     await page.click("#form .actions button")
-    await _by_token(page, "unlink", token)
+    await _submit_token(page, "unlink", token)
     await page.until("!document.querySelector('#links li')")
     results["unlinked"] = await page.run("document.querySelector('#links').innerText")
 
 
-async def _by_token(page: Page, button: str, token: str) -> None:
+async def _submit_token(page: Page, button: str, token: str) -> None:
     await page.click(f"#{button}")
     await fill(page, form_token=token)
     await page.click("#form-submit")

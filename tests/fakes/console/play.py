@@ -1,4 +1,4 @@
-"""Plays the main flow of the console with the mouse, from the sign-in by API key to reports."""
+"""Plays the main flow of the console with the mouse: sign-in with an API key, devices, reports."""
 
 import json
 from typing import Any, Final

@@ -1,7 +1,7 @@
-"""Serves the provider on a free port of loopback, and prints its issuer.
+"""Serves the fake identity provider on a free port of loopback, and prints its issuer.
 
-``POST /control`` changes the state. The page of ``/authorize`` needs no decision: the user of
-`State.claims` is signed in and consents.
+``POST /control`` changes the state. ``/authorize`` shows no page and redirects at once, as if the
+user of `State.claims` had already signed in and consented.
 """
 
 import json
@@ -92,7 +92,7 @@ class Handler(BaseHTTPRequestHandler):
         token_record = self.state.tokens.get(token)
         if token_record is None or self.state.is_disabled:
             return self._send(401, {"error": "invalid_token"})
-        # The groups are the present ones, and not those at the time of the token.
+        # The groups can have changed since the token was issued. Return the current groups.
         return self._send(
             200, {**token_record.claims, "groups": self.state.claims.get("groups", [])}
         )

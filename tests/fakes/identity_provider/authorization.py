@@ -1,4 +1,4 @@
-"""The provider's endpoints for codes and tokens, by Authlib's authorization server."""
+"""The fake provider's endpoints for codes and tokens, built on Authlib's authorization server."""
 
 import hashlib
 import hmac
@@ -24,7 +24,7 @@ Claims = dict[str, Any]
 
 @dataclass
 class State:
-    """What the provider knows, and how it behaves. Tests change it (`apply`).
+    """The data and the behaviour of the provider. Tests change them (`apply`).
 
     Attributes:
         claims: claims of the user who is signed in at the provider.
@@ -32,9 +32,9 @@ class State:
         algorithm: the signature algorithm of ID tokens: RS256, none, or HS256 with the public key
             as the secret.
         is_disabled: whether tokens and userinfo are refused.
-        metadata: changes of the metadata.
-        answer: changes of the parameters of the answer.
-        replies: replies by path, as status and text, instead of the usual ones.
+        metadata: changes of the provider's metadata document.
+        answer: changes of the parameters that ``/authorize`` sends to the client; None removes one.
+        replies: replaces the replies to some paths; maps each path to a status and a text.
     """
 
     issuer: str
@@ -118,7 +118,9 @@ class Code:
 
 
 class Token:
-    """Tokens of one user. Refresh tokens are used once."""
+    """The user and the scope of an access token and its refresh token. A refresh token is valid
+    once.
+    """
 
     def __init__(self, claims: Claims, scope: str) -> None:
         self.claims = claims

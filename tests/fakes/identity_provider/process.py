@@ -1,4 +1,4 @@
-"""Starts the provider, and changes its state."""
+"""Starts the fake identity provider, and changes its state."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ class ProviderProcess:
         self.issuer = issuer
 
     def control(self, **changes: Any) -> list[str]:
-        """Change the state. Return the paths of all calls."""
+        """Change the provider's state. Return the paths of all calls that it has received."""
         body = json.dumps(changes).encode()
         with urllib.request.urlopen(f"{self.issuer}/control", body, timeout=20) as reply:
             calls: list[str] = json.loads(reply.read())["calls"]

@@ -2,7 +2,7 @@
 
 They are transcribed from the tables of the contract document only, independently of the service.
 Payloads of reports and bodies of requests are transcribed in `tests.fakes.schemas.contract`. The
-document does not show the body of ``onCommands``, so any body is accepted there.
+document does not show the reply of ``onCommands``, so any reply is accepted there.
 """
 
 import functools
@@ -169,7 +169,7 @@ def require_fitting(reply: httpx2.Response) -> None:
     if (reply.request.method, reply.status_code) != ("POST", 200):
         raise NotFittingError(f"{reply.request.method} {name} answered {reply.status_code}")
     if kind != "application/json":
-        raise NotFittingError(f"{name} is {kind}")
+        raise NotFittingError(f"{name} has the content type {kind}")
     for mistake in mistakes(name, reply.json()):
         raise NotFittingError(f"{name}: {mistake}")
 

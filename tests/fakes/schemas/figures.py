@@ -163,7 +163,7 @@ def require_fitting(reply: httpx2.Response) -> None:
         raise NotFittingError(f"{request.method} {name} answered {reply.status_code}")
     kind = reply.headers["content-type"]
     if kind != "application/json":
-        raise NotFittingError(f"{name} is {kind}")
+        raise NotFittingError(f"{name} has the content type {kind}")
     for mistake in mistakes(name, reply.json()):
         raise NotFittingError(f"{name}: {mistake}")
 

@@ -105,7 +105,7 @@ def require_fitting(reply: httpx2.Response) -> None:
     if (request.method, reply.status_code) != ("POST", 200):
         raise NotFittingError(f"{request.method} {name} answered {reply.status_code}")
     if reply.headers["content-type"] != "application/json":
-        raise NotFittingError(f"{name} is {reply.headers['content-type']}")
+        raise NotFittingError(f"{name} has the content type {reply.headers['content-type']}")
     for mistake in mistakes(name, reply.json()):
         raise NotFittingError(f"{name}: {mistake}")
 

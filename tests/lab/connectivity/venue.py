@@ -141,7 +141,10 @@ class SensorProcess:
         return reply
 
     def wait_until(self, has_changed: Callable[[Any], bool]) -> None:
-        """Read the state of the link after each notification, until it has changed."""
+        """Wait until ``has_changed`` returns True for the state of the link.
+
+        The state is read at once, and again after each notification.
+        """
         while not has_changed(self.ask("link")):
             while self._line() != "change":
                 pass

@@ -57,7 +57,7 @@ def main() -> None:
         queue |= dict.fromkeys(name for name in names if name in answers)
         if not queue:
             continue
-        name = min(queue, key=lambda sender: len(answers[sender]))  # with equal counts, the oldest
+        name = min(queue, key=lambda each: len(answers[each]))  # with equal counts, the oldest
         del queue[name]
         for number, packet in enumerate(answers[name], 1):
             sock.sendto(packet, (GROUP, PORT))

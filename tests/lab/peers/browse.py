@@ -47,7 +47,7 @@ def main() -> None:
     print("ready", flush=True)
     sys.stdin.readline()
     start_s, cpu_start_s = time.monotonic(), time.process_time()
-    findings = browse(
+    discoveries = browse(
         [interface],
         NetworkJob(max_services=limit),
         start_s + deadline_s,
@@ -61,7 +61,7 @@ def main() -> None:
         "cpu_seconds": round(time.process_time() - cpu_start_s, 3),
         "rss_mib": peak_rss_mib(),
     }
-    print(json.dumps({**asdict(findings), **figures}))
+    print(json.dumps({**asdict(discoveries), **figures}))
 
 
 def peak_rss_mib() -> int:

@@ -35,7 +35,8 @@ class Verdict:
     """The expected report of a printer.
 
     Its reason must contain the texts in ``includes``. It must not contain the texts in
-    ``excludes``, which are mostly addresses.
+    ``excludes``, which are mostly addresses. Some texts lack their first letter, because it can be
+    a capital letter in the reason.
     """
 
     status: str
@@ -60,8 +61,8 @@ class Part:
 class Scene:
     """A fault, and its fix.
 
-    The queues of ``trouble`` still exist in the act of the fixes, in which the queues of ``fixed``
-    are added or set up again.
+    The queues of ``trouble`` still exist in the second act. There, each queue of ``fixed`` is added
+    or replaces the queue of the same name.
     """
 
     title: str
@@ -225,7 +226,7 @@ CAST = LanHost(
 TERMINAL = LanHost(f"{NET}.201", mac_of(".201"), (8443, 10009, 12000, 33333))
 EXCLUDED = LanHost(f"{NET}.200", mac_of(".200"), (80, 631, 9100))
 
-OTHERS_SCENES = (
+WRONG_DEVICE_SCENES = (
     Scene(
         "the kitchen is off, and the bar's printer announces the kitchen's name",
         Part(
@@ -260,7 +261,7 @@ OTHERS_SCENES = (
         Part({"lounge": _reachable(at(30, 9100))}, (printer(30, "Lounge printer"),)),
     ),
     Scene(
-        "a payment terminal and an excluded printer are set up",
+        "queues are set up for a payment terminal and an excluded printer",
         Part(
             {
                 "terminal": Verdict("reachable", f"{NET}.201:10009"),
@@ -308,7 +309,7 @@ UUID_SCENES = (
         ),
     ),
     Scene(
-        "a relay announces the UUID of the printer behind it: the exact name decides",
+        "a relay announces the UUID of the printer behind it; the name identifies the printer",
         Part(
             {"cellar": _reachable(at(16))},
             (CELLAR, RELAY),
@@ -478,7 +479,7 @@ _HOSTS = "".join(f"{host.address} {uri.split('/')[2]}\\n" for _, uri, host, _ in
 
 NAMES_SCENES = (
     Scene(
-        "jobs go where the print system resolves a host name, not where the printer was seen",
+        "jobs go to the address of the host name, even if the printer was seen at another address",
         Part(
             _UNRESOLVED,
             tuple(host for *_, host, _ in _BY_HOST_NAME),
@@ -647,7 +648,7 @@ MOVED_SCENES = (
 
 SCENES = (
     *USB_SCENES,
-    *OTHERS_SCENES,
+    *WRONG_DEVICE_SCENES,
     *UUID_SCENES,
     *PATH_SCENES,
     *URI_SCENES,

@@ -2,9 +2,9 @@
 
     python -m tests.lab.tap.collect JOBS.json RESULT.json [CANCEL_STEP]
 
-One collector for each job runs, all at the same time. With ``CANCEL_STEP`` each is cancelled at the
-first progress event of that step. Before the collectors start, the entries under ``stale`` in
-JOBS.json are added to the neighbour table.
+The script runs one collector for each job, all at the same time. With ``CANCEL_STEP`` each is
+cancelled at the first progress event of that step. Before the collectors start, the entries under
+``stale`` in JOBS.json are added to the neighbour table.
 """
 
 import json

@@ -14,7 +14,7 @@ NEVER_S = 1e9  # JSON has no infinity
 
 @dataclass(slots=True)
 class LanCounters:
-    """The numbers since the start or the last reset.
+    """The counts since the start of the LAN or the last reset.
 
     Args:
         wrong_mac_frames: The IPv4 frames that were not sent to the MAC of their host.

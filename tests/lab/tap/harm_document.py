@@ -52,10 +52,10 @@ class Totals:
         self.packets: Sums = Counter()
         self.payload: Sums = Counter()
         self.requests: Sums = Counter()
-        self.others: Counter[str] = Counter()
+        self.recorded_forbidden: Counter[str] = Counter()
         for record in records:
             self.lans += 1
-            self.others.update(record["forbidden"])
+            self.recorded_forbidden.update(record["forbidden"])
             for kind, protocol, packets, size_bytes in record["traffic"]:
                 self.packets[kind, protocol] += packets
                 self.payload[kind, protocol] += size_bytes
@@ -84,7 +84,7 @@ class Totals:
             "HTTP requests other than GET, except POST for IPP": self._requests("HTTP"),
             "IPP operations other than Get-Printer-Attributes": self._requests("IPP"),
             "SNMP requests other than get": self._requests("SNMP"),
-            "other unknown requests": self._requests("unknown"),
+            "requests of unknown protocols": self._requests("unknown"),
         }  # fmt: skip
 
     def _bytes(self, protocols: Iterable[str]) -> int:
@@ -111,7 +111,9 @@ HEADER: Final = ("protocol", "packets", "bytes of content", "purpose")
 
 
 def _rows(totals: Totals, kind: str) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each protocol; TCP ports that get no content have common rows."""
+    """Yield a row for each protocol. All TCP ports without content share one row, except raw print
+    ports, which have a row of their own.
+    """
     protocols = sorted((p for k, p in totals.packets if k == kind), key=_by_number)
     groups: dict[str, list[str]] = {}
     for protocol in protocols:
@@ -159,8 +161,10 @@ def main() -> None:
     totals = Totals(json.loads(path.read_text()) for path in Path(sys.argv[1]).glob("*.json"))
     if not totals.lans:
         raise SystemExit("no LAN has written a record: run the tests as root, with TAP devices")
-    if totals.others or any(totals.forbidden().values()):
-        raise SystemExit(f"forbidden traffic: {dict(totals.others)} {totals.forbidden()}")
+    if totals.recorded_forbidden or any(totals.forbidden().values()):
+        raise SystemExit(
+            f"forbidden traffic: {dict(totals.recorded_forbidden)} {totals.forbidden()}"
+        )
     DOCUMENT.write_text(document(totals), encoding="utf-8")
 
 

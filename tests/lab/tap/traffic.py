@@ -1,4 +1,4 @@
-"""Records what a simulated LAN receives: by kind of device and protocol, and the requests in it.
+"""Records the traffic to a simulated LAN: packets by kind of device and protocol, and requests.
 
 With the variable ``HARM_RECORD``, each simulated LAN writes its record into this directory
 (`make harm-record`). Without it, the requests are still compared with the permitted ones.
@@ -28,7 +28,9 @@ PERMITTED: Final = frozenset(
 CONTENT: Final = frozenset(
     {f"TCP {port}" for port in ALLOWED} | {"UDP 5353", "UDP 161", "UDP 53", "IPv6", "IGMP", "ICMP"}
 )
-"""The protocols that may carry content. All others only get connections or empty datagrams."""
+"""The protocols that may carry content. With any other protocol, a report may only open connections
+or send empty datagrams.
+"""
 TERMINAL, EXCLUDED, ALL = "payment terminal", "excluded device", "all devices"
 _PERMITTED_AT_TERMINALS: Final = frozenset({"ARP", "UDP 9"})
 
@@ -43,7 +45,7 @@ _IP_NAMES: Final = {1: "ICMP", 2: "IGMP"}
 _TLS_HANDSHAKE = 0x16
 _UDP_HEADER = 8
 _STREAM_MAX = 1 << 16
-"""Bytes of a connection in which requests are counted."""
+"""Maximum number of bytes of a connection that are stored. Later requests are not counted."""
 
 Connection = tuple[bytes, int, int]
 
@@ -63,7 +65,7 @@ class Traffic:
         self._datagrams: Counter[tuple[str, str]] = Counter()
 
     def play(self, plan: LanPlan) -> None:
-        """Note the kind of each device."""
+        """Store the kind of each device."""
         self._hosts = {socket.inet_aton(h.address): self._kind_of(h, plan) for h in plan.hosts}
 
     def _kind_of(self, host: LanHost, plan: LanPlan) -> str:
@@ -188,7 +190,9 @@ def ipp_operation(body: bytes) -> str:
 
 
 def snmp_request(payload: bytes) -> str:
-    """Return the type of an SNMP request (RFC 1157, section 4): message, version, community."""
+    """Return the type of an SNMP request. It follows the version and the community (RFC 1157,
+    section 4).
+    """
     try:
         at = 2 + (payload[1] & 0x7F if payload[1] & 0x80 else 0)
         for _ in ("version", "community"):

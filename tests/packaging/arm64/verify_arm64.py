@@ -1,6 +1,7 @@
 """Installs the arm64 package in an emulated Debian, and runs it against a service of this machine.
 
-The root is a throwaway copy of the one that `packaging/arm64/roots.py` creates; it has no Python.
+The emulated Debian is a temporary copy of the root directory that `packaging/arm64/roots.py`
+creates. It has no Python.
 Agent and service share a network namespace, whose only network is loopback. The service and all
 of this module run on this machine's own architecture.
 
@@ -43,7 +44,8 @@ max_duration_seconds = 120
 [network]
 max_duration_seconds = 120
 """
-# A shell in the root. It reads commands, and after each prints a line with its exit code.
+# A shell in the root. It reads commands. After each it stores the output and the exit code in
+# /results, and prints a line.
 SHELL: Final = (
     'while IFS= read -r line; do sh -c "$line" </dev/null >/results/out 2>&1;'
     ' echo "$?" >/results/code.new; mv /results/code.new /results/code; echo done; done'
@@ -99,7 +101,7 @@ def machine(results: Path) -> Iterator[Machine]:
 def packages() -> list[Path]:
     files = sorted(PACKAGES.glob("venue-agent_*_arm64.deb"))
     if len(files) != 1:
-        raise SystemExit(f"{PACKAGES} requires one package: run `make deb-arm64`")
+        raise SystemExit(f"{PACKAGES} must contain exactly one package: run `make deb-arm64`")
     return files
 
 
@@ -134,7 +136,7 @@ def verify(root: Machine, service: LocalService) -> Iterator[str]:
         assert report["outcome"] != "failed", text[:500]
         assert "aarch64" in text, text[:500]
         assert "the collector was not confined" in text, "the report lacks the limitation"
-        yield f"{kind} report arrived: {report['outcome']}, with the missing confinement"
+        yield f"{kind} report arrived: {report['outcome']}; it states the missing confinement"
     status = root.json("venue-agent status --json")
     assert status["verdict"] == "healthy", status
     owner = root.run("stat -c %U /proc/$(cat /run/agent.pid)").strip()
@@ -188,7 +190,7 @@ def inside() -> int:
 
 def main() -> int:
     if os.geteuid() != 0:
-        raise SystemExit("an arm64 root needs root: run it with sudo")
+        raise SystemExit("this test needs root: run it with sudo")
     packages()
     if sys.argv[1:] == ["--inside"]:
         return inside()

@@ -1,11 +1,13 @@
 """Tests the collector's confinement on a real arm64 kernel, which qemu-system emulates.
 
-The machine boots Debian's arm64 kernel. Its root is a copy of the builder's root in memory, with
-this checkout and the package of `make deb-arm64`. The machine runs `tests/scenario/security/
-test_confinement.py`, and `collect application` of the packaged program. The test that compares the
-application's facts is left out, because the emulated processor is too slow for their time limits.
+The machine boots Debian's arm64 kernel. Its root directory is in memory: a copy of the root
+``builder`` of `packaging/arm64/roots.py`, with this checkout and the package of `make deb-arm64`.
+The machine runs `collect application` of the packaged program, and
+`tests/scenario/security/test_confinement.py`. The test that compares the application's facts is
+left out, because the emulated processor is too slow for the time limits of the collector.
 
-Needs root, qemu-system-arm, cpio, and what `verify_arm64` needs. A few minutes of processor time.
+Needs root, qemu-system-arm, cpio, and what `verify_arm64` needs. Uses a few minutes of processor
+time.
 Usage: python -m tests.packaging.arm64.verify_confinement
 """
 
@@ -90,7 +92,7 @@ def kernel() -> Path:
 
 
 def make_root(place: Path) -> Path:
-    """Return an archive of the root, as the kernel unpacks it into its memory."""
+    """Return the root directory as an archive, which the kernel unpacks into memory."""
     run(sys.executable, ROOTS, "builder", "--", "true")
     root, archive = place / "root", place / "root.cpio"
     run("cp", "--archive", "--reflink=auto", BUILDER, root)
@@ -126,7 +128,7 @@ def make_root(place: Path) -> Path:
 
 def main() -> int:
     if os.geteuid() != 0:
-        raise SystemExit("an arm64 root needs root: run it with sudo")
+        raise SystemExit("this test needs root: run it with sudo")
     for program in (WORDS[0], "cpio"):
         if shutil.which(program) is None:
             raise SystemExit(f"{program} is missing: apt-get install qemu-system-arm cpio")

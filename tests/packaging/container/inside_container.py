@@ -48,7 +48,9 @@ class User:
         self.commands = documented_commands()
 
     def create(self, etc: Path) -> None:
-        """Create the user in this mount namespace, with what a login and udev provide."""
+        """Create the user in this mount namespace, with the directories and device files that a
+        login and udev would create.
+        """
         etc.mkdir()
         subordinates = f"keeper:{FIRST_SUBORDINATE}:{SUBORDINATES}\n"
         lines = {
@@ -147,7 +149,9 @@ def start_as_documented(user: User) -> None:
 
 
 def require_no_rights(user: User) -> None:
-    """The service is an ordinary user, inside and outside, without capabilities."""
+    """The service runs as an ordinary user, inside and outside the container, and has no
+    capabilities.
+    """
     status = user.inside("cat /proc/1/status")
     fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
     for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
@@ -164,7 +168,7 @@ def require_no_rights(user: User) -> None:
 
 
 def health_check_fails_without_a_listening_service(user: User) -> None:
-    """The check of another container, whose service listens elsewhere, fails."""
+    """In a second container, the service listens on a port that the health check does not query."""
     words = ("--detach", "--name", "other", IMAGE, "serve", "--port", "8471")
     user.podman("run", *words)
     user.podman("healthcheck", "run", "other", code=1)

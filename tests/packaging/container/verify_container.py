@@ -49,14 +49,16 @@ def base_image() -> Path:
 
 
 def copy_checkout(place: Path) -> None:
-    """Copy the files from which `make container-image` builds to ``place``, with the package."""
+    """Copy the files that `make container-image` reads, and the package, to ``place``."""
     for name in CHECKOUT:
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, place / name)
     packages = sorted(PACKAGES.glob("venue-control_*.deb"))
     if len(packages) != 1:
-        raise SystemExit(f"{PACKAGES} requires one venue-control_*.deb: `make test-service-deb`")
+        raise SystemExit(
+            f"{PACKAGES} must contain exactly one venue-control_*.deb: run `make test-service-deb`"
+        )
     (place / "dist/service").mkdir(parents=True)
     shutil.copy(packages[0], place / "dist/service")
 
@@ -134,7 +136,7 @@ def main() -> int:
             " --no-install-recommends podman uidmap crun slirp4netns netavark debootstrap"
         )
     began = time.monotonic()
-    # The image is unpacked here, so it must be a file system on which overlays are possible.
+    # podman unpacks the image in this directory, so its file system must support overlays.
     with tempfile.TemporaryDirectory(prefix="venue-container-", dir="/var/tmp") as name:
         directory = Path(name)
         directory.chmod(0o755)

@@ -1,6 +1,6 @@
-"""Runs in the container of `verify_apt`: installs, upgrades and purges the agent by apt.
+"""Runs in the container of `verify_apt`: installs, upgrades and purges the agent with apt.
 
-Each step prints one line with its result. The first step that fails ends the run.
+Each step prints its results. The first step that fails ends the run.
 """
 
 import sys
@@ -42,7 +42,7 @@ class Verification(InstalledPackages):
     # ------------------------------------------------------------------ steps, in their order
 
     def refuse_an_unknown_key(self) -> None:
-        """Install the file with our key. apt must refuse a repository with another key."""
+        """Install the file with our key. apt must refuse a repository that another key signed."""
         serve_site("first")
         fetch, install = self.blocks["apt"].strip().splitlines()
         shell(fetch)
@@ -81,7 +81,7 @@ class Verification(InstalledPackages):
 
     def upgrade_unattended(self) -> None:
         serve_site("newer")
-        # Without the documented file, the origin is not permitted.
+        # Without the documented file, unattended-upgrade installs nothing from this repository.
         run("apt-get", "update")
         run("unattended-upgrade")
         assert installed_version() == self.first_version
@@ -99,7 +99,7 @@ class Verification(InstalledPackages):
         print_ok(f"unattended-upgrades installed version {installed_version()}: the same device")
 
     def ignore_an_older_index(self) -> None:
-        """Offer the first index again, with its valid signature, as a replay would."""
+        """Offer the first index again, with its valid signature, as a replay attack would."""
         serve_site("first")
         run("apt-get", "update")
         versions = run("apt-cache", "madison", "venue-agent").stdout

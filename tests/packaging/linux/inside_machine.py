@@ -61,7 +61,7 @@ class InstalledPackages:
 
 class _Handler(SimpleHTTPRequestHandler):
     def send_head(self) -> Any:
-        """Always send the content: the states of the repository are not in the order of time."""
+        """Always send the content, because a state that is served later can have older files."""
         del self.headers["If-Modified-Since"]
         return super().send_head()
 

@@ -1,6 +1,6 @@
-"""Runs in the container of `verify_rpm`: installs, upgrades and removes both programs by dnf.
+"""Runs in the container of `verify_rpm`: installs, upgrades and removes both programs with dnf.
 
-Each step prints one line with its result. The first step that fails ends the run.
+Each step prints its results. The first step that fails ends the run.
 """
 
 import os
@@ -154,11 +154,13 @@ class Verification(InstalledPackages):
         print_ok(f"dnf downgrade: version {self.first_version} again, healthy")
 
     def interrupt(self) -> None:
-        """Kill dnf and its scripts during the upgrade. One command completes it."""
+        """Kill dnf and its scripts during the upgrade: once in %pre, and once in %post. Each time,
+        complete the upgrade with the documented command.
+        """
         serve_site("newer")
         SYSUSERS.parent.mkdir(exist_ok=True)
         for script, is_reached, runs_from in (
-            ("%pre", has_selected_the_kept_version, {NEW, KEPT}),  # its files are still there
+            ("%pre", has_selected_the_kept_version, {NEW, KEPT}),  # the old files still exist
             ("%post", is_in_post, {KEPT}),
         ):
             if script == "%post":

@@ -1,4 +1,4 @@
-"""A bare Debian with a real systemd. Clients in it reach a web server at the address that the
+"""A bare Debian with a real systemd. Its package managers use a web server at the address that the
 documents contain.
 """
 
@@ -24,7 +24,7 @@ SYSTEM: Final = (
 CLIENTS: Final = (
     "unattended-upgrades", "rpm", "dnf", "policycoreutils", "selinux-policy-default", "setools",
 )  # fmt: skip
-"""dnf and the rpm database are Debian's: the machine has no package of Red Hat's."""
+"""dnf and rpm are packages of Debian. The machine has no packages of Red Hat."""
 REPOSITORY_HOST: Final = "packages.example.com"
 """The host in the addresses of the documents."""
 WITHIN_S: Final = 1800
@@ -55,7 +55,7 @@ def _create(directory: Path) -> None:
 
 @contextlib.contextmanager
 def signing_key(place: Path, name: str = "packages@example.com") -> Iterator[str]:
-    """Create a GnuPG home with a key in ``place`` and use it in this process. Return the
+    """Create a GnuPG home with a key in ``place`` and use it in this process. Yield the
     fingerprint.
     """
     home = place / f"gnupg-{name.partition('@')[0]}"

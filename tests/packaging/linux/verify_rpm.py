@@ -1,4 +1,4 @@
-"""Installs, upgrades and erases the RPM packages: in a root without a running system, and by dnf
+"""Installs, upgrades and erases the RPM packages: in a root without a running system, and with dnf
 from a signed repository in a container with a real systemd.
 
 The root is that of `verify_apt`: a Debian with rpm and dnf. The container's only network is
@@ -93,7 +93,9 @@ class OfflineRoot:
 
 
 def verify_contents(package: Path) -> None:
-    """Check that a release's bill of materials lists the same files as the package itself."""
+    """Check that `contents`, which reads the package for the bill of materials, returns the same
+    files as rpm.
+    """
     query = ("rpm", "-qp", "--nosignature", "--queryformat", "[%{FILENAMES} %{FILEDIGESTS}\n]")
     output = subprocess.run((*query, package), capture_output=True, text=True, check=True).stdout
     rows = (line.split() for line in output.splitlines())
@@ -123,7 +125,7 @@ def verify_agent(offline: OfflineRoot, first: Path, upgrade: Path) -> None:
     assert offline.enabled() == {"venue-agent.service", "venue-agent-key.path"}
     offline.inside("getent", "passwd", "venue-agent")
     version = offline.inside("venue-agent", "--version").strip()
-    print_ok(f"{version}: {len(paths)} files of root, user created, enabled")
+    print_ok(f"{version}: {len(paths)} files owned by root, user created, enabled")
 
     config, state = root / "etc/venue-agent/config.toml", root / "var/lib/venue-agent"
     config.write_text(MARK)
@@ -178,7 +180,7 @@ def verify_service(offline: OfflineRoot, first: Path, upgrade: Path) -> None:
     offline.rpm("--install", upgrade)
     offline.rpm("--erase", "venue-control")
     assert not options_file.exists(), "an unchanged configuration must be deleted"
-    print_ok("venue-control: serve.conf 0640 of its group; kept; saved as .rpmsave if changed")
+    print_ok("venue-control: upgrades keep a changed serve.conf, and erasing saves it as .rpmsave")
 
 
 def verify_policy(offline: OfflineRoot, agent: Path, policy: Path) -> None:
@@ -230,7 +232,7 @@ def make_sites(
     for package in (copy_site("changed-package", "newer") / "packages").glob("venue-agent-99*"):
         change(package)
     change(copy_site("changed-index", "newer") / "repodata/repomd.xml")
-    # The index of the attacker has the right hashes, and our signature of the older index.
+    # The index of the attacker has the right hashes, and our signature of a different index.
     signature = copy_site("another-index", "another-key") / "repodata/repomd.xml.asc"
     shutil.copy(sites / "newer/dnf/repodata/repomd.xml.asc", signature)
 

@@ -22,7 +22,7 @@ from agent.rules.health import CONDITIONS
 from tests import sizes
 from tests.fakes import hostile_service as replies
 from tests.fakes.hostile_service import Fault, HostileService
-from tests.fakes.tls_front import signs_certificates
+from tests.fakes.tls_front import authority_key_usage
 from tests.scenario.agent_process import AgentProcess, forked_agent, write_config
 
 
@@ -47,7 +47,7 @@ def certificate(home: Path, name: str, *, days: int = 1) -> tuple[Path, Path]:
         .not_valid_after(now + timedelta(days=days))
         .add_extension(x509.SubjectAlternativeName([names]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(signs_certificates(serves=True), critical=True)
+        .add_extension(authority_key_usage(is_server=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )

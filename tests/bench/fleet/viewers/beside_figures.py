@@ -25,12 +25,13 @@ PHASE_S: Final = 8.0
 WARM_UP_S: Final = 3.0
 PAUSE_S: Final = 0.05
 KEYS: Final = (1, 100)
-"""One read-only API key, and as many as a user could create."""
+"""Numbers of read-only API keys. A user can have at most 100 keys."""
 FAST_CALLS: Final = 10
-"""The service has recovered when so many heartbeats in a row are as fast as undisturbed ones."""
+"""The service has recovered when so many heartbeats in a row are fast again."""
 TIMEOUT_S: Final = 15.0
 """Timeout of an agent. A slower heartbeat counts as failed."""
 SLOWER: Final = 2.0
+"""A heartbeat is fast if it takes at most this multiple of the undisturbed 95th percentile."""
 
 
 def beside_figures(databases: list[str]) -> Iterator[str]:

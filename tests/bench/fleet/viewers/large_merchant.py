@@ -20,7 +20,9 @@ from controlplane.storage.statements import Row, insert_rows
 
 LOCATIONS: Final = 60
 DAYS: Final = 92
-"""The longest period of a dashboard (docs/figures.md). The reply also covers the period before."""
+"""The longest period of a dashboard (docs/figures.md). The reply also has the figures of the
+previous period.
+"""
 HOURS: Final = range(10, 18)
 ITEMS: Final = 60
 CURRENCY: Final = "AED"
@@ -126,7 +128,8 @@ def _units(location: int, days: range) -> Iterator[Row]:
 
 
 def _item_days(location: int, days: range, snapshots: list[int]) -> Iterator[Row]:
-    # Only the first and last days are read from this rollup: all others are read from the spans.
+    # Only the first and the last days of a period are read from this rollup. The days between them
+    # are read from `ItemSpanRollup`.
     for day in (*days[:SPAN_DAYS], *days[-SPAN_DAYS:]):
         for snapshot in snapshots:
             yield (location, day, CURRENCY, snapshot, "card", 1000, 1, 1000, 0, 0, 0)

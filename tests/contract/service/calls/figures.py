@@ -1,4 +1,4 @@
-"""The ten operations over figures, called for a merchant that is generated from a seed."""
+"""The ten operations on figures, called for a merchant that is generated from a seed."""
 
 from typing import Final
 

@@ -99,7 +99,7 @@ async def _refusals(recorder: Recorder) -> None:
     cursor = "?status=completed&cursor=none"
     await recorder.call("GET", routes.SALES, title="400 of a parameter")
     await recorder.call("GET", routes.SALES, query=cursor, title="400 of a cursor")
-    await recorder.call("POST", routes.GOODS, body=[], title="400 of no object")
+    await recorder.call("POST", routes.GOODS, body=[], title="400 of a list as the body")
     await recorder.call("GET", routes.SALES, secret="no token", title="401 of retail")
     reader = await _tokens(recorder, new_key(recorder.service, can_write=False), title=NOT_LISTED)
     access = reader["access_token"]

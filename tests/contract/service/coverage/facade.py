@@ -116,7 +116,7 @@ FACADE: Final = (
     Table(
         "Facade: limits",
         (
-            row("`challenge`: the lengths in the table of the fields of the bodies", EDGES),
+            row("`challenge`: the lengths in the table `Devices: fields of the bodies`", EDGES),
             row(
                 "capabilities of records: at most 32, each of 1–128 characters",
                 UNIT

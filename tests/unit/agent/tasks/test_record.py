@@ -139,7 +139,7 @@ async def test_a_healthy_month_has_no_incident(record: Record) -> None:
             await path.play(recorder, day * 86_400.0 + 43_200.0)
             path.faults = [Fault("wifi", clock.elapsed_s + 7200.0, 4.0)]  # as it wakes up
             clock.advance(7200.0)
-            clock.asleep_s += 7200.0
+            clock.suspended_s += 7200.0
             path.on_change()
             await path.play(recorder, (day + 1) * 86_400.0 - 60.0)
         clock.advance(60.0)
