@@ -24,8 +24,6 @@ URL: Final = "http://127.0.0.1:8470"
 STATE: Final = "/var/lib/venue-control"
 START_WITHIN_S: Final = 300.0
 KILLED: Final = 137
-ENDED: Final = 143
-"""The exit code for a SIGTERM before the service listens."""
 CONFIG: Final = """\
 [service]
 base_url = "{url}"

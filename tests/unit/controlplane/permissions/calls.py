@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from controlplane.accounts.members.operations import PREFIX as MEMBERS
 from controlplane.accounts.oauth.metadata import RESOURCE_PATH as AGENT_PROTOCOL
 from controlplane.agent_protocol.tools.registry import TOOLS
 from controlplane.analytics import routes as figures
@@ -18,6 +17,7 @@ from controlplane.retail.registry import OPERATIONS as RETAIL
 from controlplane.web.console_api import PREFIX as CONSOLE
 from controlplane.web.openapi.interfaces import AREAS
 from tests.unit.controlplane.permissions.rows import (
+    ADMINISTRATION_READS,
     CONSOLE_CALLS,
     DEVICE_CALLS,
     LIST,
@@ -132,8 +132,7 @@ def _administration() -> Iterator[Call]:
     for group, calls in groups.items():
         for path, rows in calls.items():
             for rule, body in rows:
-                # A path below a list, such as `members/remove`, counts as a write.
-                writes = path.count("/") > MEMBERS.count("/")
+                writes = path not in ADMINISTRATION_READS
                 yield Call(path.removeprefix(CONSOLE), group, rule, path, body, writes=writes)
 
 

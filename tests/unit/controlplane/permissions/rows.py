@@ -383,6 +383,9 @@ MEMBER_CALLS: Final = {
     f"{ALERTS}/routes/remove": ((ORGANIZATION, lambda _c, _t: {"routeId": "webhook"}),),
     f"{ALERT_WEBHOOK}/remove": ((ORGANIZATION, _nothing),),
 }
+ADMINISTRATION_READS: Final = {
+    MEMBERS, POLICY, CONSOLE + "audit", ALERT_WEBHOOK, f"{ALERTS}/routes", f"{ALERTS}/deliveries",
+}  # fmt: skip
 SUPPORT_CALLS: Final = {
     support.CONTACT: ((NOTHING, _nothing, None),),
     support.INSPECT: (
