@@ -17,7 +17,9 @@ _LONG: Final = (
 # Short words match as whole words only: `bypass` is not the name of a secret.
 _SHORT: Final = r"(?<![A-Za-z])(?:pass|pwd|pw|auth|pin|psk|community)(?![A-Za-z])"
 _NAME: Final = re.compile(
-    rf"(?i)(?P<word>{_LONG}|{_SHORT}|(?-i:(?<=[a-z])Pass(?![a-z])))"
+    # The first letters of all words. Without this line, the search takes up to three times as long.
+    r"(?i)(?=[aceplst])"
+    rf"(?P<word>{_LONG}|{_SHORT}|(?-i:(?<=[a-z])Pass(?![a-z])))"
     r"(?P<tail>[\w\-.]{0,64}+)"
     r"""(?:\\?["'])?\]?[^\S\n]{0,16}+(?P<sign>=>?|:(?!//))[^\S\n]{0,64}+"""
 )
@@ -70,15 +72,14 @@ _NEXT_LINE: Final = re.compile(
 
 def without_named_values(text: str) -> str:
     """Return ``text`` with the values of secret keys masked."""
-    lower = text.lower()
-    if not any(stem in lower for stem in _STEMS):
+    if not _may_name_a_secret(text):
         return text
     return _OPTION.sub(rf"\1{MASK}", _without_assigned(text))
 
 
 def named_values_in(text: str) -> Iterator[str]:
     """Yield the values of secret keys, without quotes."""
-    for begin, end in _spans(text):
+    for begin, end in _spans(text) if _may_name_a_secret(text) else ():
         yield text[begin:end].strip(" \t\"'\r\n[]{},")
 
 
@@ -86,6 +87,11 @@ def names_a_secret(key: str) -> bool:
     """Return whether ``key`` is the name of a secret."""
     match = None if key in _WORKING_DIRECTORIES else _NAME.search(f"{key}=")
     return match is not None and _is_secret(match)
+
+
+def _may_name_a_secret(text: str) -> bool:
+    lower = text.lower()
+    return any(stem in lower for stem in _STEMS)
 
 
 def _without_assigned(text: str) -> str:

@@ -6,9 +6,9 @@ import itertools
 from datetime import UTC, datetime, timedelta
 
 START = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
-IDLE_TURNS = 30
-"""Iterations of the event loop after which all tasks are assumed to wait. The tasks must not use
-I/O."""
+TURNS_MAX = 30
+"""Iterations of the event loop after which all tasks are assumed to wait, because the task of a
+second clock may never wait. The tasks must not use I/O."""
 
 
 class FakeClock:
@@ -53,9 +53,12 @@ class FakeClock:
         self.slept.append(seconds)
 
     async def _move(self) -> None:
+        ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
         while True:
-            for _ in range(IDLE_TURNS):
+            for _ in range(TURNS_MAX):
                 await asyncio.sleep(0)
+                if not ready:
+                    break
             while self._sleepers and self._sleepers[0][2].done():
                 heapq.heappop(self._sleepers)  # its waiter was cancelled
             if not self._sleepers:
