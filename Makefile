@@ -43,6 +43,8 @@ quick: $(STAMP) ## run the small tests: unit and contract (a minute)
 test: $(STAMP) ## run the tests, with a short form of every scenario (4 to 7 minutes)
 	@$(PYTEST) --size=medium $(PARALLEL) $(ARGS)
 
+# Many large tests wait for processes and networks, so there is one more worker.
+test-all: WORKERS = $(shell expr $(PROCESSORS) + 2)
 test-all: $(STAMP) ## run all tests, with the full matrices
 	@$(PYTEST) --size=large $(PARALLEL) $(ARGS)
 

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from agent.redaction.known import forget
 from tests import prerequisites, sizes
+from tests.paths import ROOT
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,6 +54,14 @@ def _register_random(_: None) -> None:
     To register the generator, hypothesis queries the garbage collector for the objects that refer
     to the generator. The garbage collector does not return frozen objects.
     """
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import the folders without small tests in a small run."""
+    is_folder = collection_path.parent == ROOT / "tests" and collection_path.is_dir()
+    if config.getoption("size") != "small" or not is_folder:
+        return None
+    return f"tests/{collection_path.name}/" not in sizes.SMALL_FOLDERS or None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
