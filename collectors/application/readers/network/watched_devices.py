@@ -168,7 +168,8 @@ class Search:
         )
 
     def _addresses_of(self, expectation: Expectation) -> set[str]:
-        return {a for a, mac in self.resolver.answers.items() if mac == expectation.mac_address}
+        expected_mac = expectation.mac_address
+        return {a for a, mac in self.resolver.answers.items() if mac == expected_mac}
 
     def _is_missing(self, expectation: Expectation) -> bool:
         """Return whether a device with a known MAC does not answer where it is expected."""
@@ -179,13 +180,14 @@ class Search:
 
     def _is_settled(self, expectation: Expectation) -> bool:
         """Return whether further answers cannot change the state of a device."""
-        addresses = self._addresses_of(expectation) if expectation.mac_address else set()
+        expected_mac = expectation.mac_address
+        addresses = self._addresses_of(expectation) if expected_mac else set()
         if expectation.address in addresses:
             return True
-        old_addresses = {a for a, mac in self.table.items() if mac == expectation.mac_address}
+        old_addresses = {a for a, mac in self.table.items() if mac == expected_mac}
         if any(map(self.resolver.is_pending, (expectation.address or "", *old_addresses))):
             return False
-        return expectation.mac_address is None or bool(addresses) or self._is_swept
+        return expected_mac is None or bool(addresses) or self._is_swept
 
     @property
     def _is_swept(self) -> bool:
