@@ -13,8 +13,8 @@ from pydantic.fields import FieldInfo
 from agent.config.model import Config, Section, sections_of
 
 HEAD: Final = """\
-# Configuration of the venue agent. Only the three keys that are set below are required. A line of
-# the form "# key = value" shows the default of a key.
+# Configuration of the venue agent. The three keys that are set below are enough. A line of the
+# form "# key = value" shows the default of a key.
 # `venue-agent config check` checks this file, `venue-agent config show` prints the values in force.
 # VENUE_AGENT_<SECTION>__<KEY> in the environment overrides a key of this file.
 """
