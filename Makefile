@@ -135,7 +135,7 @@ bench-fleet: $(STAMP) ## measure heartbeats, streams and requests of 10,000 devi
 	@$(BIN)/python -m tests.bench.fleet $(ARGS)
 
 .PHONY: bench-scale test-failover
-bench-scale: $(STAMP) ## measure the streams of 100,000 devices (ten minutes; ARGS="--streams N --workers N")
+bench-scale: $(STAMP) ## measure the streams of 100,000 devices (root; ten minutes; ARGS="--streams N --workers N")
 	@unshare --net -- $(BIN)/python -I tests/lab/loopback.py $(BIN)/python -m tests.bench.scale $(ARGS)
 
 test-failover: $(STAMP) ## lose a host of the service, and its database server (three minutes, root)
@@ -214,7 +214,7 @@ bench-connections: $(STAMP) ## measure heartbeats while other clients hold conne
 bench-retail: $(STAMP) ## measure pages of 200,000 sales by the retail API (a minute)
 	@$(BIN)/python -m tests.bench.retail_pages
 
-# The suite runs on its own Node.js, which is installed from a wheel, because the system's Node.js may
+# The MCP conformance suite, the MCP Inspector and oidc-provider run on their own Node.js, which is installed from a wheel, because the system's Node.js may
 # be too old or missing.
 CONFORMANCE := build/mcp-conformance
 CONFORMANCE_LOCK := tests/contract/agent_protocol/suite

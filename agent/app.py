@@ -201,7 +201,7 @@ class App:
         self._scheduler = Scheduler(
             send_heartbeat=self._send_heartbeat,
             interval_s=self._config.heartbeat.interval_seconds,
-            request_report=floor.request_report,
+            request_report=floor.report_due,
             schedule=self._config.schedule,
         )
 

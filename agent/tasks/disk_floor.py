@@ -14,19 +14,19 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True, eq=False)
 class DiskFloor:
-    """Calls ``schedule_report`` for each scheduled report, unless the disk is nearly full."""
+    """Starts each scheduled report when it is due, unless the disk is nearly full."""
 
     state: StateDirectory
     health: HealthBoard
-    schedule_report: Callable[[Kind], None]
+    start_report: Callable[[Kind], None]
     skipped: int = 0
 
-    def request_report(self, kind: Kind) -> None:
-        """Request a scheduled report of ``kind``, if the disk has enough free space."""
+    def report_due(self, kind: Kind) -> None:
+        """Start a scheduled report of ``kind``, or skip it."""
         free = self.state.free_bytes()
         if free >= DISK_FLOOR_BYTES:
             self.health.clear({"disk-scarce"})
-            self.schedule_report(kind)
+            self.start_report(kind)
             return
         self.skipped += 1
         log.warning("the scheduled %s report is skipped: the disk is nearly full", kind)

@@ -1,4 +1,4 @@
-"""The parts of a dashboard. Most of the deprecated operations use one part."""
+"""The parts of a dashboard. Most operations in `analytics.deprecated` return one of them."""
 
 from controlplane.analytics import messages
 from controlplane.analytics.question import Question

@@ -114,13 +114,13 @@ async def test_scheduled_reports_are_skipped_if_disk_space_is_scarce(tmp_path: P
     floor = DiskFloor(disk, health, kinds.append)
     for free in (DISK_FLOOR_BYTES - 1, 0):
         disk.free = free
-        floor.request_report("network")
+        floor.report_due("network")
     assert kinds == []
     (problem,) = health.problems()
     assert problem.code == "disk-scarce"
     assert problem.detail == "0 MiB are free, 2 scheduled reports skipped"
     disk.free = DISK_FLOOR_BYTES
-    floor.request_report("application")
+    floor.report_due("application")
     assert kinds == ["application"]
     assert health.problems() == ()
     assert StateDirectory(tmp_path).free_bytes() > 0

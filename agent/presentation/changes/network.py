@@ -49,7 +49,8 @@ def network_changes(before: NetworkPayload, after: NetworkPayload) -> Changes:
 def _coverage(one: NetworkPayload, other: NetworkPayload) -> WasChecked[NetworkPayload]:
     """Return a function that returns whether ``one`` checked the subject of a finding of ``other``.
 
-    A report has a line for each watched device, which states whether the device was checked.
+    The limitations of a report have a line for each watched device. Its state is unknown if the
+    device was not checked.
     """
     is_covered = covers(one, other)
     checked_names = {

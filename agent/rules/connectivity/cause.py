@@ -4,7 +4,7 @@ The path is checked from this machine outwards. The first part that fails is the
 were not measured are skipped.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,7 +39,7 @@ class LinkState:
 
     Args:
         interface: the interface of the default route, or of the last known one.
-        has_link: an interface other than loopback is up and has a carrier.
+        has_link: ``interface`` has a carrier, or any hardware interface if none is known.
         addresses: the addresses that are valid beyond their link. None: not known.
         has_route: there is a default route.
         gateway: the address of the default gateway. Point-to-point links have none.
@@ -111,8 +111,8 @@ def _without_names(sample: Sample) -> Diagnosis | None:
     servers = sample.name_servers
     if not servers or any(server.answer == "answer" for server in servers):
         return None
-    names = _names(servers)
-    return Diagnosis("name-servers-silent", f"no answer from {names}, but the network works")
+    evidence = f"{_failures(servers)}, but the network works"
+    return Diagnosis("name-servers-silent", evidence)
 
 
 def _refused(sample: Sample) -> Diagnosis | None:
@@ -151,16 +151,27 @@ def _beyond(sample: Sample) -> Diagnosis | None:
     gateway = f"the gateway {sample.link.gateway} answers, " if sample.gateway_answers else ""
     if _is_beyond_reachable(sample):
         names = _names(s for s in sample.name_servers if s.answer == "answer" or s.can_forward)
-        return Diagnosis("service-down", f"{gateway}{names} answers, the service does not")
-    if names := _names(server for server in sample.name_servers if server.answer != "answer"):
-        return Diagnosis("provider-down", f"{gateway}no answer from {names} and the service")
+        verb = "answers" if len(names) == 1 else "answer"
+        evidence = f"{gateway}{' and '.join(names)} {verb}, the service does not"
+        return Diagnosis("service-down", evidence)
+    if any(server.answer != "answer" for server in sample.name_servers):
+        evidence = f"{gateway}{_failures(sample.name_servers, 'the service')}"
+        return Diagnosis("provider-down", evidence)
     if sample.service == "unreachable" or _cannot_forward(sample):
         return Diagnosis("provider-down", f"{gateway}nothing beyond this network answers")
     return Diagnosis("unreachable", f"{gateway}the service does not answer")
 
 
-def _names(servers: Iterable[NameServer]) -> str:
-    return " and ".join(f"name server {server.address}" for server in servers)
+def _failures(servers: Sequence[NameServer], *silent_others: str) -> str:
+    """Return ``an error from name server A and no answer from name server B and the service``."""
+    failing = _names(server for server in servers if server.answer == "failure")
+    silent = [*_names(s for s in servers if s.answer == "silent"), *silent_others]
+    parts = (("an error from", failing), ("no answer from", silent))
+    return " and ".join(f"{words} {' and '.join(names)}" for words, names in parts if names)
+
+
+def _names(servers: Iterable[NameServer]) -> list[str]:
+    return [f"name server {server.address}" for server in servers]
 
 
 def _is_beyond_reachable(sample: Sample) -> bool:

@@ -40,7 +40,8 @@ def error_count(root: Path, device: str) -> int | None:
 
     Returns None if the device itself refuses writes, as a worn memory card does.
     """
-    name = PurePosixPath(device).name
+    # /dev/mapper/NAME, as of LVM, is a link to the device that sysfs has.
+    name = (root / device.lstrip("/")).resolve().name
     if not device.startswith("/dev/") or read_number(root / "sys/class/block" / name / "ro"):
         return None
     return read_number(root / "sys/fs/ext4" / name / "errors_count")

@@ -24,8 +24,9 @@ from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.watched_devices import NO_TERMINALS, PaymentTerminals
 
 PRINT_PORTS_WAIT_S = 0.3
-"""How long after the end of address resolution a second try at a print port may still start. If an
-ARP request is lost, the host is found one second later. Its print ports are tried one by one."""
+"""How long after the end of address resolution a second try at a print port may still start.
+This is enough for a host that is found one second late because an ARP request was lost: its print
+ports are tried one by one, and the second try at a port starts a second after the first."""
 _TICK_S = 0.05
 
 

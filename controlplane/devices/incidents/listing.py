@@ -55,7 +55,11 @@ class _Row(NamedTuple):
 
 
 class _Span(NamedTuple):
-    """A period at a location. The groups of incidents from ``target_s`` on must be complete."""
+    """The period of a location from ``low_s`` to ``high_s`` in which incidents are read.
+
+    `_groups` moves ``low_s`` back until the group of every incident from ``target_s`` on is
+    complete.
+    """
 
     location_id: str
     low_s: int

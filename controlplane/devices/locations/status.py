@@ -1,8 +1,8 @@
 """Whether a device is online, and whether it should be.
 
 A device should be online while its location is open and neither the device nor the location is in
-maintenance. When such a period begins, the device has the time ``window`` to send a heartbeat. If
-it sends none within this time, it is offline.
+maintenance. When such a period begins, the device has the time ``online_within`` to send a
+heartbeat. If it sends none within this time, it is offline.
 """
 
 from dataclasses import dataclass
@@ -57,15 +57,19 @@ class DeviceStatus(NamedTuple):
 
 
 def status_of(
-    schedule: Schedule, instance_id: UUID, last_seen_at: datetime, now: datetime, window: timedelta
+    schedule: Schedule,
+    instance_id: UUID,
+    last_seen_at: datetime,
+    now: datetime,
+    online_within: timedelta,
 ) -> DeviceStatus:
     """Return the status of a device.
 
-    ``window`` is the longest time between two heartbeats of a device that is online.
+    ``online_within`` is the longest time between two heartbeats of a device that is online.
     """
     windows = schedule.windows_of(instance_id) if schedule.maintenance else ()
     until = max((each.until for each in windows if each.since <= now < each.until), default=None)
-    if now - last_seen_at <= window:
+    if now - last_seen_at <= online_within:
         return DeviceStatus("online", None, until)
     if until is not None:
         return DeviceStatus("maintenance", None, until)
@@ -76,7 +80,7 @@ def status_of(
             return DeviceStatus("closed")
         opened_at = opened
     since = max(last_seen_at, opened_at, *(each.until for each in windows if each.until <= now))
-    if now - since > window:
+    if now - since > online_within:
         return DeviceStatus("offline", since)
     return DeviceStatus("closed" if opened_at == since else "maintenance")
 

@@ -48,6 +48,9 @@ class DayRollup(Base):
     ``sale_tax`` and ``refund_tax`` contain known taxes only. The ``missing_`` columns are sums over
     sales without lines, the ``undated_`` columns over refunds without a date, and the
     ``unresolved_`` columns over imported orders of unknown status, which no other column includes.
+    ``refund_unknown_tax`` counts dated refunds with an unknown tax. ``refund_unknown_components``
+    counts dated refunds of which only the sum is known, and not its goods, fee and tip. They are
+    counted as goods.
     """
 
     __tablename__ = "day_rollups"

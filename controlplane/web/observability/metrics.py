@@ -86,7 +86,9 @@ class Metrics:
             "database_retries", "Transactions that were repeated after a conflict.", "kind"
         )
         self._tracker = self._counter(
-            "tracker_attempts", "Attempts to notify the tracker, by result.", "result"
+            "tracker_attempts",
+            "Attempts to send messages about reports to the webhook of --tracker-url, by result.",
+            "result",
         )
         self._calls: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
         self._by_kind = {

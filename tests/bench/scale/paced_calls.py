@@ -24,7 +24,7 @@ class Tally:
     statuses: dict[int, int] = field(default_factory=dict)
     latencies_s: list[float] = field(default_factory=list)
     unanswered: int = 0
-    """Calls whose connection ended before the reply."""
+    """Calls without a reply."""
 
 
 class PacedCalls:

@@ -52,7 +52,10 @@ SMALLEST: Final = (
 def merchant(
     file: str, days: int = DAYS, sales_per_day: int = 20, *, is_awkward: bool = False
 ) -> None:
-    """Create a merchant with sales of the last ``days`` days, until now."""
+    """Create a merchant with sales of the last ``days`` days, until now.
+
+    With ``is_awkward``, some sales and refunds have missing data (`Plan`).
+    """
     now = system_clock()
     plan = Plan(days=days, sales_per_day=sales_per_day, until=now.date(), is_awkward=is_awkward)
     database = Database(file)

@@ -133,9 +133,9 @@ class Case:
 
     Args:
         codes: The agent must report one of these conditions. If empty, any condition is correct.
-        rank: A number from 0 to 6. The cases of one rank contain each fault of a reply exactly once
-            and spread these faults over all operations, so any rank covers all of both. The faults
-            of streams have rank 0.
+        rank: A number from 0 to 6. The cases of one rank contain each fault of a reply exactly
+            once, spread over all operations. So any one rank covers all these faults and all
+            operations. The faults of streams have rank 0.
     """
 
     operation: str

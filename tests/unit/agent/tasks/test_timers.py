@@ -274,15 +274,15 @@ async def test_scheduled_reports_stop_when_disk_space_is_scarce(home: Harness) -
     disk, requested_kinds = Disk(home.state.path), []
     floor = DiskFloor(disk, home.health, requested_kinds.append)
 
-    floor.request_report("network")
-    floor.request_report("application")
+    floor.report_due("network")
+    floor.report_due("application")
     assert requested_kinds == []
     (problem,) = home.health.problems()
     assert problem.code == "disk-scarce"
     assert problem.detail == "0 MiB are free, 2 scheduled reports skipped"
 
     disk.free = DISK_FLOOR_BYTES
-    floor.request_report("network")
+    floor.report_due("network")
     assert requested_kinds == ["network"]
     assert home.codes() == set()
     assert home.state.free_bytes() > 0

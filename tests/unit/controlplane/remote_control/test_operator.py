@@ -178,7 +178,7 @@ async def test_history_of_locations_without_access_is_left_out(
     assert (detail["requests"], detail["reports"]) == ([], [])
 
 
-async def test_a_due_request_is_read_as_expired_and_stored_as_expired_by_the_sweep(
+async def test_a_request_past_its_expiry_is_read_as_expired_before_the_sweep_stores_it(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()

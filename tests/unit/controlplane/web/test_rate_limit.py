@@ -52,8 +52,11 @@ def test_zero_means_no_limit() -> None:
 
 @pytest.mark.medium
 def test_the_number_of_buckets_is_limited_and_a_bucket_in_use_is_kept() -> None:
-    limit, busy = RateLimit(0.001, 1, Monotonic()), uuid.uuid4()
+    limit, busy, idle = RateLimit(0.001, 1, Monotonic()), uuid.uuid4(), uuid.uuid4()
     limit.take(busy)
+    limit.take(idle)
     for _ in range(BUCKETS_MAX - 1):
         limit.take(uuid.uuid4())
         assert limit.take(busy) > 0
+    assert len(limit._buckets) == BUCKETS_MAX
+    assert limit.take(idle) == 0  # its bucket was dropped, so that it has a full one again

@@ -1,5 +1,5 @@
-"""Tests that root drops its privileges and becomes the owner of a directory. Each case runs in a
-forked process, because a process cannot become root again.
+"""Tests that a process of root drops its privileges and continues as the owner of a
+directory. Each case runs in a forked process, because a process cannot become root again.
 """
 
 import json

@@ -9,6 +9,7 @@ from agent.rules.connectivity.cause import (
     Diagnosis,
     LinkState,
     NameServer,
+    NameServerAnswer,
     Sample,
     diagnose,
     diagnose_reply,
@@ -68,6 +69,30 @@ def test_a_name_server_that_only_fails_for_the_service_is_named() -> None:
     diagnosis = diagnose(replace(LOST, name_servers=(failing,)))
     assert diagnosis is not None
     assert f"name server {NEAR.address} answers, the service does not" in diagnosis.evidence
+
+
+@pytest.mark.parametrize(
+    ("answers", "evidence"),
+    [
+        (("silent",), "no answer from name server 192.168.1.1"),
+        (("failure",), "an error from name server 192.168.1.1"),
+        (
+            ("failure", "silent"),
+            "an error from name server 192.168.1.1 and no answer from name server 192.168.1.1",
+        ),
+    ],
+)
+def test_a_name_server_that_answers_with_an_error_is_not_called_silent(
+    answers: tuple[NameServerAnswer, ...], evidence: str
+) -> None:
+    servers = tuple(replace(NEAR, answer=answer) for answer in answers)
+    diagnosis = diagnose(replace(WORKING, name_servers=servers))
+    assert diagnosis is not None
+    assert diagnosis.evidence == f"{evidence}, but the network works"
+    without_service = diagnose(replace(LOST, gateway_answers=None, name_servers=servers))
+    assert without_service is not None
+    last = " and the service" if answers[-1] == "silent" else " and no answer from the service"
+    assert without_service.evidence == f"{evidence}{last}"
 
 
 def test_one_silent_name_server_of_two_is_no_interruption() -> None:

@@ -79,6 +79,15 @@ def test_the_parser_of_mountinfo_accepts_any_text(text: str) -> None:
     mounts.data_mounts(mounts.parse_mountinfo(text))
 
 
+def test_the_errors_of_a_file_system_on_lvm_are_counted(tmp_path: Path) -> None:
+    errors = tmp_path / "sys/fs/ext4/dm-0/errors_count"
+    errors.parent.mkdir(parents=True)
+    errors.write_text("3\n")
+    (tmp_path / "dev/mapper").mkdir(parents=True)
+    (tmp_path / "dev/mapper/vg-root").symlink_to("../dm-0")
+    assert mounts.error_count(tmp_path, "/dev/mapper/vg-root") == 3
+
+
 def test_the_space_of_each_mount_is_reported() -> None:
     listed = (Mount("/", "ext4", False), Mount("/home/anna", "nfs4", True, remote=True))
 
