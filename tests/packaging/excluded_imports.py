@@ -86,7 +86,7 @@ def unguarded_imports(tree: ast.AST, package: str) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             relative = "." * node.level + (node.module or "")
             yield importlib.util.resolve_name(relative, package) if node.level else relative
-        else:
+        elif not isinstance(node, ast.expr):  # an expression contains no import
             yield from unguarded_imports(node, package)
 
 
