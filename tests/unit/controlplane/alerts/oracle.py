@@ -1,14 +1,12 @@
 """The expected alerts of a week: a second, slow implementation of the rules in docs/alerts.md.
 
-It stores only the value of each condition at each evaluation, and derives the alerts from this
-history. It shares no code with the service. For example, it computes opening hours minute by
-minute.
+It stores only the value of each condition at each evaluation and the times of its changes, and
+derives the alerts from this history. It shares no code with the service. For example, it computes
+opening hours minute by minute.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable
 from datetime import timedelta
-from itertools import islice
 from zoneinfo import ZoneInfo
 
 from tests.unit.controlplane.alerts.week import (
@@ -215,21 +213,24 @@ class ConditionHistory:
         self.subject = (location, device, condition)
         self.ticks = ticks
         self.values: list[str] = []
+        self.known_value = INACTIVE
+        self.changed_at: list[float] = []
         self.events: list[Event] = []
         self.is_open = self.is_flapping = False
         self.fired_at_index = 0
-        self.inactive_count = 0
 
     def add(self, value: str, may_fire: bool = True) -> None:
+        now = self.ticks[len(self.values)]
         self.values.append(value)
-        self.inactive_count = 0 if value != INACTIVE else self.inactive_count + 1
-        now = self.ticks[len(self.values) - 1]
-        if not self.is_open and not self.is_flapping and self._is_long_inactive():
+        if value not in {UNKNOWN, self.known_value}:
+            self.known_value = value
+            self.changed_at.append(now)
+        changes = self._changes(now)
+        if not (changes or self.is_open or self.is_flapping or value == ACTIVE):
             return
         if self.is_open and self._inactive_for(now) >= RESOLVE_AFTER:
             self.is_open = False
             self._report(now, False, True)
-        changes = self._changes(now)
         if self.is_flapping and not changes:
             self.is_flapping = False
             self._report(now, True, True)
@@ -246,18 +247,7 @@ class ConditionHistory:
             self._report(now, False, False)
 
     def needs_attention(self) -> bool:
-        newest = islice(reversed(self.values), 5000)
-        known = next((each for each in newest if each != UNKNOWN), INACTIVE)
-        return known == ACTIVE or self.is_open or self.is_flapping
-
-    def _is_long_inactive(self) -> bool:
-        """Return whether the condition has been inactive for more than 2 h.
-
-        No rule considers older values.
-        """
-        at = len(self.values) - 1
-        first = at - max(0, self.inactive_count - 1)
-        return self.ticks[at] - self.ticks[first] > 2 * HOUR
+        return self.known_value == ACTIVE or self.is_open or self.is_flapping
 
     def _active_for(self, now: float) -> float:
         began = None
@@ -279,15 +269,7 @@ class ConditionHistory:
 
     def _changes(self, now: float) -> list[float]:
         """Return the times in the last hour at which the condition became active or inactive."""
-        first = bisect_left(self.ticks, now - HOUR + 0.001)
-        earlier = (self.values[at] for at in range(first - 1, -1, -1))
-        before = next((each for each in earlier if each != UNKNOWN), INACTIVE)
-        results = []
-        for at in range(first, len(self.values)):
-            if self.values[at] not in {UNKNOWN, before}:
-                before = self.values[at]
-                results.append(self.ticks[at])
-        return results
+        return [each for each in self.changed_at if now - each < HOUR]
 
     def _report(self, now: float, is_flapping: bool, is_resolved: bool) -> None:
         self.events.append((now, *self.subject, is_flapping, is_resolved))

@@ -107,18 +107,9 @@ def time_at(at: float) -> datetime:
     return BEGINS + timedelta(seconds=at)
 
 
-def last_before(heartbeats: list[float], at: float) -> float:
-    return heartbeats[bisect_right(heartbeats, at) - 1]
-
-
 def last_at_each(heartbeats: list[float], ticks: list[float]) -> list[float]:
     """Return for each tick the time of the last heartbeat at or before the tick."""
-    result, index = [], 0
-    for at in ticks:
-        while index + 1 < len(heartbeats) and heartbeats[index + 1] <= at:
-            index += 1
-        result.append(heartbeats[index])
-    return result
+    return [heartbeats[bisect_right(heartbeats, at) - 1] for at in ticks]
 
 
 def played_week(seed: int) -> Week:
