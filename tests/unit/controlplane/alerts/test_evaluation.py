@@ -51,6 +51,7 @@ class Fleet:
 
     def __init__(self, service: RunningService) -> None:
         self.service = service
+        self.caller = service.caller(service.write_key)
         self.devices: list[SimulatedDevice] = []
         self.offline: set[SimulatedDevice] = set()
         self.webhook = Webhook(204)
@@ -75,7 +76,7 @@ class Fleet:
 
     async def send_heartbeats(self) -> None:
         """Store a heartbeat of each online device in one batch, as the heartbeat endpoint does."""
-        core, caller = self.service.core, self.service.caller(self.service.write_key)
+        core, caller = self.service.core, self.caller
         heartbeats = [
             DeviceHeartbeat(
                 caller, HeartbeatRequest(binding_id=UUID(device.binding_id), foreground=False)
