@@ -75,5 +75,6 @@ def digest(session: Session) -> str:
     hasher = hashlib.sha256()
     for table in Base.metadata.sorted_tables:
         rows = session.connection().exec_driver_sql(f"SELECT * FROM {table.name}").all()
-        hasher.update(repr(rows).encode())
+        # The text of a Row of SQLAlchemy is slow, and omits the middle of long values.
+        hasher.update(repr([tuple(row) for row in rows]).encode())
     return hasher.hexdigest()
