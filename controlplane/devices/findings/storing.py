@@ -43,7 +43,7 @@ def store_findings(
 
     The row of the device must be locked.
     """
-    is_counted = _store_judged(session, device, report, now)
+    _store_judged(session, device, report, now)
     place = (DeviceFinding.device == device.position, DeviceFinding.kind == report.kind)
     columns = (DeviceFinding.rule, DeviceFinding.severity, DeviceFinding.sentence)
     rows = session.execute(select(*columns).where(*place))
@@ -76,23 +76,17 @@ def store_findings(
     ]
     if new_rows:
         session.execute(insert(DeviceFinding), new_rows)
-    if ended or new_rows or not is_counted:
-        count_again(session, (device,), now)
+    count_again(session, (device,), now)
 
 
-def _store_judged(session: Session, device: Device, report: Report, now: datetime) -> bool:
-    """Store that the report was judged. Return whether the sums already count a report of this
-    kind, judged by the same rules.
-    """
-    is_recent = now - report.created_at <= RECENT
+def _store_judged(session: Session, device: Device, report: Report, now: datetime) -> None:
     row = session.get(JudgedReport, (device.position, report.kind))
     if row is None:
         row = JudgedReport(device=device.position, kind=report.kind)
         session.add(row)
-    is_counted = (row.is_recent, row.rules_version) == (is_recent, RULES_VERSION)
     row.report, row.arrived_at = report.position, report.created_at
-    row.rules_version, row.is_recent = RULES_VERSION, is_recent
-    return is_counted
+    row.rules_version = RULES_VERSION
+    row.is_recent = now - report.created_at <= RECENT
 
 
 def forget_findings(session: Session, device: Device, now: datetime) -> None:
