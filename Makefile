@@ -19,7 +19,7 @@ HASHED := --quiet --disable-pip-version-check --require-hashes
 REQUIREMENTS := requirements/development.txt
 $(STAMP): pyproject.toml $(REQUIREMENTS)
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
-	@echo "Creating the environment in $(VENV) (once; about a minute) ..."
+	@echo "Creating the environment in $(VENV) (once; half a minute) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install $(HASHED) -r $(REQUIREMENTS)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
@@ -31,13 +31,14 @@ demo: $(STAMP) ## simulate a venue: service, agent and two reports (ARGS=--keep:
 	@$(BIN)/venue-control demo $(ARGS)
 
 # There is one worker more than there are processors, because some tests wait for a process or a
-# network. Small tests do not wait, so `quick` has one worker for each processor. Each worker collects all tests, which takes ten seconds of processor
-# time. PARALLEL runs all tests of a file in the same worker. To debug a file: ARGS="-n0 --pdb FILE".
+# network. Small tests do not wait, so `quick` has one worker for each processor. Each worker
+# collects all tests, which takes ten seconds of processor time. PARALLEL runs all tests of a file
+# in the same worker. To debug a file: ARGS="-n0 --pdb FILE".
 PROCESSORS = $(shell $(BIN)/python -c 'import os; print(min(8, os.cpu_count() or 1))')
 WORKERS = $(shell expr $(PROCESSORS) + 1)
 PARALLEL = -n $(WORKERS) --dist=loadfile --no-loadscope-reorder
 PYTEST = $(BIN)/python -m pytest
-quick: $(STAMP) ## run the small tests: unit and contract (a minute)
+quick: $(STAMP) ## run the small tests: unit and contract (90 s)
 	@$(PYTEST) --size=small -n $(PROCESSORS) --dist=worksteal $(ARGS)
 
 test: $(STAMP) ## run the tests, with a short form of every scenario (4 to 7 minutes)
