@@ -109,7 +109,7 @@ class DeviceDetailReply(Tolerant):
     device: Device
     requests: Array[RemoteRequest]
     reports: Array[ReportSummary]
-    next_cursor: str | None
+    next_cursor: str | None  # the next page has further requests and further reports
 
 
 class ReportDetailRequest(Exact):

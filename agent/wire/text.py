@@ -27,8 +27,8 @@ class Utf16Length(GroupedMetadata):
     least: int = 0
 
     def __iter__(self) -> Iterator[object]:
-        # pydantic first checks the number of characters. This is cheap, and rejects no valid
-        # string.
+        # pydantic first checks the number of characters, which is cheap. This rejects no valid
+        # string, because a string never has more characters than code units.
         yield Field(
             min_length=min(1, self.least),
             max_length=self.most,

@@ -38,16 +38,16 @@ def _read(text: str) -> datetime:
     if match is None:
         raise ValueError("is not an ISO 8601 date-time")
     hour, minute, second = (int(match[name] or 0) for name in ("hour", "minute", "second"))
-    offset = timedelta()
+    extra = timedelta()
     # The hour 24:00 is the end of a day, and second 60 is a leap second (ISO 8601, RFC 3339).
     if (hour, minute, second) == (24, 0, 0):
-        hour, offset = 0, timedelta(days=1)
+        hour, extra = 0, timedelta(days=1)
     elif second == 60:
-        second, offset = 59, timedelta(seconds=1)
+        second, extra = 59, timedelta(seconds=1)
     date, zone = match["date"].replace("-", ""), (match["zone"] or "Z").upper()
     time = f"{hour:02}{minute:02}{second:02}.{match['decimals'] or 0}"
     try:
-        return datetime.fromisoformat(f"{date}T{time}{zone}") + offset
+        return datetime.fromisoformat(f"{date}T{time}{zone}") + extra
     except (ValueError, OverflowError) as error:
         raise ValueError(f"is not a date-time that exists: {error}") from None
 

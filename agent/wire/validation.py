@@ -56,7 +56,8 @@ change."""
 class Issue:
     """One error. ``path`` consists of JSON keys and array indices.
 
-    ``value`` is the wrong value. ``choices`` are the valid values, if there is a fixed list.
+    ``fault`` is the kind of error: no JSON, a missing key, an unknown key, or any other invalid
+    value. ``value`` is the wrong value. ``choices`` are the valid values, if there is a fixed list.
     ``is_table`` is True if the value must be an object.
     """
 
@@ -69,6 +70,7 @@ class Issue:
 
     @property
     def where(self) -> str:
+        """The path as text, such as ``networkMap.hosts.0.address``."""
         return ".".join(str(part) for part in self.path)
 
 

@@ -11,6 +11,8 @@ RequestStatus = Literal[
     "queued", "received", "running", "expired", "completed", "partial", "failed"
 ]
 TrackerStatus = Literal["pending", "sent", "failed", "disabled"]
+"""Whether the service has sent a message about a report to its tracker, which is a webhook."""
+
 Completeness = Literal["complete", "partial", "limited"]
 EndpointStatus = Literal["reachable", "discovered"]
 DiscoverySource = Literal["mdns", "scan"]

@@ -15,7 +15,12 @@ ONLY_DEVICE = "the request is for this machine only"
 
 @dataclass(slots=True)
 class CollectedFacts:
-    """The facts of each source so far. ``known`` is None until the printers are read."""
+    """The facts of each source so far.
+
+    ``known`` are the printers of this machine, or None until they are read. ``macs`` maps each
+    address in the neighbour table to its MAC. ``local`` are the networks of this machine.
+    ``selection`` are the addresses to scan.
+    """
 
     started_at: str
     os_platform: str
@@ -42,7 +47,7 @@ class CollectedFacts:
     """Whether the run ended at its deadline or by a cancellation."""
 
     def add_unanswered_ports(self, targets: Sequence[Target]) -> None:
-        """Add "no-answer" for each port of a target if no port of its address answered."""
+        """Record "no-answer" for each port of a target if the scan found no host at its address."""
         answering_hosts = {host.address for host in self.scan.hosts}
         for target in targets:
             for port in () if target.address in answering_hosts else target.ports or ():
@@ -51,7 +56,10 @@ class CollectedFacts:
     def add_attempt(
         self, targets: Sequence[Target], before: Mapping[str, ScannedHost], result: ScanResult
     ) -> None:
-        """Add the results of one more connection to each print port of ``targets``."""
+        """Add the results of one more connection to each print port of ``targets``.
+
+        ``before`` has the scanned hosts from before this connection, by address.
+        """
         now = {host.address: host for host in result.hosts}
         for target in targets:
             for port in target.ports or ():

@@ -3,8 +3,8 @@
 1. Read this machine: its interfaces, the version of the system and the neighbour table. They
    determine the targets of the scan.
 2. Run four threads. One scans, one browses mDNS, and one reads this machine's printers. The fourth
-   thread queries hosts for their names and open ports for details, as soon as the scan finds them.
-   It queries an IPP port only after the queues of the port are known.
+   thread queries each host for its name, and each open port for details, as soon as the scan finds
+   the host or port. It queries an IPP port only after the paths of the port's queues are known.
 3. When the scan is complete, contact printers that it did not reach, query printers by SNMP, and
    connect again to print ports that refused the connection or did not answer.
 
@@ -71,10 +71,13 @@ from collectors.shared.watched_devices import expectations, terminals_of
 MDNS_MAX_S = 10.0
 NAMES_MAX_S = 11.0
 """The system's resolver waits five seconds for each name server, and tries twice (resolv.conf(5)).
-Print systems wait as long."""
+Print systems use this resolver, so they wait as long for a name."""
 _DISCOVERY_SHARE = 0.8
+"""The share of the job's maximum duration after which the scan and mDNS end."""
 _RESERVE_S = 0.3
+"""How long before the job's maximum duration the collection ends, so that the facts can be sent."""
 _GRACE_S = 0.2
+"""How long to wait for threads that are not done when the run ends. All threads share this time."""
 _POLL_S = 0.05
 """How often a waiting thread checks whether the run was cancelled, in seconds."""
 _SHORT_POLL_S = 0.01
@@ -446,7 +449,7 @@ class _Collection:
             left_s = max(0.0, self._deadline_s - time.monotonic())
             wait([future], timeout=min(_POLL_S, left_s))
         if not future.done():
-            # A cancelled thread ends by itself soon. All threads share one grace period for that.
+            # The run has ended, so the thread ends by itself soon.
             self._grace_ends_s = self._grace_ends_s or time.monotonic() + _GRACE_S
             wait([future], timeout=max(0.0, self._grace_ends_s - time.monotonic()))
         return self._guarded(step, partial(_result_now, future), otherwise)

@@ -76,11 +76,11 @@ def announced_addresses(service: MdnsService) -> tuple[str, ...]:
 def _without_borrowed_uuids(
     services: Sequence[MdnsService], evidence: Sequence[Evidence], own_addresses: frozenset[str]
 ) -> tuple[MdnsService, ...]:
-    """Leave out hearsay whose UUID another device gives as its own.
+    """Leave out hearsay whose UUID a device gives as its own, in an answer or an announcement.
 
-    Hearsay is a service that a host announces at the address of another host. If the UUID of the
-    service belongs to a device that gave it in an answer, the service is no evidence of the device
-    at that address.
+    Hearsay is a service that a host announces at the address of another host. If a device gives the
+    UUID of the service as its own, the service is no evidence of the host at that address. A UUID
+    that this machine itself gives does not count.
     """
     given_uuids = {answer.uuid for answer in evidence if answer.address not in own_addresses}
     given_uuids |= {
@@ -197,9 +197,10 @@ class _Join:
         instances = [service.instance for service in services]
         uuids = _distinct(*map(_uuid, services), *(answer.uuid for answer in answers))
         announced_states = (_announced_state(address, port, service) for service in services)
-        queues = (*announced_states, *(answer for answer in answers if not answer.server))
-        states = [queue for queue in queues if queue.state is not None or queue.state_reasons]
-        if len(uuids) > 1 or (not uuids and len({queue.queue for queue in queues}) > 1):
+        # An answer with a Server header is from a web page or from CUPS itself, not from a queue.
+        of_queues = (*announced_states, *(answer for answer in answers if not answer.server))
+        states = [e for e in of_queues if e.state is not None or e.state_reasons]
+        if len(uuids) > 1 or (not uuids and len({e.queue for e in of_queues}) > 1):
             states = []  # there are several printers behind the port, so it has no single state
         return PortObservation(
             address=address,
@@ -223,7 +224,7 @@ class _Join:
             is_announced=bool(services),
             state=states[-1].state if states else None,
             state_reasons=states[-1].state_reasons if states else (),
-            queue_states=tuple(e for e in queues if e.is_missing or e.state or e.state_reasons),
+            queue_states=tuple(e for e in of_queues if e.is_missing or e.state or e.state_reasons),
         )
 
 

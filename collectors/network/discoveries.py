@@ -45,7 +45,7 @@ class OpenPort:
 
 @dataclass
 class Discoveries:
-    """Hosts and open ports, each once, in the order in which they were found. Thread-safe.
+    """Hosts and open ports, each once, in the order in which the scan found them. Thread-safe.
 
     IPP ports cannot be taken until their queues are known. This machine (``own`` addresses) is not
     queried for its name or for the queues of its spooler, because both are read directly.

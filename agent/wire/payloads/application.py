@@ -134,8 +134,8 @@ class ApplicationPayload(Payload):
     @model_validator(mode="before")
     @classmethod
     def _check_version(cls, value: Any) -> Any:
-        # ``version`` is the discriminator of the union of both payloads. pydantic does not permit a
-        # "before" validator on the discriminator field itself.
+        # pydantic accepts true for ``Literal[1]``. This check is not a validator of the field
+        # ``version``: pydantic permits no "before" validator on the discriminator of a union.
         if isinstance(value, dict) and is_equal_but_other_type(version := value.get("version"), 1):
             error = InitErrorDetails(
                 type="literal_error", loc=("version",), input=version, ctx={"expected": "1"}

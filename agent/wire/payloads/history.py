@@ -58,6 +58,7 @@ EVENT_KINDS: Final[tuple[EventKind, ...]] = get_args(EventKind)
 
 
 SUBJECT_END: Final = ": "
+"""The separator after the subject of a local fault in `Incident.evidence`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The lines about watched devices among the limitations of a network report.
 
 The payload of version 2 has no field for watched devices. So the agent writes one line for each
-device into ``limitations`` and ``networkMap.limitations``, and the presentation parses it.
+device into ``limitations`` and ``networkMap.limitations``. The code that shows reports parses it.
 """
 
 import re

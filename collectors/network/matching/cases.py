@@ -36,10 +36,11 @@ class Case:
     """The answers for one printer.
 
     ``address`` and ``port`` are its destination now, or ``problem`` is the reason why it has none.
-    ``device`` is the device there and ``observation`` is what was observed of the port.
-    ``comparison`` compares the device with the printer. If the print system may pick any of several
-    devices, ``rivals`` are these devices. ``matches`` are the devices that certainly are the
-    printer.
+    ``announced_at`` is the address of an unusable service with the printer's name (`Destination`).
+    ``device`` is the device at the destination, and ``observation`` is what was observed of the
+    port. ``comparison`` compares the device with the printer. If the print system may pick any of
+    several devices, ``rivals`` are these devices. ``matches`` are the devices that certainly are
+    the printer.
     """
 
     printer: KnownPrinter
@@ -55,7 +56,11 @@ class Case:
 
     @property
     def elsewhere(self) -> tuple[Match, ...]:
-        """The devices elsewhere that are the printer. A MAC is stronger than other evidence."""
+        """The devices elsewhere that are the printer.
+
+        If the MAC identifies any of them, only those are returned, because a MAC is the strongest
+        evidence.
+        """
         other_matches = [match for match in self.matches if match.device is not self.device]
         by_mac = tuple(
             other_match
@@ -155,7 +160,7 @@ class Cases:
         return device.address not in self.addresses and not self.reach.obstacle(device.address)
 
     def others(self, case: Case) -> Iterator[Case]:
-        """Yield the cases of the printers that are not set up with an address of this printer."""
+        """Yield the cases of the printers that share no address of their setup with ``case``."""
         addresses = set(case.printer.addresses)
         for other in self._cases.values():
             if other is not case and not addresses & set(other.printer.addresses):
@@ -186,7 +191,8 @@ class Cases:
         if occupant == "this printer":
             identity_place = "at the address"
         elif occupant == "unknown" and port == "open":
-            # A device may have several IPv6 addresses beside its IPv4 address.
+            # A device may have further IPv6 addresses, so an unknown device at an IPv6 address may
+            # be the device that was matched elsewhere.
             addresses = (address for match in case.elsewhere for address in match.device.addresses)
             is_ipv6 = ":" in case.address or all(":" in address for address in addresses)
             identity_place = "nowhere" if is_ipv6 else identity_place
@@ -197,7 +203,7 @@ class Cases:
         if device is None:
             return "unknown" if is_answering else "nobody"
         if not is_answering and not device.is_alive and case.elsewhere:
-            return "nobody"  # the neighbour table has its entry from before the printer moved
+            return "nobody"  # only an old entry of the neighbour table is left at the address
         if case.comparison.likeness != "different":
             return "this printer" if case.comparison.likeness == "same" else "unknown"
         return "another printer" if self.owner(case, device) else "another device"
@@ -302,7 +308,11 @@ def located_addresses(known: Sequence[KnownPrinter], observed: Observations) -> 
 def choose_port(
     printer: KnownPrinter, observations: Sequence[PortObservation]
 ) -> PortObservation | None:
-    """Return the best port to print to: the printer's own one, or else a usual print port."""
+    """Return the best port to print to.
+
+    If the printer's setup has a port, only this port is returned. Otherwise it is a port that gives
+    the printer's UUID or DNS-SD name (`is_own`), or else a usual print port.
+    """
     if printer.port is not None:
         observations = [
             observation for observation in observations if observation.port == printer.port
@@ -314,7 +324,7 @@ def choose_port(
 
 
 def is_own(printer: KnownPrinter, observation: PortObservation) -> bool:
-    """Return whether this port itself gives the printer's UUID or DNS-SD name."""
+    """Return whether an observed port itself gives the printer's UUID or DNS-SD name."""
     if printer.uuid is not None and printer.uuid in observation.uuids:
         return True
     name = (printer.dns_sd_name or "").lower()

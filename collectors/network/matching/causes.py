@@ -58,8 +58,9 @@ def explain(
         for causes in _GROUPS.values()
         if (cause := next((c for c in causes if c.is_cause(symptoms, machine)), None))
     ]
-    has_place = any(cause in _GROUPS["place"] for cause in applicable)
-    evidence = () if has_place or not symptoms.seen else (symptoms.seen,)
+    # The sentences of the group "place" already contain what was observed.
+    is_observation_stated = any(cause in _GROUPS["place"] for cause in applicable)
+    evidence = () if is_observation_stated or not symptoms.seen else (symptoms.seen,)
     descriptions = (
         cause.describe(symptoms, machine, with_remedy=with_all_remedies) for cause in applicable
     )
@@ -85,7 +86,7 @@ class _Listing(Formatter):
 _LISTING = _Listing()
 
 
-def _misses(symptoms: Symptoms, network: str) -> bool:
+def _is_unreached_in(symptoms: Symptoms, network: str) -> bool:
     """Return whether the printer is set up in ``network`` and was not reached."""
     return symptoms.is_unreached and bool(network) and symptoms.is_in(network)
 
@@ -365,7 +366,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         ),
         Cause(
             "two-ways",
-            lambda s, m: _misses(s, m.shared_network),
+            lambda s, m: _is_unreached_in(s, m.shared_network),
             "{m.ways} are in one network, {m.shared_network}, and only one of them is used",
             "two interfaces, such as cable and Wi-Fi, have addresses in one network",
             "switch off the interface that does not lead to the printers",
@@ -373,7 +374,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         ),
         Cause(
             "client-isolation",
-            lambda s, m: _misses(s, m.isolated_network),
+            lambda s, m: _is_unreached_in(s, m.isolated_network),
             "on the Wi-Fi {m.isolated_on} nothing but the gateway answers; it may isolate its"
             " clients",
             "printers are set up in a Wi-Fi network, and its whole range was tried",

@@ -24,6 +24,11 @@ from collectors.shared.addresses import is_mdns_name, numeric_order
 _IPP = ("_ipp._tcp", "_ipps._tcp")
 
 Problem = Literal["", "host name", "mDNS name", "service", "type", "UUID", "MAC", "nothing"]
+"""What has no match on the network: a name, service, UUID or MAC of the printer's setup.
+
+``type``: the service is announced only with types that the print system does not use. ``nothing``:
+the setup has no name, UUID or MAC. "" means that there is no problem.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ def with_destinations(
 
 
 class Directory:
-    """The host names and services that mDNS announces."""
+    """The host names that were observed, and the services that mDNS announces."""
 
     def __init__(self, observed: Observations, index: DeviceIndex) -> None:
         self._index = index
@@ -117,7 +122,8 @@ class Directory:
             return Destination(problem="service")
         kind = printer.dns_sd_type
         announced_at = next((a for s in services for a in s.addresses), "")
-        if kind is None:  # cups-browsed uses IPP, and HPLIP any service
+        if kind is None:
+            # A queue of HPLIP has a port and uses any service. One of cups-browsed uses IPP.
             types = PRINT_SERVICES if printer.port else _IPP
             usable = [service for service in services if service.type in types]
         else:

@@ -67,8 +67,9 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
     such IPv4 address. IPv4 addresses with the same host name, or with the same UUID and serial
     number, are one device, for example a printer with cable and Wi-Fi. They are separate devices if
     another identity or the model differs. Addresses with only the same MAC stay separate devices,
-    because a repeater or proxy ARP may answer with its own MAC. MACs come from the scan and from
-    IPv6 addresses: the neighbour table may still have the MAC of an earlier device.
+    because a repeater or proxy ARP may answer with its own MAC. MACs are taken from the scan and
+    from IPv6 addresses, but not from the neighbour table, which may still have the MAC of an
+    earlier device.
     """
     observations: dict[str, list[PortObservation]] = defaultdict(list)
     for port in observed.ports.values():
@@ -80,6 +81,7 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
     }
     names = _names(observed)
     for address, device in single.items():
+        # A UUID and a serial number together count like a host name.
         names[address] |= {f"{uuid} {n}" for uuid in device.uuids for n in device.serials}
         if ":" in address:  # IPv6: services are listed only at IPv4 addresses, so use host names
             names[address] |= {name.lower() for name in device.hostnames}
@@ -165,7 +167,8 @@ def host_names(name: str) -> tuple[str, ...]:
 def is_one_device(one: Device, other: Device) -> bool:
     """Return whether nothing shows that two addresses belong to different devices.
 
-    The interfaces of one device accept connections to the same ports.
+    A different UUID, serial number or model shows this, and so do different open ports, because the
+    interfaces of one device accept connections to the same ports.
     """
     pairs = ((one.uuids, other.uuids), (one.serials, other.serials))
     if any(a and b and not set(a) & set(b) for a, b in pairs):
@@ -254,8 +257,9 @@ def _owners(
 ) -> dict[str, str]:
     """Map an IPv6 address to the only IPv4 device with its MAC, or else its host name.
 
-    Devices are given by their ``first`` address. If several have the MAC or name, only those that
-    are alive count: the others may be older entries of the neighbour table.
+    In this function, a mark is such a MAC or name. Devices are given by their ``first`` address. If
+    several have the mark, only those that are alive count: the others may be older entries of the
+    neighbour table.
     """
     alive = {first.get(address, address) for address, device in single.items() if device.is_alive}
     by_mark: dict[str, set[str]] = defaultdict(set)

@@ -1,4 +1,7 @@
-"""Parses the identities of devices: UUIDs, serial numbers, and MACs, also within other names."""
+"""Parses the identities of devices: UUIDs, serial numbers and MACs.
+
+A MAC may also be a part of a UUID, of a host name or of an IPv6 address.
+"""
 
 import ipaddress
 import re
@@ -12,7 +15,7 @@ _PLACEHOLDERS = frozenset({"none", "na", "null", "unknown", "default", "serial",
 _COUNTED_UP = ("0123456789abcdef", "1234567890abcdef")
 _REAL_DIGITS = 3  # a UUID with fewer different digits is a placeholder
 _EUI64_MARK = b"\xff\xfe"  # RFC 4291, appendix A
-_LOCAL_BIT = 0x02
+_LOCAL_BIT = 0x02  # this bit of the MAC is inverted in the address
 
 
 def normal_uuid(text: str | None) -> str | None:
@@ -33,7 +36,7 @@ def real_serial(text: str | None) -> str | None:
     ``123456789`` or ``XXXXXX``.
     """
     plain = "".join(c for c in (text or "").lower() if c.isalnum())
-    is_counted = len(plain) > 1 and any(plain in prefix for prefix in _COUNTED_UP)
+    is_counted = len(plain) > 1 and any(plain in digits for digits in _COUNTED_UP)
     if len({*plain.lstrip("0")}) < 2 or is_counted or plain in _PLACEHOLDERS:
         return None
     return (text or "").strip()

@@ -8,9 +8,9 @@ from collectors.contract import LearnedPrinter
 from collectors.network.matching.devices import Device
 from collectors.network.observations import KnownPrinter
 
-TEXT_KEPT = 255
+TEXT_MAX = 255
 
-Marks = Callable[[Device], Iterable[str]]
+Identities = Callable[[Device], Iterable[str]]
 
 
 def with_learned(
@@ -51,19 +51,19 @@ def learn(
 
 def _setup(printer: KnownPrinter) -> str:
     parts = (printer.host, printer.mac_address, printer.dns_sd_name, printer.uuid, printer.serial)
-    return " ".join(part[:TEXT_KEPT] for part in parts if part)
+    return " ".join(part[:TEXT_MAX] for part in parts if part)
 
 
-def _only(device: Device, devices: Sequence[Device], marks: Marks) -> str | None:
+def _only(device: Device, devices: Sequence[Device], identities: Identities) -> str | None:
     """Return a device's identity of one kind. Returns None if the device has several or none, or if
     another device has the same identity."""
-    values = set(marks(device))
+    values = set(identities(device))
     if len(values) != 1 or any(
-        values & set(marks(other)) for other in devices if other is not device
+        values & set(identities(other)) for other in devices if other is not device
     ):
         return None
-    return values.pop()[:TEXT_KEPT]
+    return values.pop()[:TEXT_MAX]
 
 
 def _first(texts: Iterable[str]) -> str | None:
-    return next((text[:TEXT_KEPT] for text in texts if text), None)
+    return next((text[:TEXT_MAX] for text in texts if text), None)

@@ -87,9 +87,9 @@ def _isolated(
         gateways = {ipaddress.ip_address(gateway) for gateway in interface.interface.gateways}
         for _, network in _networks(interface) if interface.is_wireless else ():
             seen_addresses = {address for address in answering if address in network}
-            is_whole = any(n.version == 4 and network.subnet_of(n) for n in scanned_networks)
-            is_wanted = any(address in network for address in printer_addresses - gateways)
-            if is_whole and is_wanted and seen_addresses and seen_addresses <= gateways:
+            is_scanned = any(n.version == 4 and network.subnet_of(n) for n in scanned_networks)
+            has_printer = any(address in network for address in printer_addresses - gateways)
+            if is_scanned and has_printer and seen_addresses and seen_addresses <= gateways:
                 yield interface.interface.name, str(network)
 
 

@@ -124,7 +124,7 @@ class _Judge:
         return self._explained(replace(symptoms, device_at=device_at), other_match.device, key)
 
     def _absent(self, case: Case, row: Row) -> Verdict:
-        """Judge a printer at whose address nothing was seen."""
+        """Judge a printer at whose address no device is known, or at most a MAC."""
         printer, (address, port) = case.printer, (case.address, case.port)
         endpoint, reach = join_host_port(address, port), self.cases.reach
         attempts = reach.attempts(address, port or 0)
@@ -163,9 +163,9 @@ class _Judge:
             evidence = (
                 f"{device.address} is there, but no print port was found (matched by {matched_by})"
             )
-            present_device = "" if difference else verdicts.occupant_name(device) or ""
+            occupant_name = "" if difference else verdicts.occupant_name(device) or ""
             symptoms = Symptoms(
-                printer, row.status, evidence, occupant_name=present_device, other=difference
+                printer, row.status, evidence, occupant_name=occupant_name, other=difference
             )
             return self._explained(symptoms, None if difference else device)
         reach = self.cases.reach
@@ -250,7 +250,8 @@ class _Judge:
     def _with_obstacle(self, symptoms: Symptoms, evidence: str | None = None) -> Symptoms:
         """If this machine cannot print to the address, add the reason.
 
-        The observation is then replaced by ``evidence``.
+        Then ``evidence`` replaces the observation. If it is None, the observation is kept, and the
+        state of the old address is appended to it.
         """
         obstacle = self.cases.reach.obstacle(symptoms.address)
         if not obstacle:

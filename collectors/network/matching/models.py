@@ -24,6 +24,7 @@ _NO_MODELS = frozenset(
 )
 """Texts that are given instead of a model, reduced to letters and digits."""
 
+# Parts of the names of drivers that are not made for one model.
 _GENERIC_WORDS = (
     "generic",
     "universal",
@@ -117,5 +118,9 @@ def _maker(text: str) -> str | None:
 
 
 def _is_one_family(one: str, other: str) -> bool:
+    """Return whether two numbers are equal, or have the same length and the same first digit.
+
+    Unequal numbers must have at least `_FAMILY_DIGITS` digits.
+    """
     can_be_family = len(one) == len(other) >= _FAMILY_DIGITS
     return one == other or (can_be_family and one[0] == other[0])

@@ -67,8 +67,8 @@ def compare(
     """Compare the device at a printer's destination with the printer.
 
     ``observation`` is what was observed of the port to which the print system connects. If two
-    other identities are equal, the MAC may differ, because a printer has different MACs on cable
-    and Wi-Fi.
+    identities besides the MAC are equal, the MAC may differ, because a printer has different MACs
+    on cable and Wi-Fi.
     """
     macs = _own_macs(device, index, "")
     same = tuple(_claims(printer, device, macs))
@@ -79,6 +79,7 @@ def compare(
     learned = printer.learned
     is_named = learned is not None and learned.dns_sd_name in device.instances
     if is_named and "host name" in same:
+        # It has both names of the printer. Then a different MAC, serial number or UUID counts less.
         return Comparison("unknown")
     if text := _difference_from_learned(printer, device, macs):
         return Comparison("different", text=text, is_learned=True)
@@ -90,7 +91,8 @@ def compare(
 def find_matches(printer: KnownPrinter, index: DeviceIndex) -> tuple[Match, ...]:
     """Return the devices that are certainly this printer, wherever they are.
 
-    Such a device has a print port, and neither its identities nor its model contradict the printer.
+    Such a device has a print port or the port of the printer's setup. Its UUID, serial number and
+    model do not contradict the printer.
     """
     matches = (_match(printer, device, index) for device in find_candidates(printer, index))
     return tuple(match for match in matches if match is not None)

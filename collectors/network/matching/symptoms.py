@@ -60,13 +60,20 @@ class Symptoms:
     ``seen`` describes the observation and the evidence by which the printer was matched. If the
     printer has moved, ``old_address_state`` describes what is now at its old address, and
     ``set_up_as`` are the names of the printers that are set up with its new address.
-    ``failed_lookup`` is the kind of look-up with which the print system does not reach the printer.
+    ``failed_lookup`` is the look-up that fails, so that the print system does not reach the
+    printer. It is "other" if no look-up of a name or service fails, for example if nothing answers
+    at the address.
     ``device_at`` is the address of the printer's device if that is a different address.
     ``out_of_reach`` is the reason why this machine cannot print to ``address``.
     ``attempts`` are the results of all connections to the printer's port, oldest first.
     ``is_answering``: some port of the address accepts or refuses connections.
     ``other`` describes why the device at the address is not the printer.
-    ``own_reasons`` are the printer-state-reasons that the printer itself reports.
+    ``may_have_replaced``: this other device may be a replacement of the printer.
+    ``is_queue_missing``: the device answered that it does not have the queue.
+    ``other_open_ports`` lists print ports of the device that are open instead of ``port``.
+    ``occupant_name`` is the name of a device at the address that has no print port.
+    ``own_reasons`` are the printer-state-reasons that the printer itself reports, and
+    ``is_stopped`` is True if its own printer-state is "stopped".
     """
 
     printer: KnownPrinter
@@ -134,6 +141,7 @@ class Symptoms:
 
     @property
     def forget(self) -> str:
+        """The command that deletes the learned identity of the printer."""
         return f"venue-agent printers forget {shlex.quote(self.printer.id)}"
 
     @property

@@ -11,8 +11,8 @@ from typing import Literal
 from collectors.network.matching.symptoms import Status
 
 Resolution = Literal["fails", "several", "address"]
-"""The result if the print system resolves the printer's destination: nothing, several devices of
-which it picks any, or one address."""
+"""What the print system gets when it resolves the printer's destination. ``fails``: no address.
+``several``: several devices, of which it picks any one. ``address``: one address."""
 
 Occupant = Literal["this printer", "another printer", "another device", "unknown", "nobody"]
 """Who is at the address: this printer, the printer of another queue, another device that is no
@@ -33,11 +33,18 @@ Outcome = Literal[
     "renamed",
     "several",
 ]
+"""What is reported. ``prints``, ``closed`` and ``not tried`` describe the printer's port.
+``taken``: another device has the printer's address. ``off``: nothing answers there. ``unresolved``:
+the destination has no address, and the printer was not seen. ``renamed``: it has none, but the
+printer was seen. ``several``: see `Resolution`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """One combination of the answers. ``occupant`` and ``port`` are None without an address."""
+    """One combination of the answers. ``occupant`` and ``port`` are None without an address.
+
+    ``seen`` is where the printer's identity was seen.
+    """
 
     resolution: Resolution
     occupant: Occupant | None

@@ -47,23 +47,23 @@ class Verdict:
     taken_by: Device | None = None
 
 
-def describe_port(port: Symptoms, *, is_announced: bool, matched_by: str) -> Symptoms:
-    """Describe a port by the results of connections to it."""
-    address, number, matched = port.address, port.port, f"matched by {matched_by}"
-    if port.contact == "open":
+def describe_port(symptoms: Symptoms, *, is_announced: bool, matched_by: str) -> Symptoms:
+    """Add a description of the printer's port, from the results of connections to it."""
+    address, number, matched = symptoms.address, symptoms.port, f"matched by {matched_by}"
+    if symptoms.contact == "open":
         evidence = f"reachable on port {number}, {matched}"
-    elif port.contact == "refused":
+    elif symptoms.contact == "refused":
         evidence = f"{address} refuses connections on port {number} ({matched})"
-    elif port.contact and port.is_answering:
+    elif symptoms.contact and symptoms.is_answering:
         evidence = f"{address} is there, but port {number} does not answer ({matched})"
-    elif port.contact:
+    elif symptoms.contact:
         origin = "it is only announced by mDNS" if is_announced else "only its MAC was seen lately"
         evidence = f"no answer from {address} on port {number} or any other port; {origin}"
     elif is_announced:
         evidence = f"announced by mDNS on port {number} of {address}, {matched}; not contacted"
     else:
         evidence = f"{address} is there ({matched}), but port {number} was not tried"
-    return replace(port, seen=evidence)
+    return replace(symptoms, seen=evidence)
 
 
 def matched_by(case: Case) -> str:

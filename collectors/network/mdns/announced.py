@@ -77,7 +77,8 @@ class LinkLayer:
     def announcer(self, address: str) -> str:
         """Return the announcer of an address: its MAC, or the address if its MAC is not known.
 
-        All addresses that do not answer ARP share one announcer, `NO_HOST`.
+        The addresses that do not answer ARP, and those outside of this machine's networks, are all
+        one announcer: `NO_HOST`.
         """
         if address in self._unanswered or is_outside(address, self.networks):
             return NO_HOST
@@ -126,7 +127,7 @@ def identifiers_of(printers: Sequence[KnownPrinter]) -> PrinterIdentifiers:
 def choose_services(
     services: Sequence[MdnsService], link: LinkLayer, identifiers: PrinterIdentifiers
 ) -> ServiceSelection:
-    """Choose the services to list."""
+    """Choose the services to list, and the addresses at which each of them is listed."""
     believed, disputed = _believed(services, link)
     listing = _Listing(believed, link, identifiers)
     kept = [
@@ -151,7 +152,7 @@ def choose_services(
 def _believed(
     services: Sequence[MdnsService], link: LinkLayer
 ) -> tuple[list[MdnsService], Counter[str]]:
-    """Return the services without false addresses.
+    """Return the services without false addresses, and without unreachable ones (`_elsewhere`).
 
     Also returns the number of services that had false addresses, by the address that announced
     them. Only an address that does not belong to the announcer can be false. It is false if the
