@@ -88,9 +88,9 @@ def by_importance(
 ) -> tuple[Endpoint, ...]:
     """Order endpoints by importance: matched printers, other printers, announced ports, open ports.
 
-    A list that is too long is cut at its end. So if a device has more than ``ENDPOINTS_AT_ONCE``
-    endpoints, the rest of them comes after the endpoints of other devices. ``announcers`` maps an
-    address to the device that announced it.
+    A list that is too long is cut at its end. So only the first ``ENDPOINTS_AT_ONCE`` endpoints of
+    a device are in the first turn, and its further ones come after the first turn of all devices.
+    ``announcers`` maps an address to the device that announced it.
     """
     printers = frozenset(announced_printers)
     endpoints = tuple(endpoints)
@@ -111,11 +111,12 @@ def by_importance(
     counts: Counter[str] = Counter()
 
     def turn(endpoint: Endpoint) -> int:
-        """Return the turn of an endpoint. A turn has ``ENDPOINTS_AT_ONCE`` of each device."""
+        """Return the turn of the next endpoint. A turn has ``ENDPOINTS_AT_ONCE`` of each device."""
         if endpoint.matched_printer_ids:
             return 0
         if is_long and endpoint.status != "reachable" and endpoint.mac_address is None:
-            return LONG_LIST  # the address has no known MAC, so the announcement may be forged
+            # A turn after all others: the address has no known MAC, so it may be forged.
+            return LONG_LIST
         device = endpoint.mac_address or announcers.get(endpoint.address, endpoint.address)
         counts[device] += 1
         return (counts[device] - 1) // ENDPOINTS_AT_ONCE
@@ -200,7 +201,7 @@ def _endpoint(
 def _label(
     host: HostObservation, services: Sequence[MdnsService], known: PortObservation | None
 ) -> str | None:
-    """Return a name of the endpoint, if possible one that does not contain a MAC or UUID."""
+    """Return a name of the endpoint, if possible one that is not technical (`is_technical`)."""
     port_names = [friendly_name(service) for service in services if service.instance]
     user_names = [friendly_name(s) for s in host.services if s.type in _NAMED_BY_USERS]
     names = [*port_names, *(user_names if port_names else ()), *(known.labels if known else ())]

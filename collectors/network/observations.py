@@ -2,8 +2,7 @@
 
 All are frozen. The source of a value has limited the length of its strings and removed control
 characters (see ``collectors/shared/text.py``). Addresses are IPv4 or IPv6 texts without a scope id.
-MACs have the form ``aa:bb:cc:dd:ee:ff`` in lower case. UUIDs are in lower case with dashes. Times
-are those of the monotonic clock.
+MACs have the form ``aa:bb:cc:dd:ee:ff`` in lower case. UUIDs are in lower case with dashes.
 """
 
 from collections.abc import Collection, Mapping
@@ -92,7 +91,7 @@ class Evidence:
     ``state_reasons`` are IPP keywords without "none" (RFC 8011, section 5.4.12). ``name`` is the
     printer's own name. ``title``, ``realm`` (of a login) and ``server`` come from its web page.
     ``queue`` is the path that was queried. ``is_missing``: the device answered that it has no such
-    queue.
+    queue. A state that mDNS announces for a queue has this form, too.
     """
 
     address: str
@@ -135,7 +134,9 @@ class KnownPrinter:
 
     ``address`` is the text in the report: ``host:port`` or a device path. ``host`` is an IP address
     or a name. ``addresses`` are its IP addresses, which are resolved if ``host`` is a name.
+    ``queue`` is the path or the name of the queue at ``host``.
     ``present`` is whether a local device (USB, serial) is plugged in, or None if that is not known.
+    ``presence_reason`` describes how this was determined, or why it is not known.
     ``stopped`` and ``state_reasons`` are from the machine's own spooler. ``backend`` is the CUPS
     backend of a queue if its device URI has an unknown form. ``learned`` is the identity that the
     printer had when it last answered. ``is_file_missing``: the device is plugged in, but the device
@@ -175,7 +176,8 @@ class KnownPrinter:
 
 
 SLOW_LOOKUP_S = 2.0
-"""A lookup of a host name that takes longer is reported as a problem of the name servers."""
+"""A look-up of a host name that takes at least this long is reported as a problem of the name
+servers."""
 
 
 def is_resolved_by_mdns(printer: KnownPrinter) -> bool:

@@ -18,13 +18,16 @@ from collectors.shared.addresses import Network, is_outside
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 
 SOURCES_MAX = 2048
-"""The most addresses whose records are stored for one interface, without verified printers."""
+"""The most addresses whose records are stored for one interface. Addresses that answer a direct
+query are stored beyond this limit."""
 UNREAD_MAX = 4096
+"""The most packets that wait to be parsed."""
 UNREAD_MAX_BYTES = 6 * 2**20
 READ_MAX_BYTES = 16 * 2**20
 """The most bytes of packets that are parsed between two rounds of questions. One announcer alone
 gets at most half of them."""
 QUESTIONS_MAX = 8000
+"""The most questions for missing records that are sent on one interface."""
 NO_HOST = "addresses at which no host answers ARP"
 
 _PACKET_BYTES = 300  # added to the length of a packet for the fixed cost of parsing it
@@ -34,8 +37,8 @@ class LinkRecords:
     """The packets and records of one interface. Announcers share each limit fairly.
 
     ``networks`` are the networks of the interface: an address outside of them cannot answer ARP.
-    ``rejected`` counts how often packets or records were discarded because more than
-    ``SOURCES_MAX`` addresses sent packets.
+    ``types`` are the service types that hosts announced. ``rejected`` counts how often packets or
+    records were discarded because more than ``SOURCES_MAX`` addresses sent packets.
     """
 
     def __init__(self, interface_name: str, quota: Quota, networks: Sequence[Network] = ()) -> None:
@@ -78,7 +81,10 @@ class LinkRecords:
         return len(self._queue) > 0
 
     def put(self, source: str, packet: bytes) -> None:
-        """Queue a packet, unless its announcer has sent more than its share of this round."""
+        """Queue a packet, unless its announcer has sent more than its share of this round.
+
+        Packets from addresses of this machine's printers are always queued.
+        """
         announcer = self.announcer(source)
         is_printer = source in self.quota.identifiers().addresses
         if self._reading.take(announcer, len(packet) + _PACKET_BYTES) or is_printer:
@@ -128,18 +134,19 @@ class LinkRecords:
     def _open(self, source: str, *, is_verified: bool = False) -> RecordBook | None:
         """Return a new book for an address, or None if there is no room for it."""
         if len(self._books) >= SOURCES_MAX:
-            is_room = self._forget_one(source, is_verified=is_verified)
-            if not (is_room or is_verified):
+            has_room = self._forget_one(source, is_verified=is_verified)
+            if not (has_room or is_verified):
                 return None
         book = self._books[source] = RecordBook(self.quota, source, self.announcer(source))
         book.is_verified = is_verified
         return book
 
     def _forget_one(self, newcomer: str, *, is_verified: bool) -> bool:
-        """Remove the book of an address that does not answer ARP, to make room for ``newcomer``.
+        """Remove the book of an address that is not known to answer ARP, for ``newcomer``.
 
-        A book is removed only if ``newcomer`` answers ARP, is a printer's address, or has answered
-        a direct query. Returns whether a book was removed.
+        The book of a printer's address is never removed. A book is removed only if ``newcomer``
+        answers ARP, is a printer's address, or has answered a direct query. Returns whether a book
+        was removed.
         """
 
         def is_weak(source: str) -> bool:
@@ -179,8 +186,8 @@ class LinkRecords:
             return announcer
         return f"{address} (MAC {announcer})"
 
-    def may_ask(self, announcer: str) -> bool:
-        """Return whether one more question may be sent about an announcer's records."""
+    def take_question(self, announcer: str) -> bool:
+        """Count a question about an announcer's records. Returns False if it must not be sent."""
         return self._questions.take(announcer, 1)
 
     # ------------------------------------------------------------------ what was left out

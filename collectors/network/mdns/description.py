@@ -131,15 +131,18 @@ def friendly_name(service: MdnsService) -> str:
 
 
 def is_technical(name: str) -> bool:
-    """Return whether a name contains a MAC or UUID. Such a name was not given by a user."""
+    """Return whether a name contains a MAC, a UUID or another generated id.
+
+    Such a name was not given by a user.
+    """
     return bool(_TECHNICAL.search(name))
 
 
 def is_apple(model: str) -> bool:
     """Return whether a model is an identifier of Apple, such as ``iMac21,1``.
 
-    The roles of Apple's devices are ignored: a computer that can show a phone's video is not a
-    screen.
+    The report gives no role for such a model: an Apple computer announces that it can show a
+    phone's video, but it is not a screen.
     """
     return bool(_APPLE.fullmatch(model))
 

@@ -34,8 +34,7 @@ ANSWERS_MAX = 64
 FIRST_ANSWER_S = 1.2
 """How long to wait for a host's first answer. The host may be busy with the packet flood, too."""
 SETTLE_S = 0.35
-"""If a host sends nothing for this long after an answer, it has no more answers (RFC 6762, section
-6)."""
+"""If no host sends anything for this long, no more answers are expected (RFC 6762, section 6)."""
 _QUESTIONS_PER_PACKET = 8  # some small responders read only the first questions of a packet
 _TURN_S = 0.05
 _RETRY_AFTER_S = 0.5
@@ -60,30 +59,30 @@ def ask_directly(
         if run.cancelled or time.monotonic() >= deadline_s:
             break
         with ExitStack() as sockets, selectors.DefaultSelector() as selector:
-            requests: list[_Query] = []
+            queries: list[_Query] = []
             for address in hosts[start : start + HOSTS_AT_ONCE]:
                 with suppress(OSError):  # if too many files are open, or there is no route
-                    requests.append(_Query(address, port, sockets, selector))
-            for request in requests:
-                request.send(questions)
-            _listen(
-                selector, records, requests, min(deadline_s, time.monotonic() + _RETRY_AFTER_S), run
-            )
-            for request in requests:
-                request.send(() if request.answers else questions)
+                    queries.append(_Query(address, port, sockets, selector))
+            for query in queries:
+                query.send(questions)
+            until_s = time.monotonic() + _RETRY_AFTER_S
+            _listen(selector, records, queries, min(deadline_s, until_s), run)
+            for query in queries:
+                query.send(() if query.answers else questions)
             until_s = time.monotonic() + FIRST_ANSWER_S - _RETRY_AFTER_S
-            _listen(selector, records, requests, min(deadline_s, until_s), run)
-            for request in requests:
-                request.send(
-                    open_questions_of_host(records, request.address) if request.answers else ()
-                )
+            _listen(selector, records, queries, min(deadline_s, until_s), run)
+            for query in queries:
+                query.send(open_questions_of_host(records, query.address) if query.answers else ())
             _listen(selector, records, (), deadline_s, run)
-            answered += sum(request.answers > 0 for request in requests)
+            answered += sum(query.answers > 0 for query in queries)
     return answered
 
 
 class _Query:
-    """One host, and a UDP socket that is connected to it. The constructor may raise OSError."""
+    """One host, and a UDP socket that is connected to it. ``answers`` counts its answers.
+
+    The constructor may raise OSError.
+    """
 
     def __init__(
         self, address: str, port: int, sockets: ExitStack, selector: selectors.BaseSelector
@@ -133,5 +132,5 @@ def _listen(
             if key.data.receive(records):
                 last_s = time.monotonic()
         now = time.monotonic()
-        if now >= last_s + SETTLE_S and all(request.answers for request in queries):
+        if now >= last_s + SETTLE_S and all(query.answers for query in queries):
             return

@@ -76,9 +76,12 @@ class Instance(NamedTuple):
 class RecordBook:
     """The records that one address sent on one interface. All tables are limited in size.
 
-    Keys are in lower case. ``announcer`` is the holder of this book's shares of the pools: the
-    address ``source``, or its MAC once the MAC is known. ``is_verified``: all records certainly
-    came from ``source``. ``dropped`` are the hashes of instances that were not stored.
+    Keys are in lower case. ``types`` are the service types that the host lists. ``instances``,
+    ``servers`` (SRV records) and ``texts`` (TXT records) are by the full name of an instance.
+    ``hosts`` are the addresses of each host name. ``announcer`` is the holder of this book's shares
+    of the pools: the address ``source``, or its MAC once the MAC is known. ``is_verified``: all
+    records certainly came from ``source``. ``dropped`` are the hashes of instances beyond the limit
+    of instances. ``dropped_records`` counts the records for which there was no memory.
     """
 
     def __init__(self, quota: Quota, source: str, announcer: str) -> None:
@@ -114,7 +117,11 @@ class RecordBook:
         self._quota.memory.give_back(self.announcer, self.size_bytes)
         self._instance_pool.give_back(self.announcer, self._pooled)
 
-    def is_of_printer(self, label: str) -> bool:
+    def has_priority(self, label: str) -> bool:
+        """Return whether an instance is stored and listed before others.
+
+        Its name or its announcer is that of a printer of this machine, or the book is verified.
+        """
         identifiers = self._quota.identifiers()
         is_known = self.source in identifiers.addresses or label.lower() in identifiers.names
         return self.is_verified or is_known
@@ -149,7 +156,7 @@ class RecordBook:
         label = full_name[: -len(suffix)]
         if not self._reserve(_cost(key, label)):
             return False
-        if not self._has_room(label):
+        if not self._take_room(label):
             self._reserve(-_cost(key, label))
             key_hash = hash(key)
             is_counted = key_hash in self.dropped or len(self.dropped) >= self._records_max
@@ -159,12 +166,13 @@ class RecordBook:
         self.instances[key] = Instance(label, service_type)
         return True
 
-    def _has_room(self, label: str) -> bool:
+    def _take_room(self, label: str) -> bool:
+        """Take one instance from the pool. Returns False if the instance must not be stored."""
         if self._instance_pool.take(self.announcer, 1):
             self._pooled += 1
             return True
         # Instances that printers need are stored beyond the pool, as far as memory allows.
-        return self.is_of_printer(label) and len(self.instances) < PRINTERS_PER_ANNOUNCER_MAX
+        return self.has_priority(label) and len(self.instances) < PRINTERS_PER_ANNOUNCER_MAX
 
     def _add_address(self, name: str, record: AddressRecord) -> bool:
         addresses = self.hosts.get(name, {})

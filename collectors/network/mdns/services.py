@@ -99,15 +99,16 @@ def select_services(
 ) -> tuple[list[MdnsService], Counter[str]]:
     """Return at most ``quota.services`` services, and how many of each announcer were left out.
 
-    Services that this machine's printers need come first, at most ``PRINTERS_PER_ANNOUNCER_MAX`` of
-    each announcer. All other services follow, and their announcers take turns.
+    Services with priority (`RecordBook.has_priority`) come first, at most
+    ``PRINTERS_PER_ANNOUNCER_MAX`` of each announcer. All other services follow, and their
+    announcers take turns.
     """
     ranked: list[tuple[bool, int, str, MdnsService]] = []
     counts: Counter[str] = Counter()
     for link in links:
-        for is_of_printer, service in sorted(_services(link), key=lambda entry: not entry[0]):
+        for has_priority, service in sorted(_services(link), key=lambda entry: not entry[0]):
             announcer = link.announcer(service.announcer)
-            is_first = is_of_printer and counts[announcer] < PRINTERS_PER_ANNOUNCER_MAX
+            is_first = has_priority and counts[announcer] < PRINTERS_PER_ANNOUNCER_MAX
             ranked.append((not is_first, counts[announcer], announcer, service))
             counts[announcer] += 1
     ranked.sort(key=lambda entry: entry[:2])
@@ -118,7 +119,7 @@ def select_services(
 
 
 def _services(link: LinkRecords) -> Iterator[tuple[bool, MdnsService]]:
-    """Yield (whether a printer needs the service, the service), once for each of its announcers."""
+    """Yield (whether the service has priority, the service), once for each of its announcers."""
     lookup = _Lookup(link.books)
     books: dict[str, list[RecordBook]] = {}
     for book in link.books:
@@ -127,11 +128,11 @@ def _services(link: LinkRecords) -> Iterator[tuple[bool, MdnsService]]:
     for key, books_with_it in books.items():
         books_with_port = [book for book in books_with_it if key in book.servers]
         books_with_port = books_with_port or books_with_it[:1]
-        printer_sources = {
-            book.source for book in books_with_port if book.is_of_printer(book.instances[key].label)
+        first_sources = {
+            book.source for book in books_with_port if book.has_priority(book.instances[key].label)
         }
         services = [_service(key, book, lookup, link.interface_name) for book in books_with_port]
-        yield from ((service.announcer in printer_sources, service) for service in _join(services))
+        yield from ((service.announcer in first_sources, service) for service in _join(services))
 
 
 def _best_books(link: LinkRecords) -> dict[str, RecordBook]:

@@ -39,6 +39,8 @@ _SEEN_MAX = 16_384
 _PROGRESS_INTERVAL_S = 0.25
 
 End = Literal["settled", "crowded", "deadline", "cancelled"]
+"""Why a session ended. ``settled``: no more answers are expected. ``crowded``: see `QuerySchedule`.
+"""
 ReadNeighbours = Callable[[], Iterable[LinkNeighbour]]
 
 
@@ -46,11 +48,13 @@ ReadNeighbours = Callable[[], Iterable[LinkNeighbour]]
 class QuerySchedule:
     """When questions are sent, in seconds.
 
-    If no new records arrive for ``settle_s``, all hosts are assumed to have answered. A responder
-    waits at most 0.12 s, or 0.5 s after a truncated question (RFC 6762, sections 6 and 7.2).
+    The first round is sent after a random time between the two values of ``first_delay_s``. If no
+    new records arrive for ``settle_s``, all hosts are assumed to have answered. A responder waits
+    at most 0.12 s, or 0.5 s after a truncated question (RFC 6762, sections 6 and 7.2).
     ``resolve_after_s`` are the times of the questions for a missing record, counted from the first
-    question. If packets or records are still being lost after ``crowded_s``, the session ends as
-    "crowded", and the hosts are queried one by one (direct.py).
+    question. Every ``resolve_interval_s``, the questions that are due are sent. If packets or
+    records are still being lost after ``crowded_s``, the session ends as "crowded", and the hosts
+    are queried one by one (direct.py).
     """
 
     first_delay_s: tuple[float, float] = (0.02, 0.12)
@@ -281,9 +285,9 @@ def due_questions(
         if count >= len(after_s):
             continue
         if first_s + after_s[count] <= now and len(due) < RESOLVE_PER_TURN:
-            may_ask = watch.records.may_ask(announcer)
-            count = count + 1 if may_ask else len(after_s)
+            is_allowed = watch.records.take_question(announcer)
+            count = count + 1 if is_allowed else len(after_s)
             watch.tries[question] = first_s, count
-            due += [question] if may_ask else []
+            due += [question] if is_allowed else []
         is_pending = is_pending or count < len(after_s)
     return due, is_pending

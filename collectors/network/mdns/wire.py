@@ -38,7 +38,7 @@ MESSAGE_MAX_BYTES = 9000
 
 _RECORD = struct.Struct("!HHIH")
 _FIRST_QUESTION = b"\xc0\x0c"  # a compression pointer to the name that follows the header
-_KNOWN_TTL_S = 4500
+_KNOWN_TTL_S = 4500  # the TTL of a known answer: 75 minutes (RFC 6762, section 10)
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,7 @@ def _with_jobs(
     deadline_s: float,
     environ: Mapping[str, str],
 ) -> tuple[KnownPrinter, ...]:
-    """Add the number of stuck jobs of each queue. CUPS is queried only if any job waits."""
+    """Add the number of stuck jobs of each queue. Jobs are queried only if any job waits."""
     if not any(group.integer("queued-job-count") for group in response.printers):
         return printers
     try:

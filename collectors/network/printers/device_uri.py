@@ -29,6 +29,7 @@ _SCOPED = re.compile(r"(?i)v1\.(fe80:[0-9a-f:]+)\+(.+)")
 """Matches an IPv6 address with its interface, as CUPS writes it: ``[v1.fe80::1+eth0]``."""
 
 _NO_DEVICE = frozenset({"cups-pdf", "cups-brf", "pdf", "boomaga", "class"})
+"""Schemes of backends that write a file, show a preview or pass jobs to other queues."""
 
 Kind = Literal["network", "dns-sd", "usb", "bluetooth", "serial", "virtual", "unknown"]
 
@@ -37,8 +38,9 @@ Kind = Literal["network", "dns-sd", "usb", "bluetooth", "serial", "virtual", "un
 class DeviceUri:
     """The content of a device URI.
 
-    ``path`` is a device path. ``model`` is given for USB and HP URIs. ``is_usb`` is True if a URI
-    of the kind "unknown" names a USB device.
+    ``queue`` is the path or the name of the queue at ``host``. ``path`` is a device path. ``model``
+    is given for USB and HP URIs. ``is_usb`` is True if a URI of the kind "unknown" names a USB
+    device.
     """
 
     scheme: str

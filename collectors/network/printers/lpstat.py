@@ -21,7 +21,8 @@ def read_lpstat(deadline_s: float) -> dict[str, str] | None:
     ``deadline_s`` is a time of the monotonic clock.
     """
     try:
-        # HOME is not set, because a user's client.conf may name a spooler on another machine.
+        # HOME is not set, so that lpstat does not read the user's client.conf. This file may name a
+        # spooler on another machine.
         output = run_command(("lpstat", "-v"), deadline_s, OUTPUT_MAX_BYTES, environ={})
     except (OSError, ValueError):
         return None

@@ -36,7 +36,7 @@ _STATUS_REASONS = (  # PRINTER_STATUS_*, in the words of IPP's printer-state-rea
     (0x00400000, "cover-open"),
     (0x00800000, "door-open"),
 )
-_STOPPED = 0x00000001 | 0x00000080
+_STOPPED = 0x00000001 | 0x00000080  # PRINTER_STATUS_PAUSED and PRINTER_STATUS_OFFLINE
 _VIRTUAL = re.compile(
     r"(?i)(?:PORTPROMPT|FILE|NUL|XPSPORT|SHRFAX|OneNote|Microsoft|CPW\d+:)"
     r"|(?:AD_Port|RustDesk)"  # a printer redirected by AnyDesk or RustDesk
@@ -50,6 +50,8 @@ _EPSON = re.compile(r"(?i)ESDPRT\d+:?$")
 """Matches all ports of Epson's port monitor. Most of them are USB ports."""
 
 _NO_USB = re.compile(r"(?i)\b(?:COM\d*|LPT\d*|serial|parallel)\b")
+"""Matches the name or driver of a printer that is not a USB printer."""
+
 _SERIAL = re.compile(r"(?i)^(?:COM|LPT)(\d+):?$")
 _IP_PORT = re.compile(r"^(?:IP_)?([\d.]+(?::\d+)?)(?:_\d+)?$")
 _URL = re.compile(r"(?i)(?:https?|ipps?)://")

@@ -27,8 +27,8 @@ _VALUES_MAX = 256
 
 RegistryValue = str | int | None
 Registry = Callable[[str], Mapping[str, RegistryValue] | None]
-"""Returns the strings and numbers of a key of HKEY_LOCAL_MACHINE; None if it is missing or denied.
-"""
+"""Returns the strings and numbers of a key of HKEY_LOCAL_MACHINE. Returns None if the key does not
+exist, or this user must not read it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,7 +241,7 @@ def test_announcers_share_the_limits_of_types_and_questions() -> None:
     questions = open_questions(records)
     assert [question.labels[0] for question in questions][:2] == ["L0", "Kitchen"]
     permitted = [
-        question for question, announcer in questions.items() if records.may_ask(announcer)
+        question for question, announcer in questions.items() if records.take_question(announcer)
     ]
     assert sum(q.labels[0].startswith("L") for q in permitted) <= QUESTIONS_MAX // 2
     assert sum(q.labels[0] == "Kitchen" for q in permitted) == 2
