@@ -30,7 +30,7 @@ class ChallengeRequest(Exact):
     public_key: Annotated[str, Utf16Length(limits.PUBLIC_KEY_LENGTH, limits.PUBLIC_KEY_LENGTH)]
     platform: Platform
     location_id: LocationId
-    legacy_install_id: LegacyInstallId
+    legacy_install_id: LegacyInstallId  # the name of the device
     app_version: Absent[AppVersion] = None
     capabilities: Capabilities
 
@@ -63,7 +63,7 @@ class EmptyRequest(Exact):
 
 class HeartbeatRequest(Exact):
     binding_id: Uuid
-    foreground: bool
+    foreground: bool  # whether the agent runs in a terminal, not in the background
 
 
 class HeartbeatReply(Tolerant):

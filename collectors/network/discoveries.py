@@ -94,12 +94,12 @@ class Discoveries:
             self._waiting.clear()
 
     def begin_asking(self) -> None:
-        """Announce that a caller now takes the ports, and will close their connections."""
+        """Declare that the caller takes the ports from now on, and closes their connections."""
         with self._lock:
             self._is_asking = True
 
     def end_asking(self) -> None:
-        """Announce that no more ports are queried. Closes the remaining ports' connections."""
+        """Declare that no more ports are queried. Closes the connections of the remaining ports."""
         with self._lock:
             self._is_asking = False
             for port in self._ports:

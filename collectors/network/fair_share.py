@@ -53,7 +53,8 @@ class Pool:
 class FairQueue:
     """A queue of packets that returns one packet of each owner in turn.
 
-    It is limited in packets and in bytes.
+    The owner of a packet is an announcer, and its source is the address that sent it. The queue is
+    limited in packets and in bytes.
     """
 
     def __init__(self, packets_max: int, bytes_max: int) -> None:

@@ -96,7 +96,7 @@ def by_importance(
     endpoints = tuple(endpoints)
     is_long = len(endpoints) > LONG_LIST
 
-    def worth(endpoint: Endpoint) -> tuple[int, int, int, str, int]:
+    def importance(endpoint: Endpoint) -> tuple[int, int, int, str, int]:
         is_printer = endpoint.port in PRINT_PORTS or (endpoint.address, endpoint.port) in printers
         if endpoint.matched_printer_ids:
             rank = 0
@@ -122,7 +122,7 @@ def by_importance(
         return (counts[device] - 1) // ENDPOINTS_AT_ONCE
 
     # The sort is stable, so the endpoints of one turn stay in the order of their importance.
-    return tuple(sorted(sorted(endpoints, key=worth), key=turn))
+    return tuple(sorted(sorted(endpoints, key=importance), key=turn))
 
 
 def _order(host: HostObservation) -> tuple[int, int, int, str]:

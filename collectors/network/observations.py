@@ -119,6 +119,8 @@ class HostName:
 
 @dataclass(frozen=True, slots=True)
 class Enrichment:
+    """The answers of hosts to the queries for their names and for the details of open ports."""
+
     evidence: tuple[Evidence, ...] = ()
     hostnames: tuple[HostName, ...] = ()
     failures: tuple[Failure, ...] = ()

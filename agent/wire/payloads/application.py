@@ -20,7 +20,7 @@ from agent.wire.payloads.common import Payload
 from agent.wire.text import PayloadText, Utf16Length
 from agent.wire.vocabulary import BrowserFieldKey, FieldStatus, PeripheralKind
 
-_ByItsType = Discriminator(
+_TypeDiscriminator = Discriminator(
     value_kind,
     custom_error_type="value_type",
     custom_error_message="must be a text, a number, true or false, or a list of texts",
@@ -31,7 +31,7 @@ FieldValue = Annotated[
     | Annotated[bool, Tag("flag")]
     | Annotated[Number, Tag("number")]
     | Annotated[Array[PayloadText], Tag("list")],
-    _ByItsType,
+    _TypeDiscriminator,
 ]
 
 
@@ -76,7 +76,7 @@ BrowserValue = Annotated[
     | Annotated[bool, Tag("flag")]
     | Annotated[Number, Tag("number")]
     | Annotated[BrowserTexts, Tag("list")],
-    _ByItsType,
+    _TypeDiscriminator,
 ]
 
 

@@ -52,7 +52,8 @@ EventKind = Literal[
 ]
 """The kinds of events. ``agent-killed``: the previous run of the agent did not stop cleanly.
 ``power-lost``: the machine started, and neither the machine nor the agent had stopped cleanly.
-``gateway-conflict``: two MACs alternately answer for the gateway's address."""
+``slept``: the machine was suspended. ``gateway-conflict``: two MACs alternately answer for the
+gateway's address. ``device-moved``: a watched device has a different address."""
 
 EVENT_KINDS: Final[tuple[EventKind, ...]] = get_args(EventKind)
 

@@ -1,4 +1,4 @@
-"""The table of causes for which a printer does not print, with symptoms and fixes. Pure.
+"""The table of reasons why a printer does not print, with symptoms and fixes. Pure.
 
 The groups are searched in order. From each group, the first row that fits a printer is reported. A
 row of the group "machine" is about this machine or its network. The report lists such a row once,
@@ -60,11 +60,11 @@ def explain(
     ]
     # The sentences of the group "place" already contain what was observed.
     is_observation_stated = any(cause in _GROUPS["place"] for cause in applicable)
-    evidence = () if is_observation_stated or not symptoms.seen else (symptoms.seen,)
+    observation = () if is_observation_stated or not symptoms.seen else (symptoms.seen,)
     descriptions = (
         cause.describe(symptoms, machine, with_remedy=with_all_remedies) for cause in applicable
     )
-    return (*evidence, *descriptions)
+    return (*observation, *descriptions)
 
 
 def machine_causes(machine: MachineSymptoms) -> Iterator[str]:
@@ -93,6 +93,9 @@ def _is_unreached_in(symptoms: Symptoms, network: str) -> bool:
 
 _IS_IT_ON = "is it switched on and connected?"
 
+# "place": why the printer's address, port or cable leads nowhere. "instead": which other device or
+# port may be meant. "device": problems that the printer has. "queue" and "jobs": problems of its
+# queue. "port": the kind of its Windows port. "machine": problems of this machine or its network.
 _GROUPS: dict[str, tuple[Cause, ...]] = {
     "place": (
         Cause(

@@ -8,7 +8,8 @@ from collectors.contract import LearnedPrinter
 from collectors.network.matching.devices import Device
 from collectors.network.observations import KnownPrinter
 
-TEXT_MAX = 255
+VALUE_MAX = 255
+"""The most characters of each learned value."""
 
 Identities = Callable[[Device], Iterable[str]]
 
@@ -51,7 +52,7 @@ def learn(
 
 def _setup(printer: KnownPrinter) -> str:
     parts = (printer.host, printer.mac_address, printer.dns_sd_name, printer.uuid, printer.serial)
-    return " ".join(part[:TEXT_MAX] for part in parts if part)
+    return " ".join(part[:VALUE_MAX] for part in parts if part)
 
 
 def _only(device: Device, devices: Sequence[Device], identities: Identities) -> str | None:
@@ -62,8 +63,8 @@ def _only(device: Device, devices: Sequence[Device], identities: Identities) -> 
         values & set(identities(other)) for other in devices if other is not device
     ):
         return None
-    return values.pop()[:TEXT_MAX]
+    return values.pop()[:VALUE_MAX]
 
 
 def _first(texts: Iterable[str]) -> str | None:
-    return next((text[:TEXT_MAX] for text in texts if text), None)
+    return next((text[:VALUE_MAX] for text in texts if text), None)

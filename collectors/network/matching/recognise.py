@@ -79,7 +79,8 @@ def compare(
     learned = printer.learned
     is_named = learned is not None and learned.dns_sd_name in device.instances
     if is_named and "host name" in same:
-        # It has both names of the printer. Then a different MAC, serial number or UUID counts less.
+        # The device has both learned names, so it may be the printer although another identity
+        # differs.
         return Comparison("unknown")
     if text := _difference_from_learned(printer, device, macs):
         return Comparison("different", text=text, is_learned=True)
