@@ -89,7 +89,8 @@ class Evidence:
     """The answer of one address and port to a query of the allow-list (IPP, SNMP, web page).
 
     ``state_reasons`` are IPP keywords without "none" (RFC 8011, section 5.4.12). ``name`` is the
-    printer's own name. ``title``, ``realm`` (of a login) and ``server`` come from its web page.
+    printer's own name. ``title`` and ``realm`` (of a login) come from its web page. ``server`` is
+    the Server header of its web page or of CUPS.
     ``queue`` is the path that was queried. ``is_missing``: the device answered that it has no such
     queue. A state that mDNS announces for a queue has this form, too.
     """
@@ -228,11 +229,13 @@ class PortObservation:
     """An open or announced port of an address, with all evidence about it.
 
     ``contact`` is None if no connection to the port was tried. ``hostnames`` are the host names of
-    the address. ``labels`` are the names of the port from DNS-SD, its own answers and its web page.
-    ``models`` has the models from its own answers first. ``answered_uuids`` are the ``uuids`` that
-    its own answers contain. ``is_announced``: mDNS announces the port. ``queue_states`` are the
-    announced states of its queues, followed by the states that the queues themselves answered.
-    ``state`` is None if there are several printers behind the port.
+    the address. ``instances`` are the names of the services that are announced for the port, and
+    ``queues`` the announced paths of its queues. ``labels`` are the names of the port from DNS-SD,
+    its own answers and its web page. ``models`` has the models from its own answers first.
+    ``answered_uuids`` are the ``uuids`` that its own answers contain. ``is_announced``: mDNS
+    announces the port. ``queue_states`` are the announced states of its queues, followed by the
+    states that the queues themselves answered. ``state`` is None if there are several printers
+    behind the port.
     """
 
     address: str

@@ -57,9 +57,9 @@ class Endpoint(Exact):
     """One address and port that accepts connections, or that was announced by mDNS."""
 
     address: PayloadText
-    host: PayloadText
+    host: PayloadText  # the host name, or the address if the name is not known
     port: Port
-    label: PayloadText
+    label: PayloadText  # the name of the service, or the usual service of the port
     model: PayloadText | None
     discovered_by: Annotated[tuple[DiscoverySource, ...], MaxItems(limits.DISCOVERED_BY_MAX)]
     status: EndpointStatus
@@ -151,7 +151,7 @@ class Unavailable(Exact):
 
 class NetworkPayload(Payload):
     version: Literal[2]
-    scope: PayloadText
+    scope: PayloadText  # "local-network", or "device" if no address of the network was scanned
     discovery: Discovery | None
     endpoints: Annotated[tuple[Endpoint, ...], MaxItems(limits.ENDPOINTS_MAX)]
     endpoints_omitted: Count

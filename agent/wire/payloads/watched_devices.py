@@ -37,7 +37,9 @@ class WatchedLine:
     """The state of a watched device.
 
     ``kind`` is one of the words in `KIND_WORDS`. ``address`` is where the device is, or else where
-    it is expected. ``other_mac`` is the MAC of another device at its expected address.
+    it is expected. ``moved_from`` is the expected address of a device that has moved. ``other_mac``
+    is the MAC of another device at its expected address. ``reason`` is why the device was not
+    checked.
     """
 
     name: str

@@ -17,7 +17,7 @@ from collectors.network.observations import (
 )
 from collectors.shared.addresses import PRINT_PORTS, RAW_PRINT_PORTS, numeric_order
 
-_INTERFACES_MAX = 4
+_INTERFACES_MAX = 4  # if more addresses have the same name, they are different devices
 _NOT_IN_QUEUE_NAMES = re.compile(r"[^a-z0-9]+")
 
 
@@ -66,10 +66,10 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
     An IPv6 address belongs to the IPv4 address with its MAC or host name, if there is exactly one
     such IPv4 address. IPv4 addresses with the same host name, or with the same UUID and serial
     number, are one device, for example a printer with cable and Wi-Fi. They are separate devices if
-    another identity or the model differs. Addresses with only the same MAC stay separate devices,
-    because a repeater or proxy ARP may answer with its own MAC. MACs are taken from the scan and
-    from IPv6 addresses, but not from the neighbour table, which may still have the MAC of an
-    earlier device.
+    something else differs (`is_one_device`), or if there are more than four of them. Addresses with
+    only the same MAC stay separate devices, because a repeater or proxy ARP may answer with its own
+    MAC. MACs are taken from the scan and from IPv6 addresses, but not from the neighbour table,
+    which may still have the MAC of an earlier device.
     """
     observations: dict[str, list[PortObservation]] = defaultdict(list)
     for port in observed.ports.values():
@@ -238,7 +238,7 @@ def _names(observed: Observations) -> defaultdict[str, set[str]]:
 def _first_addresses(
     single: dict[str, Device], names: Mapping[str, Collection[str]]
 ) -> dict[str, str]:
-    """Map each IPv4 address to the first address of the same device."""
+    """Map each IPv4 address of a device with several of them to the device's first address."""
     of_name: dict[str, list[str]] = defaultdict(list)
     for address in single:
         for name in names[address] if ":" not in address else ():

@@ -110,6 +110,7 @@ def _lost_gateways(local: LocalNetwork) -> Iterator[tuple[str, str]]:
 
 
 def _networks(local: LocalInterface) -> Iterator[tuple[IPv4Address, IPv4Network]]:
+    """Yield each IPv4 address of an interface, and the network of the address."""
     for address in local.interface.addresses:
         network = network_of(address)
         if isinstance(network, IPv4Network):

@@ -37,7 +37,7 @@ SETTLE_S = 0.35
 """If no host sends anything for this long, no more answers are expected (RFC 6762, section 6)."""
 _QUESTIONS_PER_PACKET = 8  # some small responders read only the first questions of a packet
 _TURN_S = 0.05
-_RETRY_AFTER_S = 0.5
+_RETRY_AFTER_S = 0.5  # a host that has not answered by then is queried once more
 
 
 def ask_directly(
