@@ -187,7 +187,7 @@ class Cases:
             return Situation("several", None, None, identity_place)
         if not case.address:
             return Situation("fails", None, None, identity_place)
-        occupant, port = self._occupant(case), self._port_of(case)
+        occupant, port = self._occupant(case), self._destination_state(case)
         if occupant == "this printer":
             identity_place = "at the address"
         elif occupant == "unknown" and port == "open":
@@ -199,7 +199,8 @@ class Cases:
         return Situation("address", occupant, port, identity_place)
 
     def _occupant(self, case: Case) -> Occupant:
-        device, is_answering = case.device, self._port_of(case) in ("open", "refused")
+        device = case.device
+        is_answering = self._destination_state(case) in ("open", "refused")
         if device is None:
             return "unknown" if is_answering else "nobody"
         if not is_answering and not device.is_alive and case.elsewhere:
@@ -208,7 +209,7 @@ class Cases:
             return "this printer" if case.comparison.likeness == "same" else "unknown"
         return "another printer" if self.owner(case, device) else "another device"
 
-    def _port_of(self, case: Case) -> Port:
+    def _destination_state(self, case: Case) -> Port:
         if case.port is None and case.device is not None:
             return "refused" if case.device.is_alive else "silent"  # the device has no print port
         return self._port_state(case.address, case.port)

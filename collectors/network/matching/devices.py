@@ -68,8 +68,8 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
     number, are one device, for example a printer with cable and Wi-Fi. They are separate devices if
     something else differs (`is_one_device`), or if there are more than four of them. Addresses with
     only the same MAC stay separate devices, because a repeater or proxy ARP may answer with its own
-    MAC. MACs are taken from the scan and from IPv6 addresses, but not from the neighbour table,
-    which may still have the MAC of an earlier device.
+    MAC. MACs are taken from the scan and from IPv6 addresses. `HostObservation.mac_address` is not
+    used, because it may be the MAC of an earlier device, from the neighbour table.
     """
     observations: dict[str, list[PortObservation]] = defaultdict(list)
     for port in observed.ports.values():

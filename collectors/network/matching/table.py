@@ -19,6 +19,8 @@ Occupant = Literal["this printer", "another printer", "another device", "unknown
 printer of this machine, a device that nothing identifies, or nobody."""
 
 Port = Literal["open", "refused", "silent", "not tried"]
+"""The state of the port: the result of the last connection to it."""
+
 IdentityAt = Literal["at the address", "elsewhere", "at several", "nowhere"]
 """Where the printer's identity was seen. ``at several``: at several devices elsewhere."""
 

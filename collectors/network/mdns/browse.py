@@ -74,8 +74,8 @@ def browse(
     the announcements of these printers are kept. Errors of the network or machine are not raised:
     the returned state describes them.
     """
-    own_types = filter(None, map(_plain_type, job.mdns_service_types))
-    types = tuple(dict.fromkeys((*SERVICE_TYPES, *own_types)))
+    configured_types = filter(None, map(_plain_type, job.mdns_service_types))
+    types = tuple(dict.fromkeys((*SERVICE_TYPES, *configured_types)))
     quota = Quota(job.max_services, identifiers)
     links = [link for link in map(open_link, interfaces) if link is not None]
     own = frozenset(address.address for interface in interfaces for address in interface.addresses)

@@ -55,7 +55,8 @@ def _with_device(
         return printer
     devices, by = _find(printer, plugged)
     if not devices and plugged and printer.dns_sd_name:
-        return replace(printer, presence_reason=_UNNAMED)  # its DNS-SD name may lack the model
+        # It may be plugged in although no model matches: its DNS-SD name may lack the model.
+        return replace(printer, presence_reason=_UNNAMED)
     if not devices and (missing := _missing_file(printer, plugged)):
         return replace(printer, present=False, presence_reason=missing, is_file_missing=True)
     if not devices:
