@@ -117,7 +117,8 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         Cause(
             "wrong-mask",
             lambda s, _: s.out_of_reach == "wrong mask",
-            "{s.seen}; {s.address} is outside of this machine's network because of its mask",
+            "{s.seen}; {s.address} is outside of this machine's network because of this machine's"
+            " mask",
             "the printer was found on the link, in a range that the usual mask includes",
             "give this machine the same mask as the other devices",
         ),

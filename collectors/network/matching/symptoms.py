@@ -17,6 +17,9 @@ from collectors.shared.addresses import RAW_PRINT_PORTS, parse_networks
 
 Status = Literal["reachable", "unreachable", "unknown"]
 OutOfReach = Literal["", "link-local", "wrong mask", "other network"]
+"""Why this machine cannot print to an address. ``wrong mask``: the address is outside of this
+machine's network, but would be inside of it with the usual mask (/24)."""
+
 FailedLookup = Literal["", "host name", "name server", "service", "other"]
 
 _DISCARDING = re.compile(r"(?i)\bTM-[A-Z]\d")
