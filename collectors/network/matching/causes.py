@@ -25,7 +25,7 @@ class Cause:
     ``is_obvious``, the remedy appears only in that document and in the check of printers.
 
     ``fits`` returns whether this may be the cause of a printer's symptoms. A cause in the machine
-    or its network also has ``is_there``, which returns whether the cause exists. For such a cause,
+    or its network also has ``exists``, which returns whether the cause exists. For such a cause,
     ``fits`` selects the printers that the cause explains.
     """
 
@@ -35,10 +35,10 @@ class Cause:
     evidence: str
     remedy: str
     is_obvious: bool = False
-    is_there: Callable[[MachineSymptoms], bool] | None = None
+    exists: Callable[[MachineSymptoms], bool] | None = None
 
     def is_cause(self, symptoms: Symptoms, machine: MachineSymptoms) -> bool:
-        return (self.is_there is None or self.is_there(machine)) and self.fits(symptoms, machine)
+        return (self.exists is None or self.exists(machine)) and self.fits(symptoms, machine)
 
     def describe(
         self, symptoms: Symptoms | None, machine: MachineSymptoms, *, with_remedy: bool = False
@@ -70,7 +70,7 @@ def explain(
 def machine_causes(machine: MachineSymptoms) -> Iterator[str]:
     """Yield what is wrong with this machine or its network, even if it affects no printer."""
     for cause in _GROUPS["machine"]:
-        if cause.is_there is not None and cause.is_there(machine):
+        if cause.exists is not None and cause.exists(machine):
             yield cause.describe(None, machine)
 
 
@@ -358,7 +358,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "this machine has no address from a DHCP server on {m.link_local}",
             "its only addresses are self-assigned ones, 169.254.x.x",
             "check the cable or Wi-Fi and the router, or give it a fixed address",
-            is_there=lambda m: bool(m.link_local),
+            exists=lambda m: bool(m.link_local),
         ),
         Cause(
             "gateway-outside",
@@ -366,7 +366,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "the gateway {m.lost_gateway} is not in the network of {m.lost_on}",
             "the default gateway is outside of the interface's network",
             "correct address, mask and gateway of this machine",
-            is_there=lambda m: bool(m.lost_gateway),
+            exists=lambda m: bool(m.lost_gateway),
         ),
         Cause(
             "two-ways",
@@ -374,7 +374,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "{m.ways} are in one network, {m.shared_network}, and only one of them is used",
             "two interfaces, such as cable and Wi-Fi, have addresses in one network",
             "switch off the interface that does not lead to the printers",
-            is_there=lambda m: bool(m.shared_network),
+            exists=lambda m: bool(m.shared_network),
         ),
         Cause(
             "client-isolation",
@@ -383,7 +383,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             " clients",
             "printers are set up in a Wi-Fi network, and its whole range was tried",
             "switch off client isolation (AP isolation, guest network), or use the cable",
-            is_there=lambda m: bool(m.isolated_on),
+            exists=lambda m: bool(m.isolated_on),
         ),
         Cause(
             "slow-name-servers",
@@ -392,7 +392,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "the lookup of a printer's name took two seconds or more, for example because the"
             " first name server does not answer",
             "remove the name server that does not answer from this machine or the router's DHCP",
-            is_there=lambda m: m.slow_lookup_s > 0,
+            exists=lambda m: m.slow_lookup_s > 0,
         ),
         Cause(
             "multicast-filtered",
@@ -400,7 +400,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "multicast does not pass on {m.unicast_only}: hosts answer mDNS only by unicast",
             "no host answers a multicast question, but some answer a unicast one",
             "enable multicast in the access point and switch (IGMP snooping, multicast filter)",
-            is_there=lambda m: bool(m.unicast_only),
+            exists=lambda m: bool(m.unicast_only),
         ),
     ),
 }

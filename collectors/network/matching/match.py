@@ -75,7 +75,7 @@ class _Judge:
     def verdict(self, number: int, printer: KnownPrinter) -> Verdict:
         case = self.cases.get(number)
         if case is None:
-            return self._explained(verdicts.see_local(printer))
+            return self._explained(verdicts.local_symptoms(printer))
         if self.cases.reach.is_blind or (self._printers_only and case.problem in _SEARCHED):
             return self._explained(Symptoms(printer, "unknown", self._unexamined(case)))
         situation = self.cases.situation(case)
@@ -113,14 +113,15 @@ class _Judge:
             )
             symptoms = Symptoms(case.printer, row.status, evidence)
             return replace(self._explained(symptoms), is_certain=True)
-        symptoms = verdicts.see_missing(case)
+        symptoms = verdicts.unresolved_symptoms(case)
         if row.outcome == "unresolved":
             return self._explained(symptoms)
         other_match = case.elsewhere[0]
         port = choose_port(case.printer, other_match.device.observations)
         key = (port.address, port.port) if port else None
-        is_there = case.announced_at in other_match.device.addresses  # only its service has changed
-        device_at = "" if is_there else f"{other_match.device.address} (same {other_match.by})"
+        # If the device has the announced address, only its service has changed.
+        has_announced = case.announced_at in other_match.device.addresses
+        device_at = "" if has_announced else f"{other_match.device.address} (same {other_match.by})"
         return self._explained(replace(symptoms, device_at=device_at), other_match.device, key)
 
     def _absent(self, case: Case, row: Row) -> Verdict:

@@ -90,8 +90,8 @@ def name_kind(printer: KnownPrinter) -> str:
     return "MAC" if printer.mac_address else "UUID"
 
 
-def see_local(printer: KnownPrinter) -> Symptoms:
-    """Judge a printer that is not on the network, or that CUPS reaches by an unknown backend."""
+def local_symptoms(printer: KnownPrinter) -> Symptoms:
+    """Return the symptoms of a local printer, or of one that CUPS reaches by an unknown backend."""
     if printer.backend is not None:
         evidence = f"not checked: CUPS prints to it with the backend {printer.backend}"
         return Symptoms(printer, "unknown", evidence)
@@ -104,7 +104,7 @@ def see_local(printer: KnownPrinter) -> Symptoms:
     return Symptoms(printer, status, printer.presence_reason or "")
 
 
-def see_missing(case: Case) -> Symptoms:
+def unresolved_symptoms(case: Case) -> Symptoms:
     """Return the symptoms of a printer whose destination cannot be resolved."""
     printer, name = case.printer, case.printer.dns_sd_name
     failed_lookup: FailedLookup = "other"
