@@ -107,8 +107,8 @@ class Directory:
     def _address_to_contact(self, address: str) -> str:
         """Return the address to contact instead of a link-local IPv6 address.
 
-        The scan does not contact link-local IPv6 addresses, so it is another address of the same
-        device. If none is known, it is ``address`` itself.
+        The scan does not contact link-local IPv6 addresses, so another address of the same device
+        is returned. If no other address is known, ``address`` itself is returned.
         """
         if device := self._index.at(address):
             return device.address

@@ -222,8 +222,9 @@ def _elsewhere(
 class _Listing:
     """Chooses the addresses at which each service is listed.
 
-    Addresses of this machine's printers come first, then the announcers' own addresses, then
-    addresses of other hosts (hearsay). Within each of these groups, announcers take turns.
+    Services and addresses that identify this machine's printers come first. Then the services at
+    their announcers' own addresses follow, then those at addresses of other hosts (hearsay). Within
+    each of these groups, announcers take turns.
     """
 
     def __init__(
