@@ -27,6 +27,7 @@ class Pool:
         return self._size - self._left
 
     def take(self, holder: str, amount: int) -> bool:
+        """Take a part of the free amount. Returns False if the holder may not take so much."""
         held_amount = self._held[holder] + amount
         if held_amount > self._left - amount:
             return False

@@ -59,6 +59,7 @@ class Quota:
 
     @property
     def is_exceeded(self) -> bool:
+        """Whether more instances are stored than can be listed."""
         return any(pool.used > self.services for pool in self.instances.values())
 
 
