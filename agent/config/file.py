@@ -104,7 +104,7 @@ def load(
 def review(
     path: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> tuple[str, ...]:
-    """Return a line for every problem, including problems with which a daemon runs.
+    """Return a line for every problem, including problems that do not stop a daemon.
 
     Raises ConfigError if the file cannot be read at all.
     """
