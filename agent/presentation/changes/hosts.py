@@ -43,7 +43,10 @@ class _Host:
 
     @property
     def is_transient(self) -> bool:
-        """Return whether this is a phone or a nameless device. Such hosts come and go all day."""
+        """Return whether this is a phone, or a device without name, model, maker and services.
+
+        Such hosts come and go all day.
+        """
         if self.row.kind == "phone":
             return True
         has_name = self.row.is_recognisable and self.row.maker != RANDOM_ADDRESS
@@ -250,7 +253,7 @@ def _is_whole(network: NetworkMap) -> bool:
 
 
 def _coverage(one: NetworkPayload, other: NetworkPayload) -> Callable[[MapHost], bool]:
-    """Return a predicate for hosts of ``other``: would ``one`` have discovered this host?"""
+    """Return a function that returns whether ``one`` would have discovered a host of ``other``."""
     network = one.network_map
     if network is None or one.scope != other.scope or not covers(one, other):
         return lambda _: False
