@@ -84,6 +84,7 @@ async def run(
     """Run until a signal requests a stop.
 
     Args:
+        foreground: whether a user runs the daemon in a terminal. Heartbeats contain this value.
         hangup: the action that SIGHUP requests.
         collector_command: returns the command line of the collector for a kind. By default,
             `collector_process.default_command` is used.

@@ -122,12 +122,15 @@ def key_source(
     return ApiKeySource(file_beside_config, None) if is_beside else ApiKeySource(None, variable)
 
 
-def checked_key(text: str, place: str) -> str:
-    """Return the trimmed key. Raises CredentialRefused if ``text`` cannot be an API key."""
+def checked_key(text: str, source: str) -> str:
+    """Return the trimmed key. Raises CredentialRefused if ``text`` cannot be an API key.
+
+    ``source`` names the origin of ``text`` in the error message.
+    """
     key = text.strip()
     if not key:
-        raise CredentialRefused(f"{place} is empty: write the API key into it")
+        raise CredentialRefused(f"{source} is empty: write the API key into it")
     if len(key) > MAX_KEY_LENGTH or not key.isascii() or not key.isprintable() or " " in key:
-        raise CredentialRefused(f"{place} does not contain an API key (one line of plain text)")
+        raise CredentialRefused(f"{source} does not contain an API key (one line of plain text)")
     remember(key)
     return key

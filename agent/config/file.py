@@ -40,7 +40,11 @@ ConfigModel = TypeVar("ConfigModel", bound=LocalConfig)
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfig(Generic[ConfigModel]):
-    """A valid configuration, and the origin of each value (keys as ``section.key``)."""
+    """A valid configuration.
+
+    ``path`` is the file, or None if there is no file. ``origins`` maps each ``section.key`` that is
+    set to its origin: the file's name or the name of a variable.
+    """
 
     config: ConfigModel
     path: Path | None

@@ -257,7 +257,7 @@ class Network(Section):
         default=1024,
         ge=1,
         le=65536,
-        description="Maximum number of addresses that a report contacts.",
+        description="Maximum number of addresses that are contacted for a report.",
     )
     max_services: int = Field(
         default=2048,

@@ -55,7 +55,7 @@ class Context:
         return is_system_config(self.config_path)
 
     # Facts. The comment of each one begins with the name of the check that returns it.
-    local: "LocalConfig | None" = None  # configuration; for --bundle also without [service]
+    local: "LocalConfig | None" = None  # configuration; with --bundle, also set without [service]
     config: "Config | None" = None  # configuration
     is_hidden: bool = False  # configuration; whether this user cannot read the file
     state: "StateDirectory | None" = None  # configuration; a guess if it failed
