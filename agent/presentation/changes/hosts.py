@@ -22,6 +22,8 @@ _PORTS_LISTED_MAX: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class _Host:
+    """A host of the network map, and its row in the list of hosts."""
+
     host: MapHost
     row: HostRow
 
@@ -95,9 +97,10 @@ def _hosts(payload: NetworkPayload) -> list[_Host]:
 
 
 def _split(hosts: list[_Host], is_covered: Callable[[MapHost], bool]) -> tuple[list[_Host], ...]:
-    """Return the hosts that the other report covered, and the hosts that it did not cover.
+    """Return the covered hosts, and the hosts that are not covered.
 
-    This machine is left out of the covered hosts.
+    A host of one report is covered if the other report would have discovered it. This machine is
+    left out of the covered hosts.
     """
     covered_hosts = [host for host in hosts if is_covered(host.host)]
     uncovered_hosts = [host for host in hosts if not is_covered(host.host)]

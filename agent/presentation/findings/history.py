@@ -31,8 +31,8 @@ MOSTLY_FROM: Final = 3
 _DAY: Final = timedelta(days=1)
 _WEEK_DAYS: Final = 7
 _WHEN: Final = (
-    f"at least {REPEATED} times or {format_seconds(LONG_S)} in 7 days, or {REPEATED_TODAY} times"
-    " in 24 hours"
+    f"at least {REPEATED} times or for {format_seconds(LONG_S)} in 7 days, or {REPEATED_TODAY}"
+    " times in 24 hours"
 )
 _EVENTS: Final = "history.events"
 _NO_LINK: Final = re.compile(r"(\S{1,64}) has no link")
@@ -192,7 +192,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     WarningRule(
         "no-address-repeatedly",
         _FIELDS,
-        f"a link, but no address {_WHEN}",
+        f"the machine had a link, but no address, {_WHEN}",
         "The machine was without an address {times} in {period}, {duration} in total{hours}.",
         "check the router's DHCP server, and whether its range has enough addresses",
         _repeated("no-address"),
