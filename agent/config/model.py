@@ -148,7 +148,7 @@ class Service(Section):
         description="Address of the service: https, or http for loopback only. Required."
     )
     location_id: Annotated[LocationId, AfterValidator(_no_control_characters)] = Field(
-        description="The service's id of the venue where this machine is. Required."
+        description="Id of the venue where this machine is, as the service lists it. Required."
     )
     api_key_file: str = Field(
         default="",

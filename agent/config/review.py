@@ -180,7 +180,7 @@ def _example_address(url: str) -> str | None:
 
 def _location(text: str) -> str | None:
     if is_placeholder(text):
-        return "is a placeholder: write the service's id of this venue"
+        return "is a placeholder: write the id of this venue, as the service lists it"
     return _blanks(text)
 
 

@@ -289,7 +289,7 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         " a name server without a route counts only if no other one answers",
         "The name server {server} does not answer: {why}.",
         "check that it is on and that no firewall blocks UDP port 53; if it is not needed, remove"
-        " it: it delays look-ups",
+        " it, because it delays look-ups",
         _silent_name_servers,
         explained_by=("no-network", "name-not-resolved"),
     ),
