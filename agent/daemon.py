@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 STOP_WITHIN_S: Final = 8.0
 """Time for the loops to end. Service managers kill the process after ten seconds or more."""
 RESTART: Final = Backoff(base_s=1.0, cap_s=60.0)
-"""Waits before a failed loop is restarted."""
+"""The delay before a failed loop is restarted. It grows with each failure."""
 RESET_AFTER_S: Final = 600.0
 """Uptime of a loop after which its failure count resets."""
 DAMAGE_PAUSE_S: Final = 60.0
@@ -57,7 +57,10 @@ class Signal(StrEnum):
 def load_for_daemon(
     path: Path | None, kept_key: ApiKeySource | None = None
 ) -> LoadedConfig[Config]:
-    """Read the configuration and check that a daemon can run with it. Raises ConfigError."""
+    """Read the configuration and check that a daemon can run with it. Raises ConfigError.
+
+    ``kept_key`` is the API key that was read before root dropped its privileges, if any.
+    """
     remember(*secrets_here(path or default_config_path(), os.environ))
     loaded = load(Config, path)
     client_for(loaded.config.service)  # only to check the settings
@@ -81,6 +84,7 @@ async def run(
     """Run until a signal requests a stop.
 
     Args:
+        foreground: whether a user runs the daemon in a terminal. Heartbeats contain this value.
         hangup: the action that SIGHUP requests.
         collector_command: returns the command line of the collector for a kind. By default,
             `collector_process.default_command` is used.
@@ -228,7 +232,7 @@ async def _while_all_run(
 async def _keep_running(
     name: str, loop: Callable[[], Awaitable[None]], app: App, signals: asyncio.Queue[Signal]
 ) -> None:
-    """Run a loop, and restart it when it ends or fails. The wait grows with each failure."""
+    """Run a loop, and restart it when it ends or fails. The delay grows with each failure."""
     attempt = 0
     while True:
         start_s = time.monotonic()
@@ -273,7 +277,7 @@ async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
 
 
 async def _feed_the_watchdog(notifier: Notifier) -> None:
-    """Notify the watchdog from inside the event loop, so that systemd detects a hung loop."""
+    """Notify the watchdog from inside the event loop, so that systemd detects when it hangs."""
     if not notifier.watchdog_s:
         return
     while True:

@@ -22,7 +22,7 @@ from agent.doctor.check import CheckResult
 from agent.doctor.context import Context
 from agent.doctor.document import document_of
 from agent.doctor.judgement import all_visible, none_failed
-from agent.doctor.registry import AS_CALLER, CHECKS
+from agent.doctor.registry import BEFORE_STEP_DOWN, CHECKS
 from agent.doctor.runner import THREAD_PREFIX, TOTAL_S, run_checks
 from agent.errors import ConfigError
 
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
 def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None = None) -> int:
     context = Context(config_path=options.config)
     start_s = time.monotonic()
-    known_results = _check_as_caller(context, for_bundle=options.bundle is not None)
+    known_results = _check_before_step_down(context, for_bundle=options.bundle is not None)
     remaining_s = TOTAL_S - (time.monotonic() - start_s)
     results = run_checks(CHECKS, context, total_s=remaining_s, known_results=known_results)
     duration_s = time.monotonic() - start_s
@@ -88,12 +88,12 @@ def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None 
     return code
 
 
-def _check_as_caller(context: Context, *, for_bundle: bool) -> tuple[CheckResult, ...]:
-    """Check the configuration and the key with the caller's rights.
+def _check_before_step_down(context: Context, *, for_bundle: bool) -> tuple[CheckResult, ...]:
+    """Check the configuration and the key with the rights of the user who runs doctor.
 
-    After that, a process of root continues as the owner of the state directory.
+    If this user is root, the process continues as the owner of the state directory afterwards.
     """
-    results = run_checks([check for check in CHECKS if check.name in AS_CALLER], context)
+    results = run_checks([check for check in CHECKS if check.name in BEFORE_STEP_DOWN], context)
     if for_bundle:
         from agent.doctor.bundle import read_config
         from agent.doctor.logs import read_logs

@@ -40,7 +40,10 @@ class ApiKeySource:
         return f"the variable {VARIABLE}" if self.variable is not None else "nowhere"
 
     def readers(self) -> Literal["owner", "group", "everyone"]:
-        """Return who can read the key's file. On Windows it is always the owner."""
+        """Return who can read the key's file.
+
+        Return "owner" on Windows, for the variable, and if the file's rights cannot be read.
+        """
         if self.file is None or sys.platform == "win32":
             return "owner"
         try:
@@ -69,7 +72,7 @@ class ApiKeySource:
         return False
 
     def read_as_configured(self) -> str:
-        """Return the present key. Raises ConfigError if it cannot be read."""
+        """Return the current key, as `read` does, but raise ConfigError if it cannot be read."""
         try:
             return self.read()
         except CredentialRefused as error:
@@ -79,7 +82,7 @@ class ApiKeySource:
             raise ConfigError((str(error),)) from None
 
     def read(self) -> str:
-        """Return the present key. Raises CredentialRefused if it cannot be read."""
+        """Return the current key. Raises CredentialRefused if it cannot be read."""
         if self.file is None and self.variable is None:
             raise CredentialRefused(
                 "there is no API key: set service.api_key_file, the systemd credential"
@@ -104,8 +107,8 @@ def key_source(
 ) -> ApiKeySource:
     """Return the source of the API key, without reading it.
 
-    The file next to the configuration is for commands that a user runs: systemd passes its content
-    as a credential, but only to the service.
+    systemd passes the content of the file next to the configuration to the daemon as a credential.
+    A command that a user runs gets no credential, and reads this file itself.
     """
     if api_key_file:
         return ApiKeySource(Path(api_key_file), None)
@@ -119,12 +122,15 @@ def key_source(
     return ApiKeySource(file_beside_config, None) if is_beside else ApiKeySource(None, variable)
 
 
-def checked_key(text: str, place: str) -> str:
-    """Return the trimmed key. Raises CredentialRefused if ``text`` cannot be an API key."""
+def checked_key(text: str, source: str) -> str:
+    """Return the trimmed key. Raises CredentialRefused if ``text`` cannot be an API key.
+
+    ``source`` names the origin of ``text`` in the error message.
+    """
     key = text.strip()
     if not key:
-        raise CredentialRefused(f"{place} is empty: write the API key into it")
+        raise CredentialRefused(f"{source} is empty: write the API key into it")
     if len(key) > MAX_KEY_LENGTH or not key.isascii() or not key.isprintable() or " " in key:
-        raise CredentialRefused(f"{place} does not contain an API key (one line of plain text)")
+        raise CredentialRefused(f"{source} does not contain an API key (one line of plain text)")
     remember(key)
     return key

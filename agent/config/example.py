@@ -14,8 +14,9 @@ from agent.config.model import Config, Section, sections_of
 
 HEAD: Final = """\
 # Configuration of the venue agent. The three keys that are set below are enough. A line of the
-# form "# key = value" shows the default of a key; in a table such as [[printers]], an example.
-# `venue-agent config check` checks this file, `venue-agent config show` prints the values in force.
+# form "# key = value" shows the default of a key. In a table such as [[printers]], it shows an
+# example. `venue-agent config check` checks this file, `venue-agent config show` prints the values
+# in force.
 # VENUE_AGENT_<SECTION>__<KEY> in the environment overrides a key of this file.
 """
 

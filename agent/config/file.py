@@ -40,7 +40,11 @@ ConfigModel = TypeVar("ConfigModel", bound=LocalConfig)
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfig(Generic[ConfigModel]):
-    """A valid configuration, and the origin of each value (keys as ``section.key``)."""
+    """A valid configuration.
+
+    ``path`` is the file, or None if there is no file. ``origins`` maps each ``section.key`` that is
+    set to its origin: the file's name or the name of a variable.
+    """
 
     config: ConfigModel
     path: Path | None
@@ -104,7 +108,7 @@ def load(
 def review(
     path: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> tuple[str, ...]:
-    """Return a line for every problem, including problems with which a daemon runs.
+    """Return a line for every problem, including problems that do not stop a daemon.
 
     Raises ConfigError if the file cannot be read at all.
     """

@@ -1,4 +1,4 @@
-"""A range of times of day, such as "23:00-06:00". It may include midnight."""
+"""A range of times of day, such as "23:00-06:00". It may extend past midnight."""
 
 from dataclasses import dataclass
 from datetime import datetime, time
@@ -20,7 +20,7 @@ class LocalHours:
 
 
 def parse_local_hours(text: str) -> LocalHours | None:
-    """Parse a range; "" is None. Raises ValueError."""
+    """Parse a range. Return None for "". Raises ValueError if ``text`` is not a range."""
     if not text:
         return None
     begin, separator, end = text.partition("-")

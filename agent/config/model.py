@@ -148,7 +148,7 @@ class Service(Section):
         description="Address of the service: https, or http for loopback only. Required."
     )
     location_id: Annotated[LocationId, AfterValidator(_no_control_characters)] = Field(
-        description="The service's id of the venue where this machine is. Required."
+        description="Id of the venue where this machine is, as the service lists it. Required."
     )
     api_key_file: str = Field(
         default="",
@@ -257,7 +257,7 @@ class Network(Section):
         default=1024,
         ge=1,
         le=65536,
-        description="Maximum number of addresses that a report contacts.",
+        description="Maximum number of addresses that are contacted for a report.",
     )
     max_services: int = Field(
         default=2048,

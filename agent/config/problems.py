@@ -19,13 +19,13 @@ _SAME_MEANING: Final = {
     "lan": "network", "bluetooth": "ble", "card-reader": "payment-terminal",
     "pinpad": "payment-terminal", "eftpos": "payment-terminal", "kds": "kitchen-display",
 }  # fmt: skip
-"""Words that other programs use for a choice."""
+"""Values that are common in other programs, each with the value that means the same here."""
 _WITHOUT_QUOTES: Final = {
     "must be true or false": re.compile("true|false"),
     "must be a number": re.compile(r"[+-]?\d+(\.\d+)?"),
     "must be a whole number": re.compile(r"[+-]?\d+"),
 }
-"""Reasons why a text is a wrong value, and for each the texts that are valid without quotes."""
+"""The reason of an issue whose value is a string, and the strings that are valid without quotes."""
 
 
 def problems_of(model: type[Section], issues: Sequence[Issue], source: "Source") -> tuple[str, ...]:
@@ -69,9 +69,10 @@ class Source:
 
 
 def _misspelled(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
-    """Return the missing keys that the user misspelled. Only the unknown key is then reported.
+    """Return the required keys that are missing because the user misspelled them.
 
-    A missing section is also returned if one of its keys is above the first section.
+    A misspelled key is reported once, as unknown, and not also as missing. A missing section is
+    also returned if one of its keys is above the first section.
     """
     missing = [issue.path for issue in issues if issue.fault == "missing"]
     misspelled: set[Path] = set()

@@ -1,9 +1,9 @@
 """Finds settings that are valid, but certainly unintended.
 
 The models (`config.model`) refuse settings with which no agent can run. A daemon accepts the
-settings that this module finds, and logs a warning, but its reports might contain less.
-`config check` refuses these settings. The functions are pure. They accept any tree of TOML values,
-including invalid configurations.
+settings that this module finds, but its reports might contain less. `config check` refuses these
+settings, and `doctor` warns of them. The functions accept any tree of TOML values, including
+invalid configurations.
 """
 
 import ipaddress
@@ -29,6 +29,8 @@ _LOCAL_ADDRESSES: Final = {
     "usb": ((_PATH, _WINDOWS_PORT, _USB), "must be a device such as /dev/usb/lp0"),
     "ble": ((MAC, _UUID), "must be a Bluetooth address such as 01:23:45:67:89:ab"),
 }
+"""For each transport except the network: the valid forms of a printer's address, and the error
+message for all other forms."""
 _PROXY_SCHEMES: Final = frozenset({"http", "https", "socks5", "socks5h"})
 _EXAMPLE_HOST: Final = re.compile(r"(?:.+\.)?example(?:\.com|\.net|\.org)?")  # RFC 2606
 _PLACEHOLDER: Final = re.compile(
@@ -178,7 +180,7 @@ def _example_address(url: str) -> str | None:
 
 def _location(text: str) -> str | None:
     if is_placeholder(text):
-        return "is a placeholder: write the service's id of this venue"
+        return "is a placeholder: write the id of this venue, as the service lists it"
     return _blanks(text)
 
 
@@ -266,10 +268,13 @@ def _exclusions(tree: Tree) -> Iterator[Issue]:
 
 def _limits(tree: Tree) -> Iterator[Issue]:
     limits = _section(tree, "limits")
-    room, report = limits.get("outbox_max_bytes"), limits.get("max_report_bytes", 1_000_000)
-    if isinstance(room, int) and isinstance(report, int) and room < report:
-        problem = f"must be at least limits.max_report_bytes ({report})"
-        yield Issue(("limits", "outbox_max_bytes"), problem, value=room)
+    outbox_max, report_max = (
+        limits.get("outbox_max_bytes"),
+        limits.get("max_report_bytes", 1_000_000),
+    )
+    if isinstance(outbox_max, int) and isinstance(report_max, int) and outbox_max < report_max:
+        problem = f"must be at least limits.max_report_bytes ({report_max})"
+        yield Issue(("limits", "outbox_max_bytes"), problem, value=outbox_max)
 
 
 def _section(tree: Tree, name: str) -> Tree:

@@ -32,7 +32,7 @@ _config_path: Path | None = None
 
 def name_configuration(path: Path | None) -> None:
     """Store the path that the user named with `--config`, for `with_config`."""
-    global _config_path  # noqa: PLW0603 - a process runs one verb
+    global _config_path  # noqa: PLW0603 - a process runs one command
     _config_path = path
 
 

@@ -22,6 +22,7 @@ _BOOLEANS: Final = {
 }  # fmt: skip
 _NO_VALUES: Final = frozenset({"none", "null", "nil"})
 _OTHER_COMMENT: Final = re.compile(r"\s*(?:;|//|/\*|--|<!--)")
+"""The start of a comment in languages other than TOML."""
 _FIRST_WORD: Final = re.compile(r"\s*([\w\-]+)\s*")
 _TEXT_IN_LIST: Final = re.compile(r"[\[,]\s*(?:[A-Za-z_]|\d+\.\d+\.)")
 _LEADING_ZERO: Final = re.compile(r"[+-]?0\d")
@@ -177,14 +178,16 @@ class _Mistake:
         lines = [replace(self, line=line) for line in (*self.previous_lines, self.line)]
         numbers = range(len(lines), 0, -1)
         opening = next((n for n in numbers if lines[n - 1].value.startswith("[")), len(lines))
-        where = "a list" if opening == len(lines) else f"the list in line {opening}"
-        return lines[opening - 1].incomplete_list(where)
+        which_list = "a list" if opening == len(lines) else f"the list in line {opening}"
+        return lines[opening - 1].incomplete_list(which_list)
 
-    def incomplete_list(self, where: str) -> str:
+    def incomplete_list(self, which_list: str) -> str:
         if _TEXT_IN_LIST.match(self.value):
             return self._without_quotes()
         example = self._example if self.key else self._example_of("exclude")
-        return f"{where} is not complete: check its commas, quotes and closing bracket: {example}"
+        return (
+            f"{which_list} is not complete: check its commas, quotes and closing bracket: {example}"
+        )
 
     def unclosed_section(self) -> str:
         return "the closing bracket of the section is missing: write [section]"

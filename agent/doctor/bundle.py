@@ -48,6 +48,7 @@ CONFIG_MAX_BYTES: Final = 1_000_000
 REPORT_FILES: Final = ("*-rejected-*.json", "*-refused-*.json")
 
 Member = tuple[str, str]
+"""The name and the text of a file in the bundle."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,9 @@ creates contains the name."""
 class Certificate:
     """The fields of a certificate.
 
-    ``issuer`` is its organization and its common name. ``hosts`` are the first hosts for which the
-    certificate is valid, or its subject if it names none. Both are without control characters.
+    ``issuer`` is the issuer's organization and common name. ``hosts`` are the first hosts for which
+    the certificate is valid, or its subject if it names no host. Neither text contains control
+    characters.
     """
 
     issuer: str

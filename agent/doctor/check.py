@@ -53,6 +53,7 @@ class Check:
             ``uses_public_facts`` is run nevertheless.
         after: Checks that must have ended, whatever their outcome.
         fix: What to do if ``run`` hangs or raises. If it returns, the fix of its outcome is used.
+        uses_public_facts: Whether ``run`` can judge by facts that every user can see.
     """
 
     name: str
@@ -67,7 +68,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The result of a check. ``because`` names the check that explains it."""
+    """The result of a check. ``because`` names the check that explains this result, if any."""
 
     name: str
     group: Group

@@ -43,6 +43,7 @@ class Context:
     config_path: Path | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     unit_reader: "UnitReader | None" = None
+    """Returns the state of the agent's service. None means `service_unit.read_unit`."""
     config_text: str | None = field(default=None, repr=False)
     log_text: str | None = field(default=None, repr=False)
     """``config_text`` and ``log_text`` are for the bundle. They are read before root drops its
@@ -53,8 +54,8 @@ class Context:
         """Whether the checks are for the agent of the machine, not for an agent of this user."""
         return is_system_config(self.config_path)
 
-    # Facts. The comment of each one names the check that returns it.
-    local: "LocalConfig | None" = None  # configuration; for --bundle also without [service]
+    # Facts. The comment of each one begins with the name of the check that returns it.
+    local: "LocalConfig | None" = None  # configuration; with --bundle, also set without [service]
     config: "Config | None" = None  # configuration
     is_hidden: bool = False  # configuration; whether this user cannot read the file
     state: "StateDirectory | None" = None  # configuration; a guess if it failed
@@ -62,7 +63,7 @@ class Context:
     record: "DeviceRecord | None" = None  # device-record
     daemon_pid: int | None = None  # daemon
     daemon: "DaemonStatus | None" = None  # daemon
-    facts: "NetworkFacts | None" = None  # collector
+    facts: "NetworkFacts | None" = None  # collector; about the network of this machine
     route: Route | None = None  # route
     current_result: CallResult | None = None  # captive-portal
     challenge_result: CallResult | None = None  # write-grant

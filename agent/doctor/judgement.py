@@ -1,4 +1,4 @@
-"""Pure functions that find root causes. They mark the results that a failed check explains."""
+"""Pure functions that find root causes. They mark the results that another check explains."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -24,9 +24,10 @@ def hidden_by(results: Iterable[CheckResult]) -> str | None:
 
 
 def mark_explained(results: tuple[CheckResult, ...]) -> tuple[CheckResult, ...]:
-    """Return the results. A result that a failed check explains is marked as skipped.
+    """Return the results. A result that another check explains is marked as skipped.
 
-    A warning with ``may_cause`` becomes a failure if it explains a failure.
+    The other check has failed, or is a warning with ``may_cause``. Such a warning becomes a failure
+    if it explains a failure.
     """
     for index in range(len(results)):
         effect = results[index]

@@ -10,8 +10,11 @@ WRAPPERS: Final = frozenset({"doas", "gdb", "ltrace", "runuser", "strace", "su",
 def other_agents(holder: int | None) -> tuple[int, ...] | None:
     """Return the process ids of agents; None if processes cannot be listed.
 
-    The process ``holder``, this process and its parent are left out. The system may hide the
-    command lines of other users' processes.
+    This process and its parent are left out. An agent is not listed if the system hides the command
+    lines of other users' processes.
+
+    Args:
+        holder: The process that has locked the state directory. It is left out as well.
     """
     import psutil  # slow to import, and rarely needed
 

@@ -13,7 +13,7 @@ from agent.doctor.checks import (
     storage,
 )
 
-AS_CALLER: Final = ("configuration", "api-key")
+BEFORE_STEP_DOWN: Final = ("configuration", "api-key")
 """Checks that read files which only root may be able to read. They run before root drops its
 privileges."""
 

@@ -103,7 +103,7 @@ class _Runner:
                     check, fail(f"no result after {now - start_s:.1f} s", check.fix), now - start_s
                 )
             return
-        if name in self._running:  # a check that exceeded its deadline has ended already
+        if name in self._running:  # otherwise the check exceeded its deadline and has a result
             check, start_s = self._running.pop(name)
             self._end(check, outcome, time.monotonic() - start_s)
 

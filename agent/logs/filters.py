@@ -34,7 +34,10 @@ Emit = Callable[[logging.LogRecord], None]
 
 @dataclass(slots=True)
 class _Repetitions:
-    """The number of equal messages since ``began_s``, and the last suppressed message."""
+    """The number of messages with one key since ``began_s``, and the last suppressed message.
+
+    The key identifies equal messages, or all messages of a template.
+    """
 
     began_s: float
     count: int = 0
@@ -89,10 +92,10 @@ class RepeatFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         now = self._clock()
         with self._lock:
-            counts = self._expire(now)
+            summaries = self._expire(now)
             passes = record.levelno < logging.INFO or self._passes(record, now)
-        for count in counts:
-            self._emit(count)
+        for summary in summaries:
+            self._emit(summary)
         return passes
 
     def _passes(self, record: logging.LogRecord, now: float) -> bool:
@@ -121,15 +124,15 @@ class RepeatFilter(logging.Filter):
 
     def _expire(self, now: float) -> list[logging.LogRecord]:
         """Drop old entries. Return a record for each dropped entry that suppressed messages."""
-        counts = []
+        summaries = []
         while self._repetitions:
             oldest = next(iter(self._repetitions.values()))
             if now - oldest.began_s < WINDOW_S and len(self._repetitions) <= ENTRIES_MAX:
                 break
             self._repetitions.popitem(last=False)
             if oldest.last is not None:
-                counts.append(_with_count(oldest.last, oldest.suppressed, now - oldest.began_s))
-        return counts
+                summaries.append(_with_count(oldest.last, oldest.suppressed, now - oldest.began_s))
+        return summaries
 
 
 def _with_count(record: logging.LogRecord, count: int, during_s: float) -> logging.LogRecord:

@@ -34,7 +34,8 @@ _TITLES: Final = {
     "agent": "Agent",
 }
 _RECORD_LINES: Final = frozenset({"history.hours", "history.recent", "history.events"})
-"""Lists with a section of their own."""
+"""Lists of the record of the connection. They become no rows, because `connectivity.view` shows
+them."""
 _ABSENCES: Final[dict[str, tuple[str, Severity]]] = {
     "collection-failed": ("failed", "bad"),
     "permission-denied": ("permission denied", "warn"),

@@ -30,7 +30,9 @@ _SCOPES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class HeadlineRow:
+    """A value with its label, such as the location or the duration of the report."""
+
     label: str
     value: str
 
@@ -40,8 +42,9 @@ class Headline:
     """The summary of a report.
 
     Args:
-        verdict: The most severe finding in one sentence. Without one: a sentence about the printers
-            (network report), or that no problem was found (application snapshot).
+        verdict: The most severe finding in one sentence. If a network report has no problem and no
+            warning, a sentence about its printers. If an application snapshot has no finding, a
+            sentence that states this.
         findings: All findings, most severe first.
         outcome: How complete the report is.
     """
@@ -52,7 +55,7 @@ class Headline:
     findings: tuple[Finding, ...]
     outcome: str
     outcome_severity: Severity
-    facts: tuple[Fact, ...]
+    rows: tuple[HeadlineRow, ...]
 
 
 def headline_of(payload: NetworkPayload | ApplicationPayload) -> Headline:
@@ -60,14 +63,14 @@ def headline_of(payload: NetworkPayload | ApplicationPayload) -> Headline:
     if isinstance(payload, NetworkPayload):
         kind, (verdict, severity) = "network report", printers_verdict(payload)
         has_verdict = bool(findings) and findings[0].severity != "muted"
-        facts = tuple(_network_facts(payload, verdict if has_verdict else ""))
+        rows = tuple(_network_rows(payload, verdict if has_verdict else ""))
     else:
         counts = Counter(field.status for _, field in all_fields(payload))
         kind, has_verdict = "application snapshot", bool(findings)
         verdict, severity = "No problem was found.", "good"
         if not counts["available"]:
             verdict, severity = "Nothing could be read.", "muted"
-        facts = (Fact("Facts", _summary(counts)),)
+        rows = (HeadlineRow("Facts", _summary(counts)),)
     if has_verdict:
         verdict, severity = verdict_of(findings), findings[0].severity
     outcome, outcome_severity = _outcome(payload)
@@ -79,7 +82,7 @@ def headline_of(payload: NetworkPayload | ApplicationPayload) -> Headline:
         findings=findings,
         outcome=outcome,
         outcome_severity=outcome_severity,
-        facts=(*_facts(payload), *facts),
+        rows=(*_common_rows(payload), *rows),
     )
 
 
@@ -100,11 +103,11 @@ def _outcome(payload: Payload) -> tuple[str, Severity]:
     return f"{sentence} {counted(len(payload.failures), 'step')} failed, see below.", "bad"
 
 
-def _facts(payload: Payload) -> tuple[Fact, ...]:
+def _common_rows(payload: Payload) -> tuple[HeadlineRow, ...]:
     environment, install_id = payload.environment, payload.identity.install_id
     duration = duration_between(payload.started_at, payload.finished_at)
     version = environment.native_app_version
-    facts = (
+    values = (
         ("Location", payload.identity.location_id),
         ("Organization", payload.identity.organization_id),
         ("Machine", "" if machine_name(install_id) else install_id),
@@ -113,16 +116,20 @@ def _facts(payload: Payload) -> tuple[Fact, ...]:
         ("Agent", f"{version} on {environment.os_platform}" if version else environment.user_agent),
         ("Report", payload.report_id),
     )
-    return tuple(Fact(label, shorten(value, NAME_LENGTH)) for label, value in facts if value)
+    return tuple(
+        HeadlineRow(label, shorten(value, NAME_LENGTH)) for label, value in values if value
+    )
 
 
-def _network_facts(payload: NetworkPayload, printers: str) -> Iterator[Fact]:
-    yield Fact("Scope", _SCOPES.get(payload.scope) or shorten(payload.scope, NAME_LENGTH))
+def _network_rows(payload: NetworkPayload, printers: str) -> Iterator[HeadlineRow]:
+    yield HeadlineRow("Scope", _SCOPES.get(payload.scope) or shorten(payload.scope, NAME_LENGTH))
     if printers:
-        yield Fact("Printers", printers.removesuffix("."))
+        yield HeadlineRow("Printers", printers.removesuffix("."))
     if payload.network_map is not None:
         system = payload.network_map.os
-        yield Fact("System", shorten(f"{system.platform} {system.version or ''}", NAME_LENGTH))
+        yield HeadlineRow(
+            "System", shorten(f"{system.platform} {system.version or ''}", NAME_LENGTH)
+        )
         hosts = counted(len(payload.network_map.hosts), "host")
         endpoints = counted(len(payload.endpoints) + payload.endpoints_omitted, "endpoint")
-        yield Fact("Contents", f"{hosts}, {endpoints}")
+        yield HeadlineRow("Contents", f"{hosts}, {endpoints}")

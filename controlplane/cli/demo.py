@@ -105,9 +105,9 @@ def _show(report: ReportDetail) -> None:
         _print(f"The {report.kind} report {report.outcome}: {reason}")
         return
     headline = headline_of(payload)
-    facts = {fact.label: fact.value for fact in headline.facts}
-    measured_facts = [facts[label] for label in ("Took", "Found", "Facts") if label in facts]
-    heading = Text.assemble((headline.title, "bold"), ": ", ", ".join(measured_facts))
+    values = {row.label: row.value for row in headline.rows}
+    measured_values = [values[label] for label in ("Took", "Found", "Facts") if label in values]
+    heading = Text.assemble((headline.title, "bold"), ": ", ", ".join(measured_values))
     console().print(heading)
     _print_indented(styled(headline.outcome, headline.outcome_severity))
     if not headline.findings:

@@ -226,4 +226,5 @@ def commands(context: Context, status: DaemonStatus) -> Outcome:
         )
     received_count = status.counters.get("commands_received", 0)
     last = ago(status.last_contact_at)
-    return ok(f"by {status.delivery}, last reply {last}, {received_count} since the start")
+    received = f"{received_count} received since the agent started"
+    return ok(f"by {status.delivery}, last reply {last}, {received}")

@@ -22,13 +22,13 @@ from agent.rules.binding import BindingVerdict, judge
 from agent.rules.health import CONDITIONS
 from agent.wire.device_operations import ChallengeRequest, EnrollmentRecord
 
-ASK_WITHIN_S: Final = 3.5
+CALL_TIMEOUT_S: Final = 3.5
 RECENT_S: Final = 300.0
 READ_ONLY: Final = frozenset({"read_only_key", "read_only", "write_grant_required"})
 LOCATION: Final = "location"
 FORBIDDEN: Final = 403
 
-Question = Callable[[ServiceClient], Awaitable[EnrollmentRecord | None]]
+ServiceCall = Callable[[ServiceClient], Awaitable[EnrollmentRecord | None]]
 
 _KEY_FIX: Final = (
     "write a valid key with a write grant to the key file; the agent reads it automatically"
@@ -37,7 +37,7 @@ _LOCATION_FIX: Final = "correct service.location_id, or use a key for this locat
 
 
 def captive_portal(context: Context) -> Outcome:
-    result = _ask(context, lambda client: client.current())
+    result = _call_service(context, lambda client: client.current())
     error, outcome = result.error, ok("no web page intercepts calls")
     if isinstance(error, ServiceUnavailable) and error.cause in {"captive-portal", "redirect"}:
         outcome = fail(str(error), CONDITIONS[error.cause].fix)
@@ -76,7 +76,7 @@ def write_grant(context: Context) -> Outcome:
     is_recent = context.contact_age_s is not None and context.contact_age_s < RECENT_S
     if status is not None and is_recent and status.binding and not status.is_revoked:
         return ok("the service accepts the agent's heartbeats")
-    result = _ask(context, _challenge(context))
+    result = _call_service(context, _challenge(context))
     return _judge_grant(result.error).with_facts(challenge_result=result)
 
 
@@ -138,10 +138,10 @@ def _unbound(current: EnrollmentRecord | None) -> Outcome:
     )
 
 
-def _challenge(context: Context) -> Question:
+def _challenge(context: Context) -> ServiceCall:
     location_id = context.config.service.location_id if context.config else ""
 
-    async def ask(client: ServiceClient) -> None:
+    async def request_challenge(client: ServiceClient) -> None:
         await client.challenge(
             ChallengeRequest(
                 instance_id=uuid.uuid4(),
@@ -154,7 +154,7 @@ def _challenge(context: Context) -> Question:
             )
         )
 
-    return ask
+    return request_challenge
 
 
 def _throwaway_key() -> str:
@@ -164,20 +164,20 @@ def _throwaway_key() -> str:
     return SigningKey(Ed25519PrivateKey.generate()).public_key
 
 
-def _ask(context: Context, question: Question) -> CallResult:
+def _call_service(context: Context, service_call: ServiceCall) -> CallResult:
     if context.config is None:
         raise LookupError("there is no configuration")
-    settings = context.config.service.model_copy(update={"request_timeout_seconds": ASK_WITHIN_S})
+    settings = context.config.service.model_copy(update={"request_timeout_seconds": CALL_TIMEOUT_S})
 
-    async def call() -> EnrollmentRecord | None:
+    async def call_and_close() -> EnrollmentRecord | None:
         client = ServiceClient(settings, ApiKeySource(None, context.api_key), SystemClock())
         try:
-            return await question(client)
+            return await service_call(client)
         finally:
             await client.close()
 
     try:
-        return CallResult(current=asyncio.run(call()))
+        return CallResult(current=asyncio.run(call_and_close()))
     except ServiceError as error:
         return CallResult(error=error)
 

@@ -1,4 +1,7 @@
-"""Checks of the state directory: rights, free space, key, record, journal. They leave no files."""
+"""Checks of the state directory: rights, free space, identity key, device record, journal.
+
+The checks leave no files behind.
+"""
 
 import contextlib
 import errno
@@ -132,7 +135,7 @@ def journal(context: Context) -> Outcome:
 
 
 def _unsafe(context: Context) -> Outcome | None:
-    """Return an outcome if other users could change the directory or replace a file in it.
+    """Return a failure if other users could change the directory or replace a file in it.
 
     Files that this user cannot read are ignored: another check reports them.
 

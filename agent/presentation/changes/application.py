@@ -137,12 +137,23 @@ def _service_state(fields: Fields, role: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """How to read the states and the start times of all programs, or of all services."""
+    """How to read the states and the start times of all programs, or of all services.
+
+    Their fields have keys such as ``process.NAME.startedAt``.
+
+    Args:
+        label: The code of a change, and the word for a member of the group in its sentence.
+        prefix: The first part of the keys.
+        aspect: The last part of a key that each member of the group has.
+        start_aspect: The last part of the key of the start time.
+        state: Returns the state of the member with a name; "" if it is unknown.
+        severities: The severity of a change, by the new state. Other changes are "muted".
+    """
 
     label: str
-    name: str
+    prefix: str
     aspect: str
-    since: str
+    start_aspect: str
     state: Callable[[Fields, str], str]
     severities: Mapping[str, Severity]
 
@@ -155,9 +166,9 @@ _GROUPS: Final = (
 
 
 def _state_changes(earlier: Fields, later: Fields, group: _Group) -> Iterator[Change]:
-    names = (payload.names(group.name, group.aspect) for payload in (earlier, later))
+    names = (payload.names(group.prefix, group.aspect) for payload in (earlier, later))
     for name in dict.fromkeys(chain(*names)):
-        key = f"{group.name}.{name}"
+        key = f"{group.prefix}.{name}"
         label = f"The {group.label} {shorten(later.text(f'{key}.name') or name, NAME_LENGTH)}"
         old, new = group.state(earlier, name), group.state(later, name)
         if old and new and old != new:
@@ -166,7 +177,7 @@ def _state_changes(earlier: Fields, later: Fields, group: _Group) -> Iterator[Ch
             yield change(group.label, name, (old, new), severity, sentence)
         elif old and new and new != "not running":
             starts = tuple(
-                parse_timestamp(e.text(f"{key}.{group.since}")) for e in (earlier, later)
+                parse_timestamp(e.text(f"{key}.{group.start_aspect}")) for e in (earlier, later)
             )
             yield from _restarted(group.label, name, label, starts, STARTED_MOVED_S)
 
@@ -238,7 +249,8 @@ def _coverage(
 ) -> Callable[[Match[SnapshotFacts]], bool]:
     """Return a function that returns whether ``one`` has the fields for a finding of ``other``.
 
-    Without these fields, it is unknown whether the problem existed at the time of ``one``.
+    ``facts`` are the facts of ``one``. Without the fields, it is unknown whether the problem
+    existed at the time of ``one``.
     """
     is_whole = not one.snapshot.truncated and covers(one, other)
 
@@ -263,7 +275,7 @@ def _fields_of(facts: SnapshotFacts, name: str) -> dict[str, SnapshotField | Bro
     peripherals are left out.
     """
     things = (*facts.interfaces, *facts.peripherals)
-    things_with_name = [peripheral for peripheral in things if peripheral[0] == name] or things
+    things_with_name = [thing for thing in things if thing[0] == name] or things
     return dict(facts.machine.by_key) | {
         f"{owner} {key}": field
         for owner, fields in things_with_name

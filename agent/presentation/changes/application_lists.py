@@ -1,4 +1,7 @@
-"""The differences in disks, queues, programs, name servers, interfaces and peripherals."""
+"""The differences between snapshots in lists, network interfaces and peripherals.
+
+The lists are the disks, print queues, watched programs and name servers.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -22,6 +22,8 @@ _PORTS_LISTED_MAX: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class _Host:
+    """A host of the network map, and its row in the list of hosts."""
+
     host: MapHost
     row: HostRow
 
@@ -43,7 +45,10 @@ class _Host:
 
     @property
     def is_transient(self) -> bool:
-        """Return whether this is a phone or a nameless device. Such hosts come and go all day."""
+        """Return whether this is a phone, or a device without name, model, maker and services.
+
+        Such hosts come and go all day.
+        """
         if self.row.kind == "phone":
             return True
         has_name = self.row.is_recognisable and self.row.maker != RANDOM_ADDRESS
@@ -92,9 +97,10 @@ def _hosts(payload: NetworkPayload) -> list[_Host]:
 
 
 def _split(hosts: list[_Host], is_covered: Callable[[MapHost], bool]) -> tuple[list[_Host], ...]:
-    """Return the hosts that the other report covered, and the hosts that it did not cover.
+    """Return the covered hosts, and the hosts that are not covered.
 
-    This machine is left out of the covered hosts.
+    A host of one report is covered if the other report would have discovered it. This machine is
+    left out of the covered hosts.
     """
     covered_hosts = [host for host in hosts if is_covered(host.host)]
     uncovered_hosts = [host for host in hosts if not is_covered(host.host)]
@@ -250,7 +256,7 @@ def _is_whole(network: NetworkMap) -> bool:
 
 
 def _coverage(one: NetworkPayload, other: NetworkPayload) -> Callable[[MapHost], bool]:
-    """Return a predicate for hosts of ``other``: would ``one`` have discovered this host?"""
+    """Return a function that returns whether ``one`` would have discovered a host of ``other``."""
     network = one.network_map
     if network is None or one.scope != other.scope or not covers(one, other):
         return lambda _: False

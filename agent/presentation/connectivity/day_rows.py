@@ -11,7 +11,7 @@ from agent.wire.payloads.history_lines import HourRow
 
 DAYS_MAX: Final = 366
 SHORT_S: Final = 60
-"""Downtime of an hour, in seconds, below which its letter is a small one."""
+"""The letter of an hour with less downtime than this, in seconds, is in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class DayHour:
 
     @property
     def letter(self) -> str:
-        """The letter of the cause, a point without downtime, or a blank if nothing was recorded."""
+        """The letter of the cause; "." if there was no downtime, " " if nothing was recorded."""
         if self.cause is not None:
             letter = CAUSE_TITLES[self.cause].letter
             return letter.lower() if self.downtime_s < SHORT_S else letter

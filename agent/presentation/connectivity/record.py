@@ -18,7 +18,8 @@ from agent.wire.payloads.history_lines import (
 )
 
 HOURS_MAX: Final = 7 * 24 + 2
-"""A report has one hour more than seven days, and one more if the clock is set back."""
+"""Maximum number of hours in a report. Seven days that begin in the middle of an hour touch one
+hour more than 7 * 24. If the clock is set back, there is another one."""
 _HOURS_PERIOD: Final = timedelta(hours=HOURS_MAX)
 LINES_MAX: Final = 32
 

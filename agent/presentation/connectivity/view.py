@@ -25,7 +25,8 @@ _LEFT, _TOP, _BOTTOM = 46, 8, 66
 _SIGNAL_DBM: Final = (-85.0, -55.0)
 """The vertical axis of the signal chart covers at least this range."""
 _CUT_AT_MEDIANS: Final = 4.0
-"""A chart is cut at this multiple of its median, so that one slow hour does not flatten it."""
+"""A chart is cut at this multiple of its median, so that one slow hour does not flatten the rest
+of the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,11 @@ class LegendEntry:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A line over the hours. ``path`` is in the units of `CHART_WIDTH` and `CHART_HEIGHT`.
+    """A line over the hours.
 
-    ``top`` and ``bottom`` label the vertical axis. ``days`` are the positions of midnights with
-    their labels. ``limit`` is the position of a dashed line, or None.
+    ``path`` is the line as SVG path data, in the units of `CHART_WIDTH` and `CHART_HEIGHT`. ``top``
+    and ``bottom`` label the vertical axis. ``days`` are the horizontal positions of midnights, with
+    their labels. ``limit`` is the vertical position of a dashed line, or None.
     """
 
     title: str
@@ -59,7 +61,8 @@ class ConnectionView:
     """The connectivity record as the page shows it.
 
     ``summary`` is one sentence about all interruptions. ``description`` is the text alternative of
-    the timeline.
+    the timeline. ``entries`` are the newest incidents and events, which are visible at first, and
+    ``more`` are the earlier ones. ``zone`` names the time zone of all times.
     """
 
     summary: str

@@ -148,11 +148,9 @@ def _renewed_before(facts: SnapshotFacts) -> timedelta:
     """Return the remaining validity below which a certificate should have been renewed."""
     starts = parse_timestamp(facts.machine.text("network.service.tlsIssuedAt"))
     ends = parse_timestamp(facts.machine.text("network.service.tlsExpiresAt"))
-    minimum = timedelta(days=CERTIFICATE_DAYS)
+    limit = timedelta(days=CERTIFICATE_DAYS)
     return (
-        minimum
-        if starts is None or ends is None
-        else min(minimum, CERTIFICATE_LIFE * (ends - starts))
+        limit if starts is None or ends is None else min(limit, CERTIFICATE_LIFE * (ends - starts))
     )
 
 
@@ -189,7 +187,8 @@ def _is_direct(link: Fields) -> bool:
 
 
 def _lossy(facts: SnapshotFacts) -> Iterator[Values]:
-    # Tunnels are skipped, because they count packets without a peer as errors.
+    # Tunnels are skipped. They count each packet that they can send to no peer as an error, even if
+    # nothing is wrong.
     real_links = ((n, i) for n, i in facts.interfaces if i.text("interface.type") in REAL_LINKS)
     for name, link in real_links:
         for direction, errors_key, packets_key in (
@@ -290,7 +289,7 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         " a name server without a route counts only if no other one answers",
         "The name server {server} does not answer: {why}.",
         "check that it is on and that no firewall blocks UDP port 53; if it is not needed, remove"
-        " it: it delays look-ups",
+        " it, because it delays look-ups",
         _silent_name_servers,
         explained_by=("no-network", "name-not-resolved"),
     ),

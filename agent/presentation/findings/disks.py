@@ -27,15 +27,15 @@ def _disks(facts: SnapshotFacts, used: float, free: float) -> Iterator[Values]:
         used: A share from 0 to 1. At least this share must be used.
         free: A number of bytes. Less than this must be free.
     """
-    disk = facts.machine
-    for mount in disk.names("disk", "usedFraction"):
-        used_share = disk.number(f"disk.{mount}.usedFraction")
-        free_bytes = disk.number(f"disk.{mount}.freeBytes")
-        is_written = not disk.flag(f"disk.{mount}.readOnly") or _shares_space(facts, mount)
+    machine = facts.machine
+    for mount in machine.names("disk", "usedFraction"):
+        used_share = machine.number(f"disk.{mount}.usedFraction")
+        free_bytes = machine.number(f"disk.{mount}.freeBytes")
+        is_written = not machine.flag(f"disk.{mount}.readOnly") or _shares_space(facts, mount)
         if used_share is None or free_bytes is None or not is_written:
             continue
         if used_share >= used and free_bytes < free:
-            size = disk.number(f"disk.{mount}.sizeBytes")
+            size = machine.number(f"disk.{mount}.sizeBytes")
             total_text = "" if size is None else f" of {format_bytes(size)}"
             yield {"mount": mount, "free": format_bytes(free_bytes) + total_text}
 
@@ -59,10 +59,10 @@ def _filling(facts: SnapshotFacts) -> Iterator[Values]:
 def _read_only(facts: SnapshotFacts) -> Iterator[Values]:
     for mount in facts.machine.names("disk", "readOnly"):
         kind = facts.machine.text(f"disk.{mount}.fileSystem")
-        # A system that was set up to be read-only has no errors.
-        is_damaged = facts.machine.number(f"disk.{mount}.errors") != 0
+        # A system that was set up to be read-only has no errors. An unknown number may be above 0.
+        can_have_errors = facts.machine.number(f"disk.{mount}.errors") != 0
         is_read_only = facts.machine.flag(f"disk.{mount}.readOnly")
-        if is_read_only and is_damaged and _is_written_to(mount, kind):
+        if is_read_only and can_have_errors and _is_written_to(mount, kind):
             yield {"mount": mount}
 
 

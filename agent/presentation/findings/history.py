@@ -15,7 +15,8 @@ from agent.wire.payloads.history import Cause, EventKind
 from agent.wire.payloads.history_lines import HourRow
 
 REPEATED: Final = 8
-"""One more than the days of a week: many providers interrupt the connection once a night."""
+"""Minimum number of interruptions in 7 days for a finding. Many providers interrupt the connection
+once a night: these 7 interruptions alone must cause no finding."""
 REPEATED_TODAY: Final = 5
 LONG_S: Final = 300
 POWER_LOST: Final = 2
@@ -30,8 +31,8 @@ MOSTLY_FROM: Final = 3
 _DAY: Final = timedelta(days=1)
 _WEEK_DAYS: Final = 7
 _WHEN: Final = (
-    f"at least {REPEATED} times or {format_seconds(LONG_S)} in 7 days, or {REPEATED_TODAY} times"
-    " in 24 hours"
+    f"at least {REPEATED} times or for {format_seconds(LONG_S)} in 7 days, or {REPEATED_TODAY}"
+    " times in 24 hours"
 )
 _EVENTS: Final = "history.events"
 _NO_LINK: Final = re.compile(r"(\S{1,64}) has no link")
@@ -47,7 +48,10 @@ def _period(record: ReportedRecord, now: datetime, days: int = _WEEK_DAYS) -> st
 
 
 def _outage(facts: SnapshotFacts, cause: Cause, at_least: int = REPEATED) -> Values | None:
-    """Return the values of a sentence about outages with one cause; None if few and short."""
+    """Return the values of a sentence about the outages with one cause.
+
+    Return None if the outages were few and short.
+    """
     total = next((total for total in totals_of(facts.machine) if total.cause == cause), None)
     if total is None:
         return None
@@ -77,9 +81,9 @@ def _outage(facts: SnapshotFacts, cause: Cause, at_least: int = REPEATED) -> Val
 
 
 def _peak_hours(rows: Iterable[HourRow], cause: Cause) -> str:
-    """Return the hours of the day with most of the downtime: ``, mostly 18:00-20:00``.
+    """Return the hours of the day with most of the downtime, such as ``, mostly 18:00-20:00``.
 
-    Return "" if these are more than `MOSTLY_HOURS_MAX` hours.
+    Return "" if more than `MOSTLY_HOURS_MAX` hours are needed for the share `MOSTLY`.
     """
     by_hour: Counter[int] = Counter()
     for row in rows:
@@ -188,7 +192,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     WarningRule(
         "no-address-repeatedly",
         _FIELDS,
-        f"a link, but no address {_WHEN}",
+        f"the machine had a link, but no address, {_WHEN}",
         "The machine was without an address {times} in {period}, {duration} in total{hours}.",
         "check the router's DHCP server, and whether its range has enough addresses",
         _repeated("no-address"),

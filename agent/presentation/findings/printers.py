@@ -9,15 +9,16 @@ from agent.presentation.printer_status import Status, described_name, status_of
 from agent.wire.payloads.network import NetworkPayload, Printer
 
 _QUOTED: Final = re.compile(r"\b[Tt]he (?:printer|spooler) reports: ([^;]+)")
-"""A message of the printer or the spooler."""
+"""Matches the messages of the printer or the spooler in the reason of a printer's status."""
 _HARMLESS: Final = re.compile(
     r"low on |asked to |holds new jobs|.* nearly |wifi not configured|cups (?:waiting|ipp) "
 )
-"""Messages of a printer that works: low supplies, its unused Wi-Fi, the work of CUPS."""
+"""Messages of a printer that works: about low supplies, an unused Wi-Fi, or the state of CUPS."""
 _STOPPED: Final = (
     "the printer reports that it is stopped",
     "its queue is stopped on this machine",
 )
+"""The collector's texts for a stopped printer or queue."""
 
 
 def _with_status(payload: NetworkPayload, status: Status) -> Iterator[Printer]:
@@ -57,11 +58,11 @@ def complaints_of(printer: Printer) -> str:
 
 
 def _complaints(reason: str) -> Iterator[str]:
-    """Yield the printer's messages in a reason that need a user's attention."""
-    for name in dict.fromkeys(_QUOTED.findall(reason)):
-        for word in re.split(r", | and ", name):
-            if not _HARMLESS.match(word):
-                yield word
+    """Yield those messages in the ``reason`` of a printer's status that need a user's attention."""
+    for messages in dict.fromkeys(_QUOTED.findall(reason)):
+        for message in re.split(r", | and ", messages):
+            if not _HARMLESS.match(message):
+                yield message
     if any(phrase in reason for phrase in _STOPPED):
         yield "stopped"
 

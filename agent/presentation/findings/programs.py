@@ -78,7 +78,8 @@ def _grown(facts: SnapshotFacts) -> Iterator[Values]:
 
 
 def _spooler_stopped(facts: SnapshotFacts) -> Iterator[Values]:
-    # A spooler that is started on demand is inactive until it is used.
+    # A spooler that is started on demand is inactive until it is used. If the queues could be read,
+    # it works.
     if not facts.machine.is_known("printqueue.queues") and _is_down(facts, "printSpooler"):
         yield {"service": _service(facts, "printSpooler")}
 

@@ -9,7 +9,7 @@ from agent.presentation.severity import SEVERITY_ORDER, Severity
 
 LABELS: Final[Mapping[Severity, str]] = {"bad": "problem", "warn": "warning", "muted": "note"}
 """Labels for users. "problem": something does not work. "warning": something works badly or will
-fail soon."""
+fail soon. "note": for information."""
 SENTENCES_MAX: Final = 5
 """Maximum number of a rule's matches that get a sentence each. Further matches are counted."""
 

@@ -51,7 +51,7 @@ class Fields:
         return field.reason or "no reason was given"
 
     def is_absent(self, key: str) -> bool:
-        """Return whether the field does not apply: the charge of a machine without a battery."""
+        """Return whether the field does not apply, such as the charge of a missing battery."""
         field = self.by_key.get(key)
         return field is not None and field.status == "not-applicable"
 

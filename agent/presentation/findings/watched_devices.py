@@ -56,13 +56,14 @@ def _rules(
 ) -> tuple[Rule[T], ...]:
     """Return the rules for one kind of report.
 
-    ``fields`` are the fields that the three rules read, in the order of the rules.
+    ``devices`` returns the watched devices of a report. ``fields`` are the fields that the three
+    rules read, in the order of the rules.
     """
-    moved_devices, replaced_devices, absent_devices = fields
+    fields_of_moved, fields_of_replaced, fields_of_absent = fields
     return (
         ProblemRule(
             "device-moved",
-            moved_devices,
+            fields_of_moved,
             "a watched device answers at another address",
             "{device} has moved from {old} to {new}.",
             "give the {thing} a fixed address (DHCP reservation)",
@@ -70,7 +71,7 @@ def _rules(
         ),
         ProblemRule(
             "device-replaced",
-            replaced_devices,
+            fields_of_replaced,
             "a watched device does not answer, and another MAC answers at its address",
             "{device} does not answer: another device uses its address {new} (MAC {mac}).",
             "give the {thing} a fixed address (DHCP reservation), and the other device a different"
@@ -79,7 +80,7 @@ def _rules(
         ),
         ProblemRule(
             "device-absent",
-            absent_devices,
+            fields_of_absent,
             "a watched device does not answer, and was not found at another address",
             "{device} does not answer {at}.",
             "check that the {thing} is on and connected to this network",

@@ -83,8 +83,8 @@ def headline_view(headline: Headline, edit_advice: EditAdvice = str) -> Iterator
         yield title("Findings", sum(finding.count for finding in headline.findings))
         rows = (_finding(finding, edit_advice(finding.advice)) for finding in headline.findings)
         yield columns(rows, first_width=7)
-    facts = ((words(fact.label, "dim"), words(fact.value)) for fact in headline.facts)
-    yield Padding(columns(facts, padding=(0, 2)), (1, 0, 0, 0))
+    values = ((words(row.label, "dim"), words(row.value)) for row in headline.rows)
+    yield Padding(columns(values, padding=(0, 2)), (1, 0, 0, 0))
 
 
 def _finding(finding: Finding, advice: str) -> tuple[Text, Text]:

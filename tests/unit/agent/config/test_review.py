@@ -192,7 +192,7 @@ def test_address_of_the_example_is_reported(file: Path, address: str) -> None:
 )
 def test_unfilled_placeholder_of_the_location_is_reported(file: Path, location: str) -> None:
     (line,) = problems_in(file, SERVICE.replace("loc-0001", location))
-    assert line.startswith(":3:1: service.location_id is a placeholder: write the service's id of")
+    assert line.startswith(":3:1: service.location_id is a placeholder: write the id of")
 
 
 def test_windows_path_with_a_tab_is_reported(file: Path) -> None:

@@ -16,7 +16,7 @@ def test_the_headline_of_a_network_report_contains_verdict_outcome_and_facts() -
     )
     assert headline.severity == "bad"
     assert headline.outcome == "Complete: every source succeeded and nothing was cut."
-    facts = {fact.label: fact.value for fact in headline.facts}
+    facts = {row.label: row.value for row in headline.rows}
     assert facts["Location"] == "loc-0001"
     assert facts["Duration"] == "3.36 s"
     assert facts["Scope"] == "this machine's local networks"
@@ -29,13 +29,13 @@ def test_the_title_begins_with_the_name_of_the_machine() -> None:
     identity = payload.identity.model_copy(update={"install_id": "till-3"})
     headline = headline_of(payload.model_copy(update={"identity": identity}))
     assert headline.title == "till-3: network report"
-    assert "Machine" not in {fact.label for fact in headline.facts}
+    assert "Machine" not in {row.label for row in headline.rows}
 
 
 def test_a_generated_install_id_is_not_used_as_a_title() -> None:
     headline = headline_of(application_snapshot())
     assert headline.title == "Application snapshot"
-    assert "Machine" in {fact.label for fact in headline.facts}
+    assert "Machine" in {row.label for row in headline.rows}
 
 
 def test_discovered_printers_are_named_if_none_is_configured() -> None:
@@ -52,11 +52,11 @@ def test_failed_steps_are_counted_in_the_outcome() -> None:
     headline = headline_of(bare_report())
     assert headline.outcome.endswith("1 step failed, see below.")
     assert headline.outcome_severity == "bad"
-    assert "Found" not in {fact.label for fact in headline.facts}
+    assert "Found" not in {row.label for row in headline.rows}
 
 
 def test_omitted_endpoints_are_counted_in_the_headline() -> None:
-    facts = {fact.label: fact.value for fact in headline_of(large_venue(60)).facts}
+    facts = {row.label: row.value for row in headline_of(large_venue(60)).rows}
     payload = large_venue(60)
     assert facts["Contents"] == f"60 hosts, {len(payload.endpoints) + 37} endpoints"
 
@@ -64,7 +64,7 @@ def test_omitted_endpoints_are_counted_in_the_headline() -> None:
 def test_the_headline_of_a_limited_report_is_a_warning() -> None:
     assert headline_of(empty_report()).outcome_severity == "warn"
     assert headline_of(empty_report()).verdict == "The machine is not connected to a network."
-    facts = {fact.label: fact.value for fact in headline_of(empty_report()).facts}
+    facts = {row.label: row.value for row in headline_of(empty_report()).rows}
     assert facts["Printers"] == "Printers were not checked"
 
 
@@ -75,7 +75,7 @@ def test_the_headline_of_a_snapshot_contains_the_worst_finding_and_counts_facts(
         " the printer reports: out of paper. And 3 more findings."
     )
     assert headline.severity == "bad"
-    facts = {fact.label: fact.value for fact in headline.facts}
+    facts = {row.label: row.value for row in headline.rows}
     assert facts["Facts"] == "66 read, 1 failed, 3 denied, 2 do not apply"
 
 
@@ -103,5 +103,5 @@ def test_the_headline_of_a_snapshot_without_findings_reports_no_problem() -> Non
 
 
 def test_an_unknown_scope_is_displayed_unchanged() -> None:
-    facts = {fact.label: fact.value for fact in headline_of(hostile_network()).facts}
+    facts = {row.label: row.value for row in headline_of(hostile_network()).rows}
     assert facts["Scope"] == "<script>alert(1)</script>"
