@@ -137,6 +137,8 @@ _UNITS: Final[dict[str, Callable[[float], str]]] = {
     "Gi B": lambda n: f"{_number(n, 1)} GiB",
     "Mi B": lambda n: f"{_number(n, 1)} MiB",
 }
+"""The format of each unit. A unit is written as `_split_unit` splits the end of a key: ``M Hz`` for
+``clockMHz``."""
 
 
 def format_value(key: str, value: Value) -> str:

@@ -1,8 +1,8 @@
 """A report's lists as CSV (RFC 4180): endpoints, hosts and printers, or the facts of a snapshot.
 
-Values have the contract's names, so that other programs can use them. Derived values (a host's kind
-and maker, a moved printer) have their own columns. Each row begins with the identity of its report,
-so that the files of many devices can be concatenated.
+Columns have the contract's names, so that other programs can use them. Derived values (a host's
+kind and maker, a moved printer) have their own columns. Each row begins with the identity of its
+report, so that the files of many devices can be concatenated.
 """
 
 import csv

@@ -1,5 +1,7 @@
 """Masks the values of secret keys in TOML, JSON, INI, environments, headers and arguments.
 
+A secret key is a name whose value is secret, such as ``password`` or ``api_key``.
+
 If the syntax of a value is invalid, all text that could belong to the value is masked. Each value
 is scanned once, so the time is linear in the length of the text.
 """
@@ -30,6 +32,7 @@ _OPTION: Final = re.compile(
 _WORKING_DIRECTORIES: Final = frozenset({"PWD", "OLDPWD"})
 """Variables of the POSIX shell. Their names resemble names of passwords, but their values are not
 secret."""
+# Parts of all names of secrets, in lower case. Text without any of them names no secret.
 _STEMS: Final = (
     "pass", "secret", "token", "credential", "cookie", "auth", "key", "pwd", "pw", "pin", "psk",
     "community",
@@ -54,17 +57,23 @@ _CAN_FOLLOW: Final = re.compile(
     r"""|(?P<q>["'])[\w\-. ]{1,64}(?P=q)[^\S\n]*+[:=,]|[\w\-.]{1,64}+[^\S\n]*+=))"""
 )
 _REST_OF_LINE_MAX: Final = 2000
+# Matches a list or table without nested ones.
 _LIST: Final = re.compile(
     r"""[\[{](?:[^\]}\[{"'\n]|"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')*+[\]}]"""
 )
+# Matches a line that ends a list or table.
 _LAST_LINE: Final = re.compile(r"""(?:[^\n]*["'\w]|[^\S\n]*)[^\S\n]*[\]}][\s,;)\]}]*(?:\n|\Z)""")
 _CLOSING_QUOTE: Final = re.compile(r"""\\?["'](?=[\s,:;})\]>]|\Z)|\n|\Z""")
 _LINE_END: Final = re.compile(r"\n|\Z")
+# Matches what can come before the name of a secret in its line.
 _BEGINS_A_LINE: Final = re.compile(r"""[\s#;>]*(?:export\s+|set\s+)?["']?[\w.\-]*""")
 _LINE_HEAD_MAX: Final = 80
+# Matches a word after which the value or the line ends.
 _ONE_WORD: Final = re.compile(r"""[^\s"',;]{1,256}+(?=["']?(?:[,;}\])]|[^\S\n]*+(?:\n|\Z)))""")
 # Prose often has a colon after these words. Only a single word after the colon is then masked.
 _SOFT: Final = re.compile(r"(?i)(?:token|credential|.*key)", re.DOTALL)
+# Matches the white space before the next line with text, unless this line begins with another key
+# or a bracket.
 _NEXT_LINE: Final = re.compile(
     r"""\s*+(?!\[|(?:[\w.\-]{1,64}+|"[\w. \-]{1,64}"|'[\w. \-]{1,64}')[^\S\n]*+=)(?=\S)"""
 )
@@ -154,7 +163,7 @@ def _quoted(text: str, at: int) -> tuple[int, int]:
     """
     for form in (_QUOTED, _LITERAL):
         match = form.match(text, at)
-        if match is not None and _ends_well(text, match.end(), text[at]):
+        if match is not None and _can_end_at(text, match.end(), text[at]):
             return at + 1, match.end() - 1
     end = _find(_LINE_END, text, at)
     if text.find(text[at], at + 1, end) < 0:
@@ -171,7 +180,7 @@ def _end_of_list(text: str, at: int) -> int:
     If the list is nested or invalid, this is the end of the last line that could belong to it.
     """
     flat_list = _LIST.match(text, at)
-    if flat_list is not None and _ends_well(text, flat_list.end(), '"'):
+    if flat_list is not None and _can_end_at(text, flat_list.end(), '"'):
         return flat_list.end()
     end = _find(_LINE_END, text, at)
     is_last = _LAST_LINE.match(text[at:end])
@@ -181,7 +190,7 @@ def _end_of_list(text: str, at: int) -> int:
     return end
 
 
-def _ends_well(text: str, at: int, quote: str) -> bool:
+def _can_end_at(text: str, at: int, quote: str) -> bool:
     """Return whether a value can end at ``at``: the text after ``at`` must not belong to it."""
     rest_of_line = text[at : at + _REST_OF_LINE_MAX].partition("\n")[0]
     return _CAN_FOLLOW.match(text, at) is not None and not rest_of_line.count(quote) % 2

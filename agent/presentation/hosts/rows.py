@@ -29,8 +29,8 @@ _TECHNICAL: Final = re.compile(
 """Matches a name that was generated from a MAC address or a UUID."""
 
 _WORD_MIN: Final = 4
-"""Minimum number of letters of a word. The prefixes that makers put before a MAC address (BRN, NPI)
-are shorter and are no words."""
+"""Minimum number of letters that a name with a MAC address or UUID needs besides it, so that users
+recognise the device. The prefixes that makers use in such names (BRN, NPI) have fewer letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +154,7 @@ def makers_note(rows: Iterable[HostRow]) -> str:
 
 
 _NAMELESS: Final = 4
+"""The first rank of the hosts without a name and a model."""
 
 
 def _rank(row: HostRow) -> int:
@@ -192,7 +193,7 @@ def _host_row(
 
 
 def _own_name(payload: NetworkPayload) -> str:
-    """Return the installation's id if it is a name; "" if it was generated."""
+    """Return the install id if it is a name; "" if it was generated or is not known yet."""
     name = shorten(payload.identity.install_id, NAME_LENGTH)
     return "" if name == "unenrolled" or _TECHNICAL.search(name) else name
 
