@@ -40,6 +40,7 @@ RETRY_AFTER_MIN_S: Final = 2.0
 RETRY_AFTER_AGAIN_MIN_S: Final = 5.0
 """Minimum of each further wait in a row that the service requests."""
 JUST_BOOTED_S: Final = 120.0
+"""Uptime below which a machine counts as just booted."""
 FIRST_CONTACT_SPREAD_S: Final = 10.0
 """The first calls of machines that just booted are spread over this time, because many machines
 boot together after a power cut."""

@@ -52,8 +52,8 @@ ROLES: Final[Mapping[str, HostKind]] = {
     "router": "network",
     "range extender": "network",
 }
-"""The kinds of hosts by the role that they announce, such as ``speaker`` in ``X (speaker)``. Any
-other role is no evidence of a kind."""
+"""The kinds of hosts by the role that they announce, such as ``speaker`` in ``X (speaker)``.
+`kind_of` handles the role of a shared queue. Any other role is no evidence of a kind."""
 
 PRINT_TYPES: Final = frozenset({"_ipp", "_ipps", "_printer", "_pdl-datastream", "_privet"})
 

@@ -25,7 +25,7 @@ RECOVERY_S: Final = 30.0
 FIRST_S: Final = 6.0
 MERGE_S: Final = 60.0
 UNCERTAIN_S: Final = 60.0
-"""The end of an incident is uncertain if the incident may have ended this much earlier, or more."""
+"""Minimum time between the last failed call and the recorded end that makes the end uncertain."""
 FLAPPING_FROM: Final = 6
 FLAPPING_WITHIN: Final = timedelta(hours=1)
 
