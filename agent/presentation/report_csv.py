@@ -37,6 +37,8 @@ PRINTER: Final = (
     "id", "name", "transport", "address", "status", "isMoved", "matchedEndpoint", "reason",
 )  # fmt: skip
 FACT: Final = ("of", "key", "status", "value", "reason", "source")
+"""``of`` is the id of the interface or peripheral that the fact describes. It is empty for a fact
+of the machine or its browser."""
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """First characters of a cell that make a spreadsheet run it as a formula."""
 

@@ -30,7 +30,7 @@ UNAVAILABLE: Final = Backoff(base_s=1.0, cap_s=24.0)
 reaches the service again at most half a minute after the end of an outage."""
 
 CREDENTIAL: Final = Backoff(base_s=10.0, cap_s=900.0)
-"""Waits after 401, until a user replaces the key. The key is read again before each try."""
+"""Waits after 401, and after a failed enrollment. A wait ends early if a user replaces the key."""
 
 REVOKED: Final = Backoff(base_s=60.0, cap_s=1800.0)
 """Waits between two checks of whether the device is still revoked."""

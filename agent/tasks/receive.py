@@ -1,9 +1,9 @@
 """Receives the service's commands by stream or by polling, and writes them into the journal.
 
 If the service refuses the stream, the agent polls for some time before it tries the stream again.
-After STREAM_REFUSALS_MAX refusals in a row, this time is about STREAM_AGAIN_S or longer. The rate
-of incoming data is limited (`adapters.read_rate_limit`). The agent closes a reply with too many
-unreadable entries.
+After at least STREAM_REFUSALS_MAX refusals in a row, this time is about STREAM_AGAIN_S or longer.
+The rate of incoming data is limited (`adapters.read_rate_limit`). The agent closes a reply with too
+many unreadable entries.
 """
 
 import asyncio

@@ -94,7 +94,7 @@ class Recorder:
     _machine: MachineState = field(default_factory=MachineState)
     _has_begun: bool = False
     _has_reply: bool = False
-    """Whether a call has succeeded since the last sample."""
+    """Whether a call has just succeeded. The next sample then needs no probe."""
     _probed_path: tuple[object, ...] | None = None
     """The path that was probed while the connection worked."""
     _gateway_macs: GatewayMacs = field(default_factory=GatewayMacs)

@@ -38,8 +38,8 @@ class HostRow:
     """One host.
 
     Args:
-        name: The announced name, or else the host name.
-        maker: The maker that the IEEE's registry names for the MAC address.
+        name: The announced name, or else the host name. A watched device has its configured name.
+        maker: The maker that the IEEE's registry names for the MAC address, or `RANDOM_ADDRESS`.
         printers: Names of the printers that are matched to this host, and of the printers without a
             match that are configured with its address.
         watched_kind: What the device is according to the configuration; "" if it is not watched.
@@ -199,7 +199,10 @@ def _own_name(payload: NetworkPayload) -> str:
 
 
 def _name(endpoints: Iterable[Endpoint], hostname: str) -> str:
-    """Return the announced name of the device, or else its host name."""
+    """Return the announced name of the device, or else its host name.
+
+    Names that were generated from a MAC address or a UUID are used only if there is no other name.
+    """
     announced_names = (
         shorten(endpoint.label, NAME_LENGTH)
         for endpoint in endpoints

@@ -105,6 +105,7 @@ def _capacity(ring: int) -> int:
 
 
 def _turn(ring: int) -> float:
+    """Return the shift of the boxes on a ring (see `_even_points`)."""
     return ring % 2 / 2
 
 

@@ -65,6 +65,7 @@ def history_fields(history: History, now: datetime, zone: tzinfo | None = None) 
     last_24_hours = [hour for hour in history.hours if now - DAY <= hour.at <= now]
     times = [hour.round_trip_p95_ms for hour in last_24_hours if hour.round_trip_p95_ms is not None]
     signals = [hour.signal_dbm for hour in last_24_hours if hour.signal_dbm is not None]
+    # In the order of `_KEYS`.
     values: tuple[FieldValue | None, ...] = (
         history.since.isoformat(timespec="seconds"),
         len(day),
