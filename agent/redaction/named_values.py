@@ -25,6 +25,7 @@ _NAME: Final = re.compile(
     r"(?P<tail>[\w\-.]{0,64}+)"
     r"""(?:\\?["'])?\]?[^\S\n]{0,16}+(?P<sign>=>?|:(?!//))[^\S\n]{0,64}+"""
 )
+# Matches an option of a command line with its value: `--password value`.
 _OPTION: Final = re.compile(
     rf"""(?i)((?<![\w\-])--?[\w\-]{{0,32}}?(?:{_LONG}|{_SHORT})s?["']?,?[^\S\n]{{1,16}}+["']?)"""
     r"""(?![\s\-:=])[^\s"',]++"""
@@ -45,11 +46,13 @@ _DESCRIBES_A_SECRET: Final = re.compile(
     r"|type|name|id|ids|count|length|bytes|max|min|limit|seconds|days|age|expiry|expires|at|sock"
     r"|state|status|method|mode|realm|level|required|enabled|refused|shared|field|hash)s?$"
 )
+# Matches a value that is not secret: a constant, a placeholder, an empty or a masked value.
 _NO_SECRET: Final = re.compile(
     rf"(?i)(?:bearer {PLACEHOLDER}"
     r"""|(?:true|false|null|none)(?![\w\-])|"…"|""(?!")|''(?!')|\*\*\*|"\*\*\*"|'\*\*\*')"""
 )
 _QUOTED: Final = re.compile(r""""(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'""")
+# Matches a string of TOML in which a backslash escapes nothing.
 _LITERAL: Final = re.compile(r"'[^'\n]*+'")
 # Matches what can follow a value: a comment, the end of the line or table, or the next key.
 _CAN_FOLLOW: Final = re.compile(

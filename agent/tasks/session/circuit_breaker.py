@@ -259,7 +259,7 @@ class CircuitBreaker:
             self._open(breaker, error, operation)
             if breaker.failures >= PARTLY_FAILING_FROM and self._answers > breaker.answers_before:
                 self.health.set("partly-failing", f"{operation}: {error}")
-        else:
+        else:  # the shared breaker causes the delay
             breaker.failures += 1
             breaker.generation += 1
             breaker.retry_at = self.clock.monotonic()
