@@ -39,6 +39,7 @@ def agent_fields(
     """Yield the daemon's facts about itself as snapshot fields (docs/application-fields.md).
 
     Args:
+        config_digest: a fingerprint of the configuration.
         last_exit: describes how the previous run ended; None if the service manager did not
             report it.
         last_heartbeat_at: ISO 8601 in UTC; None if no heartbeat was accepted since the start.

@@ -18,7 +18,7 @@ _PERIOD: Final = re.compile(r"(?:24h|7d)$")
 """The period of a figure, at the end of its key: ``downtimeSeconds24h``."""
 _STEP: Final = 1024
 _LONGEST_S: Final = 1e11  # three thousand years: a longer value is not a duration
-_LARGEST: Final = 1e15
+_LARGEST: Final = 1e15  # a larger number is written with an exponent
 _ACRONYMS: Final = {
     word.replace("-", "").lower(): word
     for word in (
@@ -137,6 +137,8 @@ _UNITS: Final[dict[str, Callable[[float], str]]] = {
     "Gi B": lambda n: f"{_number(n, 1)} GiB",
     "Mi B": lambda n: f"{_number(n, 1)} MiB",
 }
+"""The format of each unit. A unit is written as `_split_unit` splits the end of a key: ``M Hz`` for
+``clockMHz``."""
 
 
 def format_value(key: str, value: Value) -> str:

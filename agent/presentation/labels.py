@@ -142,7 +142,8 @@ THINGS: Final[Mapping[str, str]] = {
     "service.timeSync": "Time synchronisation",
     "service.bluetooth": "Bluetooth",
 }
-"""Labels for names in the middle of a key that do not explain themselves."""
+"""Labels of the things that facts belong to, by the start of a key: ``network.service`` is the
+thing of ``network.service.error``. Any other thing is labelled with its name from the key."""
 
 
 def field_label(key: str) -> str:

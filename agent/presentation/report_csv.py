@@ -1,8 +1,8 @@
 """A report's lists as CSV (RFC 4180): endpoints, hosts and printers, or the facts of a snapshot.
 
-Values have the contract's names, so that other programs can use them. Derived values (a host's kind
-and maker, a moved printer) have their own columns. Each row begins with the identity of its report,
-so that the files of many devices can be concatenated.
+Columns have the contract's names, so that other programs can use them. Derived values (a host's
+kind and maker, a moved printer) have their own columns. Each row begins with the identity of its
+report, so that the files of many devices can be concatenated.
 """
 
 import csv
@@ -37,6 +37,8 @@ PRINTER: Final = (
     "id", "name", "transport", "address", "status", "isMoved", "matchedEndpoint", "reason",
 )  # fmt: skip
 FACT: Final = ("of", "key", "status", "value", "reason", "source")
+"""``of`` is the id of the interface or peripheral that the fact describes. It is empty for a fact
+of the machine or its browser."""
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """First characters of a cell that make a spreadsheet run it as a formula."""
 

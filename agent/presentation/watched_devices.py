@@ -31,7 +31,10 @@ class WatchedRow:
 
 
 def watched_devices(payload: NetworkPayload) -> tuple[WatchedLine, ...]:
-    """Return the watched devices of a network report, in the order of the configuration."""
+    """Return the watched devices of a network report, in the order of the configuration.
+
+    The contract has no field for watched devices, so a report describes them in its limitations.
+    """
     map_limitations = payload.network_map.limitations if payload.network_map else ()
     lines = dict.fromkeys((*payload.limitations, *map_limitations))
     return tuple(filter(None, map(parse_watched, lines)))

@@ -36,7 +36,7 @@ def redact_configuration(text: str, redactor: Redactor) -> str:
         elif is_secret and line.strip():
             # The section has the name of a secret, so all of its values are masked.
             line = f"{line.partition('=')[0].rstrip()} = {MASK}" if "=" in line else MASK  # noqa: PLW2901
-        lines.append(_without_comment(_without_proxy(line)))
+        lines.append(_mask_comment(_mask_proxy_credentials(line)))
     return redactor.redact("\n".join(lines))
 
 
@@ -50,7 +50,7 @@ def secrets_in_configuration(text: str) -> Iterator[str]:
             yield from userinfo_of(f"{match[2].lstrip(_BLANKS_AND_QUOTES)}@{host}")
 
 
-def _without_proxy(line: str) -> str:
+def _mask_proxy_credentials(line: str) -> str:
     match = _PROXY.fullmatch(line)
     return line if match is None else match[1] + _proxy_value(match[2])
 
@@ -62,7 +62,7 @@ def _proxy_value(value: str) -> str:
     return quote + address_of(value[len(quote) :], f"{MASK}@")
 
 
-def _without_comment(line: str) -> str:
+def _mask_comment(line: str) -> str:
     if "#" not in line or len(line) > _COMMENT_LINE_MAX:
         return line if "#" not in line else line.partition("#")[0]
     return _COMMENT.sub(rf"\1 {MASK}", line)

@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import quote, quote_plus, unquote
 
 SHORTEST_SECRET: Final = 4
-"""Shorter words are ignored. They are not secrets, and masking them would damage other text."""
+"""Shorter texts are ignored. They are not secrets, and masking them would damage other text."""
 _IN_HTML: Final = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"}
 )
@@ -27,7 +27,7 @@ def forms_of(secrets: Iterable[str]) -> tuple[str, ...]:
         form
         for secret in secrets
         if len(secret) >= SHORTEST_SECRET
-        for form in (*_notations(secret), *_base64_forms(secret))
+        for form in (*_notations(secret), *_encoded_forms(secret))
         if len(form) >= SHORTEST_SECRET
     }
     return tuple(sorted(forms, key=lambda form: (-len(form), form)))
@@ -57,7 +57,7 @@ def _with_lower_case_escapes(text: str) -> str:
     return "%".join((first, *(other[:2].lower() + other[2:] for other in others)))
 
 
-def _base64_forms(secret: str) -> Iterator[str]:
+def _encoded_forms(secret: str) -> Iterator[str]:
     """Yield the hex notation, and the base64 notations of a secret inside of a longer text.
 
     An example of such a text is ``user:password``. Base64 encodes groups of three bytes (RFC 4648),
@@ -69,6 +69,7 @@ def _base64_forms(secret: str) -> Iterator[str]:
     yield content.hex()
     for before in range(3):
         encoded_text = base64.b64encode(b"\0" * before + content).decode()
+        # Only these characters do not depend on the text before and after the secret.
         certain_part = encoded_text[(before * 8 + 5) // 6 : (before + len(content)) * 8 // 6]
         yield certain_part
         yield certain_part.replace("+", "-").replace("/", "_")

@@ -20,7 +20,7 @@ _redactor = Redactor()
 
 
 def remember(*secrets: str) -> None:
-    """Add secrets. API keys change, so only the latest KNOWN_MAX secrets are stored."""
+    """Add secrets. Only the latest KNOWN_MAX are kept, because each new API key adds one."""
     global _redactor  # noqa: PLW0603 - one set for the whole process
     are_known = all(secret in _known for secret in secrets)
     for secret in secrets:
@@ -64,8 +64,9 @@ def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment for another program, without secrets.
 
     User and password are removed from the proxy variables. Other variables that contain a secret
-    are left out. Other variables are not searched for users and passwords of URLs: an `@` in a path
-    would look like one, and the program would lose its PATH.
+    are left out. Only the proxy variables are searched for user and password. In a variable such as
+    PATH, such a search would mistake a path with an `@` for a URL with a user, and PATH would be
+    left out.
     """
     addresses = {
         name: address_of(value) if name.lower().endswith("_proxy") else value

@@ -1,5 +1,7 @@
 """Masks the values of secret keys in TOML, JSON, INI, environments, headers and arguments.
 
+A secret key is a name whose value is secret, such as ``password`` or ``api_key``.
+
 If the syntax of a value is invalid, all text that could belong to the value is masked. Each value
 is scanned once, so the time is linear in the length of the text.
 """
@@ -23,6 +25,7 @@ _NAME: Final = re.compile(
     r"(?P<tail>[\w\-.]{0,64}+)"
     r"""(?:\\?["'])?\]?[^\S\n]{0,16}+(?P<sign>=>?|:(?!//))[^\S\n]{0,64}+"""
 )
+# Matches an option of a command line with its value: `--password value`.
 _OPTION: Final = re.compile(
     rf"""(?i)((?<![\w\-])--?[\w\-]{{0,32}}?(?:{_LONG}|{_SHORT})s?["']?,?[^\S\n]{{1,16}}+["']?)"""
     r"""(?![\s\-:=])[^\s"',]++"""
@@ -30,6 +33,7 @@ _OPTION: Final = re.compile(
 _WORKING_DIRECTORIES: Final = frozenset({"PWD", "OLDPWD"})
 """Variables of the POSIX shell. Their names resemble names of passwords, but their values are not
 secret."""
+# Parts of all names of secrets, in lower case. Text without any of them names no secret.
 _STEMS: Final = (
     "pass", "secret", "token", "credential", "cookie", "auth", "key", "pwd", "pw", "pin", "psk",
     "community",
@@ -42,11 +46,13 @@ _DESCRIBES_A_SECRET: Final = re.compile(
     r"|type|name|id|ids|count|length|bytes|max|min|limit|seconds|days|age|expiry|expires|at|sock"
     r"|state|status|method|mode|realm|level|required|enabled|refused|shared|field|hash)s?$"
 )
+# Matches a value that is not secret: a constant, a placeholder, an empty or a masked value.
 _NO_SECRET: Final = re.compile(
     rf"(?i)(?:bearer {PLACEHOLDER}"
     r"""|(?:true|false|null|none)(?![\w\-])|"…"|""(?!")|''(?!')|\*\*\*|"\*\*\*"|'\*\*\*')"""
 )
 _QUOTED: Final = re.compile(r""""(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'""")
+# Matches a string of TOML in which a backslash escapes nothing.
 _LITERAL: Final = re.compile(r"'[^'\n]*+'")
 # Matches what can follow a value: a comment, the end of the line or table, or the next key.
 _CAN_FOLLOW: Final = re.compile(
@@ -54,17 +60,23 @@ _CAN_FOLLOW: Final = re.compile(
     r"""|(?P<q>["'])[\w\-. ]{1,64}(?P=q)[^\S\n]*+[:=,]|[\w\-.]{1,64}+[^\S\n]*+=))"""
 )
 _REST_OF_LINE_MAX: Final = 2000
+# Matches a list or table without nested ones.
 _LIST: Final = re.compile(
     r"""[\[{](?:[^\]}\[{"'\n]|"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')*+[\]}]"""
 )
+# Matches a line that ends a list or table.
 _LAST_LINE: Final = re.compile(r"""(?:[^\n]*["'\w]|[^\S\n]*)[^\S\n]*[\]}][\s,;)\]}]*(?:\n|\Z)""")
 _CLOSING_QUOTE: Final = re.compile(r"""\\?["'](?=[\s,:;})\]>]|\Z)|\n|\Z""")
 _LINE_END: Final = re.compile(r"\n|\Z")
+# Matches what can come before the name of a secret in its line.
 _BEGINS_A_LINE: Final = re.compile(r"""[\s#;>]*(?:export\s+|set\s+)?["']?[\w.\-]*""")
 _LINE_HEAD_MAX: Final = 80
+# Matches a word after which the value or the line ends.
 _ONE_WORD: Final = re.compile(r"""[^\s"',;]{1,256}+(?=["']?(?:[,;}\])]|[^\S\n]*+(?:\n|\Z)))""")
 # Prose often has a colon after these words. Only a single word after the colon is then masked.
 _SOFT: Final = re.compile(r"(?i)(?:token|credential|.*key)", re.DOTALL)
+# Matches the white space before the next line with text, unless this line begins with another key
+# or a bracket.
 _NEXT_LINE: Final = re.compile(
     r"""\s*+(?!\[|(?:[\w.\-]{1,64}+|"[\w. \-]{1,64}"|'[\w. \-]{1,64}')[^\S\n]*+=)(?=\S)"""
 )
@@ -154,7 +166,7 @@ def _quoted(text: str, at: int) -> tuple[int, int]:
     """
     for form in (_QUOTED, _LITERAL):
         match = form.match(text, at)
-        if match is not None and _ends_well(text, match.end(), text[at]):
+        if match is not None and _can_end_at(text, match.end(), text[at]):
             return at + 1, match.end() - 1
     end = _find(_LINE_END, text, at)
     if text.find(text[at], at + 1, end) < 0:
@@ -171,7 +183,7 @@ def _end_of_list(text: str, at: int) -> int:
     If the list is nested or invalid, this is the end of the last line that could belong to it.
     """
     flat_list = _LIST.match(text, at)
-    if flat_list is not None and _ends_well(text, flat_list.end(), '"'):
+    if flat_list is not None and _can_end_at(text, flat_list.end(), '"'):
         return flat_list.end()
     end = _find(_LINE_END, text, at)
     is_last = _LAST_LINE.match(text[at:end])
@@ -181,7 +193,7 @@ def _end_of_list(text: str, at: int) -> int:
     return end
 
 
-def _ends_well(text: str, at: int, quote: str) -> bool:
+def _can_end_at(text: str, at: int, quote: str) -> bool:
     """Return whether a value can end at ``at``: the text after ``at`` must not belong to it."""
     rest_of_line = text[at : at + _REST_OF_LINE_MAX].partition("\n")[0]
     return _CAN_FOLLOW.match(text, at) is not None and not rest_of_line.count(quote) % 2

@@ -31,14 +31,17 @@ def secrets_here(config: Path, environment: Mapping[str, str]) -> Iterator[str]:
     yield from secrets_in_configuration(text)
     files = [Path(name) for name in _KEY_FILE.findall(text)]
     files += [Path(name) for name in (environment.get(_KEY_FILE_VARIABLE),) if name]
-    if directory := environment.get("CREDENTIALS_DIRECTORY"):
+    if directory := environment.get("CREDENTIALS_DIRECTORY"):  # systemd.exec(5)
         files.append(Path(directory) / _KEY_NAME)
     for file in (*files, config.parent / _KEY_NAME):
         yield from filter(None, map(str.strip, _read(file, _KEY_MAX_BYTES).splitlines()))
 
 
 def secrets_in_environment(environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield the values of secret variables, and the credentials in URLs."""
+    """Yield the values of secret variables, and the credentials in URLs.
+
+    URLs are expected only in the variables of proxies, and in the agent's own variables.
+    """
     for name, value in environment.items():
         if name.lower().endswith("_proxy") or (name.startswith(_PREFIX) and "://" in value):
             yield from userinfo_of(value)

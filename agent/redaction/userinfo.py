@@ -25,6 +25,7 @@ _WITH_BLANKS: Final = re.compile(
     rf"""({_SLASHES})[^\s/?\#@:\[\]"']{{1,64}}+:(?!\d{{1,5}}(?:[\s/?\#,;:)\]}}"']|$))(?=\S)"""
 )
 _BLANKS_WINDOW: Final = 512
+"""Number of characters after the user in which the `@` after such a password is searched."""
 
 _HOST_AND_PATH: Final = re.compile(
     # The last label of a name begins with a letter (RFC 3696, section 2).
@@ -32,6 +33,7 @@ _HOST_AND_PATH: Final = re.compile(
     r"|(?:localhost|\d{1,3}(?:\.\d{1,3}){3}|\[[0-9A-Fa-f:.%]{2,64}\])(?::\d{1,5})?)"
     r"[/?\#][^:@]*+"
 )
+# Characters that can stand directly before a user.
 _LEADING: Final = " :,;\"'([{<>|"
 # Schemes before an address without a password: `mailto:user@host`.
 _ADDRESS_SCHEMES: Final = re.compile(r"(?i)(?:mailto|sips?|xmpp|acct|im)")
@@ -69,7 +71,7 @@ def userinfo_of(url: str) -> tuple[str, ...]:
     scheme = _SCHEME.match(before)
     userinfo = before[scheme.end() :] if scheme else before
     _, colon, password = userinfo.partition(":")
-    # Some services accept a token as a user without a password.
+    # Without a password, the user can be the secret: some services accept a token as the user.
     return (userinfo, password, unquote(password)) if colon else (userinfo, unquote(userinfo))
 
 

@@ -1,7 +1,8 @@
 """The service's clock, from the Date header of its replies (RFC 9110, section 6.6.1).
 
 A request's ``expiresAt`` is a time of the service's clock, and clocks in venues are often wrong by
-hours. Durations are measured with the monotonic clock only.
+hours. Therefore ``expiresAt`` is compared with the service's clock, not with this machine's.
+Durations are measured with the monotonic clock only.
 """
 
 from dataclasses import dataclass

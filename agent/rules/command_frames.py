@@ -1,9 +1,11 @@
 """Parses the body of an `onCommands` reply into commands.
 
-The contract does not define the body, so every plausible form is accepted: one command, an array,
-an object with an array under ``commands``, ``requests`` or ``items``, null, or an empty body. The
-body can also consist of several lines, each in one of these forms (NDJSON). Invalid entries are
-described in ``Frame.rejected``. Valid entries of the same body are accepted.
+A frame is a part of the body that is parsed on its own: an event or a line of a stream, or the
+whole body of a reply to a poll. The contract does not define the body, so every plausible form of a
+frame is accepted: one command, an array, an object with an array under ``commands``, ``requests``
+or ``items``, null, or nothing. A frame can also consist of several lines, each in one of these
+forms (NDJSON). Invalid entries are described in ``Frame.rejected``. Valid entries of the same frame
+are accepted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

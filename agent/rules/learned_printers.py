@@ -81,6 +81,8 @@ def still_known(learned: LearnedPrinters, now: datetime) -> LearnedPrinters:
 def updated(memory: Memory, facts: Facts, now: datetime) -> Memory:
     """Return the memory after a report. Printers that were not seen keep their details.
 
+    ``facts.strangers`` are the devices that answer at the address of a printer that did not answer.
+
     Printers that were removed from the machine are dropped. If a spooler lists no printers at all,
     it might only be stopped, so its printers are kept.
     """
@@ -90,7 +92,7 @@ def updated(memory: Memory, facts: Facts, now: datetime) -> Memory:
     before_by_id = {
         known_printer.id: known_printer
         for known_printer in known_printers
-        if _is_there(known_printer.id, facts)
+        if _may_still_exist(known_printer.id, facts)
     }
     seen_by_id = _by_id(facts.learned)
     new_by_id = {id_: _merge(before_by_id.get(id_), printer) for id_, printer in seen_by_id.items()}
@@ -104,8 +106,8 @@ def updated(memory: Memory, facts: Facts, now: datetime) -> Memory:
     return Memory(
         tuple((before_by_id | new_by_id).values())[-PRINTERS_MAX:],
         tuple(
-            printer
-            for id_, printer in replacements.items()
+            replacement
+            for id_, replacement in replacements.items()
             if id_ in before_by_id and id_ not in new_by_id
         ),
     )
@@ -159,7 +161,8 @@ def _merge(before: LearnedPrinter | None, current: LearnedPrinter) -> LearnedPri
     return replace(current, **missing)
 
 
-def _is_there(printer_id: str, facts: Facts) -> bool:
+def _may_still_exist(printer_id: str, facts: Facts) -> bool:
+    """Return whether the machine may still have the printer. If in doubt, it may."""
     if not isinstance(facts, NetworkFacts) or facts.printers is None or facts.failures:
         return True
     present_ids = {printer.id for printer in facts.printers}

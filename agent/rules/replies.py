@@ -29,7 +29,9 @@ from agent.wire.validation import ValidationError
 
 DETAIL_MAX: Final = 300
 REFUSALS: Final = frozenset({403, 404, 409, 410})
+"""Statuses with which the service can refuse this device, and not only the body of a call."""
 TRY_AGAIN: Final = frozenset({408, 425})
+"""Statuses after which the same call can succeed later."""
 SENT_BY_GATEWAYS: Final = frozenset({408, 413, 425, 429})
 """Statuses that gateways in front of the service send, often with a page of HTML."""
 

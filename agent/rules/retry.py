@@ -30,7 +30,7 @@ UNAVAILABLE: Final = Backoff(base_s=1.0, cap_s=24.0)
 reaches the service again at most half a minute after the end of an outage."""
 
 CREDENTIAL: Final = Backoff(base_s=10.0, cap_s=900.0)
-"""Waits after 401, until a user replaces the key. The key is read again before each try."""
+"""Waits after 401, and after a failed enrollment. A wait ends early if a user replaces the key."""
 
 REVOKED: Final = Backoff(base_s=60.0, cap_s=1800.0)
 """Waits between two checks of whether the device is still revoked."""
@@ -40,6 +40,7 @@ RETRY_AFTER_MIN_S: Final = 2.0
 RETRY_AFTER_AGAIN_MIN_S: Final = 5.0
 """Minimum of each further wait in a row that the service requests."""
 JUST_BOOTED_S: Final = 120.0
+"""Uptime below which a machine counts as just booted."""
 FIRST_CONTACT_SPREAD_S: Final = 10.0
 """The first calls of machines that just booted are spread over this time, because many machines
 boot together after a power cut."""

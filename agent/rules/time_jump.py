@@ -1,7 +1,8 @@
 """Detects jumps of time between two readings of the clocks.
 
 Connections do not survive the machine's sleep, and setting the wall clock moves every timer that
-uses it. The system does not notify the agent of a sleep or of a new time.
+uses it. The system does not notify the agent of a sleep or of a new time, so the agent compares the
+clocks at intervals.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Sends the acknowledgement of each request to the service, once the journal contains it."""
+"""Acknowledges each request to the service, once the journal contains the request."""
 
 import asyncio
 import logging

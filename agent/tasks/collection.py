@@ -129,7 +129,7 @@ class Collection:
     def _remember(self, facts: Facts) -> None:
         """Store the details of printers and devices that a complete collection has found."""
         if isinstance(facts, NetworkFacts) or facts.learned or facts.strangers:
-            # The memory is loaded again: a user might have removed a printer from it since.
+            # The memory is loaded again: a user can remove a printer from it during a collection.
             memory, _ = self.memory.load()
             updated_memory = updated(memory, facts, self.clock.now())
             if updated_memory != memory:

@@ -16,10 +16,10 @@ from agent.wire.payloads.history import Event, Incident
 log = logging.getLogger(__name__)
 
 EVERY_S: Final = 300.0
-"""Interval of the readings. The readings have no timer: the first heartbeat after this time causes
-the next one."""
+"""Minimum interval of the readings. They have no timer: the first heartbeat after this interval
+causes the next reading."""
 CONFIRM_AFTER_S: Final = 20.0
-"""Interval after a reading whose result the next reading has to confirm."""
+"""Minimum interval after a reading that was incomplete, or that the next reading has to confirm."""
 
 
 class LocalFaultRecorder:

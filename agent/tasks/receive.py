@@ -1,9 +1,9 @@
 """Receives the service's commands by stream or by polling, and writes them into the journal.
 
 If the service refuses the stream, the agent polls for some time before it tries the stream again.
-After two or more refusals in a row, this time is at least about STREAM_AGAIN_S. The rate of
-incoming data is limited (`adapters.read_rate_limit`). The agent closes a reply with too many
-unreadable entries.
+After at least STREAM_REFUSALS_MAX refusals in a row, this time is about STREAM_AGAIN_S or longer.
+The rate of incoming data is limited (`adapters.read_rate_limit`). The agent closes a reply with too
+many unreadable entries.
 """
 
 import asyncio
@@ -49,13 +49,14 @@ STREAM_RENEWED_AFTER_S: Final = 1800.0
 has lost. Up to a fifth is added at random, so that devices do not all reconnect together."""
 
 STREAM_REFUSALS_MAX: Final = 2
-"""Number of refused streams after which the agent polls for STREAM_AGAIN_S."""
+"""Number of refused streams in a row after which the agent polls for STREAM_AGAIN_S."""
 STREAM_AGAIN_S: Final = 600.0
 """Time of polling after which the agent tries the stream again."""
 UNREADABLE_MAX: Final = 50
 """A reply with more unreadable entries than this is closed."""
 
 RECONNECT: Final = Backoff(base_s=0.5, cap_s=15.0)
+"""Waits before the next stream. They grow with the number of short streams in a row."""
 REJECTED: Final = Backoff(base_s=8.0, cap_s=120.0)
 """Minimum wait after a refused call of `onCommands`, and after a reply that the agent closed
 because of unreadable entries."""
@@ -82,7 +83,8 @@ class Receiver:
     _stream_refusals: int = 0
     _stream_not_before: float = 0.0
     _short_streams: int = 0
-    _was_cut: bool = False
+    _has_ended_early: bool = False
+    """Whether the last reply ended before its renewal was due, and the binding was not lost."""
     _rejections: int = 0
     _breaks: int = 0
     _renew: asyncio.Event = field(default_factory=asyncio.Event)
@@ -169,7 +171,7 @@ class Receiver:
         renew = asyncio.create_task(wait_at_most(self._renew, renewed_after_s, self.clock))
         try:
             await asyncio.wait((reading, loss, renew), return_when=asyncio.FIRST_COMPLETED)
-            self._was_cut = reading.done()
+            self._has_ended_early = reading.done()
             if reading.done():
                 reading.result()
         finally:
@@ -228,7 +230,7 @@ class Receiver:
         if is_lasting:
             self._short_streams = 0 if lasted_s > SHORT_STREAM_S else self._short_streams + 1
             pause_s = RECONNECT.delay_s(max(1, self._short_streams), self.rng)
-            if self._was_cut:  # perhaps the streams of all devices ended together
+            if self._has_ended_early:  # perhaps the streams of all devices ended together
                 pause_s = max(
                     pause_s, self.rng.uniform(0.0, self.session.breaker.reconnect_spread_s)
                 )

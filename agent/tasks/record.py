@@ -49,6 +49,7 @@ GRACE_S: Final = 60.0
 """After the start of the agent and after a sleep, the network may need this time to come up. This
 is not an interruption."""
 SLEEP_MIN_S: Final = 5.0
+"""Minimum duration of a sleep of the machine that is recorded."""
 WRITE_EVERY_S: Final = 60.0
 """Interval at which an open interruption is written. If the agent is killed or the power fails, the
 record shows the interruption until the last write."""
@@ -93,20 +94,26 @@ class Recorder:
     _machine: MachineState = field(default_factory=MachineState)
     _has_begun: bool = False
     _has_reply: bool = False
+    """Whether a call has just succeeded. The next sample then needs no probe."""
     _probed_path: tuple[object, ...] | None = None
+    """The path that was probed while the connection worked."""
     _gateway_macs: GatewayMacs = field(default_factory=GatewayMacs)
     _silent_probes: int = 0
+    """Number of probes of the present path in a row that the gateway did not answer."""
     _names_due_s: float = 0.0
+    """When the next query to the name servers is due."""
     _write_due_s: float = 0.0
     _prune_due_s: float = 0.0
     _slept_s: float = 0.0
     _clock_offset_s: float = field(init=False)
     _excused_until_s: float = 0.0
     _present: tuple[Incident, ...] = ()
+    """The incidents of the present interruption."""
+    # The rows that are not written yet:
     _events: list[Event] = field(default_factory=list)
     _ended: list[Incident] = field(default_factory=list)
-    _finished: list[Hour] = field(default_factory=list)
-    _notes: dict[str, str] = field(default_factory=dict)
+    _finished_hours: list[Hour] = field(default_factory=list)
+    _values: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._hours = HourBuilder(begin_of_hour(self.clock.now()))
@@ -185,7 +192,7 @@ class Recorder:
             self._ended += self._incidents.observe(now, None)
             self._ended += self.local.end_all(now) if self.local else ()
             self._present = ()
-        self._finished += filter(None, (self._hours.hour(),))
+        self._finished_hours += filter(None, (self._hours.hour(),))
         self._write(("stopped", self.run_id if is_reload else "cleanly"))
 
     def _begin(self) -> None:
@@ -292,7 +299,7 @@ class Recorder:
 
     async def _after_reply(self, link: LinkState) -> Sample:
         if self._probed_path != link.path:
-            # The sensors compare later probes with one of the working connection.
+            # The sensors compare later probes with this probe of the working connection.
             sample = await self.sensors.probe(link)
             is_known = sample.gateway_answers or sample.is_service_local or link.gateway is None
             self._silent_probes = 0 if is_known else self._silent_probes + 1
@@ -322,7 +329,7 @@ class Recorder:
     def _note_heartbeat(self, round_trip_ms: float | None) -> None:
         now = self._now()
         if (finished := self._hours.begin(now)) is not None:
-            self._finished.append(finished)
+            self._finished_hours.append(finished)
             self._write()
         self._hours.add_heartbeat(round_trip_ms)
         self._hours.add_link(self._link.signal_dbm, self._link.link_errors)
@@ -339,6 +346,7 @@ class Recorder:
         self._excuse()
 
     def _excuse(self) -> None:
+        """Do not record interruptions for the next GRACE_S seconds."""
         self._excused_until_s = self.clock.monotonic() + GRACE_S
         self._suspicion = Suspicion()
 
@@ -371,7 +379,7 @@ class Recorder:
         previous run.
         """
         self._write_due_s = self.clock.monotonic() + WRITE_EVERY_S
-        self._notes.update(values)
+        self._values.update(values)
         if not self._has_begun:
             self._drop_oldest()
             return
@@ -382,8 +390,8 @@ class Recorder:
             self.record.write(
                 incidents=(*self._ended, *self._present, *open_faults),
                 events=self._events,
-                hours=self._finished,
-                values=self._notes.items(),
+                hours=self._finished_hours,
+                values=self._values.items(),
                 keep_since=self.clock.now() - self.keep if is_pruned else None,
             )
         except sqlite3.Error as error:
@@ -392,10 +400,10 @@ class Recorder:
             return
         if is_pruned:
             self._prune_due_s = self.clock.monotonic() + PRUNE_EVERY_S
-        for written_rows in (self._ended, self._events, self._finished, self._notes):
+        for written_rows in (self._ended, self._events, self._finished_hours, self._values):
             written_rows.clear()
 
     def _drop_oldest(self) -> None:
         """Limit the rows that wait in memory."""
-        for rows in (self._ended, self._events, self._finished):
+        for rows in (self._ended, self._events, self._finished_hours):
             del rows[:-UNWRITTEN_MAX]

@@ -47,7 +47,7 @@ class StatusWriter:
 
 
 def describe(status: DaemonStatus) -> str:
-    """Return one line with the daemon's enrollment and activity, or its first problem."""
+    """Return one line with the daemon's activity, and its first problem or its location."""
     if status.problems:
         return f"{status.activity}; {status.problems[0].title}: {status.problems[0].detail}"
     if status.binding is None:

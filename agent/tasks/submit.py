@@ -30,7 +30,7 @@ USER_WAITS_PAUSE_MIN_S: Final = 0.02
 """Minimum pause after a report that a user waits for."""
 USER_WAITS_FACTOR: Final = 2.0
 """After a report that a user waits for, the pause is this multiple of the service's response time.
-The pause is never longer than the pause after other reports."""
+It is never longer than the pause after a report that no user waits for."""
 AFTER_FAILURE: Final = Backoff(base_s=4.0, cap_s=120.0)
 """Pauses after reports that the service did not accept."""
 

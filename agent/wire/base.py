@@ -209,7 +209,7 @@ Yes = Annotated[Literal[True], _refuse_other_than(True)]
 
 
 def value_kind(value: Any) -> str | None:
-    """Return the tag of a plain value in a tagged union, or None for a type without a tag."""
+    """Return the tag of a value's type for a tagged union; None if the type has no tag."""
     return _KINDS.get(type(value))
 
 

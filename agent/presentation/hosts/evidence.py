@@ -52,7 +52,8 @@ ROLES: Final[Mapping[str, HostKind]] = {
     "router": "network",
     "range extender": "network",
 }
-"""Announced roles that determine the kind. With any other role, the services determine the kind."""
+"""The kinds of hosts by the role that they announce, such as ``speaker`` in ``X (speaker)``.
+`kind_of` handles the role of a shared queue. Any other role is no evidence of a kind."""
 
 PRINT_TYPES: Final = frozenset({"_ipp", "_ipps", "_printer", "_pdl-datastream", "_privet"})
 
@@ -177,4 +178,4 @@ camera    \bcam(era)?\b ipcam
 network   ^(unifi|ubnt|ap|sw|switch|openwrt|mikrotik)\b access-?point router
 """
 )
-"""Host names, from users and DHCP: the weakest evidence."""
+"""Host names. They are the weakest evidence, because users choose them freely."""

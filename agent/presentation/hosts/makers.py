@@ -1,7 +1,8 @@
 """The maker of a network interface, by its MAC address and the IEEE's registry.
 
-The registry is a packed file that `packaging/makers.py` writes (docs/adr/0022). Numbers are
-big-endian, and blocks do not overlap. The file contains in this order:
+The registry is a packed file that `packaging/makers.py` writes (docs/adr/0022). A block is a range
+of MAC addresses that the IEEE has assigned to one maker. Blocks do not overlap. Numbers are
+big-endian. The file contains in this order:
 
 - ``OUI1``
 - the date of the list, such as ``2026-10-24``
@@ -10,7 +11,7 @@ big-endian, and blocks do not overlap. The file contains in this order:
 - the makers' names in UTF-8, each with a line feed at its end
 
 A record contains the first 36 bits of the block's addresses, 4 bits for the length of the block's
-prefix (an index of `BLOCK_BITS`), and 24 bits for the position of the maker's name.
+prefix (an index of `BLOCK_BITS`), and 24 bits for the position of the maker's name in the names.
 """
 
 import re
@@ -42,7 +43,7 @@ class Registry:
 
     def __init__(self, table: bytes) -> None:
         if len(table) < HEADER.size or not table.startswith(MAGIC):
-            raise ValueError("no packed registry of makers")
+            raise ValueError("the data is not a packed registry of makers")
         _, date, self._count = HEADER.unpack_from(table)
         self.date = date.decode("ascii")
         self._packed = table
@@ -52,15 +53,16 @@ class Registry:
 
     def maker_of(self, mac: bytes) -> str:
         """Return the maker for a MAC address of 6 bytes; "" if the registry has none."""
-        last_prefix = mac[:4] + bytes([mac[4] | 0x0F])
-        at = bisect_right(range(self._count), last_prefix, key=lambda n: self._record(n)[0]) - 1
+        # The highest possible record of a block that contains the address.
+        highest_record = mac[:4] + bytes([mac[4] | 0x0F])
+        at = bisect_right(range(self._count), highest_record, key=lambda n: self._record(n)[0]) - 1
         if at < 0:
             return ""
         block, name = self._record(at)
         if (kind := block[4] & 0x0F) >= len(BLOCK_BITS):
             return ""
         shift = 40 - BLOCK_BITS[kind]
-        if int.from_bytes(block) >> shift != int.from_bytes(last_prefix) >> shift:
+        if int.from_bytes(block) >> shift != int.from_bytes(highest_record) >> shift:
             return ""
         start = self._names_start + int.from_bytes(name)
         return self._packed[start : self._packed.find(b"\n", start)].decode(errors="replace")

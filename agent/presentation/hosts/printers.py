@@ -24,7 +24,11 @@ def printers_verdict(payload: NetworkPayload) -> tuple[str, Severity]:
 
 
 def _on_network(payload: NetworkPayload) -> str:
-    """Return the printers on the network: ``TM-T88VI at 192.168.1.50, Bar at .51 and 2 more``."""
+    """Return the number of printers on the network, and the first ones with their addresses.
+
+    For example: ``2 discovered on the network: TM-T88VI at 192.168.1.50, Bar at .51``.
+    Return "" if there are none.
+    """
     rows = [row for row in host_rows(payload) if row.kind == "printer"]
     if not rows:
         return ""

@@ -29,8 +29,8 @@ _TECHNICAL: Final = re.compile(
 """Matches a name that was generated from a MAC address or a UUID."""
 
 _WORD_MIN: Final = 4
-"""Minimum number of letters of a word. The prefixes that makers put before a MAC address (BRN, NPI)
-are shorter and are no words."""
+"""Minimum number of letters that a name with a MAC address or UUID needs besides it, so that users
+recognise the device. The prefixes that makers use in such names (BRN, NPI) have fewer letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class HostRow:
     """One host.
 
     Args:
-        name: The announced name, or else the host name.
-        maker: The maker that the IEEE's registry names for the MAC address.
+        name: The announced name, or else the host name. A watched device has its configured name.
+        maker: The maker that the IEEE's registry names for the MAC address, or `RANDOM_ADDRESS`.
         printers: Names of the printers that are matched to this host, and of the printers without a
             match that are configured with its address.
         watched_kind: What the device is according to the configuration; "" if it is not watched.
@@ -154,6 +154,7 @@ def makers_note(rows: Iterable[HostRow]) -> str:
 
 
 _NAMELESS: Final = 4
+"""The first rank of the hosts without a name and a model."""
 
 
 def _rank(row: HostRow) -> int:
@@ -192,13 +193,16 @@ def _host_row(
 
 
 def _own_name(payload: NetworkPayload) -> str:
-    """Return the installation's id if it is a name; "" if it was generated."""
+    """Return the install id if it is a name; "" if it was generated or is not known yet."""
     name = shorten(payload.identity.install_id, NAME_LENGTH)
     return "" if name == "unenrolled" or _TECHNICAL.search(name) else name
 
 
 def _name(endpoints: Iterable[Endpoint], hostname: str) -> str:
-    """Return the announced name of the device, or else its host name."""
+    """Return the announced name of the device, or else its host name.
+
+    Names that were generated from a MAC address or a UUID are used only if there is no other name.
+    """
     announced_names = (
         shorten(endpoint.label, NAME_LENGTH)
         for endpoint in endpoints

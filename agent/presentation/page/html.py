@@ -106,7 +106,7 @@ def _environment() -> Environment:
 
 
 def _finalize(value: object) -> object:
-    """Return a template's value as plain text. Markup, which is the style sheet, is not changed."""
+    """Return a template's text as plain text. Markup, such as the style sheet, is not changed."""
     return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

@@ -16,8 +16,11 @@ LABELLED_MAX: Final = 60
 """Up to this number of hosts, each host has a label. With more hosts, only important hosts do."""
 
 LINKED_MAX: Final = 24
+"""Up to this number of boxes, each box has a line to the centre (see `Diagram.links`)."""
 IMPORTANT_MAX: Final = 40
+"""Maximum number of labelled hosts, if the network has more than LABELLED_MAX hosts."""
 DOTS_MAX: Final = 2000
+"""Maximum number of hosts that are drawn as dots. Further hosts are left out."""
 NAME_SIZE: Final = 12.5
 DETAIL_SIZE: Final = 11.0
 _TEXT_WIDTH: Final = BOX_WIDTH - 3
@@ -28,12 +31,15 @@ NEAREST_FIRST: Final[tuple[HostKind, ...]] = (
     "printer", "watched", "machine", "router", "screen", "server", "network", "camera", "speaker",
     "phone", "home", "lighting", "unknown",
 )  # fmt: skip
+"""The kinds in the order of their distance from the centre. Hosts with printers of this machine are
+nearer than all kinds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
     """A host at a position: a box with a label, or a dot without text.
 
+    ``detail`` is the line below the label: the address, or the kind if the label is the address.
     ``marker`` is the state of this machine's printers at the host; "" if there are none.
     """
 
@@ -58,7 +64,7 @@ class Diagram:
 
     Args:
         missing_printers: Names of network printers that belong to no host of the drawing.
-        not_drawn: Number of hosts beyond the maximum, which are left out.
+        not_drawn: Number of hosts that are left out because of DOTS_MAX.
     """
 
     layout: Layout

@@ -25,6 +25,7 @@ _EXPONENT: Final = 4
 _SAMPLES: Final = 1440
 _RING_STEP: Final = 2 ** (1 / _EXPONENT) + 0.01
 _BOX_REACH: Final = 0.5 * 2 ** (1 / _EXPONENT)
+"""Distance from the centre of a box to its corners, in the 4-norm."""
 _DOT_STEP: Final = 1.35 * DOT_DIAMETER
 _ROOM: Final = {1: 1.3, 2: 1.12}
 """Factor for the space of a box, by the number of rings. Boxes on few rings get more space."""
@@ -104,6 +105,7 @@ def _capacity(ring: int) -> int:
 
 
 def _turn(ring: int) -> float:
+    """Return the shift of the boxes on a ring (see `_even_points`)."""
     return ring % 2 / 2
 
 
@@ -116,7 +118,10 @@ def _are_apart(points: tuple[Point, ...]) -> bool:
 
 
 def _around(inner: Point, dots: int) -> tuple[tuple[Point, ...], Point]:
-    """Place the dots on rings outside ``inner``. Return them, and half the size of the layout."""
+    """Place the dots on rings around the boxes. Return them, and half the size of the layout.
+
+    ``inner`` is half the size of the area with the boxes.
+    """
     points: list[Point] = []
     half, turn = inner, 0.0
     while len(points) < dots:

@@ -23,8 +23,8 @@ connection was refused. ``unreachable``: the network reported that there is no r
 class NameServer:
     """The answer of one name server to a query for the service's name.
 
-    ``is_local``: the server is in a network of this machine. ``can_forward``: the server reaches
-    other name servers, because it answered a query for a random name. None if this was not tried.
+    ``is_local``: the server is in a network of this machine. ``can_forward``: the server answered a
+    query for a random name, for which it needs other name servers. None if this was not tried.
     """
 
     address: str
@@ -39,7 +39,7 @@ class LinkState:
 
     Args:
         interface: the interface of the default route, or of the last known one.
-        has_link: ``interface`` has a carrier, or any hardware interface if none is known.
+        has_link: ``interface`` has a carrier. If ``interface`` is None: any hardware interface has.
         addresses: the addresses that are valid beyond their link. None: not known.
         has_route: there is a default route.
         gateway: the address of the default gateway. Point-to-point links have none.
@@ -71,12 +71,13 @@ class Sample:
 
     Args:
         link: this machine's side of the path.
-        conflict: an address of this machine that another machine uses as well.
+        conflict: the address of this machine or of its gateway, if another machine also uses it.
         gateway_answers: the gateway answers ARP or Neighbor Discovery.
         name_servers: the answers to a query for the service's name. Empty if the service's address
             needs no query.
         service: how the service, or the configured proxy, answered a TCP connection or a call.
-        refusal: the diagnosis of the service's last reply, if the reply was an error.
+        refusal: the diagnosis of calls that the service refused, or that failed although a
+            connection was possible.
         is_service_local: the service is in a network of this machine, so no gateway is needed.
     """
 

@@ -62,9 +62,10 @@ def history_fields(history: History, now: datetime, zone: tzinfo | None = None) 
         if event.kind == "access-point-changed" and now - DAY <= event.at <= now
     ]  # fmt: skip
     hours = hour_rows(history, now - WEEK, now, zone)
-    today = [hour for hour in history.hours if now - DAY <= hour.at <= now]
-    times = [hour.round_trip_p95_ms for hour in today if hour.round_trip_p95_ms is not None]
-    signals = [hour.signal_dbm for hour in today if hour.signal_dbm is not None]
+    last_24_hours = [hour for hour in history.hours if now - DAY <= hour.at <= now]
+    times = [hour.round_trip_p95_ms for hour in last_24_hours if hour.round_trip_p95_ms is not None]
+    signals = [hour.signal_dbm for hour in last_24_hours if hour.signal_dbm is not None]
+    # In the order of `_KEYS`.
     values: tuple[FieldValue | None, ...] = (
         history.since.isoformat(timespec="seconds"),
         len(day),
@@ -92,20 +93,20 @@ def history_fields(history: History, now: datetime, zone: tzinfo | None = None) 
 
 
 def _downtime_s(period: Iterable[Interruption]) -> int:
-    return round(sum(incident.duration_s for incident in period))
+    return round(sum(interruption.duration_s for interruption in period))
 
 
 def _totals(period: Iterable[Interruption]) -> Iterator[CauseTotal]:
     """Yield the total of each cause, the longest downtime first."""
     by_cause: defaultdict[Cause, list[Interruption]] = defaultdict(list)
-    for incident in period:
-        by_cause[incident.cause].append(incident)
+    for interruption in period:
+        by_cause[interruption.cause].append(interruption)
     for cause, members in sorted(by_cause.items(), key=lambda item: -_downtime_s(item[1])):
         yield CauseTotal(cause, len(members), _downtime_s(members))
 
 
 def _worst_hours(period: Iterable[Interruption], zone: tzinfo | None) -> Iterator[str]:
-    counts = Counter(incident.began_at.astimezone(zone).hour for incident in period)
+    counts = Counter(interruption.began_at.astimezone(zone).hour for interruption in period)
     worst = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:WORST_HOURS_MAX]
     return (f"{hour:02}:00: {count} incident{'s'[: count != 1]}" for hour, count in worst)
 

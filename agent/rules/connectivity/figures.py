@@ -13,7 +13,7 @@ _HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Interruption:
-    """One interruption of the connection.
+    """One interruption of the connection, or one local fault.
 
     While it lasts, ``ended_at`` is the end of the examined period.
     """
@@ -37,6 +37,10 @@ def interruptions(
 
     If an incident consists of several interruptions, the record does not contain the times of each.
     They are therefore spread evenly over the incident.
+
+    Args:
+        causes: only incidents with these causes are used. With `LOCAL_CAUSES`, the function yields
+            local faults instead of interruptions.
     """
     for incident in history.incidents:
         if incident.cause not in causes:

@@ -1,7 +1,8 @@
 """Builds incidents from a sequence of diagnoses.
 
-An incident begins when the first sample shows an interruption, and ends when a sample shows none.
-Some rules keep the record short and true:
+An incident begins with the first sample that shows an interruption, or with the failed call that
+was the reason for this sample. It ends when a sample shows no interruption. Some rules keep the
+record short and true:
 
 - The cause of an interruption can change. After a link was down, the machine has no address for
   some seconds. If a cause is diagnosed for less than ``RECOVERY_S``, and the cause before it is
@@ -25,7 +26,7 @@ RECOVERY_S: Final = 30.0
 FIRST_S: Final = 6.0
 MERGE_S: Final = 60.0
 UNCERTAIN_S: Final = 60.0
-"""The end of an incident is uncertain if the incident may have ended this much earlier, or more."""
+"""Minimum time between the last failed call and the recorded end that makes the end uncertain."""
 FLAPPING_FROM: Final = 6
 FLAPPING_WITHIN: Final = timedelta(hours=1)
 

@@ -1,7 +1,7 @@
 """Faults of this machine and its devices that leave the connection intact: queues, kiosk, devices.
 
-They are read every five minutes. A fault counts from the second reading in a row that shows it, and
-begins with the first one.
+They are read every five minutes. A fault is recorded if two readings in a row show it. It begins
+with the first of these readings, or earlier if the system reports since when it exists.
 """
 
 from collections import defaultdict
@@ -17,6 +17,7 @@ from agent.wire.payloads.history import LOCAL_CAUSES, SUBJECT_END, Cause, EventK
 Key = tuple[Cause, str]
 """A cause of `LOCAL_CAUSES`, and the subject, such as the name of a print queue."""
 _EARLIER_MAX: Final = timedelta(days=1)
+"""Maximum time from the beginning of a fault to the first reading that shows it."""
 
 
 class LocalState(NamedTuple):

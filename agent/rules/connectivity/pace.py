@@ -14,9 +14,10 @@ _HOUR: Final = timedelta(hours=1)
 
 @dataclass(slots=True)
 class ProbePace:
-    """Probes every five seconds for at most five minutes in an hour, then every ten seconds.
+    """The pauses between probes.
 
-    After an hour without a connection, probes follow once a minute.
+    A pause is five seconds for at most five minutes in an hour, and then ten seconds. After an hour
+    without a connection, it is a minute.
     """
 
     _hour_began_at: datetime | None = None

@@ -23,7 +23,8 @@ class Throttling:
         """Return the event for a new value of the kernel's counter; None if there is none.
 
         Args:
-            count: how often it was slowed down since the start of the machine; None: unknown.
+            count: how often the processor was slowed down since the machine started; None if
+                unknown.
             now_s: the monotonic time.
         """
         if count is None or self._reported is None or count < self._reported:
@@ -38,8 +39,8 @@ class Throttling:
 class GatewayMacs:
     """Detects that two machines use the gateway's address: its MAC changes back and forth.
 
-    A process without privileges sees no ARP replies, but the kernel's entry for the gateway takes
-    the MAC of the reply that arrived last.
+    A process without privileges cannot read ARP replies. But after each reply, the gateway's entry
+    in the kernel's neighbour table contains the MAC of this reply.
     """
 
     def __init__(self) -> None:

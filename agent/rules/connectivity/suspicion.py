@@ -30,6 +30,8 @@ class Suspicion:
     _failing: Diagnosis | None = None
     """The diagnosis of calls that failed although a connection was possible."""
     _connected_at: datetime | None = None
+    """Since when all probes could connect to the service. None if the last probe could not, or if a
+    call has succeeded since then."""
 
     def note_success(self, operation: str) -> None:
         self.since = self._connected_at = self._failing = None

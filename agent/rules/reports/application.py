@@ -62,7 +62,10 @@ def application_report(
 
 
 def completeness(collected: facts.ApplicationFacts) -> Completeness:
-    """Return "partial" if a source failed, "limited" if one was denied or cut."""
+    """Return "partial" after a failure or a cancellation.
+
+    Return "limited" if facts were denied, cut or not tried, and "complete" if none of this is true.
+    """
     if collected.cancelled or collected.failures:
         return "partial"
     is_denied = any(f.status == "permission-denied" for f in collected.fields)

@@ -59,7 +59,7 @@ def printers_job(config: LocalConfig, printer: str = "") -> NetworkJob:
 
 
 def _devices(config: LocalConfig) -> tuple[WatchedDevice, ...]:
-    """Return the devices with an address or a MAC. Only the first device of a name is used."""
+    """Return the devices with an address or a MAC. Of devices with the same name, use the first."""
     devices: dict[str, WatchedDevice] = {}
     for watched_device in config.watched_devices:
         if watched_device.address or watched_device.mac:
@@ -71,7 +71,7 @@ def _devices(config: LocalConfig) -> tuple[WatchedDevice, ...]:
 
 
 def _address(printer: Printer) -> str | None:
-    """Return a printer's address without a password, because collectors never get a secret."""
+    """Return a printer's address. The collector does not need user and password of a URL."""
     if printer.transport != "network" or printer.address is None:
         return printer.address
     return address_of(printer.address)

@@ -71,7 +71,10 @@ def switched_off_report(
 
 
 def completeness(collected: facts.NetworkFacts) -> Completeness:
-    """Return "partial" if a source failed or was interrupted, "limited" if one was denied."""
+    """Return "partial" after a failure or an interruption.
+
+    Return "limited" if facts were denied, cut or not tried, and "complete" if none of this is true.
+    """
     sources = (collected.interfaces_source, collected.mdns_source, collected.scan_source)
     if (
         collected.cancelled

@@ -1,9 +1,9 @@
 """Builds the sealed body of `submitResult` from a payload, small enough for the service.
 
-A sealed body never changes: however often a report is sent, it has the same bytes. Only a reply of
-413 causes a new seal of the same report, with a higher tier. Each tier drops more parts of the
-report. The parts that are least useful for a technician are dropped first. The report mentions what
-was dropped.
+A sealed body never changes: however often a report is sent, it has the same bytes. If the service
+does not accept the body, the report is sealed again: after 413 with a higher tier, and after other
+rejections as a failed report. Each tier drops more parts of the report. The parts that are least
+useful for a technician are dropped first. The report mentions what was dropped.
 """
 
 from typing import Any, Final
@@ -20,6 +20,8 @@ LAST_TIER: Final = 7
 
 _HOURS: Final = "history.hours"
 """The largest field of the connectivity record. It is dropped first."""
+# How many items each tier keeps. Tiers below the first key keep all items, and tiers above the last
+# key keep none.
 _ENDPOINTS_KEPT: Final = {1: 256, 2: 128, 3: 32, 4: 16, 5: 4, 6: 0}
 _HOSTS_KEPT: Final = {1: 512, 2: 128}
 _PRINTERS_KEPT: Final = {4: 16, 5: 8, 6: 2}
@@ -27,6 +29,7 @@ _INTERFACES_KEPT: Final = {4: 8, 5: 2, 6: 1}
 _FIELDS_KEPT: Final = {4: 48, 5: 16, 6: 4}
 _BROWSER_FIELDS_KEPT: Final = {4: 16}
 _LINES_KEPT: Final = {1: 128, 2: 32, 3: 8, 4: 6, 5: 4, 6: 2}
+"""Numbers of limitations, and of failures."""
 
 
 def seal(report: SubmitResultRequest, max_bytes: int, *, first_tier: int = 0) -> SealedReport:

@@ -1,9 +1,9 @@
 """Circuit breakers between the agent and the service.
 
-Each operation has its own breaker. If the service refuses an operation (5xx, 429, 401, a web page),
-only the breaker of this operation opens. Each further refusal keeps it open for longer. All
-operations also share one breaker, which opens if the service sends no reply at all: the name cannot
-be resolved, the connection or TLS fails, or the call times out.
+Each operation has its own breaker. If the service replies with an error that can be temporary (5xx,
+429, 401, a web page), only the breaker of this operation opens. Each further error keeps it open
+for longer. All operations also share one breaker, which opens if the service sends no reply at all:
+the name cannot be resolved, the connection or TLS fails, or the call times out.
 
 A closed breaker passes every call. An open breaker delays all calls. The delay grows with each
 failure and is jittered. After the delay, the breaker is half-open: one caller makes the next
@@ -80,9 +80,12 @@ class _Breaker:
     generation: int = 0
     retry_at: float = 0.0
     has_retry_after: bool = False
+    """Whether the service requested the present delay with Retry-After."""
     refused_key: str | None = None
     code: str | None = None
+    """The condition (rules.health) that the last failure has set."""
     callers: int = 0
+    """Number of tasks that repeat this operation now."""
     answers_before: int = 0
     """Value of ``CircuitBreaker._answers`` when this operation began to fail."""
     probe: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -116,7 +119,7 @@ class CircuitBreaker:
 
     @property
     def is_up(self) -> bool:
-        """Whether the shared breaker is closed: the service replies. A refusal is a reply."""
+        """Whether the shared breaker is closed: the service replies, if only with errors."""
         return self._shared.is_closed
 
     async def call(
@@ -256,7 +259,7 @@ class CircuitBreaker:
             self._open(breaker, error, operation)
             if breaker.failures >= PARTLY_FAILING_FROM and self._answers > breaker.answers_before:
                 self.health.set("partly-failing", f"{operation}: {error}")
-        else:
+        else:  # the shared breaker causes the delay
             breaker.failures += 1
             breaker.generation += 1
             breaker.retry_at = self.clock.monotonic()

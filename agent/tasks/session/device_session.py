@@ -48,6 +48,7 @@ class DeviceSession:
     binding_state: BindingState
     clock: Clock
     foreground: bool = False
+    """Sent with each heartbeat: whether the agent runs on a terminal, and not as a service."""
     _needs_recheck: asyncio.Event = field(default_factory=asyncio.Event)
     _rechecked: asyncio.Event = field(default_factory=asyncio.Event)
 

@@ -110,7 +110,7 @@ class Enrollment:
             await self._confirm_by_heartbeat(why, needs_recheck=needs_recheck)
             return
         else:
-            self._revoked("the service has no binding of this device")
+            self._note_revoked("the service has no binding of this device")
         self._update_conditions()
 
     async def _confirm_by_heartbeat(self, why: str, *, needs_recheck: bool) -> None:
@@ -123,7 +123,7 @@ class Enrollment:
             try:
                 await self.session.heartbeat()
             except Refused as error:
-                self._revoked(f"heartbeats are refused ({error}), {why}")
+                self._note_revoked(f"heartbeats are refused ({error}), {why}")
                 return
             except (BodyRejected, BodyTooLarge) as error:
                 log.warning("the service rejects heartbeats: %s", error)
@@ -140,7 +140,7 @@ class Enrollment:
         else:
             self.health.clear({"identity-too-long"})
 
-    def _revoked(self, why: str) -> None:
+    def _note_revoked(self, why: str) -> None:
         self.session.binding_state.revoke()
         self.health.set("revoked", why)
 
