@@ -281,7 +281,7 @@ class _Collection:
         collected.limitations += limitations
         if targets:
             connect = partial(self._run_scan, targets, (), discoveries)
-            result = self._guarded("scan", connect, lambda _: ScanResult())
+            result = self._guarded("scan", connect, _failed_scan)
             collected.scan = merge(collected.scan, result, targets)
             if result.state.state == "succeeded":
                 collected.add_unanswered_ports(targets)

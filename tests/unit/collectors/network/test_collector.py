@@ -467,6 +467,22 @@ def test_a_printer_in_another_network_that_does_not_answer_is_unreachable() -> N
     assert "o answer from 10.50.0.5" in (facts.printers[0].reason or "")
 
 
+def test_a_printer_that_could_not_be_contacted_is_not_called_silent() -> None:
+    known = KnownPrinter("q", "Bar", "network", "config", addresses=("10.50.0.5",), port=9100)
+    world = World(known=(known,))
+
+    def scan(*args: object, **options: object) -> ScanResult:
+        if world.scanned:
+            raise OSError("out of order")
+        return world.scan(*args, **options)  # type: ignore[arg-type]
+
+    facts = collect(world, scan=scan)
+    assert facts.failures == (Failure("scan", "out of order"),)
+    assert facts.printers is not None
+    assert facts.printers[0].status == "unknown"
+    assert "o answer" not in (facts.printers[0].reason or "")
+
+
 def test_a_public_ipv6_address_is_contacted_only_in_an_own_network() -> None:
     known = KnownPrinter("q", "Bar", "network", "config", addresses=("2001:db8::5",), port=9100)
 
