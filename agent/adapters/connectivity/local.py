@@ -19,7 +19,7 @@ RUNNING: Final = "certs/0"
 
 
 class SystemLocalSensors:
-    """Reads the present state for ``agent.rules.connectivity.local_faults``.
+    """Reads the queues, the page and the devices for ``agent.rules.connectivity.local_faults``.
 
     Args:
         networks: returns the networks of this machine.
@@ -48,7 +48,7 @@ class SystemLocalSensors:
             )
 
     async def read(self) -> LocalReading:
-        """Return the present state, within about two seconds. Never raises."""
+        """Return the state of queues, page and devices within about two seconds. Never raises."""
         states: dict[Key, LocalState] = {}
         complete: set[Cause] = set()
         queues = await self._queues() if self._is_enabled else None

@@ -1,4 +1,4 @@
-"""Reads the state of the path to the service, on this machine."""
+"""Reads the link of this machine, and probes its path to the service."""
 
 import asyncio
 import logging
@@ -170,6 +170,6 @@ def _link_reader(platform: str = sys.platform) -> Callable[..., LinkReading]:
 def _gateway_answers(
     answers: bool | None, gateway: str | None, servers: tuple[NameServer, ...]
 ) -> bool | None:
-    """Return whether the gateway answers. A gateway that is a name server may have answered."""
+    """Return whether the gateway answers. A reply that it sent as a name server counts as well."""
     has_answered = any(each.address == gateway and each.answer != "silent" for each in servers)
     return True if has_answered else answers

@@ -76,6 +76,8 @@ CREATE TABLE counters (
     value INTEGER NOT NULL
 ) STRICT;
 """
+"""The columns of ``requests`` are the fields of `journal.Entry`, those of ``outbox`` the fields of
+`outbox.Item`. Times are ISO 8601 in UTC."""
 
 
 class NewerDatabase(StateError):
