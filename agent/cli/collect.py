@@ -132,8 +132,8 @@ async def run_job(
     """Run a collector, and return the arguments of `payload_of`. Raises CollectorError.
 
     ``show`` is called with the progress. By default, progress bars with the title ``what`` are
-    shown. The first Ctrl-C ends
-    the collection, and the report contains the facts so far. The second Ctrl-C ends the command.
+    shown. The first Ctrl-C ends the collection, and the report contains the facts so far. The
+    second Ctrl-C ends the command.
     """
     identity = _identity(config, state)
     memory = PrinterMemory(state)

@@ -31,7 +31,7 @@ EXIT_INTERRUPTED: Final = 130
 
 VERBS: Final = {
     "run": "run the daemon in the foreground, as service managers do",
-    "enroll": "enroll at the service now and print the record",
+    "enroll": "enroll at the service now and print the enrollment",
     "collect": "collect a report on this machine now, without a service",
     "check": "check one printer now: what is wrong with it, and what to do",
     "status": "show the daemon's state and its problems",

@@ -114,7 +114,7 @@ def replace_file(path: Path, content: bytes, mode: int = PRIVATE) -> None:
 
 
 def _run_writer(path: Path, mode: int, source: int, answers: int) -> None:
-    """Run the child: read the content. If the content is complete, write it. Never returns."""
+    """Run the child: read the content from ``source``, and write it if complete. Never returns."""
     try:
         # Ctrl-C ends the parent. The child then reads incomplete content, writes nothing and ends.
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -14,7 +14,7 @@ from agent.rules.connectivity.local_faults import Key, LocalReading, LocalState
 from agent.wire.payloads.history import Cause
 from collectors.shared.addresses import Network
 
-RUNNING: Final = "certs/0"
+CERTIFICATE: Final = "certs/0"
 """CUPS creates this file when it starts, and removes it when it ends."""
 
 
@@ -78,7 +78,7 @@ class SystemLocalSensors:
             from agent.adapters.connectivity.print_queues_windows import read_queues
 
             return read_queues()
-        if not (self._cups / RUNNING).exists():
+        if not (self._cups / CERTIFICATE).exists():
             return None
         from agent.adapters.connectivity.print_queues import query_queues
 

@@ -116,7 +116,7 @@ async def _exchange(server: str, port: int, number: int, question: bytes) -> _Re
     try:
         # The socket is connected, so the kernel discards datagrams of other senders.
         transport, protocol = await loop.create_datagram_endpoint(
-            lambda: _Exchange(number, question), remote_addr=(server, port)
+            lambda: _ReplyProtocol(number, question), remote_addr=(server, port)
         )
     except OSError:
         return None
@@ -131,7 +131,7 @@ async def _exchange(server: str, port: int, number: int, question: bytes) -> _Re
         transport.close()
 
 
-class _Exchange(asyncio.DatagramProtocol):
+class _ReplyProtocol(asyncio.DatagramProtocol):
     """Waits for the reply to one query. Errors, such as a closed port, count as no reply."""
 
     def __init__(self, number: int, question: bytes) -> None:
