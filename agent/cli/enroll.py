@@ -96,8 +96,8 @@ def _fix(error: ServiceError, key_place: str, *, has_proxy: bool) -> str:
     if isinstance(error, ServiceUnavailable):
         if error.cause in {"server-error", "throttled"}:
             return "try again later"
-        is_of_proxy = has_proxy and error.cause in {"connection-refused", "name-resolution"}
-        return CONDITIONS["proxy" if is_of_proxy else error.cause].fix
+        is_proxy_error = has_proxy and error.cause in {"connection-refused", "name-resolution"}
+        return CONDITIONS["proxy" if is_proxy_error else error.cause].fix
     if isinstance(error, CredentialRefused) or explain(error) != str(error):
         return f"put a valid key with a write grant for this location into {key_place}"
     if isinstance(error, Refused) and error.code is not None:

@@ -72,8 +72,8 @@ def show_status(screen: Screen, resolved: ResolvedState, config: Path | None) ->
     else:
         facts = _facts(snapshot.status, _connection(resolved.state))
         _show(screen, snapshot.status, facts, snapshot.verdict)
-        for at, words in enumerate(_recent(resolved.state)):
-            screen.fact("" if at else "requests", words)
+        for number, words in enumerate(_recent(resolved.state)):
+            screen.fact("" if number else "requests", words)
     return snapshot.verdict
 
 

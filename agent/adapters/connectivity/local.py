@@ -32,8 +32,8 @@ class SystemLocalSensors:
         networks: Callable[[], tuple[Network, ...]],
         cups: Path = CUPS,
     ) -> None:
-        self._is_enabled = config.application.enabled
-        self._kiosk_url = config.application.kiosk_debug_url if self._is_enabled else ""
+        self._is_application_enabled = config.application.enabled
+        self._kiosk_url = config.application.kiosk_debug_url if self._is_application_enabled else ""
         self._cups = cups
         self._devices = None
         if config.watched_devices and sys.platform in ("linux", "win32"):
@@ -48,10 +48,10 @@ class SystemLocalSensors:
             )
 
     async def read(self) -> LocalReading:
-        """Return the state of queues, page and devices within about two seconds. Never raises."""
+        """Return the state of queues, page and devices within about three seconds. Never raises."""
         states: dict[Key, LocalState] = {}
         complete: set[Cause] = set()
-        queues = await self._queues() if self._is_enabled else None
+        queues = await self._queues() if self._is_application_enabled else None
         if queues is not None:
             complete.add("queue-stopped")
             states.update({("queue-stopped", name): state for name, state in queues.items()})

@@ -77,7 +77,8 @@ class SystemSensors:
     async def probe(self, link: LinkState) -> Sample:
         """Try each part of the path, in parallel, for at most about two seconds.
 
-        If the service's address is not known yet, the name servers are queried first.
+        If the service's address is not known yet, it is resolved first. The probe then takes up to
+        five seconds.
         """
         reading = self._read()
         async with asyncio.TaskGroup() as tasks:

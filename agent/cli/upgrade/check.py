@@ -119,8 +119,8 @@ def show(screen: Screen, facts: Facts) -> None:
         screen.fact("last upgrade", facts.upgrade.sentence(), "warn")
         if facts.upgrade.log:
             screen.fact("its log", facts.upgrade.log)
-    for at, line in enumerate(_effects(facts)):
-        screen.fact("" if at else "an upgrade", line)
+    for number, line in enumerate(_effects(facts)):
+        screen.fact("" if number else "an upgrade", line)
     for line in _advice(facts):
         screen.paragraph(f"→ {line}")
 
