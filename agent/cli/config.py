@@ -184,7 +184,8 @@ def _show(loaded: LoadedConfig[LocalConfig], *, as_json: bool) -> None:
     place = key_source(service.api_key_file if service else "", loaded.path).describe()
     screen.paragraph(f"The API key is read from {place}; it is not shown.", "quiet")
     if any(v.origin.startswith(ENVIRONMENT_PREFIX) for v in values):
-        screen.paragraph(f"variable: {ENVIRONMENT_PREFIX}<SECTION>__<KEY>.", "quiet")
+        name = f"{ENVIRONMENT_PREFIX}<SECTION>__<KEY>"
+        screen.paragraph(f"`variable` means: set by the variable {name}.", "quiet")
 
 
 def _row(value: Value) -> tuple[tuple[str, Style], ...]:
