@@ -29,8 +29,8 @@ class Binding(Model):
 class DeviceRecord(Model):
     """The content of `device.json`.
 
-    ``legacy_install_id`` is the device's name in the service: `device.legacy_install_id`, or the
-    host name at the first start. ``fingerprint`` identifies the machine that wrote the record
+    ``legacy_install_id`` is the device's name in the service, from the configuration or from
+    `rules.install_id`. ``fingerprint`` identifies the machine that wrote the record
     (adapters.machine). ``is_revoked`` is True if the service has revoked the device.
     """
 
