@@ -81,6 +81,7 @@ class Runtime:
     rng: Random
     started_at: datetime
     foreground: bool
+    """Whether the daemon runs on a terminal. Each heartbeat reports this."""
     collector_command: Callable[[str], Sequence[str]] | None = None
     """Returns the command line of the collector for a kind. None means the default command."""
     kept_key: ApiKeySource | None = None

@@ -192,7 +192,7 @@ class _EventReader:
         self._stream = process.stdout
         self._on_progress = on_progress
         self._facts: Facts | None = None
-        self._is_result = False
+        self._has_result = False
         self._crash: str | None = None
         self._has_skipped_event = False
 
@@ -201,7 +201,7 @@ class _EventReader:
 
         Raises CollectorError for a line that is not an event.
         """
-        while not self._is_result:
+        while not self._has_result:
             line = await self._next_line()
             if not line:
                 return
@@ -239,14 +239,14 @@ class _EventReader:
                 self._crash = event.error
             elif isinstance(event, Checkpoint | Result):
                 self._facts = event.facts
-                self._is_result = isinstance(event, Result)
+                self._has_result = isinstance(event, Result)
 
     def collected(self, error: str | None) -> Collected:
         """Return the facts. If the child sent no result, add a failure that contains the reason.
 
         Raises CollectorError if there are no facts.
         """
-        if self._is_result and self._facts is not None:
+        if self._has_result and self._facts is not None:
             return Collected(self._facts, error)
         too_long = _TOO_LONG if self._has_skipped_event else None
         reason = error or self._crash or too_long or "it ended without a result"

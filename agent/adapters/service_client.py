@@ -50,8 +50,8 @@ from agent.wire.validation import ValidationError
 ACCEPT_STREAM: Final = "text/event-stream, application/x-ndjson;q=0.9, application/json;q=0.8"
 NDJSON_TYPES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 RECORD_MAX_BYTES: Final = 131_072
-"""Maximum size of an enrollment, which is stored on disk. The contract does not limit all strings.
-"""
+"""Maximum size of an enrollment, which is stored on disk. The contract does not limit the length of
+all its strings."""
 
 _PATHS: Final = {
     Failpoint.CHALLENGE_CALLED: routes.CHALLENGE,
@@ -106,7 +106,7 @@ class ServiceClient:
         await self._client.aclose()
 
     async def challenge(self, request: ChallengeRequest) -> ChallengeReply:
-        return await self._ask(Failpoint.CHALLENGE_CALLED, request, ChallengeReply)
+        return await self._exchange(Failpoint.CHALLENGE_CALLED, request, ChallengeReply)
 
     async def enroll(self, request: EnrollRequest) -> EnrollmentRecord:
         return _read_record(await self._post(Failpoint.ENROLL_CALLED, encode(request)))
@@ -119,10 +119,10 @@ class ServiceClient:
         return _read_record(body)
 
     async def heartbeat(self, request: HeartbeatRequest) -> HeartbeatReply:
-        return await self._ask(Failpoint.HEARTBEAT_CALLED, request, HeartbeatReply)
+        return await self._exchange(Failpoint.HEARTBEAT_CALLED, request, HeartbeatReply)
 
     async def acknowledge(self, request: AcknowledgeRequest) -> AcknowledgeReply:
-        return await self._ask(Failpoint.ACKNOWLEDGE_CALLED, request, AcknowledgeReply)
+        return await self._exchange(Failpoint.ACKNOWLEDGE_CALLED, request, AcknowledgeReply)
 
     async def submit_result(self, body: bytes) -> SubmitResultReply:
         """Send a sealed body without changes."""
@@ -159,7 +159,7 @@ class ServiceClient:
             else:
                 yield CommandStream(False, self._single(response))
 
-    async def _ask(self, failpoint: Failpoint, request: Message, reply: type[Reply]) -> Reply:
+    async def _exchange(self, failpoint: Failpoint, request: Message, reply: type[Reply]) -> Reply:
         return _read(reply, await self._post(failpoint, encode(request)))
 
     async def _post(self, failpoint: Failpoint, body: bytes) -> bytes:

@@ -12,9 +12,9 @@ from collectors.shared.system_proxy import HAS_SETTINGS, system_proxies
 def service_route(service: Service, environment: Mapping[str, str] = os.environ) -> Route:
     """Return the route that the daemon uses: direct, or through a proxy.
 
-    By default, the daemon's HTTP library ignores the list of hosts that bypass the proxy in the
-    proxy settings of Windows or macOS. With ``service.proxy = "system"``, the list is applied.
-    Raises ValueError if the URL of a proxy is invalid.
+    The proxy settings of Windows and macOS contain a list of hosts that bypass the proxy. By
+    default, the daemon's HTTP library ignores this list. With ``service.proxy = "system"``, the
+    list is applied. Raises ValueError if the URL of a proxy is invalid.
     """
     if service.proxy == SYSTEM_PROXY:
         system = system_proxies(urlsplit(service.base_url).hostname or "")

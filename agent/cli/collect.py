@@ -131,8 +131,9 @@ async def run_job(
 ) -> tuple[Job, Facts, tuple[Field, ...], ReportContext]:
     """Run a collector, and return the arguments of `payload_of`. Raises CollectorError.
 
-    ``show`` is called with the progress. By default, progress bars are shown. The first Ctrl-C ends
-    the collection, and the report contains the facts so far. The second Ctrl-C ends the command.
+    ``show`` is called with the progress. By default, progress bars with the title ``what`` are
+    shown. The first Ctrl-C ends the collection, and the report contains the facts so far. The
+    second Ctrl-C ends the command.
     """
     identity = _identity(config, state)
     memory = PrinterMemory(state)

@@ -130,7 +130,7 @@ def _external_checks(loaded: LoadedConfig[Config]) -> Iterator[tuple[str, Callab
         yield "service.proxy", lambda: _check_service(service.model_copy(update={"ca_file": ""}))
     if service.ca_file:
         yield "service.ca_file", lambda: _check_service(service.model_copy(update={"proxy": ""}))
-    yield "service.api_key_file", lambda: _require_private(key)
+    yield "service.api_key_file", lambda: _check_key(key)
     yield "device.state_dir", lambda: _require_directory(loaded.state_dir)
 
 
@@ -140,7 +140,7 @@ def _check_service(service: Service) -> None:
     client_for(service)
 
 
-def _require_private(key: ApiKeySource) -> None:
+def _check_key(key: ApiKeySource) -> None:
     from agent.config.review import is_placeholder  # needed for `check` only
 
     if is_placeholder(key.read_as_configured()):
@@ -173,18 +173,19 @@ def _show(loaded: LoadedConfig[LocalConfig], *, as_json: bool) -> None:
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
         return
     screen = Screen()
-    blank = (" " * max(len(value.key) for value in values), " " * len("variable"), "")
+    column_widths = (" " * max(len(value.key) for value in values), " " * len("variable"), "")
     screen.line((f"# {loaded.path or 'defaults and variables: there is no file'}", "quiet"))
     for section, group in groupby(values, key=lambda v: v.section):
         screen.blank()
         screen.line((f"[{section}]", "strong"))
-        screen.table(blank, [_row(value) for value in group])
+        screen.table(column_widths, [_row(value) for value in group])
     screen.blank()
     service = loaded.config.service
     place = key_source(service.api_key_file if service else "", loaded.path).describe()
     screen.paragraph(f"The API key is read from {place}; it is not shown.", "quiet")
     if any(v.origin.startswith(ENVIRONMENT_PREFIX) for v in values):
-        screen.paragraph(f"variable: {ENVIRONMENT_PREFIX}<SECTION>__<KEY>.", "quiet")
+        name = f"{ENVIRONMENT_PREFIX}<SECTION>__<KEY>"
+        screen.paragraph(f"`variable` means: set by the variable {name}.", "quiet")
 
 
 def _row(value: Value) -> tuple[tuple[str, Style], ...]:

@@ -1,4 +1,4 @@
-"""`venue-agent enroll`: enroll now, and print the record."""
+"""`venue-agent enroll`: enroll now, and print the enrollment."""
 
 import argparse
 import asyncio
@@ -66,16 +66,16 @@ def run(options: argparse.Namespace) -> int:
     step_down(state.path)
     with _locked(state):
         try:
-            record, is_new = asyncio.run(_bind(config, key, state, force=options.force))
+            enrollment, is_new = asyncio.run(_bind(config, key, state, force=options.force))
         except ServiceError as error:
             proxy = _proxy_of(config.service)
             where = f"{config.service.base_url}{proxy and f' through the proxy {proxy}'}"
             fix = _fix(error, key_place, has_proxy=bool(proxy))
             raise ServiceError(f"not enrolled at {where}: {_describe(error)}\n{fix}") from None
     if options.json:
-        sys.stdout.write(json.dumps(to_plain(record), indent=2) + "\n")
+        sys.stdout.write(json.dumps(to_plain(enrollment), indent=2) + "\n")
     else:
-        _show(Screen(), record, is_new=is_new)
+        _show(Screen(), enrollment, is_new=is_new)
     return 0
 
 
@@ -96,8 +96,8 @@ def _fix(error: ServiceError, key_place: str, *, has_proxy: bool) -> str:
     if isinstance(error, ServiceUnavailable):
         if error.cause in {"server-error", "throttled"}:
             return "try again later"
-        is_of_proxy = has_proxy and error.cause in {"connection-refused", "name-resolution"}
-        return CONDITIONS["proxy" if is_of_proxy else error.cause].fix
+        is_proxy_error = has_proxy and error.cause in {"connection-refused", "name-resolution"}
+        return CONDITIONS["proxy" if is_proxy_error else error.cause].fix
     if isinstance(error, CredentialRefused) or explain(error) != str(error):
         return f"put a valid key with a write grant for this location into {key_place}"
     if isinstance(error, Refused) and error.code is not None:
@@ -119,18 +119,18 @@ def _locked(state: StateDirectory) -> Iterator[None]:
         yield
 
 
-def _show(screen: Screen, record: EnrollmentRecord, *, is_new: bool) -> None:
+def _show(screen: Screen, enrollment: EnrollmentRecord, *, is_new: bool) -> None:
     if is_new:
         screen.line(("enrolled", "good"))
     else:
         screen.line(("enrolled before", "good"), ("  --force creates a new binding", "quiet"))
     for name, value in (
-        ("device", str(record.instance_id)),
-        ("binding", str(record.binding_id)),
-        ("organization", record.organization_id),
-        ("location", record.location_id),
-        ("install id", record.legacy_install_id),
-        ("capabilities", ", ".join(record.capabilities) or "none"),
+        ("device", str(enrollment.instance_id)),
+        ("binding", str(enrollment.binding_id)),
+        ("organization", enrollment.organization_id),
+        ("location", enrollment.location_id),
+        ("install id", enrollment.legacy_install_id),
+        ("capabilities", ", ".join(enrollment.capabilities) or "none"),
     ):
         screen.fact(name, value)
 
@@ -138,17 +138,18 @@ def _show(screen: Screen, record: EnrollmentRecord, *, is_new: bool) -> None:
 async def _bind(
     config: Config, api_key: ApiKeySource, state: StateDirectory, *, force: bool
 ) -> tuple[EnrollmentRecord, bool]:
-    """Return the binding, and whether it is new. Raises ServiceError, StateError."""
+    """Return the enrollment, and whether it is new. Raises ServiceError, StateError."""
     identity, file = Identity(state), DeviceRecordFile(state)
-    record, _ = device_at_start(config, file, identity)
-    if record.binding is not None and not record.is_revoked and not force:
-        return record.binding.record, False
+    device_record, _ = device_at_start(config, file, identity)
+    if device_record.binding is not None and not device_record.is_revoked and not force:
+        return device_record.binding.record, False
     client = ServiceClient(config.service, api_key, SystemClock())
     key = identity.load_or_create()
     try:
-        enrollment = await sign_up(config, key, record.legacy_install_id, client)
+        enrollment = await sign_up(config, key, device_record.legacy_install_id, client)
     finally:
         await client.close()
     service = config.service
-    BindingState(file, record, base_url=service.base_url).adopt(enrollment, service.location_id)
+    binding_state = BindingState(file, device_record, base_url=service.base_url)
+    binding_state.adopt(enrollment, service.location_id)
     return enrollment, True

@@ -1,8 +1,8 @@
 """`venue-agent`: runs a verb, and prints errors as one or two plain lines.
 
-Exit codes: 0 success, 1 a problem or an error, 2 an error in usage or configuration, 3 this user
-is not permitted to read what the verb needs. Each verb's module is imported only when it runs, so
-that every verb starts fast.
+Exit codes: 0 success, 1 a problem or an error, 2 an error in usage or configuration (`status`: the
+agent does not run), 3 this user is not permitted to read what the verb needs, 130 Ctrl-C. Each
+verb's module is imported only when it runs, so that every verb starts fast.
 """
 
 import argparse
@@ -31,7 +31,7 @@ EXIT_INTERRUPTED: Final = 130
 
 VERBS: Final = {
     "run": "run the daemon in the foreground, as service managers do",
-    "enroll": "enroll at the service now and print the record",
+    "enroll": "enroll at the service now and print the enrollment",
     "collect": "collect a report on this machine now, without a service",
     "check": "check one printer now: what is wrong with it, and what to do",
     "status": "show the daemon's state and its problems",
@@ -113,7 +113,7 @@ def run_command(act: Callable[[], int], *, debug: bool = False, words: str = "")
 
 
 def _find_secrets(config: Path | None) -> None:
-    """Find the secrets that all output must redact. The configuration can be invalid."""
+    """Find the secrets that all output must redact, even if the configuration is invalid."""
     from agent.config.model import default_config_path  # not needed for --help
     from agent.redaction.secret_sources import secrets_here
 

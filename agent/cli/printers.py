@@ -110,23 +110,24 @@ def _show(screen: Screen, memory: Memory) -> None:
                 (printer.id, "none"),
                 (_when(printer.seen_at), "none"),
                 (printer.address, "none"),
-                (_mark(printer), "quiet"),
+                (_identifier(printer), "quiet"),
             )
             for printer in memory.printers
         ],
     )
     for replacement in memory.replacements:
         printer = replacement.printer
+        device = ", ".join(filter(None, (printer.model, _identifier(printer))))
         screen.blank()
         screen.paragraph(
             f"{printer.id}: since {_when(replacement.since)} another device answers at its address"
-            f" ({', '.join(filter(None, (printer.model, _mark(printer))))}). If this device is its"
-            f" replacement, run `venue-agent printers forget {shlex.quote(printer.id)}`",
+            f" ({device}). If this device is its replacement, run"
+            f" `venue-agent printers forget {shlex.quote(printer.id)}`",
             "warn",
         )
 
 
-def _mark(printer: LearnedPrinter) -> str:
+def _identifier(printer: LearnedPrinter) -> str:
     """Return the most reliable identifier of a printer."""
     marks = (printer.mac_address, printer.serial, printer.uuid)
     return next(filter(None, marks), "only its address")

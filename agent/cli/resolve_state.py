@@ -48,7 +48,7 @@ def resolve_state(config: Path | None) -> ResolvedState:
     resolved = _configured_state(config)
     if not resolved.is_closed:
         step_down(resolved.state.path)
-        resolved.state.require_closed()
+        resolved.state.require_protected()
     return resolved
 
 

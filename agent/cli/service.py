@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = install.add_argument
     add("--base-url", metavar="URL", help="the service's address, written to a new configuration")
     add("--location", metavar="ID", help="the venue's location id, written to a new configuration")
-    add("--api-key-file", type=Path, metavar="F", help="file with the API key; - prompts for it")
+    add("--api-key-file", type=Path, metavar="F", help="file with the API key; - for stdin")
     uninstall = actions.add_parser("uninstall", help="stop the agent and remove the service")
     uninstall.add_argument(
         "--purge",

@@ -72,8 +72,8 @@ def show_status(screen: Screen, resolved: ResolvedState, config: Path | None) ->
     else:
         facts = _facts(snapshot.status, _connection(resolved.state))
         _show(screen, snapshot.status, facts, snapshot.verdict)
-        for at, words in enumerate(_recent(resolved.state)):
-            screen.fact("" if at else "requests", words)
+        for number, words in enumerate(_recent(resolved.state)):
+            screen.fact("" if number else "requests", words)
     return snapshot.verdict
 
 
@@ -221,7 +221,7 @@ def _advice(resolved: ResolvedState, config: Path | None) -> Iterator[str]:
 
 
 def _connection(state: StateDirectory) -> str:
-    """Return the last incident of the record; "" if nothing was recorded."""
+    """Return a sentence about the open or last interruption; "" if nothing was recorded."""
     from agent.adapters.storage.record import read_record  # rarely needed
     from agent.presentation.connectivity.sentences import connection_sentence, is_empty
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 _WHOLE_RANGE: Final = ["0", "0", "4294967295"]
+"""The fields of /proc/self/uid_map outside of user namespaces: each user id is mapped to itself."""
 
 
 def user_name(uid: int) -> str:
@@ -22,9 +23,10 @@ def user_name(uid: int) -> str:
 def is_private_group(gid: int, uid: int) -> bool:
     """Return whether a group is the private group of the user ``uid``.
 
-    It has the name of the user, is the primary group of this user and of no other one, and lists no
-    other members. On many systems, useradd(8) creates such a group for each user, and the umask is
-    002. The directories of a user are then writable for the group.
+    A private group has the name of its user, is the primary group of this user and of no other one,
+    and lists no other members. Root's group may be the primary group of other users as well. On
+    many systems, useradd(8) creates a private group for each user, and the umask is 002. The
+    directories of a user are then writable for the group.
     """
     if sys.platform == "win32":
         return False

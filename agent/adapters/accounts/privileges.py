@@ -65,11 +65,11 @@ def step_down(directory: Path) -> bool:
 
 @contextlib.contextmanager
 def writer_of(path: Path, mode: int = PRIVATE) -> Iterator[Callable[[bytes], None]]:
-    """Yield a function that writes one file with this process's rights from before `step_down`.
+    """Yield a function that writes one file with the rights that this process has now.
 
-    If this process runs as root, the function sends the content to a child process, which keeps
-    root's rights. The child ends when this context ends. The function raises OSError. Enter this
-    context before any thread is started.
+    The function keeps these rights after `step_down`: if this process runs as root, the function
+    sends the content to a child process, which stays root. The child ends when this context ends.
+    The function raises OSError. Enter this context before any thread is started.
     """
     if sys.platform == "win32" or os.geteuid() != 0:
         yield lambda content: replace_file(path, content, mode)
@@ -114,7 +114,7 @@ def replace_file(path: Path, content: bytes, mode: int = PRIVATE) -> None:
 
 
 def _run_writer(path: Path, mode: int, source: int, answers: int) -> None:
-    """Run the child: read the content. If the content is complete, write it. Never returns."""
+    """Run the child: read the content from ``source``, and write it if complete. Never returns."""
     try:
         # Ctrl-C ends the parent. The child then reads incomplete content, writes nothing and ends.
         signal.signal(signal.SIGINT, signal.SIG_IGN)

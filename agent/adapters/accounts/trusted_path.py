@@ -23,7 +23,7 @@ _LINKS_MAX: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Weakness:
-    """A path that other users could change.
+    """A path that users who are not trusted could change.
 
     ``detail`` names the path and the users. ``fix`` describes how to protect the path.
     """
@@ -50,7 +50,7 @@ def weakness_of(path: Path, owners: Collection[int]) -> Weakness | None:
 
 
 def weakness_below(directory: Path, owners: Collection[int]) -> Weakness | None:
-    """Return the first entry of ``directory``, at any depth, that other users could change."""
+    """Return the first entry below ``directory`` that users other than ``owners`` could change."""
     trusted_owners = {*owners, *unmapped_owners()}
     for parent, folders, files in os.walk(directory):
         for name in (*folders, *files):

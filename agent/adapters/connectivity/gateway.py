@@ -23,7 +23,9 @@ from agent.adapters.connectivity.link import Neighbour
 
 WITHIN_S: Final = 1.6
 _READ_AFTER_S: Final = (0.2, 0.5, 1.0, 1.5)
+"""The neighbour table is read at these times after the start of a probe."""
 _PING_WAITS_S: Final = (0.0, 0.5, 0.5)
+"""The pauses before the first, second and third ping."""
 _UDP_PORT: Final = 9  # discard (RFC 863)
 _TCP_PORTS: Final = (53, 80)
 _ECHO = struct.Struct("!BBHHH")
@@ -82,7 +84,8 @@ class GatewayProbe:
             return True
         if after is not None and after.state in ("resolving", "failed"):
             return False
-        # The entry is still valid. A gateway that has replied to an earlier probe would reply now.
+        # No reply, but the entry is still valid. A gateway that has replied to an earlier probe is
+        # gone. Another gateway may ignore every probe, so it is unknown whether it works.
         return False if identity == self._last_replier else None
 
 
@@ -125,7 +128,12 @@ async def _ping(gateway: _Gateway) -> bool:
 
 
 def echo_request(kind: int, number: int) -> bytes:
-    """Return an ICMP echo request without data (RFC 792), with its checksum (RFC 1071)."""
+    """Return an ICMP echo request without data (RFC 792), with its checksum (RFC 1071).
+
+    Args:
+        kind: the ICMP type, which differs between IPv4 and IPv6.
+        number: the sequence number.
+    """
     words = (kind << 8) + number
     checksum = ~((words >> 16) + (words & 0xFFFF)) & 0xFFFF
     return _ECHO.pack(kind, 0, checksum, 0, number)
@@ -159,7 +167,7 @@ async def _is_answered_by_tcp(gateway: _Gateway, port: int) -> bool:
 
 
 async def _is_resolved(before: Neighbour | None, find_neighbour: FindNeighbour) -> bool:
-    """Return whether the kernel has received a reply of the gateway since ``before``."""
+    """Return whether the gateway has replied to the kernel since ``before`` was read."""
     waited_s = 0.0
     for after_s in _READ_AFTER_S:
         await asyncio.sleep(after_s - waited_s)
@@ -170,7 +178,7 @@ async def _is_resolved(before: Neighbour | None, find_neighbour: FindNeighbour) 
 
 
 def _is_new(before: Neighbour | None, now: Neighbour | None) -> bool:
-    """Return whether an entry has been confirmed since ``before``."""
+    """Return whether the entry ``now`` was confirmed after ``before`` was read."""
     if now is None or now.state not in ("reachable", "stale"):
         return False
     if before is None or before.state not in ("reachable", "stale"):

@@ -10,7 +10,7 @@ from collectors.shared.addresses import Network, parse_networks
 from collectors.shared.linux.rtnetlink import DefaultRoute, Link, LinkAddress, NeighbourState
 
 _HARDWARE: Final = frozenset({"", "wwan", "rmnet"})
-"""The kinds of links to the outside. Modems have a kind. For other hardware, the kind is empty."""
+"""The kinds of hardware interfaces. Modems have a kind. The kind of other hardware is empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,9 @@ class LinkReading:
     Args:
         index: the number of the interface.
         networks: the networks of this machine.
-        conflict: the only address of the interface, if another machine uses it as well. The kernel
-            detects this for IPv6. For IPv4, detection would need a raw socket (RFC 5227).
+        conflict: an address of the interface that another machine uses as well. None if there is
+            no such address, or if the interface also has a usable one. The kernel detects conflicts
+            of IPv6 addresses. For IPv4, detection would need a raw socket (RFC 5227).
     """
 
     state: LinkState = field(default_factory=LinkState)

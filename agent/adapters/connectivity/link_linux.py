@@ -32,7 +32,10 @@ def read_link(last: str | None, *, needs_ipv4: bool) -> LinkReading:
 
 
 def find_neighbour(address: str | None, index: int) -> Neighbour | None:
-    """Return the entry for an address of an interface. None: no entry, or the system denies it."""
+    """Return the neighbour at an address of an interface.
+
+    Returns None if the table has no entry for it, or if the system denies access to the table.
+    """
     if address is None:
         return None
     family = rtnetlink.AF_INET6 if ":" in address else rtnetlink.AF_INET

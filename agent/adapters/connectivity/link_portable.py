@@ -17,7 +17,7 @@ _VIRTUAL = {
     "darwin": ("anpi", "ap", "awdl", "bridge", "gif", "llw", "stf", "utun", "vmnet"),
     "win32": ("Local Area Connection*", "Loopback", "VMware", "VirtualBox", "vEthernet"),
 }
-"""The beginnings of names of virtual interfaces. On Windows, other names are possible as well."""
+"""The beginnings of names of virtual interfaces. On Windows, they can have other names as well."""
 
 
 def read_link(last: str | None, *, needs_ipv4: bool) -> LinkReading:
@@ -51,9 +51,10 @@ def assemble(
     gateways: Sequence[SystemGateway],
     platform: str,
 ) -> Tables:
-    """Join the readings. An interface is numbered by its position in ``addresses``.
+    """Join the readings of psutil and netifaces.
 
-    The position of a gateway in ``gateways`` is used as the metric of its route.
+    An interface is numbered by its position in ``addresses``. The position of a gateway in
+    ``gateways`` is used as the metric of its route.
     """
     links, own_addresses, routes = [], [], []
     for index, (name, entries) in enumerate(addresses.items(), start=1):

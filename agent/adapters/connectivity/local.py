@@ -14,12 +14,12 @@ from agent.rules.connectivity.local_faults import Key, LocalReading, LocalState
 from agent.wire.payloads.history import Cause
 from collectors.shared.addresses import Network
 
-RUNNING: Final = "certs/0"
+CERTIFICATE: Final = "certs/0"
 """CUPS creates this file when it starts, and removes it when it ends."""
 
 
 class SystemLocalSensors:
-    """Reads the present state for ``agent.rules.connectivity.local_faults``.
+    """Reads the queues, the page and the devices for ``agent.rules.connectivity.local_faults``.
 
     Args:
         networks: returns the networks of this machine.
@@ -32,8 +32,8 @@ class SystemLocalSensors:
         networks: Callable[[], tuple[Network, ...]],
         cups: Path = CUPS,
     ) -> None:
-        self._is_enabled = config.application.enabled
-        self._kiosk_url = config.application.kiosk_debug_url if self._is_enabled else ""
+        self._is_application_enabled = config.application.enabled
+        self._kiosk_url = config.application.kiosk_debug_url if self._is_application_enabled else ""
         self._cups = cups
         self._devices = None
         if config.watched_devices and sys.platform in ("linux", "win32"):
@@ -48,10 +48,10 @@ class SystemLocalSensors:
             )
 
     async def read(self) -> LocalReading:
-        """Return the present state, within about two seconds. Never raises."""
+        """Return the state of queues, page and devices within about three seconds. Never raises."""
         states: dict[Key, LocalState] = {}
         complete: set[Cause] = set()
-        queues = await self._queues() if self._is_enabled else None
+        queues = await self._queues() if self._is_application_enabled else None
         if queues is not None:
             complete.add("queue-stopped")
             states.update({("queue-stopped", name): state for name, state in queues.items()})
@@ -78,7 +78,7 @@ class SystemLocalSensors:
             from agent.adapters.connectivity.print_queues_windows import read_queues
 
             return read_queues()
-        if not (self._cups / RUNNING).exists():
+        if not (self._cups / CERTIFICATE).exists():
             return None
         from agent.adapters.connectivity.print_queues import query_queues
 

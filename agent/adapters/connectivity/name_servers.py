@@ -111,12 +111,12 @@ async def _query(server: str, port: int, name: str) -> _Reply | None:
 
 
 async def _exchange(server: str, port: int, number: int, question: bytes) -> _Reply | None:
-    """Send a query, and once more if no reply arrives. Returns None without a reply."""
+    """Send a query, and repeat it once if no reply arrives. Return None if there is no reply."""
     loop = asyncio.get_running_loop()
     try:
         # The socket is connected, so the kernel discards datagrams of other senders.
         transport, protocol = await loop.create_datagram_endpoint(
-            lambda: _Exchange(number, question), remote_addr=(server, port)
+            lambda: _ReplyProtocol(number, question), remote_addr=(server, port)
         )
     except OSError:
         return None
@@ -131,7 +131,7 @@ async def _exchange(server: str, port: int, number: int, question: bytes) -> _Re
         transport.close()
 
 
-class _Exchange(asyncio.DatagramProtocol):
+class _ReplyProtocol(asyncio.DatagramProtocol):
     """Waits for the reply to one query. Errors, such as a closed port, count as no reply."""
 
     def __init__(self, number: int, question: bytes) -> None:
@@ -154,7 +154,9 @@ def _ascii(name: str) -> str:
 
 
 def _registered_servers() -> tuple[str, ...]:
-    """Return the name servers of each interface of Windows: the configured ones, or those by DHCP.
+    """Return the name servers of each interface of Windows.
+
+    These are the configured servers of the interface or, if there are none, the servers from DHCP.
 
     Raises OSError if the registry cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Reads the state of the path to the service, on this machine."""
+"""Reads the link of this machine, and probes its path to the service."""
 
 import asyncio
 import logging
@@ -77,7 +77,8 @@ class SystemSensors:
     async def probe(self, link: LinkState) -> Sample:
         """Try each part of the path, in parallel, for at most about two seconds.
 
-        If the service's address is not known yet, the name servers are queried first.
+        If the service's address is not known yet, it is resolved first. The probe then takes up to
+        five seconds.
         """
         reading = self._read()
         async with asyncio.TaskGroup() as tasks:
@@ -170,6 +171,6 @@ def _link_reader(platform: str = sys.platform) -> Callable[..., LinkReading]:
 def _gateway_answers(
     answers: bool | None, gateway: str | None, servers: tuple[NameServer, ...]
 ) -> bool | None:
-    """Return whether the gateway answers. A gateway that is a name server may have answered."""
+    """Return whether the gateway answers. A reply that it sent as a name server counts as well."""
     has_answered = any(each.address == gateway and each.answer != "silent" for each in servers)
     return True if has_answered else answers

@@ -23,6 +23,7 @@ _HOSTS_MAX_BYTES: Final = 1 << 20
 _UNREACHABLE: Final = frozenset(
     {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EACCES}
 )
+"""The errors that this machine or a router reports if no packet can reach the service."""
 _BEST_FIRST: Final[tuple[ServiceAnswer, ...]] = ("connected", "refused", "silent", "unreachable")
 
 

@@ -23,7 +23,7 @@ from collectors.shared.linux.rtnetlink_socket import read_neighbours
 from collectors.shared.watched_devices import Answers, Expectation, state_of
 
 SETTLED_AFTER_S: Final = 10.0
-"""If the table has an entry of a device that is gone, the kernel needs 8 s to detect this."""
+"""Time between the two steps. The kernel needs 8 s to detect that a known device is gone."""
 _GONE: Final = ("failed", "resolving")
 
 
@@ -53,9 +53,9 @@ class WatchedDevices:
         self._sends_nothing = sends_nothing
         self._read_table = read_table or _read_table
         self._prime = prime or _prime
-        self._resolved: set[str] | None = None
-        self._due_s = 0.0
-        self._last: dict[str, str] = {}
+        self._resolved: set[str] | None = None  # the addresses whose result was not read yet
+        self._due_s = 0.0  # when the result can be read
+        self._last_addresses: dict[str, str] = {}
 
     @property
     def is_pending(self) -> bool:
@@ -74,7 +74,9 @@ class WatchedDevices:
                 return self._judge(table, resolved) if self._networks() else LocalReading()
             if self._sends_nothing:
                 return self._judge(table, set())
-            addresses = {each.address or self._last.get(each.name) or "" for each in self._devices}
+            addresses = {
+                each.address or self._last_addresses.get(each.name) or "" for each in self._devices
+            }
             macs = {normal_mac(each.mac) for each in self._devices if each.mac}
             addresses |= {a for a, each in table.items() if each.mac_address in macs}
             self._resolved = set(filter(self._may_resolve, addresses))
@@ -96,11 +98,11 @@ class WatchedDevices:
         states: dict[Key, LocalState] = {}
         events: list[tuple[EventKind, str]] = []
         for device in self._devices:
-            last_address = self._last.get(device.name) or device.address
+            last_address = self._last_addresses.get(device.name) or device.address
             expected = contract.WatchedDevice(device.name, device.kind, last_address, device.mac)
             state = state_of(Expectation(expected), answers)
             if state.address and state.state in ("present", "moved"):
-                self._last[device.name] = state.address
+                self._last_addresses[device.name] = state.address
                 states["device-absent", device.name] = LocalState(None)
                 if last_address is not None and last_address != state.address:
                     events.append(

@@ -52,8 +52,7 @@ class ServicePaths:
 class ServiceManager(ABC):
     """Manages the service. Every action can be repeated.
 
-    All actions except `protect` and `purge` raise NotPermitted if this process lacks the rights.
-    `state` needs no rights.
+    An action raises NotPermitted if it needs rights that this process lacks. `state` needs none.
     """
 
     @property

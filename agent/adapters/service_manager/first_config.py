@@ -20,7 +20,7 @@ from agent.errors import ConfigError, CredentialRefused
 from agent.wire.codec import validate
 from agent.wire.validation import ValidationError
 
-_DIRECTORY = 0o755
+_DIRECTORY_MODE = 0o755
 STDIN: Final = "-"
 _OPTIONS: Final = {
     "base_url": "--base-url",
@@ -130,5 +130,5 @@ def _read(path: Path) -> str | None:
 
 
 def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(mode=_DIRECTORY, parents=True, exist_ok=True)
+    path.parent.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
     write_atomically(path, text.encode(), PRIVATE if os.name == "posix" else 0o666)

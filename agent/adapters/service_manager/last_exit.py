@@ -13,7 +13,7 @@ from typing import Final
 from agent.adapters.storage.state import StateDirectory
 
 NAME: Final = "last-exit"
-_LONGEST: Final = 200
+_MAX_BYTES: Final = 200
 _PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9+-]+")
 
 _DESCRIPTIONS: Final = {
@@ -54,7 +54,7 @@ def read_last_exit(state_dir: Path) -> LastExit | None:
     Raises StateError if ``last-exit`` is not the agent's own file.
     """
     try:
-        return parse_last_exit(StateDirectory(state_dir).read(NAME, _LONGEST))
+        return parse_last_exit(StateDirectory(state_dir).read(NAME, _MAX_BYTES))
     except OSError:
         return None
 

@@ -107,7 +107,7 @@ def program_directories(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ..
 
 
 def require_safe_configuration(paths: ServicePaths, owners: Collection[int] = ROOT_ONLY) -> None:
-    """Raise ServiceManagerError if another user owns or can change the configuration."""
+    """Raise ServiceManagerError if users other than ``owners`` could change the configuration."""
     directory = paths.config.parent
     if _require_safe_start(directory, owners) == directory:
         try:
@@ -120,7 +120,7 @@ def require_safe_configuration(paths: ServicePaths, owners: Collection[int] = RO
 
 
 def require_safe_state(paths: ServicePaths, owners: Collection[int] = ROOT_ONLY) -> None:
-    """Raise ServiceManagerError if another user owns or can change the state directory.
+    """Raise ServiceManagerError if users other than ``owners`` could change the state directory.
 
     Call this for a service that runs as root.
     """

@@ -1,6 +1,6 @@
 """The service under systemd.
 
-The Debian package contains the unit file. Without the package, this module writes the unit file.
+The Debian and RPM packages contain the unit file. Without a package, this module writes it.
 Sources: systemctl(1) `show`, systemd.unit(5) for the directories, sysusers.d(5).
 """
 
@@ -25,12 +25,16 @@ from agent.presentation.plain_text import plain
 
 UNIT: Final = "venue-agent.service"
 KEY_UNITS: Final = ("venue-agent-key.path", "venue-agent-key.service")
+"""The units that restart the agent when the file of the API key has changed."""
 USER: Final = "venue-agent"
 SYSUSERS: Final = "venue-agent.sysusers"
 BACKOFF: Final = "venue-agent-backoff.conf"
+"""A drop-in file for the unit. It makes the waits between restarts longer each time."""
 RESOURCES: Final = Path(__file__).parent
+"""The folder that contains these files."""
 
 _PACKAGED = ("usr/lib/systemd/system", "lib/systemd/system")
+"""The folders in which packages install the unit."""
 _OWN_UNITS = "etc/systemd/system"
 _OWN_SYSUSERS = "etc/sysusers.d/venue-agent.conf"
 _BACKOFF_DROP_IN = f"{_OWN_UNITS}/{UNIT}.d/10-backoff.conf"
@@ -42,7 +46,7 @@ _OWN_FILES: Final = {
 }
 """The other files that are installed with the unit. The keys are paths relative to the root, the
 values are names of files in RESOURCES."""
-_DESCRIPTION = 4
+_COMMENT_FIELD = 4
 """Index of the comment field in a line of passwd(5). The fields home and shell follow it."""
 _CONFIG_MODE = 0o640
 
@@ -101,11 +105,12 @@ class SystemdService(PosixService):
     def purge(self) -> tuple[str, ...]:
         """Delete the service's user and group, if `install` created them.
 
-        A user that the Debian package has created is kept, because the package removes it. A user
-        with a different comment, home or shell was not created by the agent, and is kept as well.
+        A user that a package created is kept: `apt purge` removes it, and RPM packages never remove
+        their user. A user with a different comment, home or shell was not created by the agent, and
+        is kept as well.
         """
         self.require_rights()
-        if self._is_packaged() or self._account("passwd")[_DESCRIPTION:] != _described_account():
+        if self._is_packaged() or self._account("passwd")[_COMMENT_FIELD:] != _expected_account():
             return ()
         checked(self.run, "userdel", USER)
         # userdel also deletes the group, depending on login.defs(5).
@@ -185,7 +190,7 @@ def unit_text(command_line: tuple[str, ...]) -> str:
     return text.replace("ExecStart=/usr/bin/venue-agent", f"ExecStart={quoted_words}", 1)
 
 
-def _described_account() -> list[str]:
+def _expected_account() -> list[str]:
     """Return the comment, home and shell that the file SYSUSERS defines for the service's user."""
     (line,) = (
         line for line in (RESOURCES / SYSUSERS).read_text().splitlines() if line.startswith("u ")

@@ -76,6 +76,8 @@ CREATE TABLE counters (
     value INTEGER NOT NULL
 ) STRICT;
 """
+"""The columns of ``requests`` are the fields of `journal.Entry`, those of ``outbox`` the fields of
+`outbox.Item`. Times are ISO 8601 in UTC."""
 
 
 class NewerDatabase(StateError):
@@ -195,11 +197,11 @@ class Database:
         return self._connection.execute(sql, parameters).fetchall()
 
     def read_or_quarantine(
-        self, table: Literal["requests", "outbox"], row: sqlite3.Row, kind: type[T]
+        self, table: Literal["requests", "outbox"], row: sqlite3.Row, row_type: type[T]
     ) -> T | None:
-        """Convert a row to ``kind``. Quarantine a row that cannot be converted, and return None."""
+        """Convert a row to ``row_type``. Quarantine a row that cannot be read, and return None."""
         try:
-            return read_row(dict(row), kind)
+            return read_row(dict(row), row_type)
         except ValidationError as error:
             name, key = _ROWS[table]
             log.error("a row of the %s cannot be read (%s) and is quarantined", name, error)

@@ -29,7 +29,9 @@ class Binding(Model):
 class DeviceRecord(Model):
     """The content of `device.json`.
 
-    ``fingerprint`` identifies the machine that wrote the record (adapters.machine).
+    ``legacy_install_id`` is the device's name in the service, from the configuration or from
+    `rules.install_id`. ``fingerprint`` identifies the machine that wrote the record
+    (adapters.machine). ``is_revoked`` is True if the service has revoked the device.
     """
 
     legacy_install_id: LegacyInstallId

@@ -43,7 +43,12 @@ ORDER BY created_at DESC LIMIT 20
 class HistoryRow:
     """One request or one scheduled report.
 
-    ``at`` is the time when the request was received or the report was created, ISO 8601 in UTC.
+    Args:
+        at: when the request was received or the scheduled report was created, ISO 8601 in UTC.
+        state: the state of the request (rules.lifecycle). A scheduled report has the state
+            ``waiting`` until it is sent, and then ``submitted``.
+        attempt: the number of collections for the request; 0 for a scheduled report.
+        detail: why the request or its report was refused or dropped, or ``scheduled``.
     """
 
     at: str

@@ -37,7 +37,9 @@ class Entry:
     """One request.
 
     ``attempt`` is the number of its collections. If the agent was stopped cleanly during a
-    collection, this collection is not counted.
+    collection, this collection is not counted. ``running_acknowledged`` is True if the service has
+    accepted the acknowledgement ``running``. ``detail`` is the reason why the request or its report
+    was refused or dropped.
     """
 
     request_id: UUID

@@ -1,4 +1,4 @@
-"""`printers.json`: the last known details of this machine's printers."""
+"""`printers.json`: the last known details of this machine's printers and the watched devices."""
 
 import json
 import logging
@@ -20,7 +20,7 @@ MAX_BYTES = 4_000_000
 
 
 class PrinterMemory:
-    """Reads and writes the details of printers."""
+    """Reads and writes these details."""
 
     def __init__(self, state: StateDirectory) -> None:
         self._state = state

@@ -65,8 +65,9 @@ _TABLES: Final = (
         value TEXT NOT NULL
     ) STRICT""",
 )
-"""All times are seconds since 1970 in UTC. Without a rowid, a new hour changes one page of the file
-instead of two."""
+"""The columns are the fields of `Incident`, `Event` and `Hour`. All times are seconds since 1970 in
+UTC. ``recorder`` contains the recorder's own notes, such as ``since``, the start of the record.
+Without a rowid, a new hour changes one page of the file instead of two."""
 _NAMES: Final = ("incidents", "events", "hours", "recorder")
 _FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)

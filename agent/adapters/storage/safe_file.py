@@ -31,7 +31,7 @@ def open_safely(path: Path, flags: int, mode: int = PRIVATE) -> int:
 
     The file is checked before it is opened, because opening a device can have an effect. The open
     file is checked again by its descriptor, because the path might have been replaced since.
-    O_CREAT creates a file only if the path does not exist.
+    With O_CREAT, a path that does not exist is created with O_EXCL, which follows no link.
     """
     for _ in range(_TRIES - 1):
         try:

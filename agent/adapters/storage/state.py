@@ -60,7 +60,7 @@ class StateDirectory:
             return None  # `service install` restricts access; st_mode does not show this on Windows
         return weakness_of(self.path, {ROOT, os.geteuid(), self.path.stat().st_uid})
 
-    def require_closed(self) -> None:
+    def require_protected(self) -> None:
         """Raise StateError if other users could change the directory's content.
 
         A directory that does not exist is accepted.
@@ -79,7 +79,7 @@ class StateDirectory:
         """Create the directory, and check that this process can write files in it."""
         with as_state_error(f"the state directory {self.path} cannot be written"):
             self.path.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
-            self.require_closed()
+            self.require_protected()
             handle, probe = tempfile.mkstemp(dir=self.path, prefix=".probe.")
             os.close(handle)
             Path(probe).unlink()
@@ -115,7 +115,7 @@ class StateDirectory:
 
     def read(self, name: str, max_bytes: int) -> bytes:
         """Return the content of a file. Raises OSError, and StateError if it is unsafe."""
-        self.require_closed()
+        self.require_protected()
         return read_safely(self.path / name, max_bytes)
 
     def require_own(self, *names: str) -> None:
@@ -123,12 +123,12 @@ class StateDirectory:
 
         Call this before SQLite opens the files by their names.
         """
-        self.require_closed()
+        self.require_protected()
         for name in names:
             require_own(self.path / name)
 
     def _open(self, name: str, flags: int) -> int:
-        self.require_closed()
+        self.require_protected()
         return open_safely(self.path / name, flags)
 
     def holder(self) -> int | None:
@@ -168,7 +168,7 @@ class StateDirectory:
 
     def require_quarantine(self) -> None:
         """Raise StateError if the quarantine exists and is not the agent's own directory."""
-        self.require_closed()
+        self.require_protected()
         require_own_directory(self.quarantine_path)
 
     def _trim_quarantine(self) -> None:

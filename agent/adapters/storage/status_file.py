@@ -25,7 +25,13 @@ class BindingStatus(Model):
 
 
 class DaemonStatus(Model):
-    """The content of `status.json`. Timestamps are ISO 8601 in UTC."""
+    """The content of `status.json`. Timestamps are ISO 8601 in UTC.
+
+    ``last_contact_at`` is the time of the last successful call to the service. ``delivery`` is how
+    commands arrive now; None if none arrive. ``activity`` is a short text, such as ``collecting
+    network``. ``counters`` has the numbers of received, ignored and expired commands, and of
+    dropped reports and unreadable rows.
+    """
 
     version: str
     pid: int

@@ -1,8 +1,7 @@
 """Reads the record of an upgrade that is not verified yet, or that was rolled back.
 
 The packages' script `venue-agent-upgrade` writes the record, and deletes it after a successful
-upgrade.
-Root owns the file, and every user can read it.
+upgrade. Root owns the file, and every user can read it.
 """
 
 from dataclasses import asdict, dataclass
@@ -16,7 +15,9 @@ from agent.redaction.known import redact
 
 RECORD: Final = Path("/var/lib/venue-agent-upgrade/upgrade")
 SELECTED: Final = Path("/usr/lib/venue-agent.current")
+"""A link to the version that runs. While the package manager replaces files, it leads to `KEPT`."""
 KEPT: Final = Path("/usr/lib/venue-agent.previous")
+"""The directory of the previous version, which runs again if an upgrade fails."""
 MAX_BYTES: Final = 10_000
 
 

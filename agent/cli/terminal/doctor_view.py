@@ -16,7 +16,7 @@ _MARKS: Final[dict[Status, tuple[str, Style]]] = {
     "unseen": ("?", "warn"),
 }
 _WORDS: Final[dict[Status, str]] = {
-    "ok": "ok", "warn": "to look at", "fail": "failed", "skipped": "skipped",
+    "ok": "ok", "warn": "with a warning", "fail": "failed", "skipped": "skipped",
     "unseen": "not visible to you",
 }  # fmt: skip
 _COLUMNS: Final = (" " * 4, " " * 15, "")

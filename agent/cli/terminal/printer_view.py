@@ -38,8 +38,8 @@ def show_printers(screen: Screen, payload: NetworkPayload) -> None:
     views = printer_views(payload.printers or ())
     if not views:
         screen.paragraph("this machine has no printers")
-    for at, view in enumerate(views):
-        if at:
+    for number, view in enumerate(views):
+        if number:
             screen.blank()
         style = _STYLES.get(view.verdict, "bad")
         screen.line((view.row.name, "strong"), (f": {view.verdict}", style))

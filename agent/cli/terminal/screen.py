@@ -75,8 +75,8 @@ class Screen:
         """
         lines = [[(plain(text), style) for text, style in row] for row in rows]
         widths = [
-            max(len(heading), *(len(line[at][0]) for line in lines))
-            for at, heading in enumerate(headings[:-1])
+            max(len(heading), *(len(line[column][0]) for line in lines))
+            for column, heading in enumerate(headings[:-1])
         ]
         indent = sum(widths) + 2 * len(widths)
         room = max(1, self.width - indent)

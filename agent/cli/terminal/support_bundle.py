@@ -33,7 +33,7 @@ POLL_S: Final = 0.2
 
 
 def new_case_id() -> str:
-    """Return an id for phone calls, such as `7KQM-3WXR`."""
+    """Return an id that is easy to read out on the phone, such as `7KQM-3WXR`."""
     letters = "".join(secrets.choice(_LETTERS) for _ in range(8))
     return f"{letters[:4]}-{letters[4:]}"
 

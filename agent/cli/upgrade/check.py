@@ -38,8 +38,9 @@ _TO_RELEASE: Final = {
 class Facts:
     """What is known about the versions.
 
-    ``kept`` is the previous version, to which a failed upgrade returns. ``status`` is None if no
-    daemon runs, or if this user may not read its status.
+    ``kept`` is the previous version, to which a failed upgrade returns. ``upgrade`` is an upgrade
+    that is not verified yet, or that was rolled back. ``status`` is None if no daemon runs, or if
+    this user may not read its status. ``is_visible`` is False in the second case.
     """
 
     package: Package | None
@@ -118,8 +119,8 @@ def show(screen: Screen, facts: Facts) -> None:
         screen.fact("last upgrade", facts.upgrade.sentence(), "warn")
         if facts.upgrade.log:
             screen.fact("its log", facts.upgrade.log)
-    for at, line in enumerate(_effects(facts)):
-        screen.fact("" if at else "an upgrade", line)
+    for number, line in enumerate(_effects(facts)):
+        screen.fact("" if number else "an upgrade", line)
     for line in _advice(facts):
         screen.paragraph(f"→ {line}")
 
