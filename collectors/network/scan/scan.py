@@ -63,8 +63,9 @@ class ScannedHost:
 class ScanResult:
     """The result of a scan.
 
-    ``unanswered`` are the addresses on this machine's links that did not answer ARP. ``proxies``
-    are the MACs of proxy ARP.
+    ``unanswered`` are the addresses on this machine's links that did not answer ARP. If the scan
+    ended early, they include addresses that it did not try. ``proxies`` are the MACs of machines
+    that answer ARP for the addresses of other hosts (proxy ARP).
     """
 
     hosts: tuple[ScannedHost, ...] = ()

@@ -30,8 +30,8 @@ _UNSPECIFIED = struct.pack("=H14x", socket.AF_UNSPEC)  # struct sockaddr
 _TCP_INFO_BYTES = 104
 _TCPI_RTT = struct.Struct("=68xI")  # linux/tcp.h: tcpi_rtt in microseconds
 
-# SO_ERROR and connect_ex return different numbers on Windows: 10061 is WSAECONNREFUSED, and 10035
-# is WSAEWOULDBLOCK.
+# On Windows, SO_ERROR and connect_ex return the numbers of Winsock: 10061 is WSAECONNREFUSED, and
+# 10035 is WSAEWOULDBLOCK.
 _REFUSED = {errno.ECONNREFUSED, errno.ECONNRESET, 10061}
 _PENDING = {errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EALREADY, 10035}
 
@@ -88,6 +88,10 @@ class SocketNetwork:
     """The real network.
 
     With ``watch_neighbours`` the constructor raises OSError if the system denies neighbour events.
+
+    ``_sockets`` has the connection attempts that have not ended. ``_opened`` has the open
+    connections that were neither taken nor dropped. ``_ended`` has the results of attempts that
+    ended within `connect`.
     """
 
     def __init__(self, *, watch_neighbours: bool) -> None:
@@ -97,10 +101,10 @@ class SocketNetwork:
         self._priming = PrimingSockets()
         self._opened: dict[tuple[str, int], socket.socket] = {}
         self._ended: list[ConnectResult] = []
-        self._waker, self._waked = socket.socketpair()
-        self._waked.setblocking(False)
-        self._waker.setblocking(False)
-        self._selector.register(self._waked, selectors.EVENT_READ)
+        self._wake_sender, self._wake_receiver = socket.socketpair()
+        self._wake_receiver.setblocking(False)
+        self._wake_sender.setblocking(False)
+        self._selector.register(self._wake_receiver, selectors.EVENT_READ)
         if self._events is not None:
             self._selector.register(self._events, selectors.EVENT_READ)
 
@@ -146,8 +150,8 @@ class SocketNetwork:
         ended, self._ended = self._ended, []
         neighbours: tuple[LinkNeighbour, ...] = ()
         for key, _ in self._selector.select(0 if ended else timeout_s):
-            if key.fileobj is self._waked:
-                self._waked.recv(64)
+            if key.fileobj is self._wake_receiver:
+                self._wake_receiver.recv(64)
             elif key.data is None and self._events is not None:
                 neighbours += self._events.read()
             elif isinstance(key.fileobj, socket.socket):
@@ -157,12 +161,12 @@ class SocketNetwork:
     def wake(self) -> None:
         """End `wait` at once. This method can be called from another thread."""
         with contextlib.suppress(OSError):
-            self._waker.send(b"!")
+            self._wake_sender.send(b"!")
 
     def close(self) -> None:
         for address, port in (*self._sockets, *self._opened):
             self.drop(address, port)
-        for connection in (self._priming, self._waker, self._waked):
+        for connection in (self._priming, self._wake_sender, self._wake_receiver):
             connection.close()
         if self._events is not None:
             self._events.close()

@@ -51,7 +51,8 @@ class SweepResult:
     """The result of a sweep.
 
     ``unasked`` is the number of addresses that were not tried because the sweep ended early.
-    ``proxies`` are the MACs of proxy ARP with the number of their addresses.
+    ``unanswered`` are the addresses that have not answered ARP, or were not tried. ``proxies`` maps
+    each MAC of proxy ARP to the number of addresses for which it answers.
     """
 
     hosts: tuple[SweptHost, ...]
@@ -128,12 +129,12 @@ class Sweep:
             self._time_out(now)
             self._connect(now)
             if now - reported_s >= _TICK_S:
-                report(self._settled_count(now), self._total)
+                report(self._done_count(now), self._total)
                 reported_s = now
             events = self._network.wait(self._pause_s(now))
             self._add_neighbours(events.neighbours)
             self._add_contacts(events.contacts)
-        report(self._settled_count(self._network.now()), self._total)
+        report(self._done_count(self._network.now()), self._total)
         return self._result(ended_early)
 
     # ------------------------------------------------------------------ what is left to do
@@ -142,7 +143,7 @@ class Sweep:
         is_idle = not (self._direct or self._active or self._awaiting_last_try)
         return is_idle and self._window.is_settled(now)
 
-    def _settled_count(self, now: float) -> int:
+    def _done_count(self, now: float) -> int:
         return self._window.done_count(now) + self._direct_total - len(self._direct)
 
     def _pause_s(self, now: float) -> float:
@@ -211,7 +212,7 @@ class Sweep:
     def _latest_retry_s(self, now: float) -> float | None:
         """Return the time until which further tries at print ports may start.
 
-        Returns None if there is no limit yet, and -inf if that time has passed.
+        Returns None if there is no limit, or none yet, and -inf if that time has passed.
         """
         if not self._has_window or not self._window.is_settled(now):
             return None
