@@ -39,6 +39,9 @@ class AlertRecord(Tolerant):
         instance_id: null for an alert of the location itself.
         name: name of the device, or id of the location.
         rule: name of the rule, such as ``offline`` or ``finding:queue-stopped``.
+        flapping: whether the alert is about a condition that is flapping.
+        detail: further text for users, often empty.
+        started_at: when the condition became active. The alert fired later, at ``fired_at``.
         silenced: whether a silence prevented its notifications.
     """
 
@@ -132,9 +135,9 @@ class RulesReply(Tolerant):
 
 
 class RuleRequest(Exact):
-    """A rule. It replaces the rule with the same condition, location, and argument.
+    """A rule. It replaces the rule with the same condition and location.
 
-    Only findings and incidents can have several rules with different arguments.
+    For the conditions ``finding`` and ``incident``, it only replaces a rule with the same argument.
     """
 
     condition: Condition
@@ -172,7 +175,7 @@ class RoutesReply(Tolerant):
 
 
 class RouteRequest(Exact):
-    """A route. ``id`` null adds one. A null ``target`` keeps the target of an existing route.
+    """A route. A null ``id`` adds a route. A null ``target`` keeps the target of an existing route.
 
     ``target`` is a URL for a webhook, Slack or Teams, e-mail addresses separated by commas, or the
     routing key of PagerDuty. Empty ``severities`` or ``locations`` match all alerts.
@@ -192,7 +195,10 @@ class RouteRequest(Exact):
 
 
 class RouteReply(Tolerant):
-    """``secret`` signs the notifications of a new webhook. No other reply contains it."""
+    """``secret`` is null unless the request has set the target of a webhook.
+
+    It signs the notifications to this target. No other reply contains it.
+    """
 
     route: RouteRecord
     secret: str | None
@@ -218,8 +224,9 @@ class DeliveriesRequest(Exact):
 
 
 class DeliveryRecord(Tolerant):
-    """A notification in the delivery log. ``error`` is empty after success.
+    """A notification in the delivery log.
 
+    ``error`` is why it was not sent. It is empty before the first attempt, and after success.
     ``route`` is the name of the route, ``operator`` for the operator's webhook, or the id of a
     route that was removed. ``due_at`` is the time of the next attempt, or null.
     """
