@@ -50,7 +50,7 @@ def worst_printers(
 
 
 def _broken(sums: Sums) -> dict[tuple[int, str], _Printer]:
-    """Return the broken time of each printer, by device and id of the printer."""
+    """Return how long each printer was broken, by row key of the device and id of the printer."""
     context = sums.context
     first = context.now - PERIOD
     printers: defaultdict[tuple[int, str], _Printer] = defaultdict(_Printer)
@@ -60,7 +60,8 @@ def _broken(sums: Sums) -> dict[tuple[int, str], _Printer]:
             PrinterProblem.device,
             PrinterProblem.printer_id,
             PrinterProblem.name,
-            # Without `UtcDateTime`, whose conversion takes as long as the query.
+            # These columns are read without `UtcDateTime`, whose conversion takes as long as the
+            # query.
             type_coerce(later, DateTime),
             type_coerce(PrinterProblem.until, DateTime),
         )

@@ -89,6 +89,7 @@ class Sums:
 
     @property
     def are_stored(self) -> bool:
+        """Whether the sums for these filters are stored, so that no devices need to be counted."""
         return self.filters.state is None and not words_of(self.filters.search)
 
     @cached_property
@@ -293,7 +294,12 @@ class Sums:
         return query
 
     def _stored(self, table: Any, *columns: Any, is_by_location: bool = False) -> Select[Any]:
-        """Select the sums of stored numbers by these columns."""
+        """Select the sums of stored numbers by these columns.
+
+        The table has rows for single locations, and rows for the whole organization. The rows for
+        the organization are used if the caller and the filters select all locations, but never
+        with ``is_by_location``.
+        """
         amount = table.devices if table is FindingCount else table.change
         query = select(*columns, func.sum(amount)).where(
             table.organization_id == self.context.organization_id

@@ -55,7 +55,14 @@ changed, and the ids of credentials."""
 class ConsoleStream(EventStream):
     """The open stream of one console.
 
-    ``displayed`` has the row keys (``Device.position``) of the devices that the console displays.
+    Attributes:
+        key_id: id of the credential with which the stream was opened.
+        displayed: row keys (``Device.position``) of the devices that the console displays.
+        changed: row keys of displayed devices that the next poll must read in any case.
+        is_reordered: whether the order of devices has changed since the last poll.
+        _sent: the row of each device that was last given to the console.
+        _fresh: rows that `next` returns.
+        _must_reload: whether `next` reports that the order of devices changed.
     """
 
     def __init__(self, key_id: UUID, displayed: Collection[int]) -> None:
