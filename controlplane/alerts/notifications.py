@@ -43,6 +43,10 @@ class Route:
         )
 
     def group_key(self, alert: Alert) -> str:
+        """Return the key of the group of an alert.
+
+        Without a group interval, each alert is a group of its own.
+        """
         if self.is_digest:
             return "digest"
         if not self.group_interval:

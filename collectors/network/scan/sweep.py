@@ -25,8 +25,12 @@ from collectors.shared.watched_devices import NO_TERMINALS, PaymentTerminals
 
 PRINT_PORTS_WAIT_S = 0.3
 """How long after the end of address resolution a second try at a print port may still start.
-This is enough for a host that is found one second late because an ARP request was lost: its print
-ports are tried one by one, and the second try at a port starts a second after the first."""
+
+Address resolution ends `SETTLE_S`, 2.25 s, after the kernel began with the last address. If an ARP
+request was lost, a host is found one second late. Its print ports are then tried one by one, and
+the second try at a port starts a second after the first. So the second tries start after two
+seconds or more, and the last of them start after the end of address resolution.
+"""
 _TICK_S = 0.05
 
 
@@ -276,7 +280,7 @@ class Sweep:
             return
         if not self._census.add(mac_address, address):
             self._discoveries.add_host(address)
-        else:
+        else:  # the MAC answers for many addresses, so most of them may have no host
             for other in self._census.addresses(mac_address):
                 if other in self._hosts:
                     self._hosts[other].probes.abandon_when_silent = True

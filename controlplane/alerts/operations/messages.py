@@ -154,7 +154,11 @@ class RuleRemoveRequest(Exact):
 
 
 class RouteRecord(Tolerant):
-    """A route. ``receiver`` is the part of its target that is not a secret."""
+    """A route. ``receiver`` is the part of its target that is not a secret.
+
+    ``group_minutes`` is the shortest time between two notifications about alerts of the same rule
+    and location. With ``digest``, all alerts are collected for one e-mail a day.
+    """
 
     id: str
     name: str

@@ -30,6 +30,11 @@ def _rank(severity: Severity, devices: int) -> int:
 
 
 class _Group(NamedTuple):
+    """The devices of a location with the same finding: one entry of the list.
+
+    ``devices`` is the number of these devices.
+    """
+
     rule: str
     location_id: str
     devices: int

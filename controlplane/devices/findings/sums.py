@@ -137,7 +137,7 @@ class Sums:
 
     @cached_property
     def _locations(self) -> dict[str, str]:
-        """Return the location of each matching device, by its position."""
+        """Return the location of each matching device, by its position as a text."""
         return {
             device: group.location_id
             for group in self._groups
@@ -197,7 +197,10 @@ class Sums:
         ]
 
     def _new_devices(self, condition: ColumnElement[bool]) -> Iterator[tuple[str, set[str]]]:
-        """Yield each rule with the matching devices that have had the finding less than a day."""
+        """Yield each rule with the matching devices that have had the finding for less than a day.
+
+        The devices are their positions as texts.
+        """
         devices = func.aggregate_strings(cast(DeviceFinding.device, Text), ",")
         query = _by_rule(self._all_findings(devices, is_new=True)).where(condition)
         for rule, joined in self.context.session.execute(query):
