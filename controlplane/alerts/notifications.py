@@ -29,7 +29,10 @@ GROUP_MAX: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A receiver of notifications, with its matchers. An empty matcher matches all."""
+    """A receiver of notifications, with its matchers. An empty matcher matches all.
+
+    With ``is_digest``, all alerts are collected for one notification a day.
+    """
 
     id: str = OPERATOR_ROUTE
     severities: frozenset[str] = frozenset()

@@ -15,7 +15,10 @@ _INSUFFICIENT_BUFFER = 122
 
 @dataclass(frozen=True, slots=True)
 class SpoolerPrinter:
-    """A printer from a PRINTER_INFO_2 structure. ``status`` and ``attributes`` are bit fields."""
+    """A printer from a PRINTER_INFO_2 structure.
+
+    ``status`` has the bits PRINTER_STATUS_*, and ``attributes`` the bits PRINTER_ATTRIBUTE_*.
+    """
 
     name: str
     port_name: str

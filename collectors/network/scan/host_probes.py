@@ -76,6 +76,8 @@ class HostProbes:
     connection to it stays open for an IPP query, and the printer may accept no other connection
     meanwhile.
 
+    ``_tries`` has the number of tries of each port, and ``_tries_max`` is the limit. A print port
+    is not tried again before the time in ``_next_print_s``.
     ``_rounds`` is 1 at first, 2 after `retry_soon` has started another try, and 3 if no port gets a
     further try.
     """

@@ -29,7 +29,8 @@ class ScannedHost:
 
     ``mac_address`` is None behind proxy ARP, because the MAC is the proxy's. ``is_confirmed`` is
     False if the address is only an older entry of the neighbour table and did not answer the scan.
-    ``silent_ports`` neither accepted nor refused a connection.
+    ``silent_ports`` neither accepted nor refused a connection. ``latency_ms`` is the shortest
+    round-trip time of the connections, or None if it was not measured.
     """
 
     address: str

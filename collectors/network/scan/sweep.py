@@ -73,6 +73,10 @@ class Sweep:
     all ports of their host are done. If IPP queries are sent at once
     (`Discoveries.asks_ipp_at_once`), the IPP port is the last print port that is tried, and is
     added together with its connection. A host in ``terminals`` is only resolved.
+
+    ``_direct`` are the targets to which the sweep connects without resolving them first.
+    ``_active`` are the hosts with ports to try, and ``_sockets`` is the number of their
+    connections. ``_settled_s`` is the time at which address resolution ended.
     """
 
     def __init__(

@@ -107,6 +107,7 @@ class FindingDevice(Tolerant):
     """A device with a finding.
 
     Attributes:
+        kind: the kind of the reports with the finding.
         since: when the first of the consecutive reports with the finding arrived.
         last_seen: when the newest report with the finding arrived.
         report_id: the newest report with the finding; null if it was deleted.

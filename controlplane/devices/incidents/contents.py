@@ -21,7 +21,8 @@ EVIDENCE_MAX: Final = 300
 class IncidentContent:
     """An incident in a report. The fields are columns of `DeviceIncident`.
 
-    ``reported_s`` is when it began. No time is corrected yet.
+    ``reported_s`` is when it began. No time is corrected yet. The other fields are those of
+    `agent.wire.payloads.history.Incident`.
     """
 
     cause: Cause

@@ -105,7 +105,11 @@ class ConsoleStream(EventStream):
 
 
 class ConsoleFeeds:
-    """The open streams of the consoles of this process. Use it from the event loop only."""
+    """The open streams of the consoles of this process. Use it from the event loop only.
+
+    ``_streams`` has the streams by organization id. ``_news`` is set if a poll must run, or if the
+    poll loop must end. ``_polling`` is the task of this loop.
+    """
 
     def __init__(self, poll: Poll) -> None:
         self._poll = poll
