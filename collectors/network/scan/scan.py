@@ -109,7 +109,7 @@ def scan(
         swept = sweep.run(
             deadline_s=deadline_s,
             is_cancelled=lambda: run.cancelled,
-            report=lambda done, all_: run.progress("scan", done, all_),
+            on_progress=lambda done, all_: run.progress("scan", done, all_),
         )
     result = scan_result_of(swept, len(targets))
     result = with_neighbour_table(result, targets, resolved.answers)

@@ -125,14 +125,14 @@ class SocketNetwork:
         connection.setblocking(False)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NONE)
         try:
-            number = connection.connect_ex((address, port))
+            error_number = connection.connect_ex((address, port))
         except PermissionError:
-            number = errno.EPERM
-        if number in _PENDING:
+            error_number = errno.EPERM
+        if error_number in _PENDING:
             self._sockets.setdefault((address, port), []).append(connection)
             self._selector.register(connection, selectors.EVENT_WRITE, (address, port))
             return True
-        self._ended.append(_contact(connection, address, port, number))
+        self._ended.append(_contact(connection, address, port, error_number))
         _reset(connection)
         return True
 
@@ -173,8 +173,8 @@ class SocketNetwork:
         self._selector.close()
 
     def _finish(self, connection: socket.socket, address: str, port: int) -> ConnectResult:
-        number = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        contact = _contact(connection, address, port, number)
+        error_number = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        contact = _contact(connection, address, port, error_number)
         self._selector.unregister(connection)
         if contact.outcome == "open" and (address, port) not in self._opened:
             self._opened[address, port] = connection
@@ -208,10 +208,12 @@ def parse_rtt_ms(tcp_info: bytes) -> float | None:
     return microseconds / 1000 if microseconds else None
 
 
-def _contact(connection: socket.socket, address: str, port: int, number: int) -> ConnectResult:
-    if number == 0:
+def _contact(
+    connection: socket.socket, address: str, port: int, error_number: int
+) -> ConnectResult:
+    if error_number == 0:
         return ConnectResult(address, port, "open", _latency_ms(connection))
-    return ConnectResult(address, port, "refused" if number in _REFUSED else "unreachable")
+    return ConnectResult(address, port, "refused" if error_number in _REFUSED else "unreachable")
 
 
 def _latency_ms(connection: socket.socket) -> float | None:

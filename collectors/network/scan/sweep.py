@@ -117,12 +117,12 @@ class Sweep:
         *,
         deadline_s: float,
         is_cancelled: Callable[[], bool],
-        report: Callable[[int, int], None],
+        on_progress: Callable[[int, int], None],
     ) -> SweepResult:
         """Sweep until all targets are done, ``deadline_s`` has passed, or the run is cancelled.
 
-        ``deadline_s`` is a time of the network's clock. ``report`` is called with two numbers: the
-        addresses that are done, and all addresses. It is called at most every `_TICK_S`, and
+        ``deadline_s`` is a time of the network's clock. ``on_progress`` is called with two numbers:
+        the addresses that are done, and all addresses. It is called at most every `_TICK_S`, and
         once at the end.
         """
         self._add_neighbours(self._network.known_neighbours())
@@ -137,12 +137,12 @@ class Sweep:
             self._time_out(now)
             self._connect(now)
             if now - reported_s >= _TICK_S:
-                report(self._done_count(now), self._total)
+                on_progress(self._done_count(now), self._total)
                 reported_s = now
             events = self._network.wait(self._pause_s(now))
             self._add_neighbours(events.neighbours)
             self._add_contacts(events.contacts)
-        report(self._done_count(self._network.now()), self._total)
+        on_progress(self._done_count(self._network.now()), self._total)
         return self._result(ended_early)
 
     # ------------------------------------------------------------------ what is left to do

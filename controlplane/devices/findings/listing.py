@@ -167,7 +167,7 @@ def _devices(
 def _positions(
     sums: Sums, body: records.FindingDevicesRequest, page: Sequence[_Group]
 ) -> list[int]:
-    """Return the positions of the listed findings of each entry, the oldest first."""
+    """Return the row keys of the listed findings (``DeviceFinding.position``), oldest first."""
     entry_key = (DeviceFinding.rule, DeviceFinding.location_id)
     columns = (DeviceFinding.position, DeviceFinding.device, *entry_key)
     query = (

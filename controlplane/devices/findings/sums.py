@@ -69,8 +69,8 @@ devices contains it and does not contain the time of the revocation."""
 class _DeviceGroup(NamedTuple):
     """The matching devices of one location, platform and version.
 
-    ``devices`` has the positions of the devices, joined by commas. ``symbols`` has the characters
-    of their subjects.
+    ``devices`` has the row keys of the devices (``Device.position``), joined by commas. ``symbols``
+    has the characters of their subjects.
     """
 
     location_id: str
@@ -137,7 +137,7 @@ class Sums:
 
     @cached_property
     def _locations(self) -> dict[str, str]:
-        """Return the location of each matching device, by its position as a text."""
+        """Return the location of each matching device, by its row key as a text."""
         return {
             device: group.location_id
             for group in self._groups
@@ -199,7 +199,7 @@ class Sums:
     def _new_devices(self, condition: ColumnElement[bool]) -> Iterator[tuple[str, set[str]]]:
         """Yield each rule with the matching devices that have had the finding for less than a day.
 
-        The devices are their positions as texts.
+        The devices are their row keys as texts.
         """
         devices = func.aggregate_strings(cast(DeviceFinding.device, Text), ",")
         query = _by_rule(self._all_findings(devices, is_new=True)).where(condition)

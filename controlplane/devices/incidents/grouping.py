@@ -44,7 +44,10 @@ _SAME_FOR_ANY_SHARE: Final = frozenset({"address-conflict", "service-down", "ser
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """An incident of a device. The fields are columns of `DeviceIncident`."""
+    """An incident of a device. The fields are columns of `DeviceIncident`.
+
+    ``position`` is the row key of the incident, and ``device`` that of the device.
+    """
 
     position: int
     location_id: str
