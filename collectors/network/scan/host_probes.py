@@ -30,7 +30,8 @@ TRIES = 2
 _SILENT_PORTS = 3
 _UNREACHABLE_PORTS = 3
 _RETRIED_PORTS_MAX = 4
-"""The most silent ports of a host that are tried again before their last try."""
+"""Silent ports are tried again before their last try only if at most this many ports of the host
+are silent or still being tried."""
 PRINT_GAP_S = 1.0
 """The pause between two connections to one print port. A printer that serves one till at a time may
 refuse a second connection just after the first."""

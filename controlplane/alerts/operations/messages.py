@@ -15,6 +15,7 @@ PAGE_DEFAULT = 50
 PAGE_MAX = 200
 MINUTES_MAX = 24 * 60
 LISTED_MAX = 500
+"""Maximum number of silences in a reply, and of locations that a route selects."""
 RouteKind = Literal["webhook", "email", "slack", "teams", "pagerduty"]
 Size = Absent[Annotated[int, Field(ge=1, le=PAGE_MAX)]]
 RuleName = Annotated[str, Field(min_length=1, max_length=200), *STORABLE]
@@ -87,7 +88,10 @@ class SilenceRecord(Tolerant):
 
 
 class SilencesReply(Tolerant):
-    """The current and planned silences, ordered by their end."""
+    """The current and planned silences, ordered by their end.
+
+    ``can_write`` is whether the caller may add and end silences.
+    """
 
     silences: Array[SilenceRecord]
     can_write: bool
@@ -128,7 +132,10 @@ class RuleRecord(Tolerant):
 
 
 class RulesReply(Tolerant):
-    """The rules, those of the whole organization first."""
+    """The rules, those of the whole organization first.
+
+    ``can_write`` is whether the caller may set and remove rules.
+    """
 
     rules: Array[RuleRecord]
     can_write: bool
