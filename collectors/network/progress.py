@@ -68,11 +68,11 @@ def observations_in(collected: CollectedFacts, announced: ServiceSelection) -> O
 
 
 def printer_addresses_in(collected: CollectedFacts) -> set[str]:
-    """Return the addresses at which the known printers may be, without a search of the network.
+    """Return the addresses at which the known printers may be. No scan is needed to find them.
 
-    These are the addresses in their setup, the addresses that mDNS announces, and the addresses
-    that the neighbour table has for their MACs. If the setup of a printer has no address, the last
-    learned address is added.
+    These are the addresses in the setup of the printers, the addresses that mDNS announces for
+    them, and the addresses that the neighbour table has for their MACs. If the setup of a printer
+    has no address, its address in an earlier report is added.
     """
     known = [printer for printer in collected.known or () if printer.transport == "network"]
     observed = observations_in(collected, services_in(collected))
@@ -105,7 +105,10 @@ def queues_in(collected: CollectedFacts) -> dict[tuple[str, int], Queues]:
 
 
 def destinations_in(collected: CollectedFacts) -> tuple[KnownPrinter, ...]:
-    """Return this machine's printers, each with the addresses that its name resolves to."""
+    """Return this machine's printers with the addresses at which to contact them.
+
+    A printer that mDNS resolves is listed once for each of its addresses and ports.
+    """
     observed = observations_in(collected, services_in(collected))
     return with_destinations(collected.known or (), observed)
 
@@ -124,7 +127,12 @@ def answers_in(collected: CollectedFacts) -> Enrichment:
 def facts_of(
     collected: CollectedFacts, job: NetworkJob, *, cancelled: bool, final: bool
 ) -> NetworkFacts:
-    """Return all facts so far. With ``final``, a source that still runs is reported as failed."""
+    """Return all facts so far. ``final`` means that no more facts are collected.
+
+    With ``final``, a source that still runs is reported as failed. The identities to learn are only
+    returned with ``final``. The watched devices, and the problems of this machine itself, are only
+    returned with ``final``, and only if the run was not cancelled.
+    """
     announced = services_in(collected)
     observed = observations_in(collected, announced)
     # Print queues that this machine itself shares are not printers of the network.

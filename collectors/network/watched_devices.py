@@ -22,6 +22,8 @@ from collectors.shared.watched_devices import Answers, Expectation, state_of
 
 @dataclass(frozen=True, slots=True)
 class DeviceMatches:
+    """The states of the watched devices. For ``learned`` and ``strangers`` see `NetworkFacts`."""
+
     states: tuple[DeviceState, ...] = ()
     learned: tuple[LearnedPrinter, ...] = ()
     strangers: tuple[LearnedPrinter, ...] = ()
@@ -59,7 +61,10 @@ def answers_of(
     macs: Mapping[str, str],
     later_answers: DeviceAnswers,
 ) -> Answers:
-    """Join the scan's answers with the later ones. ``macs`` is the neighbour table."""
+    """Join the answers to the scan with the answers to later ARP requests.
+
+    ``macs`` is the neighbour table.
+    """
     own_macs = {a: i.interface.mac_address for i in local.interfaces for a in i.addresses}
     hosts = {h.address: h.mac_address for h in scan.hosts if h.is_confirmed}
     routed = {t.address for t in selection.targets if t.way == "routed"}

@@ -18,6 +18,10 @@ from controlplane.storage.tables import Device, Report
 ActiveDevices = dict[tuple[str, Rule], frozenset[int]]
 """The row keys of devices (``Device.position``), by organization id and rule."""
 Reader = Callable[[Session, str, Rule, datetime], Iterable[int]]
+"""Returns the row keys of the devices of an organization for which a rule's condition is active.
+
+It takes the organization id, the rule and the present time.
+"""
 
 
 def active_devices(
@@ -68,6 +72,7 @@ def _with_older_version(
     bound = _select_bound(organization_id, rule)
     minimum = parse_version(rule.argument)
     versions = session.scalars(bound.with_only_columns(Device.app_version).distinct())
+    # A version that does not begin with a number is parsed as (). It does not count as older.
     old = [each for each in versions if each and () != parse_version(each) < minimum]
     for step in in_steps(old):
         yield from session.scalars(bound.where(Device.app_version.in_(step)))

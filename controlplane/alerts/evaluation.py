@@ -95,7 +95,7 @@ def _evaluate_locations(
     devices = _devices(session, states, set().union(*active.values()))
     location_keys = sorted(states.keys() | devices.keys())
     counts = _counts(session, location_keys)
-    clocks, silences = zones(session, location_keys), read_silences(session, now)
+    time_zones, silences = zones(session, location_keys), read_silences(session, now)
     notifier = Notifier(session, settings, now)
     for location in location_keys:
         location_devices, before = devices.get(location, ()), states.get(location, {})
@@ -129,7 +129,10 @@ def _evaluate_locations(
             if not transition.is_resolved:
                 alert.is_muted = is_silenced(alert, silences, now)
             notifier.notify(
-                alert, name or location[1], clocks.get(location), is_resolved=transition.is_resolved
+                alert,
+                name or location[1],
+                time_zones.get(location),
+                is_resolved=transition.is_resolved,
             )
     _notify_unmuted(session, notifier, silences, now)
 
@@ -150,10 +153,10 @@ def _notify_unmuted(
 ) -> None:
     """Add notifications about the alerts that are still firing after the end of their silence."""
     alerts = unmuted(session, silences, now)
-    clocks = zones(session, {(each.organization_id, each.location_id) for each in alerts})
+    time_zones = zones(session, {(each.organization_id, each.location_id) for each in alerts})
     for alert in alerts:
         alert.is_muted = False
-        zone = clocks.get((alert.organization_id, alert.location_id))
+        zone = time_zones.get((alert.organization_id, alert.location_id))
         notifier.notify(alert, name_of_subject(session, alert), zone, is_resolved=False)
 
 

@@ -37,7 +37,7 @@ class Monitoring:
     def check(self, now: datetime, pause: timedelta) -> "Monitoring":
         """Return the times after an evaluation at ``now``.
 
-        If the previous evaluation is longer ago than ``pause``, evaluations start again now.
+        If the previous evaluation is longer ago than ``pause``, ``now`` is the new ``resumed_at``.
         """
         return Monitoring(now, now if now - self.checked_at > pause else self.resumed_at)
 
@@ -61,9 +61,13 @@ def facts_of(
     """Return the facts about a location.
 
     Args:
-        others: number of bound devices of the location that are not in ``bound``, because they are
-            neither offline nor broken.
-        others_online: how many of the ``others`` are online.
+        bound: the bound devices that the evaluation reads: those that are offline or broken, and
+            those with an active condition or a stored state.
+        window: longest time between two heartbeats of a device that is online.
+        can_detect_offline: see `Facts`.
+        others: number of the location's bound devices that are not in ``bound``.
+        others_online: how many of these devices are online.
+        unbound: see `Facts`.
         active: devices for which conditions other than ``offline`` and ``broken`` are active, by
             the name of the rule.
     """

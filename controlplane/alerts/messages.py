@@ -26,6 +26,10 @@ FIRING: Final = {
     ("version_older_than", True): "changes to an old version repeatedly",
     ("no_report_for", True): "stops sending reports repeatedly",
 }
+"""The predicate of the sentence about an alert that fires.
+
+The key is the condition, and whether the alert is about its flapping.
+"""
 RESOLVED: Final = {
     ("offline", False): "is online again",
     ("broken", False): "no longer reports a fault",
@@ -42,6 +46,7 @@ RESOLVED: Final = {
     ("version_older_than", True): "has been stable for an hour",
     ("no_report_for", True): "has been stable for an hour",
 }
+"""The predicate of the sentence about an alert that resolves, with the keys of `FIRING`."""
 
 
 def body_of(

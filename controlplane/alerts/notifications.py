@@ -29,7 +29,10 @@ GROUP_MAX: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A receiver of notifications, with its matchers. An empty matcher matches all."""
+    """A receiver of notifications, with its matchers. An empty matcher matches all.
+
+    With ``is_digest``, all alerts are collected for one notification a day.
+    """
 
     id: str = OPERATOR_ROUTE
     severities: frozenset[str] = frozenset()
@@ -43,6 +46,10 @@ class Route:
         )
 
     def group_key(self, alert: Alert) -> str:
+        """Return the key of the group of an alert.
+
+        Without a group interval, each alert is a group of its own.
+        """
         if self.is_digest:
             return "digest"
         if not self.group_interval:
@@ -138,7 +145,7 @@ def add_alert(
         )
         .order_by(Notification.position.desc())
         .limit(1)
-        # Locked, because another process may be about to send it.
+        # The row is locked, because another process may be about to send the notification.
         .with_for_update()
         .execution_options(populate_existing=True)
     ).first()
@@ -179,9 +186,9 @@ def bodies_of(session: Session, notification: Notification) -> list[dict[str, An
     return list({row.alert_id: json.loads(row.body) for row in rows}.values())
 
 
-def _has_space(session: Session, newest: Notification) -> bool:
-    """Return whether nothing was sent yet, and the notification is not full."""
-    if newest.status != "pending" or newest.attempts:
+def _has_space(session: Session, notification: Notification) -> bool:
+    """Return whether no delivery of a notification was attempted, and it is not full."""
+    if notification.status != "pending" or notification.attempts:
         return False
-    query = select(NotifiedAlert.position).where(NotifiedAlert.notification == newest.id)
+    query = select(NotifiedAlert.position).where(NotifiedAlert.notification == notification.id)
     return len(session.scalars(query.limit(GROUP_MAX)).all()) < GROUP_MAX

@@ -1,7 +1,7 @@
 """An alert rule: a condition, its severity, and how long it must be active. Pure.
 
-An organization has the default rules until it sets others. At a location, a rule of the location
-replaces the organization's rule with the same name.
+A rule that an organization sets replaces the default rule with the same name. At a location, a rule
+of the location replaces the organization's rule with the same name.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ Condition = Literal[
 ]
 Severity = Literal["info", "warning", "critical"]
 CONDITIONS: Final[tuple[Condition, ...]] = get_args(Condition)
-NAMED: Final = frozenset({"finding", "incident"})
+WITH_ARGUMENT_IN_NAME: Final = frozenset({"finding", "incident"})
 """Conditions for which an organization can have several rules, with different arguments."""
 HOURS_MAX: Final = 24 * 365
 
@@ -50,12 +50,12 @@ DEFAULT_RULES: Final[Mapping[str, Rule]] = {
     "broken": Rule("broken"),
     "site_outage": Rule("site_outage", severity="critical"),
 }
-"""The rules that apply until an organization sets others, by name."""
+"""The rules that apply unless an organization has set a rule with the same name, by name."""
 
 
 def name_of(condition: str, argument: str) -> str:
     """Return the name of a rule, such as ``offline`` or ``finding:queue-stopped``."""
-    return f"{condition}:{argument}" if condition in NAMED else condition
+    return f"{condition}:{argument}" if condition in WITH_ARGUMENT_IN_NAME else condition
 
 
 def parse_name(name: str) -> tuple[str, str]:

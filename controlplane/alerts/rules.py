@@ -88,6 +88,10 @@ class ConditionState:
     """The state of a condition between two evaluations.
 
     Attributes:
+        is_active: whether the condition is active. An evaluation that finds it unknown does not
+            change this.
+        active_since: when the condition began (rule 1 above). None if it is inactive, or if an
+            evaluation has found it unknown before its alert fired.
         inactive_since: only set while the alert is firing.
         changes: the times of the last four changes, oldest first.
     """
@@ -141,7 +145,11 @@ class Facts:
 
 
 class Transition(NamedTuple):
-    """An alert that fires or resolves. ``at`` is when its condition began or ended."""
+    """An alert that fires or resolves.
+
+    ``is_flapping`` means that the alert is about the flapping of the condition. ``at`` is when the
+    condition, or its flapping, began or ended.
+    """
 
     key: Key
     is_flapping: bool

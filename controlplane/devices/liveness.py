@@ -119,6 +119,8 @@ def _maybe_outdated(
     query = select(*group).where(Device.priority.in_(NOT_ONLINE)).distinct()
     for organization_id, location_id, priority in session.execute(query):
         schedule = by_location[organization_id, location_id]
+        # `status_of` returns the state that devices at this location have if they are not online
+        # and have no maintenance window of their own. Devices with such a window are always read.
         if priority in BY_STATE[status_of(schedule, NO_DEVICE, never_seen, now, window).state]:
             with_windows |= {each.instance_id for each in schedule.maintenance if each.instance_id}
         else:

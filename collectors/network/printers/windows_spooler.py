@@ -15,7 +15,10 @@ _INSUFFICIENT_BUFFER = 122
 
 @dataclass(frozen=True, slots=True)
 class SpoolerPrinter:
-    """A printer from a PRINTER_INFO_2 structure. ``status`` and ``attributes`` are bit fields."""
+    """A printer from a PRINTER_INFO_2 structure.
+
+    ``status`` has the bits PRINTER_STATUS_*, and ``attributes`` the bits PRINTER_ATTRIBUTE_*.
+    """
 
     name: str
     port_name: str
@@ -25,7 +28,8 @@ class SpoolerPrinter:
 
 
 Spooler = Callable[[], tuple[SpoolerPrinter, ...]]
-"""Returns local printers and connections. Raises OSError if the spooler is stopped."""
+"""Returns the local printers, and the printers of other machines to which this one is connected.
+Raises OSError if the spooler is stopped."""
 
 
 class _PrinterInfo2(ctypes.Structure):
@@ -60,7 +64,8 @@ def read_spooler() -> tuple[SpoolerPrinter, ...]:
         library = ctypes.WinDLL("winspool.drv", use_last_error=True)
         buffer: ctypes.Array[ctypes.c_char] | None = None
         size, needed, count = 0, ctypes.c_uint32(), ctypes.c_uint32()
-        # If a printer is added after the call that returned the size, the buffer is too small.
+        # The first call returns the size of the list. If a printer is added before the next call,
+        # the buffer is too small again.
         for _ in range(_TRIES):
             sizes = ctypes.byref(needed), ctypes.byref(count)
             if library.EnumPrintersW(_LOCAL | _CONNECTIONS, None, _LEVEL, buffer, size, *sizes):

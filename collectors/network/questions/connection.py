@@ -11,7 +11,7 @@ from collectors.shared.addresses import PRINT_PORTS
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
-AGAIN_S = 0.35
+SECOND_SOCKET_AFTER_S = 0.35
 """If a SYN gets no answer for this time, a second socket sends another one. The kernel would repeat
 the SYN only after one second."""
 
@@ -43,8 +43,9 @@ async def connect(
 
 
 async def _connect_socket(address: str, port: int) -> socket.socket:
-    """Return a connected socket. If there is no answer in `AGAIN_S`, a second socket tries, too.
+    """Return a connected socket.
 
+    If the host does not answer within `SECOND_SOCKET_AFTER_S`, a second socket also tries.
     A print port gets no second socket, because it may accept only one connection at a time. For
     such a port, only the kernel repeats the SYN, after one second.
     """
@@ -53,7 +54,7 @@ async def _connect_socket(address: str, port: int) -> socket.socket:
     attempts = [asyncio.create_task(_attempt(address, port))]
     winner: asyncio.Task[socket.socket] | None = None
     try:
-        done, _ = await asyncio.wait(attempts, timeout=AGAIN_S)
+        done, _ = await asyncio.wait(attempts, timeout=SECOND_SOCKET_AFTER_S)
         if not done:
             attempts.append(asyncio.create_task(_attempt(address, port)))
             done, _ = await asyncio.wait(attempts, return_when=asyncio.FIRST_COMPLETED)

@@ -61,7 +61,8 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
             break
         try:
             reply = await _ask(open_port, queue, is_tls=is_tls)
-            open_port = replace(open_port, connection=None)  # it is used for the first query only
+            # The scan's connection is used for the first query only.
+            open_port = replace(open_port, connection=None)
             if reply.status == _UPGRADE_REQUIRED and not is_tls:
                 is_tls = True
                 reply = await _ask(open_port, queue, is_tls=True)

@@ -18,7 +18,7 @@ TEXT_MAX = 255
 _META_WITHIN = 4096
 """The charset is searched in this many bytes of a page. Browsers read 1,024 (HTML, 13.2.3.2)."""
 
-_NOT_MARKUP = re.compile(
+_WITHOUT_TITLE = re.compile(
     rb"<!--.*?(?:-->|\Z)|<(script|style|svg|template)\b.*?(?:</\1\s*>|\Z)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -46,7 +46,7 @@ _GENERIC_TITLE = re.compile(
 
 def parse_title(reply: HttpReply) -> str | None:
     """Return the title of a page with its entities resolved, or None. Never raises."""
-    title = _TITLE.search(_NOT_MARKUP.sub(b" ", reply.body))
+    title = _TITLE.search(_WITHOUT_TITLE.sub(b" ", reply.body))
     if title is None:
         return None
     charset = _CHARSET.search((reply.header("content-type") or "").encode("latin-1", "replace"))
@@ -80,18 +80,18 @@ def _decode(data: bytes, declared_charset: str) -> str:
         if charset and (text := _strictly(data, charset)) is not None:
             return text
     chinese, japanese = _strictly(data, "gb2312") or "", _strictly(data, "cp932") or ""
-    if _WIDE_RUN.search(chinese):
+    if _CJK_RUN.search(chinese):
         return chinese
     # A text with accented letters may decode to a few CJK characters by accident. It never decodes
     # to kana, and never mostly to CJK characters.
-    wide, letters = len(_WIDE.findall(japanese)), sum(map(str.isalpha, japanese))
-    if _KANA.search(japanese) or (wide > 1 and wide * 2 >= letters):
+    cjk_count, letters = len(_CJK.findall(japanese)), sum(map(str.isalpha, japanese))
+    if _KANA.search(japanese) or (cjk_count > 1 and cjk_count * 2 >= letters):
         return japanese
     return data.decode("cp1252", "replace")
 
 
-_WIDE = re.compile("[\u3040-\u9fff]")
-_WIDE_RUN = re.compile("[\u3040-\u9fff]{2}")
+_CJK = re.compile("[\u3040-\u9fff]")
+_CJK_RUN = re.compile("[\u3040-\u9fff]{2}")
 _KANA = re.compile("[\u3040-\u30ff]")
 
 

@@ -107,6 +107,7 @@ class _Asker:
             await self._ask_discovered(discoveries)
         finally:
             discoveries.end_asking()
+        # These ports are not queried any more. They are only counted.
         self._accept((*discoveries.take_ports(), *discoveries.take_waiting()))
         self.unasked = self._accepted.total() - self._done
         for task in self._pending:
@@ -134,7 +135,10 @@ class _Asker:
         open_port.close()  # in case it was not queried
 
     def _accept(self, ports: Iterable[OpenPort]) -> list[OpenPort]:
-        """Return the ports to query, at most ``PORTS_MAX`` for each question. Counts all ports."""
+        """Return the ports to query: at most ``PORTS_MAX`` for each question.
+
+        Counts the ports that it accepts, and in ``too_many`` those beyond the limit.
+        """
         accepted: list[OpenPort] = []
         allowed = [port for port in ports if port.port in ALLOWED]
         for entry in sorted(allowed, key=lambda target: tuple(ALLOWED).index(target.port)):

@@ -69,28 +69,28 @@ def ask_snmp(
                 socket_.setblocking(False)
                 # A connected socket receives only datagrams from this address and port.
                 socket_.connect((target.address, port))
-                number = secrets.randbelow(2**31)
-                socket_.send(encode_question(community, number))
-                selector.register(socket_, selectors.EVENT_READ, (socket_, target, number))
+                request_id = secrets.randbelow(2**31)
+                socket_.send(encode_question(community, request_id))
+                selector.register(socket_, selectors.EVENT_READ, (socket_, target, request_id))
         ends_s = min(deadline_s, time.monotonic() + ANSWER_TIME_S)
         while selector.get_map() and not run.cancelled and time.monotonic() < ends_s:
             for key, _ in selector.select(_POLL_S):
-                socket_, target, number = key.data
-                evidence, is_over = _read(socket_, target, number)
+                socket_, target, request_id = key.data
+                evidence, is_over = _read(socket_, target, request_id)
                 answers += (evidence,) if evidence else ()
                 if is_over:
                     selector.unregister(socket_)
     return tuple(answers)
 
 
-def encode_question(community: str, number: int) -> bytes:
+def encode_question(community: str, request_id: int) -> bytes:
     """Return the encoded GET request.
 
     It is SNMP v2c, in which a printer that lacks one value still returns the other values.
     """
     question, message = _V2C.GetRequestPDU(), _V2C.Message()
     _V2C.apiPDU.set_defaults(question)
-    _V2C.apiPDU.set_request_id(question, number)
+    _V2C.apiPDU.set_request_id(question, request_id)
     oids = (_ERRORS, _STATUS, _DEVICE, _SERIAL)
     _V2C.apiPDU.set_varbinds(question, [(oid, _V2C.null) for oid in oids])
     _V2C.apiMessage.set_defaults(message)
@@ -99,14 +99,14 @@ def encode_question(community: str, number: int) -> bytes:
     return bytes(encoder.encode(message))
 
 
-def parse_answer(target: SnmpTarget, number: int, data: bytes) -> Evidence | None:
-    """Return the evidence in the reply to request ``number``; None for other data. Never raises."""
+def parse_answer(target: SnmpTarget, request_id: int, data: bytes) -> Evidence | None:
+    """Return the evidence in the reply to a request; None for other data. Never raises."""
     try:
         message, _ = decoder.decode(data, asn1Spec=_V2C.Message())
         answer = _V2C.apiMessage.get_pdu(message)
         if not answer.isSameTypeWith(_V2C.ResponsePDU()):
             return None
-        if int(_V2C.apiPDU.get_request_id(answer)) != number:
+        if int(_V2C.apiPDU.get_request_id(answer)) != request_id:
             return None
         values = {tuple(oid): value for oid, value in _V2C.apiPDU.get_varbinds(answer)}
         bits, serial = _octets(values.get(_ERRORS)), _octets(values.get(_SERIAL))
@@ -123,7 +123,9 @@ def parse_answer(target: SnmpTarget, number: int, data: bytes) -> Evidence | Non
     )
 
 
-def _read(socket_: socket.socket, target: SnmpTarget, number: int) -> tuple[Evidence | None, bool]:
+def _read(
+    socket_: socket.socket, target: SnmpTarget, request_id: int
+) -> tuple[Evidence | None, bool]:
     """Read one datagram. Returns the evidence in it, and whether this target is done."""
     try:
         data = socket_.recv(_DATAGRAM_MAX)
@@ -131,7 +133,7 @@ def _read(socket_: socket.socket, target: SnmpTarget, number: int) -> tuple[Evid
         return None, False
     except OSError:
         return None, True  # the port is closed
-    evidence = parse_answer(target, number, data)
+    evidence = parse_answer(target, request_id, data)
     return evidence, evidence is not None
 
 

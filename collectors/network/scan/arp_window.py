@@ -29,10 +29,11 @@ class ArpWindow:
         self._unanswered: dict[str, Target] = {target.address: target for target in targets}
         self._room = room
 
-    def next_to_ask(self, room: int) -> tuple[Target, ...]:
-        """Return the next addresses to resolve: at most ``room``, or fewer if the table is full."""
+    def next_to_ask(self, limit: int) -> tuple[Target, ...]:
+        """Return the next addresses to resolve: at most ``limit``, and no more than fit in the
+        neighbour table now."""
         resolved = self._total - len(self._unanswered)
-        count = max(0, min(room, self._room.left(len(self._sent), resolved), len(self._pending)))
+        count = max(0, min(limit, self._room.left(len(self._sent), resolved), len(self._pending)))
         return tuple(self._pending[index] for index in range(count))
 
     def mark_sent(self, now: float) -> None:

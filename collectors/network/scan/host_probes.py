@@ -3,7 +3,8 @@
 At most eight connections are open at once, and only one of them to a print port, because many
 receipt printers accept one connection at a time. A port that does not answer is tried once more
 with a second socket, because the kernel would repeat a lost SYN only after one second. If other
-ports of the host answer, the silent port gets one last try one second later.
+ports of the host answer, a silent port gets a last try one second later. If only few ports are
+silent, those that are not print ports also get a try before that.
 
 Pure: callers pass ``now``, in seconds of a monotonic clock.
 """
@@ -18,13 +19,19 @@ from collectors.shared.addresses import IPP_PORT, PRINT_PORTS
 
 IN_FLIGHT_MAX = 8
 WAIT_S = 0.35
+"""How long to wait for the answer to a try, if it is not known how fast the host answers."""
 WAIT_MIN_S = 0.15
 _MUTE_WAIT_S = 0.25
+"""How long to wait if `_SILENT_PORTS` ports were silent and none has answered."""
 _ANSWER_FACTOR = 1.5
+"""The wait is the time of the host's slowest answer, multiplied by this. It is at least
+`WAIT_MIN_S` and at most `WAIT_S`."""
 TRIES = 2
 _SILENT_PORTS = 3
 _UNREACHABLE_PORTS = 3
 _RETRIED_PORTS_MAX = 4
+"""Silent ports are tried again before their last try only if at most this many ports of the host
+are silent or still being tried."""
 PRINT_GAP_S = 1.0
 """The pause between two connections to one print port. A printer that serves one till at a time may
 refuse a second connection just after the first."""
@@ -37,10 +44,15 @@ ConnectOutcome = Literal["open", "refused", "unreachable"]
 
 @dataclass(slots=True)
 class _Probe:
+    """A port that is being tried, with ``sockets`` connections at once.
+
+    ``tried_at`` is when the latest try began. ``due`` is when it counts as unanswered.
+    """
+
     port: int
     tries: int
     sockets: int
-    tried: float
+    tried_at: float
     due: float
 
 
@@ -61,8 +73,14 @@ class HostProbes:
 
     With ``abandon_when_silent`` the host is given up after ``_SILENT_PORTS`` ports did not answer.
     This is for addresses that may have no host (proxy ARP, routed). With ``tries`` of 1 no port is
-    tried again. With ``ipp_last`` the IPP port is tried after the other print ports, because the
-    scan's connection to it stays open for an IPP query.
+    tried again. With ``ipp_last`` the IPP port is tried after the other print ports: the scan's
+    connection to it stays open for an IPP query, and the printer may accept no other connection
+    meanwhile.
+
+    ``_tries`` has the number of tries of each port, and ``_tries_max`` is the limit. A print port
+    is not tried again before the time in ``_next_print_s``.
+    ``_rounds`` is 1 at first, 2 after `retry_soon` has started another try, and 3 if no port gets a
+    further try.
     """
 
     def __init__(
@@ -82,7 +100,8 @@ class HostProbes:
         self._next_print_s: dict[int, float] = {}
         self._tries_max = tries
         self._other_ports = deque(port for port in ports if port not in PRINT_PORTS)
-        # The IPP port comes first: an IPP query may open another connection to it after a pause.
+        # The IPP port comes first. An IPP query may open another connection to it only after a
+        # pause, and the other print ports are tried during this pause.
         self._print_ports = deque(port for port in PRINT_PORTS if port in ports)
         self._in_flight: dict[int, _Probe] = {}
         self._unreachable = 0
@@ -162,9 +181,9 @@ class HostProbes:
             return True
         (self.open if outcome == "open" else self.refused).append(port)
         if probe.sockets == 1:  # with two sockets, it is not known which of them was answered
-            self._slowest_answer_s = max(now - probe.tried, self._slowest_answer_s or 0.0)
+            self._slowest_answer_s = max(now - probe.tried_at, self._slowest_answer_s or 0.0)
         for other in self._in_flight.values():  # the wait depends on how fast this host answers
-            other.due = min(other.due, other.tried + self._wait_s())
+            other.due = min(other.due, other.tried_at + self._wait_s())
         return True
 
     def abandon(self) -> tuple[int, ...]:
@@ -272,7 +291,7 @@ class HostProbes:
             return Step(probe.port, "drop")
         probe.tries += 1
         self._tries[probe.port] = probe.tries
-        probe.tried, probe.due = now, now + self._wait_s()
+        probe.tried_at, probe.due = now, now + self._wait_s()
         if self.sockets + self._reserved_connections() < IN_FLIGHT_MAX:
             probe.sockets += 1
             return Step(probe.port, "again")
@@ -303,16 +322,16 @@ class HostProbes:
     def _give_up_second_tries(self, latest_s: float = -math.inf) -> bool:
         """Give up the print ports that were tried twice, or whose second try would start after
         ``latest_s``. Returns whether there were any."""
-        tried = [
+        given_up = [
             port
             for port in self._print_ports
             if self._tries.get(port, 0) >= TRIES
             or (self._tries.get(port) and self._next_print_s[port] > latest_s)
         ]
-        for port in tried:
+        for port in given_up:
             self._print_ports.remove(port)
-        self.silent += tried
-        return bool(tried)
+        self.silent += given_up
+        return bool(given_up)
 
     def _abandon_if_no_host(self) -> None:
         is_no_host = self._is_mute or self._unreachable >= _UNREACHABLE_PORTS

@@ -1,4 +1,4 @@
-"""Selects the addresses of known printers that are contacted, mostly after the scan. Pure.
+"""Selects at which addresses known printers are contacted, mostly after the scan. Pure.
 
 A printer that is set up on this machine may be outside of the scanned networks, or use a port that
 the scan did not try. A connection without payload tests whether the printer answers there.
@@ -39,11 +39,12 @@ def select_printers(
     exclude: Sequence[str],
     max_hosts: int,
 ) -> TargetSelection:
-    """Select the private IPv4 ``addresses`` of ``known`` printers. The scan tries only these.
+    """Select the private IPv4 ``addresses`` of ``known`` printers, for a scan of nothing else.
 
-    `printer_targets` selects the other addresses, or reports why they are not contacted. The
-    ``networks`` of the selection have only addresses with which a printer is set up, because any
-    other address may be in a network that this machine cannot reach.
+    `printer_targets` selects the other addresses, or reports why they are not contacted. In the
+    ``networks`` of a selection, a missing answer is evidence that the address has no host.
+    Therefore they have only addresses with which a printer is set up: any other address may be in a
+    network that this machine cannot reach.
     """
     own = {target.address for target in select_own_addresses(interfaces).targets}
     others = sorted(address for address in addresses if address not in own)
@@ -72,7 +73,8 @@ def printer_targets(
     """Return the targets to contact, and a limitation for each address that is left out.
 
     ``tried`` are the addresses and ports that the scan tried. ``own`` are this machine's addresses,
-    and ``networks`` their networks: a public IPv6 address in one of them is on the link.
+    and ``networks`` their networks: a public IPv6 address in one of them is on the link, so it may
+    be contacted.
     """
     ports_by_address: dict[str, dict[int, None]] = {}
     limitations: list[str] = []
@@ -121,8 +123,8 @@ def snmp_targets(
 ) -> tuple[SnmpTarget, ...]:
     """Return the printers to query by SNMP: those that answer at the address they are set up with.
 
-    The answer becomes evidence for the port that the queue prints to. If that port is not open, it
-    becomes evidence for another print port that is open.
+    The answer becomes evidence for the port that the queue prints to. If that port is not open, the
+    answer becomes evidence for an open print port of the same address.
     """
     open_ports = {host.address: host.open_ports for host in hosts if host.address not in own}
     targets: dict[str, SnmpTarget] = {}

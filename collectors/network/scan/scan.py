@@ -29,7 +29,8 @@ class ScannedHost:
 
     ``mac_address`` is None behind proxy ARP, because the MAC is the proxy's. ``is_confirmed`` is
     False if the address is only an older entry of the neighbour table and did not answer the scan.
-    ``silent_ports`` neither accepted nor refused a connection.
+    ``silent_ports`` neither accepted nor refused a connection. ``latency_ms`` is the shortest
+    round-trip time of the connections, or None if it was not measured.
     """
 
     address: str
@@ -63,8 +64,9 @@ class ScannedHost:
 class ScanResult:
     """The result of a scan.
 
-    ``unanswered`` are the addresses on this machine's links that did not answer ARP. ``proxies``
-    are the MACs of proxy ARP.
+    ``unanswered`` are the addresses on this machine's links that did not answer ARP. If the scan
+    ended early, they include addresses that it did not try. ``proxies`` are the MACs of machines
+    that answer ARP for the addresses of other hosts (proxy ARP).
     """
 
     hosts: tuple[ScannedHost, ...] = ()
@@ -107,7 +109,7 @@ def scan(
         swept = sweep.run(
             deadline_s=deadline_s,
             is_cancelled=lambda: run.cancelled,
-            report=lambda done, all_: run.progress("scan", done, all_),
+            on_progress=lambda done, all_: run.progress("scan", done, all_),
         )
     result = scan_result_of(swept, len(targets))
     result = with_neighbour_table(result, targets, resolved.answers)

@@ -30,8 +30,8 @@ _UNSPECIFIED = struct.pack("=H14x", socket.AF_UNSPEC)  # struct sockaddr
 _TCP_INFO_BYTES = 104
 _TCPI_RTT = struct.Struct("=68xI")  # linux/tcp.h: tcpi_rtt in microseconds
 
-# SO_ERROR and connect_ex return different numbers on Windows: 10061 is WSAECONNREFUSED, and 10035
-# is WSAEWOULDBLOCK.
+# On Windows, SO_ERROR and connect_ex return the numbers of Winsock: 10061 is WSAECONNREFUSED, and
+# 10035 is WSAEWOULDBLOCK.
 _REFUSED = {errno.ECONNREFUSED, errno.ECONNRESET, 10061}
 _PENDING = {errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EALREADY, 10035}
 
@@ -88,6 +88,10 @@ class SocketNetwork:
     """The real network.
 
     With ``watch_neighbours`` the constructor raises OSError if the system denies neighbour events.
+
+    ``_sockets`` has the connection attempts that have not ended. ``_opened`` has the open
+    connections that were neither taken nor dropped. ``_ended`` has the results of attempts that
+    ended within `connect`.
     """
 
     def __init__(self, *, watch_neighbours: bool) -> None:
@@ -97,10 +101,10 @@ class SocketNetwork:
         self._priming = PrimingSockets()
         self._opened: dict[tuple[str, int], socket.socket] = {}
         self._ended: list[ConnectResult] = []
-        self._waker, self._waked = socket.socketpair()
-        self._waked.setblocking(False)
-        self._waker.setblocking(False)
-        self._selector.register(self._waked, selectors.EVENT_READ)
+        self._wake_sender, self._wake_receiver = socket.socketpair()
+        self._wake_receiver.setblocking(False)
+        self._wake_sender.setblocking(False)
+        self._selector.register(self._wake_receiver, selectors.EVENT_READ)
         if self._events is not None:
             self._selector.register(self._events, selectors.EVENT_READ)
 
@@ -121,14 +125,14 @@ class SocketNetwork:
         connection.setblocking(False)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NONE)
         try:
-            number = connection.connect_ex((address, port))
+            error_number = connection.connect_ex((address, port))
         except PermissionError:
-            number = errno.EPERM
-        if number in _PENDING:
+            error_number = errno.EPERM
+        if error_number in _PENDING:
             self._sockets.setdefault((address, port), []).append(connection)
             self._selector.register(connection, selectors.EVENT_WRITE, (address, port))
             return True
-        self._ended.append(_contact(connection, address, port, number))
+        self._ended.append(_contact(connection, address, port, error_number))
         _reset(connection)
         return True
 
@@ -146,8 +150,8 @@ class SocketNetwork:
         ended, self._ended = self._ended, []
         neighbours: tuple[LinkNeighbour, ...] = ()
         for key, _ in self._selector.select(0 if ended else timeout_s):
-            if key.fileobj is self._waked:
-                self._waked.recv(64)
+            if key.fileobj is self._wake_receiver:
+                self._wake_receiver.recv(64)
             elif key.data is None and self._events is not None:
                 neighbours += self._events.read()
             elif isinstance(key.fileobj, socket.socket):
@@ -157,20 +161,20 @@ class SocketNetwork:
     def wake(self) -> None:
         """End `wait` at once. This method can be called from another thread."""
         with contextlib.suppress(OSError):
-            self._waker.send(b"!")
+            self._wake_sender.send(b"!")
 
     def close(self) -> None:
         for address, port in (*self._sockets, *self._opened):
             self.drop(address, port)
-        for connection in (self._priming, self._waker, self._waked):
+        for connection in (self._priming, self._wake_sender, self._wake_receiver):
             connection.close()
         if self._events is not None:
             self._events.close()
         self._selector.close()
 
     def _finish(self, connection: socket.socket, address: str, port: int) -> ConnectResult:
-        number = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        contact = _contact(connection, address, port, number)
+        error_number = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        contact = _contact(connection, address, port, error_number)
         self._selector.unregister(connection)
         if contact.outcome == "open" and (address, port) not in self._opened:
             self._opened[address, port] = connection
@@ -204,10 +208,12 @@ def parse_rtt_ms(tcp_info: bytes) -> float | None:
     return microseconds / 1000 if microseconds else None
 
 
-def _contact(connection: socket.socket, address: str, port: int, number: int) -> ConnectResult:
-    if number == 0:
+def _contact(
+    connection: socket.socket, address: str, port: int, error_number: int
+) -> ConnectResult:
+    if error_number == 0:
         return ConnectResult(address, port, "open", _latency_ms(connection))
-    return ConnectResult(address, port, "refused" if number in _REFUSED else "unreachable")
+    return ConnectResult(address, port, "refused" if error_number in _REFUSED else "unreachable")
 
 
 def _latency_ms(connection: socket.socket) -> float | None:

@@ -25,8 +25,12 @@ from collectors.shared.watched_devices import NO_TERMINALS, PaymentTerminals
 
 PRINT_PORTS_WAIT_S = 0.3
 """How long after the end of address resolution a second try at a print port may still start.
-This is enough for a host that is found one second late because an ARP request was lost: its print
-ports are tried one by one, and the second try at a port starts a second after the first."""
+
+Address resolution ends `SETTLE_S`, 2.25 s, after the kernel began with the last address. If an ARP
+request was lost, a host is found one second late. Its print ports are then tried one by one, and
+the second try at a port starts a second after the first. So the second tries start after two
+seconds or more, and the last of them start after the end of address resolution.
+"""
 _TICK_S = 0.05
 
 
@@ -51,7 +55,8 @@ class SweepResult:
     """The result of a sweep.
 
     ``unasked`` is the number of addresses that were not tried because the sweep ended early.
-    ``proxies`` are the MACs of proxy ARP with the number of their addresses.
+    ``unanswered`` are the addresses that have not answered ARP, or were not tried. ``proxies`` maps
+    each MAC of proxy ARP to the number of addresses for which it answers.
     """
 
     hosts: tuple[SweptHost, ...]
@@ -68,6 +73,10 @@ class Sweep:
     all ports of their host are done. If IPP queries are sent at once
     (`Discoveries.asks_ipp_at_once`), the IPP port is the last print port that is tried, and is
     added together with its connection. A host in ``terminals`` is only resolved.
+
+    ``_direct`` are the targets to which the sweep connects without resolving them first.
+    ``_active`` are the hosts with ports to try, and ``_sockets`` is the number of their
+    connections. ``_settled_s`` is the time at which address resolution ended.
     """
 
     def __init__(
@@ -108,12 +117,12 @@ class Sweep:
         *,
         deadline_s: float,
         is_cancelled: Callable[[], bool],
-        report: Callable[[int, int], None],
+        on_progress: Callable[[int, int], None],
     ) -> SweepResult:
         """Sweep until all targets are done, ``deadline_s`` has passed, or the run is cancelled.
 
-        ``deadline_s`` is a time of the network's clock. ``report`` is called with two numbers: the
-        addresses that are done, and all addresses. It is called at most every `_TICK_S`, and
+        ``deadline_s`` is a time of the network's clock. ``on_progress`` is called with two numbers:
+        the addresses that are done, and all addresses. It is called at most every `_TICK_S`, and
         once at the end.
         """
         self._add_neighbours(self._network.known_neighbours())
@@ -128,12 +137,12 @@ class Sweep:
             self._time_out(now)
             self._connect(now)
             if now - reported_s >= _TICK_S:
-                report(self._settled_count(now), self._total)
+                on_progress(self._done_count(now), self._total)
                 reported_s = now
             events = self._network.wait(self._pause_s(now))
             self._add_neighbours(events.neighbours)
             self._add_contacts(events.contacts)
-        report(self._settled_count(self._network.now()), self._total)
+        on_progress(self._done_count(self._network.now()), self._total)
         return self._result(ended_early)
 
     # ------------------------------------------------------------------ what is left to do
@@ -142,7 +151,7 @@ class Sweep:
         is_idle = not (self._direct or self._active or self._awaiting_last_try)
         return is_idle and self._window.is_settled(now)
 
-    def _settled_count(self, now: float) -> int:
+    def _done_count(self, now: float) -> int:
         return self._window.done_count(now) + self._direct_total - len(self._direct)
 
     def _pause_s(self, now: float) -> float:
@@ -211,7 +220,7 @@ class Sweep:
     def _latest_retry_s(self, now: float) -> float | None:
         """Return the time until which further tries at print ports may start.
 
-        Returns None if there is no limit yet, and -inf if that time has passed.
+        Returns None if there is no limit, or none yet, and -inf if that time has passed.
         """
         if not self._has_window or not self._window.is_settled(now):
             return None
@@ -275,7 +284,7 @@ class Sweep:
             return
         if not self._census.add(mac_address, address):
             self._discoveries.add_host(address)
-        else:
+        else:  # the MAC answers for many addresses, so most of them may have no host
             for other in self._census.addresses(mac_address):
                 if other in self._hosts:
                     self._hosts[other].probes.abandon_when_silent = True

@@ -212,9 +212,11 @@ def _configured_ranges(
 
 
 def _split_by_link(network: IPv4Network, interfaces: Sequence[LocalInterface]) -> Iterator[_Range]:
-    """Yield the parts of a configured subnet on this machine's links, then all of it as routed.
+    """Yield a configured subnet as ranges with the ways to reach its addresses.
 
-    An address in two of these ranges becomes a target of the first one only.
+    If one link of this machine contains the whole subnet, yield one range on this link. Otherwise
+    yield the parts that are on links, then all of it as routed. An address in two of these ranges
+    becomes a target of the first one only.
     """
     if network.is_loopback:
         yield _Range(network, network.network_address, "local", None)

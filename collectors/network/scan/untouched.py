@@ -62,7 +62,10 @@ def _protect_terminals(
 
 @dataclass(frozen=True, slots=True)
 class ResolvedTargets:
-    """The targets that the scan may connect to, and the ARP answers of the resolved addresses."""
+    """The targets that the scan may connect to, and the result of resolving addresses by ARP.
+
+    ``answers`` are the answers, and ``silent`` the targets that did not answer.
+    """
 
     allowed: tuple[Target, ...]
     answers: tuple[LinkNeighbour, ...] = ()

@@ -15,6 +15,7 @@ PAGE_DEFAULT = 50
 PAGE_MAX = 200
 MINUTES_MAX = 24 * 60
 LISTED_MAX = 500
+"""Maximum number of silences in a reply, and of locations that a route selects."""
 RouteKind = Literal["webhook", "email", "slack", "teams", "pagerduty"]
 Size = Absent[Annotated[int, Field(ge=1, le=PAGE_MAX)]]
 RuleName = Annotated[str, Field(min_length=1, max_length=200), *STORABLE]
@@ -39,6 +40,9 @@ class AlertRecord(Tolerant):
         instance_id: null for an alert of the location itself.
         name: name of the device, or id of the location.
         rule: name of the rule, such as ``offline`` or ``finding:queue-stopped``.
+        flapping: whether the alert is about a condition that is flapping.
+        detail: further text for users, often empty.
+        started_at: when the condition became active. The alert fired later, at ``fired_at``.
         silenced: whether a silence prevented its notifications.
     """
 
@@ -84,7 +88,10 @@ class SilenceRecord(Tolerant):
 
 
 class SilencesReply(Tolerant):
-    """The current and planned silences, ordered by their end."""
+    """The current and planned silences, ordered by their end.
+
+    ``can_write`` is whether the caller may add and end silences.
+    """
 
     silences: Array[SilenceRecord]
     can_write: bool
@@ -125,16 +132,19 @@ class RuleRecord(Tolerant):
 
 
 class RulesReply(Tolerant):
-    """The rules, those of the whole organization first."""
+    """The rules, those of the whole organization first.
+
+    ``can_write`` is whether the caller may set and remove rules.
+    """
 
     rules: Array[RuleRecord]
     can_write: bool
 
 
 class RuleRequest(Exact):
-    """A rule. It replaces the rule with the same condition, location, and argument.
+    """A rule. It replaces the rule with the same condition and location.
 
-    Only findings and incidents can have several rules with different arguments.
+    For the conditions ``finding`` and ``incident``, it only replaces a rule with the same argument.
     """
 
     condition: Condition
@@ -151,7 +161,11 @@ class RuleRemoveRequest(Exact):
 
 
 class RouteRecord(Tolerant):
-    """A route. ``receiver`` is the part of its target that is not a secret."""
+    """A route. ``receiver`` is the part of its target that is not a secret.
+
+    ``group_minutes`` is the shortest time between two notifications about alerts of the same rule
+    and location. With ``digest``, all alerts are collected for one e-mail a day.
+    """
 
     id: str
     name: str
@@ -172,7 +186,7 @@ class RoutesReply(Tolerant):
 
 
 class RouteRequest(Exact):
-    """A route. ``id`` null adds one. A null ``target`` keeps the target of an existing route.
+    """A route. A null ``id`` adds a route. A null ``target`` keeps the target of an existing route.
 
     ``target`` is a URL for a webhook, Slack or Teams, e-mail addresses separated by commas, or the
     routing key of PagerDuty. Empty ``severities`` or ``locations`` match all alerts.
@@ -192,7 +206,10 @@ class RouteRequest(Exact):
 
 
 class RouteReply(Tolerant):
-    """``secret`` signs the notifications of a new webhook. No other reply contains it."""
+    """``secret`` is null unless the request has set the target of a webhook.
+
+    It signs the notifications to this target. No other reply contains it.
+    """
 
     route: RouteRecord
     secret: str | None
@@ -218,8 +235,9 @@ class DeliveriesRequest(Exact):
 
 
 class DeliveryRecord(Tolerant):
-    """A notification in the delivery log. ``error`` is empty after success.
+    """A notification in the delivery log.
 
+    ``error`` is why it was not sent. It is empty before the first attempt, and after success.
     ``route`` is the name of the route, ``operator`` for the operator's webhook, or the id of a
     route that was removed. ``due_at`` is the time of the next attempt, or null.
     """

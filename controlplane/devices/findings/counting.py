@@ -28,6 +28,7 @@ from controlplane.storage.tables import Device
 
 DAY_S: Final = 86_400
 WHOLE_ORGANIZATION: Final = ""
+"""The location id of sums over all locations of an organization."""
 Key = tuple[str, str, str, str, str]
 """The primary key of `FindingCount`."""
 

@@ -21,22 +21,31 @@ from controlplane.storage.report_tables import DeviceFinding
 from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import Device, Report
 
-_RANK: Final = 1 << 40
-"""A number that exceeds the number of devices of any location."""
+_SEVERITY_STEP: Final = 1 << 40
+"""Difference between the ranks of two severities. No location has as many devices."""
 
 
 def _rank(severity: Severity, devices: int) -> int:
-    return (SEVERITY_ORDER.index(severity) + 1) * _RANK - devices
+    return (SEVERITY_ORDER.index(severity) + 1) * _SEVERITY_STEP - devices
 
 
 class _Group(NamedTuple):
+    """The devices of a location with the same finding: one entry of the list.
+
+    ``devices`` is the number of these devices.
+    """
+
     rule: str
     location_id: str
     devices: int
 
     @property
     def sort_key(self) -> SortKey:
-        """Return the sort key of an entry: severe findings first, then findings of many devices."""
+        """Return the sort key of an entry: severe findings first, then findings of many devices.
+
+        The digest orders entries with the same rank. A cursor can contain it, because it is a
+        number.
+        """
         rank = _rank(text_of(self.rule).severity, self.devices)
         name = f"{self.rule} {self.location_id}".encode()
         digest = hashlib.sha256(name).digest()[:8]
@@ -158,14 +167,14 @@ def _devices(
 def _positions(
     sums: Sums, body: records.FindingDevicesRequest, page: Sequence[_Group]
 ) -> list[int]:
-    """Return the positions of the listed findings of each entry, the oldest first."""
-    place = (DeviceFinding.rule, DeviceFinding.location_id)
-    columns = (DeviceFinding.position, DeviceFinding.device, *place)
+    """Return the row keys of the listed findings (``DeviceFinding.position``), oldest first."""
+    entry_key = (DeviceFinding.rule, DeviceFinding.location_id)
+    columns = (DeviceFinding.position, DeviceFinding.device, *entry_key)
     query = (
         sums.findings_at({each.location_id for each in page}, *columns, is_new=bool(body.is_new))
         # SQLite uses an index for these columns only if there is a condition for each.
         .where(DeviceFinding.rule.in_({each.rule for each in page}))
-        .where(tuple_(*place).in_([(each.rule, each.location_id) for each in page]))
+        .where(tuple_(*entry_key).in_([(each.rule, each.location_id) for each in page]))
         .order_by(DeviceFinding.since, DeviceFinding.device)
     )
     limit = body.devices or records.DEVICES_DEFAULT

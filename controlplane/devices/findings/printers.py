@@ -24,6 +24,8 @@ PERIOD: Final = timedelta(days=30)
 
 @dataclass(slots=True)
 class _Printer:
+    """How long and how often a printer was broken."""
+
     name: str = ""
     seconds: float = 0.0
     count: int = 0
@@ -50,18 +52,19 @@ def worst_printers(
 
 
 def _broken(sums: Sums) -> dict[tuple[int, str], _Printer]:
-    """Return the broken time of each printer, by device and id of the printer."""
+    """Return how long each printer was broken, by row key of the device and id of the printer."""
     context = sums.context
     first = context.now - PERIOD
     printers: defaultdict[tuple[int, str], _Printer] = defaultdict(_Printer)
-    later = case((PrinterProblem.since > first, PrinterProblem.since), else_=first)
+    begin_in_period = case((PrinterProblem.since > first, PrinterProblem.since), else_=first)
     ended = (
         select(
             PrinterProblem.device,
             PrinterProblem.printer_id,
             PrinterProblem.name,
-            # Without `UtcDateTime`, whose conversion takes as long as the query.
-            type_coerce(later, DateTime),
+            # These columns are read without `UtcDateTime`, whose conversion takes as long as the
+            # query.
+            type_coerce(begin_in_period, DateTime),
             type_coerce(PrinterProblem.until, DateTime),
         )
         # Because of `+ 0`, SQLite reads the problems first, and then the devices.

@@ -59,8 +59,11 @@ class FindingRecord(Tolerant):
 class FindingGroup(Tolerant):
     """Devices with one location, platform or version.
 
-    ``count`` is the number of devices with the finding, or of findings if no rule is selected.
-    ``unknown_count`` is the number of devices without a recent report.
+    ``value`` is the location id, platform or version. ``name`` is the name of the location, and
+    null for a platform or version. ``count`` is the number of devices with the selected finding. If
+    no finding is selected, it is the number of problems and warnings of these devices.
+    ``unknown_count`` is the number of devices without a recent report of a kind that can have the
+    selected finding, or of any kind if none is selected.
     """
 
     value: str
@@ -104,6 +107,7 @@ class FindingDevice(Tolerant):
     """A device with a finding.
 
     Attributes:
+        kind: the kind of the reports with the finding.
         since: when the first of the consecutive reports with the finding arrived.
         last_seen: when the newest report with the finding arrived.
         report_id: the newest report with the finding; null if it was deleted.

@@ -39,26 +39,27 @@ def store_findings(
     findings: tuple[FindingContent, ...],
     now: datetime,
 ) -> None:
-    """Store the findings of a report, the newest one of its kind that has content.
+    """Store the findings of a report.
 
-    The row of the device must be locked.
+    It must be the newest report of its kind with content from this device. The row of the device
+    must be locked.
     """
     _store_judged(session, device, report, now)
-    place = (DeviceFinding.device == device.position, DeviceFinding.kind == report.kind)
+    is_stored = (DeviceFinding.device == device.position, DeviceFinding.kind == report.kind)
     columns = (DeviceFinding.rule, DeviceFinding.severity, DeviceFinding.sentence)
-    rows = session.execute(select(*columns).where(*place))
+    rows = session.execute(select(*columns).where(*is_stored))
     stored = {row.rule: FindingContent(*row) for row in rows}
     newest = {"last_seen": report.created_at, "report": report.position}
     by_rule = {each.rule: each for each in findings}
     if ended := stored.keys() - by_rule.keys():
-        change_rows(session, delete(DeviceFinding).where(*place, DeviceFinding.rule.in_(ended)))
+        change_rows(session, delete(DeviceFinding).where(*is_stored, DeviceFinding.rule.in_(ended)))
     if stored.keys() & by_rule.keys():
-        change_rows(session, update(DeviceFinding).where(*place).values(**newest))
+        change_rows(session, update(DeviceFinding).where(*is_stored).values(**newest))
     for rule, each in by_rule.items():
         if rule in stored and stored[rule] != each:
             texts = {"severity": each.severity, "sentence": each.sentence}
             is_rule = DeviceFinding.rule == rule
-            change_rows(session, update(DeviceFinding).where(*place, is_rule).values(**texts))
+            change_rows(session, update(DeviceFinding).where(*is_stored, is_rule).values(**texts))
     new_rows: list[dict[str, Any]] = [
         {
             "organization_id": device.organization_id,

@@ -69,8 +69,8 @@ devices contains it and does not contain the time of the revocation."""
 class _DeviceGroup(NamedTuple):
     """The matching devices of one location, platform and version.
 
-    ``devices`` has the positions of the devices, joined by commas. ``symbols`` has the characters
-    of their subjects.
+    ``devices`` has the row keys of the devices (``Device.position``), joined by commas. ``symbols``
+    has the characters of their subjects.
     """
 
     location_id: str
@@ -89,6 +89,7 @@ class Sums:
 
     @property
     def are_stored(self) -> bool:
+        """Whether the sums for these filters are stored, so that no devices need to be counted."""
         return self.filters.state is None and not words_of(self.filters.search)
 
     @cached_property
@@ -136,7 +137,7 @@ class Sums:
 
     @cached_property
     def _locations(self) -> dict[str, str]:
-        """Return the location of each matching device, by its position."""
+        """Return the location of each matching device, by its row key as a text."""
         return {
             device: group.location_id
             for group in self._groups
@@ -196,7 +197,10 @@ class Sums:
         ]
 
     def _new_devices(self, condition: ColumnElement[bool]) -> Iterator[tuple[str, set[str]]]:
-        """Yield each rule with the matching devices that have had the finding less than a day."""
+        """Yield each rule with the matching devices that have had the finding for less than a day.
+
+        The devices are their row keys as texts.
+        """
         devices = func.aggregate_strings(cast(DeviceFinding.device, Text), ",")
         query = _by_rule(self._all_findings(devices, is_new=True)).where(condition)
         for rule, joined in self.context.session.execute(query):
@@ -293,7 +297,12 @@ class Sums:
         return query
 
     def _stored(self, table: Any, *columns: Any, is_by_location: bool = False) -> Select[Any]:
-        """Select the sums of stored numbers by these columns."""
+        """Select the sums of stored numbers by these columns.
+
+        The table has rows for single locations, and rows for the whole organization. The rows for
+        the organization are used if the caller and the filters select all locations, but never
+        with ``is_by_location``.
+        """
         amount = table.devices if table is FindingCount else table.change
         query = select(*columns, func.sum(amount)).where(
             table.organization_id == self.context.organization_id

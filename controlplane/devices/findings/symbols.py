@@ -13,7 +13,8 @@ from sqlalchemy.orm import Session
 from controlplane.storage.report_tables import FindingSubject
 
 BEFORE_FIRST: Final = ord(" ")
-"""Subjects are numbered from 1. Up to 94 of them are in ASCII, where a text is smallest."""
+"""The code of the character before the first symbol, because subjects are numbered from 1. The
+symbols of the first 94 subjects are in ASCII, where a text is smallest."""
 
 
 def symbol_of(number: int) -> str:

@@ -12,13 +12,18 @@ from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.history import Cause, Incident
 
 CLOCK_OFF_S: Final = 60
-"""A clock of a device is corrected if it differs by more than this from the service's clock."""
+"""The times of a report are only corrected if the clock of its device differs by more than this
+from the service's clock."""
 EVIDENCE_MAX: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentContent:
-    """An incident in a report. The fields are columns of `DeviceIncident`."""
+    """An incident in a report. The fields are columns of `DeviceIncident`.
+
+    ``reported_s`` is when it began. No time is corrected yet. The other fields are those of
+    `agent.wire.payloads.history.Incident`.
+    """
 
     cause: Cause
     reported_s: int
@@ -30,9 +35,10 @@ class IncidentContent:
 
 @dataclass(frozen=True, slots=True)
 class RecordContent:
-    """The incidents in a report, and the period from which it contains all incidents.
+    """The incidents in a report.
 
-    ``is_clock_right`` is whether the clock of the device is synchronised with another source.
+    The report contains all interruptions from ``since_s`` to ``finished_s``. ``is_clock_right`` is
+    whether the clock of the device is synchronised with a time source.
     """
 
     incidents: tuple[IncidentContent, ...]
@@ -42,7 +48,7 @@ class RecordContent:
 
 
 def record_content_of(payload: ApplicationPayload) -> RecordContent | None:
-    """Return the record in a snapshot.
+    """Return the interruptions in the record of a snapshot. Local faults are left out.
 
     Returns None if the snapshot has no record, or if the times of the record are unreadable.
     """

@@ -34,14 +34,20 @@ _SUSPECTS: Final[Mapping[Cause, str]] = {
     "unreachable": "the provider or the service, not the tills",
 }
 """What is to blame if most devices of a location lost the same part of the path."""
-_PART: Final = "a switch or access point that they share; the others kept their connection"
+_SUSPECT_OF_FEW: Final = (
+    "a switch or access point that they share; the others kept their connection"
+)
+"""What is to blame if at most half of the devices took part."""
 _SAME_FOR_ANY_SHARE: Final = frozenset({"address-conflict", "service-down", "service-refuses"})
 """Causes whose suspect does not depend on the share of the location's devices that took part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """An incident of a device. The fields are columns of `DeviceIncident`."""
+    """An incident of a device. The fields are columns of `DeviceIncident`.
+
+    ``position`` is the row key of the incident, and ``device`` that of the device.
+    """
 
     position: int
     location_id: str
@@ -125,8 +131,9 @@ def explanation_of(group: Group, observers: int) -> Explanation | None:
     devices, cause = len(devices_of(group)), cause_of(group)
     if devices < 2:
         return None
-    is_most = 2 * devices > observers or cause == "link-down" or cause in _SAME_FOR_ANY_SHARE
-    suspect = _SUSPECTS[cause] if is_most else _PART
+    is_most = 2 * devices > observers
+    has_own_suspect = is_most or cause == "link-down" or cause in _SAME_FOR_ANY_SHARE
+    suspect = _SUSPECTS[cause] if has_own_suspect else _SUSPECT_OF_FEW
     device_count = _devices_by_cause(group)[cause]
     if device_count == devices:
         return Explanation(LOSSES[cause], suspect)

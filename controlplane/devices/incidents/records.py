@@ -32,8 +32,9 @@ class IncidentsRequest(Exact):
 class DeviceIncidentRecord(Tolerant):
     """An incident of one device.
 
-    ``clock_correction_seconds`` was added to the times of the device. It is 0 if no correction was
-    necessary. The other fields are from the agent's record.
+    The fields from ``cause`` to ``evidence`` are from the agent's record. ``count`` is the number
+    of interruptions that the incident joins. ``downtime_seconds`` is the sum of their durations.
+    ``clock_correction_seconds`` was added to the times. It is 0 if no correction was necessary.
     """
 
     instance_id: Uuid

@@ -84,7 +84,10 @@ class _Bindings:
         return None
 
     def within(self, since_s: int, until_s: int) -> list[tuple[str, int, int]]:
-        """Return each location with the begin and the end of the period at this location."""
+        """Return the periods between two times in which the device was bound.
+
+        Each period is a location with the begin and the end, in seconds.
+        """
         periods = (
             (location_id, max(began_s, since_s), min(until_s, until_s if end is None else end - 1))
             for location_id, began_s, end in self._periods
@@ -111,7 +114,8 @@ def _store_incidents(
     for each in incidents:
         key = (each.reported_s, each.cause)
         contents[key] = max(contents.get(key, each), each, key=_progress)
-        # A late report has a larger correction, so the smallest correction is the best.
+        # Several reports can contain the incident. A report that arrives late causes a correction
+        # that is too large, so the smallest correction is the best.
         corrections[key] = min(corrections.get(key, correction), correction)
     for key in _kept(contents):
         content, seconds = contents[key], corrections[key]
@@ -127,8 +131,8 @@ def _store_incidents(
             row = DeviceIncident.position == position
             change_rows(session, update(DeviceIncident).where(row).values(values))
         elif (location_id := bindings.location_at(values["began_s"])) is not None:
-            place = {"organization_id": device.organization_id, "location_id": location_id}
-            session.add(DeviceIncident(**place, **values, device=device.position))
+            location = {"organization_id": device.organization_id, "location_id": location_id}
+            session.add(DeviceIncident(**location, **values, device=device.position))
     old_positions = [position for position, _, _ in stored_rows.values()]
     if old_positions:
         change_rows(

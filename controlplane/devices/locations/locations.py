@@ -1,4 +1,4 @@
-"""Opening hours, maintenance windows and time zones of locations, as operators set them."""
+"""Opening hours, maintenance windows and time zones of locations, as users set them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta

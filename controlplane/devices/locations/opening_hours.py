@@ -145,7 +145,10 @@ def _intervals(line: str) -> list[Interval]:
     start = _minutes(match["h1"], match["m1"])
     end = _minutes(match["h2"], match["m2"])
     if start in {DAY_MINUTES, end}:
-        raise ValueError(f"{line!r} opens and closes at the same time. A whole day is 00:00-24:00")
+        raise ValueError(
+            f"{line!r} must begin before 24:00, and end at a different time."
+            " A whole day is 00:00-24:00"
+        )
     count = (last - first) % 7 + 1
     return [Interval((first + offset) % 7, start, end) for offset in range(count)]
 

@@ -44,6 +44,9 @@ ALWAYS_OPEN = Schedule()
 class DeviceStatus(NamedTuple):
     """The status of a device.
 
+    After its location has opened or its maintenance has ended, a device that is not online yet
+    keeps the state ``closed`` or ``maintenance`` for the time ``online_within``.
+
     Attributes:
         since: the time from which an offline device should have been online. None if the device is
             not offline.

@@ -55,7 +55,14 @@ changed, and the ids of credentials."""
 class ConsoleStream(EventStream):
     """The open stream of one console.
 
-    ``displayed`` has the row keys (``Device.position``) of the devices that the console displays.
+    Attributes:
+        key_id: id of the credential with which the stream was opened.
+        displayed: row keys (``Device.position``) of the devices that the console displays.
+        changed: row keys of displayed devices that the next poll must read in any case.
+        is_reordered: whether the order of devices has changed since the last poll.
+        _sent: the row of each device that was last given to the console.
+        _fresh: rows that `next` returns.
+        _must_reload: whether `next` reports that the order of devices changed.
     """
 
     def __init__(self, key_id: UUID, displayed: Collection[int]) -> None:
@@ -98,7 +105,11 @@ class ConsoleStream(EventStream):
 
 
 class ConsoleFeeds:
-    """The open streams of the consoles of this process. Use it from the event loop only."""
+    """The open streams of the consoles of this process. Use it from the event loop only.
+
+    ``_streams`` has the streams by organization id. ``_news`` is set if a poll must run, or if the
+    poll loop must end. ``_polling`` is the task of this loop.
+    """
 
     def __init__(self, poll: Poll) -> None:
         self._poll = poll

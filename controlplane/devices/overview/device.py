@@ -1,7 +1,8 @@
 """The operation for the console's page of a device.
 
-The reply contains the reply of `deviceDetail`, a summary line for each report, the timeline,
-the differences from the previous reports, and incidents that the device shared with others.
+The reply contains the reply of `deviceDetail`, a summary line for each report, the timeline, the
+changes between the newest reports and the previous ones, and incidents that the device shared with
+other devices.
 """
 
 from sqlalchemy import select

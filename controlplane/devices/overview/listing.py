@@ -230,7 +230,7 @@ def _state(device: Device, status: DeviceStatus) -> RowState:
 
 
 def _newest(session: Session, devices: Sequence[Device]) -> dict[int | None, ReportLine]:
-    """Return the newest reports of each device, by the position of the report.
+    """Return the newest reports of each device, by the row key of the report (``Report.position``).
 
     Reports from an earlier location of the device are left out.
     """

@@ -85,10 +85,10 @@ class ConsolePoller:
                 Device.application_report,
             ).where(Device.position.in_(part))
             devices = session.execute(query).all()
-            work = _open_requests(session, now, [row.binding_id for row in devices])
+            requests = _open_requests(session, now, [row.binding_id for row in devices])
             for row in devices:
                 is_recent = now - row.last_seen_at <= self._settings.online_window
-                yield row.position, (*row, is_recent, work.get(row.binding_id))
+                yield row.position, (*row, is_recent, requests.get(row.binding_id))
 
 
 def _open_requests(

@@ -110,7 +110,7 @@ class VenueSources(Sources):
     ) -> ScanResult:
         sweep = Sweep(self.lan, targets, ports, discoveries=discoveries, terminals=terminals)
         result = sweep.run(
-            deadline_s=self.lan.now() + 60, is_cancelled=lambda: False, report=lambda *_: None
+            deadline_s=self.lan.now() + 60, is_cancelled=lambda: False, on_progress=lambda *_: None
         )
         return scan_result_of(result, len(targets))
 

@@ -35,7 +35,7 @@ class Lossy:
 
 async def test_a_lost_syn_is_repeated_without_a_long_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     lossy = Lossy()
-    monkeypatch.setattr(connection, "AGAIN_S", 0.02)
+    monkeypatch.setattr(connection, "SECOND_SOCKET_AFTER_S", 0.02)
     monkeypatch.setattr(connection, "_attempt", lossy.attempt)
     accepted = asyncio.Semaphore(0)
 
@@ -55,7 +55,7 @@ async def test_a_lost_syn_is_repeated_without_a_long_wait(monkeypatch: pytest.Mo
 
 async def test_a_print_port_is_tried_by_one_socket_only(monkeypatch: pytest.MonkeyPatch) -> None:
     lossy = Lossy()
-    monkeypatch.setattr(connection, "AGAIN_S", 0.0)
+    monkeypatch.setattr(connection, "SECOND_SOCKET_AFTER_S", 0.0)
     monkeypatch.setattr(connection, "_attempt", lossy.attempt)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05), connect("127.0.0.1", 631, is_tls=False):
@@ -83,7 +83,7 @@ async def test_a_cancelled_query_closes_its_connections(monkeypatch: pytest.Monk
             ended_ports.append(port)
         raise AssertionError
 
-    monkeypatch.setattr(connection, "AGAIN_S", 0.01)
+    monkeypatch.setattr(connection, "SECOND_SOCKET_AFTER_S", 0.01)
     monkeypatch.setattr(connection, "_attempt", attempt)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.1), connect("127.0.0.1", 80, is_tls=False):

@@ -40,7 +40,7 @@ def sweep(
     result = Sweep(lan, targets, ports, discoveries=discoveries or Discoveries()).run(
         deadline_s=began + deadline_s,
         is_cancelled=lambda: lan.now() - began >= cancel_after_s,
-        report=lambda _done, _all: None,
+        on_progress=lambda _done, _all: None,
     )
     return result, lan.now() - began
 
@@ -209,12 +209,12 @@ def test_a_printer_whose_first_packet_was_lost_is_queried_over_the_second_connec
     began, discoveries = lan.now(), RecordingDiscoveries(lan)
     discoveries.begin_asking()
 
-    def report(_done: int, _all: int) -> None:
+    def set_queues(_done: int, _all: int) -> None:
         if lan.now() > began + 1.9:
             discoveries.set_queues({})
 
     Sweep(lan, subnet(10), (80, 631), discoveries=discoveries).run(
-        deadline_s=began + 60, is_cancelled=lambda: False, report=report
+        deadline_s=began + 60, is_cancelled=lambda: False, on_progress=set_queues
     )
     reported_s, contacted_s = discoveries.at["10.0.0.1", 631]
     assert reported_s == contacted_s < began + SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
@@ -368,7 +368,7 @@ def test_progress_ends_with_all_addresses() -> None:
     Sweep(lan, subnet(20), PORTS, discoveries=Discoveries()).run(
         deadline_s=lan.now() + 60,
         is_cancelled=lambda: False,
-        report=lambda done, total: reports.append((done, total)),
+        on_progress=lambda done, total: reports.append((done, total)),
     )
     assert reports[-1] == (20, 20)
     assert [done for done, _ in reports] == sorted(done for done, _ in reports)

@@ -25,7 +25,7 @@ def sweep(
     targets = [Target(address, "arp", "eth0") for address in addresses]
     discoveries = Discoveries()
     result = Sweep(lan, targets, PORTS, discoveries=discoveries, terminals=terminals).run(
-        deadline_s=lan.now() + 60, is_cancelled=lambda: False, report=lambda *_: None
+        deadline_s=lan.now() + 60, is_cancelled=lambda: False, on_progress=lambda *_: None
     )
     return result, discoveries
 
