@@ -69,7 +69,11 @@ def _start_process() -> ProcessPoolExecutor:
 
 
 def prepare_child_process() -> None:
-    """Lower this process's priority, ignore signals to the group, and end with the service."""
+    """Lower this process's priority, ignore SIGINT and SIGTERM, and end with the service.
+
+    The signals are sent to the whole process group, and the service still needs this process while
+    it shuts down.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     lower_priority()

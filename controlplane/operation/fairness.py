@@ -26,8 +26,9 @@ STREAM_RETRY_S = 30
 """Shortest wait in seconds that a client is given when its stream is refused. The wait is random,
 up to twice this value (`spread`)."""
 FREE_S = 0.25
-"""Processor seconds of a call of the agent protocol that are not charged to the limit for large
-bodies. Most calls take a tenth of this."""
+"""Processor seconds of a call of the agent protocol that are not charged to the key's limit for
+large bodies. Most calls take a tenth of this, so only calls that take unusually long are charged.
+"""
 QUEUE_RETRY_S = 5
 """Shortest wait in seconds that a caller is given when the queue of its organization is full."""
 BUCKETS_MAX = 65_536
@@ -103,6 +104,7 @@ class Fairness:
         self._organizations_calls = RateLimit(
             settings.organization_rate_per_s, settings.organization_burst, monotonic
         )
+        # The limit for large bodies. The other limits of processor time are for all calls.
         self._processing = RateLimit(
             settings.processing_share, settings.processing_burst_s, monotonic
         )
@@ -120,8 +122,8 @@ class Fairness:
 
     def admit(self, caller: Caller) -> None:
         """Count a call. If a limit is reached, raise the refusal with the time to wait."""
-        # The limits of the key come first, so that refused calls of the key do not use up the limit
-        # of the organization.
+        # The rate limits of the key come first, so that calls that they refuse do not use up the
+        # limits of the organization.
         wait_s = (
             self._processing.wait(caller.key_id)
             or self._call_time.wait(caller.key_id)

@@ -17,6 +17,7 @@ from controlplane.storage.tables import Device, Report, Request
 EVENTS_MAX: Final = 5000
 """Maximum number of requests, and of reports, that are counted. Only the newest are counted."""
 INTERVALS_MAX: Final = 5000
+"""Maximum number of offline intervals that are read. Only the newest are read."""
 
 
 def timeline_of(session: Session, device: Device, now: datetime) -> Timeline:
@@ -24,6 +25,8 @@ def timeline_of(session: Session, device: Device, now: datetime) -> Timeline:
     location_key = (device.organization_id, device.location_id)
     zone = zones(session, {location_key}).get(location_key, "UTC")
     first = now - timedelta(days=DAYS + 1)
+    # `schedules` leaves out windows that ended more than MAINTENANCE_KEPT before the given time.
+    # With this time, it returns all windows that ended after ``first``.
     schedule = schedules(session, first + MAINTENANCE_KEPT, {location_key})[location_key]
     clock = ZoneInfo(zone)
     return build_timeline(

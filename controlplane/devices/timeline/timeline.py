@@ -96,8 +96,8 @@ def build_timeline(
     clock = ZoneInfo(zone)
     today = now.astimezone(clock).date()
     begins = _midnight(today - timedelta(days=DAYS - 1), clock)
-    bound = merge_spans([(liveness.since, min(liveness.until, now))], begins, now)
-    known_spans = _without(bound, liveness.outages)
+    recorded_spans = merge_spans([(liveness.since, min(liveness.until, now))], begins, now)
+    known_spans = _without(recorded_spans, liveness.outages)
     offline_spans = merge_spans(
         [(start, end or now) for start, end in liveness.offline], begins, now
     )
