@@ -1,7 +1,7 @@
 """The second step of a sign-in with a password: the second factor.
 
-Also removes a second factor, and replaces recovery codes. Codes are limited like passwords
-(`controlplane.accounts.throttle`): a wrong code counts as a failed sign-in.
+Also removes a second factor, and replaces recovery codes. A wrong code counts as a failed sign-in,
+so wrong codes and wrong passwords have the same limit (`controlplane.accounts.throttle`).
 """
 
 from collections.abc import Callable
@@ -50,7 +50,10 @@ RECOVERY_CODES: Final = f"{PREFIX}/recovery-codes"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A sign-in that needs a code. ``new_factor`` is set if the user must set up the factor."""
+    """A sign-in that needs a code.
+
+    ``new_factor`` describes the second factor that the user must set up first, or is None.
+    """
 
     user: User
     new_factor: SecondFactorBeginReply | None
@@ -58,7 +61,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """A new session, the page to continue with, and recovery codes of a new factor."""
+    """A new session.
+
+    ``location`` is the page that follows. ``recovery_codes`` is empty unless the second factor was
+    set up in this sign-in.
+    """
 
     token: str
     location: str
