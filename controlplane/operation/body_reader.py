@@ -21,7 +21,9 @@ from controlplane.operation.errors import Refusal, unavailable
 from controlplane.operation.niceness import lower_priority
 
 LARGE_BYTES = 65_536
+"""Bodies above this size are parsed in the process."""
 ATTEMPTS = 2
+"""Number of attempts to parse a body, each with a new process if the previous one died."""
 
 Parse = Callable[[bytes], Any]
 """Parses a body: returns the argument of an operation, or raises a refusal. The function, its

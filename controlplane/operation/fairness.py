@@ -43,7 +43,7 @@ class _Bucket:
 
 
 class RateLimit:
-    """A token bucket for each key: at most ``burst`` tokens at once, then ``rate_per_s`` tokens.
+    """A token bucket for each key: at most ``burst`` tokens, and ``rate_per_s`` new ones a second.
 
     A token is a call, or a second of processor time. Use it from the event loop only.
 
@@ -158,12 +158,12 @@ class Fairness:
             "console": self._settings.key_consoles_max,
         }
         limits: dict[Hashable, int] = {
-            None: self._settings.streams_max,
+            None: self._settings.streams_max,  # all streams of this process
             caller.organization_id: self._settings.organization_streams_max,
             (kind, caller.key_id): key_limits[kind],
         }
-        for owner, limit in limits.items():
-            if self._streams[owner] >= limit:
+        for key, limit in limits.items():
+            if self._streams[key] >= limit:
                 raise unavailable(
                     f"too many {kind} streams are open", wait_s=spread(STREAM_RETRY_S)
                 )
@@ -172,9 +172,9 @@ class Fairness:
             yield
         finally:
             self._streams.subtract(limits.keys())
-            for owner in limits:
-                if not self._streams[owner]:
-                    del self._streams[owner]
+            for key in limits:
+                if not self._streams[key]:
+                    del self._streams[key]
 
     def charge(self, caller: Caller, processor_s: float, *, free_s: float = 0.0) -> None:
         """Charge a caller and its organization for the processor seconds of a call.

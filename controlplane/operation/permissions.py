@@ -183,6 +183,8 @@ _KEYS_BY_HASH: Final = _KEYS.add_columns(_keys.secret_hash).where(
     _keys.secret_hash.in_(bindparam("hashes", expanding=True))
 )
 
+# The condition for sessions that began with a password, although the organization now refuses
+# passwords, or requires a second factor that the sign-in did not have.
 _HAS_STRICTER_POLICY: Final = (
     select(_policies.organization_id)
     .where(

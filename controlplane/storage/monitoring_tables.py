@@ -154,6 +154,7 @@ class PendingRequest(Base):
     ``requester_id`` is the id of the API key that created the pending request, or of the user if it
     was created in a session. ``attempts`` is the number of dispatched requests, and ``request_id``
     is the id of the latest. ``state`` is waiting, dispatched, done, cancelled, expired or revoked.
+    ``until`` is the time at which an open pending request expires.
     """
 
     __tablename__ = "pending_requests"

@@ -91,16 +91,18 @@ async def enter_code(core: Core, request: Request) -> Response:
         return _page(step)
     cookies.require_own_origin(core, request, is_needed=True)
     try:
-        opened = await _open(core, request, step, token)
+        new_session = await _open(core, request, step, token)
     except Refusal as refusal:
         return _page(step, refusal)
     forget = cookies.pending_cookie(core, request, "")
-    if opened is None:
+    if new_session is None:
         return redirect(SIGN_IN_PAGE, forget)
-    set_cookies = (cookies.cookie(core, request, opened.token), forget)
-    if not opened.recovery_codes:
-        return redirect(opened.location, *set_cookies)
-    page = render("recovery_codes.html", codes=opened.recovery_codes, location=opened.location)
+    set_cookies = (cookies.cookie(core, request, new_session.token), forget)
+    if not new_session.recovery_codes:
+        return redirect(new_session.location, *set_cookies)
+    page = render(
+        "recovery_codes.html", codes=new_session.recovery_codes, location=new_session.location
+    )
     return with_cookies(page, *set_cookies)
 
 

@@ -129,6 +129,7 @@ async def _result(
     request: RpcRequest, context: OneReply, connection: Connection, run_tool: RunTool
 ) -> bytes:
     version = connection.protocol_version
+    # Without parameters except ``_meta``, the list depends only on the protocol version.
     lists_tools = request.method == "tools/list" and {"_meta"}.issuperset(request.params or ())
     if lists_tools and version in _TOOL_LISTS:
         validate_client_request(request.method, version, request.params)
@@ -225,7 +226,7 @@ def read_arguments(tool: Tool, arguments: Json) -> Any:
 
 
 def _rpc_error(refusal: Refusal) -> Exception:
-    """Return the error that the caller of a tool gets instead of a refusal."""
+    """Return the error for a refusal in a tool. All other refusals are returned unchanged."""
     if refusal.code == "foreign_location" or refusal.code.endswith("_not_found"):
         return RpcError(INVALID_PARAMS, NOT_ACCESSIBLE)
     if refusal.errors is not None:

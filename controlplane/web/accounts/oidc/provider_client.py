@@ -99,8 +99,9 @@ class ProviderClient:
             answer = Answer(read_claims(None, userinfo, self.provider), access_token, None)
         if answer.claims.subject != subject:
             raise ProviderRefusedError("the provider's answer is about a different user")
-        kept = answer.refresh_token or refresh_token
-        return Answer(answer.claims, answer.access_token, kept)
+        # Without a new refresh token, the old one is still valid (RFC 6749, section 6).
+        newest_token = answer.refresh_token or refresh_token
+        return Answer(answer.claims, answer.access_token, newest_token)
 
     async def _answer(
         self, tokens: Mapping[str, Any], now: datetime, *, nonce: str | None = None
