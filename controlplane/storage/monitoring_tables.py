@@ -280,7 +280,8 @@ class NotifiedAlert(Base):
     """An alert in a notification. ``body`` is the JSON that `alerts.messages.body_of` describes.
 
     ``is_resolved`` is False if the notification is about an alert that fires, and True if the alert
-    resolves. The constraint ensures that a route is notified of each at most once.
+    resolves. The constraint ensures that a route is notified at most once when the alert fires, and
+    at most once when it resolves.
     """
 
     __tablename__ = "notified_alerts"

@@ -32,8 +32,8 @@ class DevicePrinter(Base):
     """A printer in the newest network report of a device that lists printers.
 
     ``device`` is the position of the device. ``state`` is a number of
-    `devices.overview.report_contents.PrinterState`, and ``since`` is when the first report with
-    this state arrived.
+    `devices.overview.report_contents.PrinterState`, and ``since`` is when the first of the
+    consecutive reports with this state arrived.
     """
 
     __tablename__ = "device_printers"

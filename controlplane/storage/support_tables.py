@@ -13,10 +13,10 @@ class SupportLink(Base):
     """A link between a chat with support and an organization. Only the hash of its token is stored.
 
     ``channel`` (the chat, not a `SupportChannel`) and ``requested_by`` are display texts from
-    support. ``organization_id``,
-    ``confirmed_at`` and ``confirmed_by`` (`controlplane.operation.caller.Caller.user_id`) are
-    written together when the link is confirmed. ``disconnected_at`` is written when the link
-    ends, even if it was never confirmed. Each of these columns is written at most once.
+    support. ``organization_id``, ``confirmed_at`` and ``confirmed_by``
+    (`controlplane.operation.caller.Caller.user_id`) are written together when the link is
+    confirmed. ``disconnected_at`` is written when the link ends, even if it was never confirmed.
+    Each of these columns is written at most once.
     """
 
     __tablename__ = "support_links"

@@ -18,8 +18,8 @@ from controlplane.operation.storable_text import STORABLE
 RowState = Literal["offline", "never-connected", "online", "closed", "maintenance", "revoked"]
 Condition = Literal["online", "closed", "maintenance", "busy"]
 State = Health | Condition
-"""What devices are filtered and counted by. Every device has exactly one health. It can also be
-online, closed, in maintenance, or busy, which means that it has open requests."""
+"""A state by which devices are filtered and counted. Every device has exactly one health. It can
+also be online, closed, in maintenance, or busy, which means that it has open requests."""
 PrinterStateName = Literal["broken", "warning", "unknown", "healthy"]
 FilterText = Annotated[PayloadText, *STORABLE]
 PAGE_MAX = 200
@@ -201,7 +201,7 @@ class PrinterRecord(Tolerant):
 
     Attributes:
         detail: the reason for the state, as the device reported it.
-        since: when the first report with this state arrived.
+        since: when the first of the consecutive reports with this state arrived.
         health: health of the device.
     """
 

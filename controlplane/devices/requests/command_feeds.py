@@ -21,7 +21,8 @@ KEYS_PER_POLL = 256
 RETRY_S = 1.0
 
 Poll = Callable[[Sequence[UUID]], Awaitable[Mapping[UUID, Sequence[Command]]]]
-"""Takes ids of API keys. Returns the waiting commands by key. A missing key is no longer valid."""
+"""Takes ids of API keys, and returns the waiting commands by key. If the result does not contain a
+key, the key is no longer valid."""
 
 
 class CommandStream(EventStream):

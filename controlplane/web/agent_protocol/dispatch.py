@@ -105,7 +105,7 @@ async def answer(
 
     Raises:
         RpcError: the request is wrong.
-        Refusal: the credential has ended.
+        Refusal: a tool call is refused, for example because the credential has ended.
     """
     assert request.request_id is not None  # noqa: S101 - a notification has no reply
     if (repeated_header := find_duplicated_routing_header(header_lines)) is not None:
@@ -184,7 +184,7 @@ async def run_tool(core: Core, caller: Caller, tool: Tool, arguments: Json) -> t
     Raises:
         ToolError: the call is wrong, and the language model can correct it.
         RpcError: the call is refused, and the language model cannot correct it.
-        Refusal: the credential has ended.
+        Refusal: the call is refused for another reason, for example because the credential ended.
     """
 
     def work(context: RequestContext, arguments: Any) -> tuple[str, Json]:
@@ -226,7 +226,11 @@ def read_arguments(tool: Tool, arguments: Json) -> Any:
 
 
 def _rpc_error(refusal: Refusal) -> Exception:
-    """Return the error for a refusal in a tool. All other refusals are returned unchanged."""
+    """Return the error for a refusal that a tool has raised.
+
+    This is an RpcError if the data is not accessible, a ToolError if an argument is wrong, and in
+    all other cases the refusal itself.
+    """
     if refusal.code == "foreign_location" or refusal.code.endswith("_not_found"):
         return RpcError(INVALID_PARAMS, NOT_ACCESSIBLE)
     if refusal.errors is not None:
