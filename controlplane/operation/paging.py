@@ -37,11 +37,11 @@ class Order:
             value = self.value_at(sort_key)
         except OverflowError:  # the time in the cursor is out of range
             raise invalid_cursor() from None
-        is_later_equal = and_(self.column == value, self._beyond(self.position, sort_key.position))
+        is_same = and_(self.column == value, self._beyond(self.position, sort_key.position))
         # The bound does not change the result, because it follows from the condition after it. With
         # the bound, the database can start at the right position of the index.
         bound = self.column <= value if self.is_descending else self.column >= value
-        return and_(bound, or_(self._beyond(self.column, value), is_later_equal))
+        return and_(bound, or_(self._beyond(self.column, value), is_same))
 
     def sort_key_of(self, row: Any) -> SortKey:
         value = None if self.column is None else getattr(row, self.column.key)
