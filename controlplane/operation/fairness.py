@@ -165,7 +165,7 @@ class Fairness:
         for key, limit in limits.items():
             if self._streams[key] >= limit:
                 raise unavailable(
-                    f"too many {kind} streams are open", wait_s=spread(STREAM_RETRY_S)
+                    f"too many streams are open ({kind})", wait_s=spread(STREAM_RETRY_S)
                 )
         self._streams.update(limits.keys())
         try:

@@ -16,8 +16,7 @@ from controlplane.devices.timeline.timeline import Timeline
 from controlplane.operation.storable_text import STORABLE
 
 RowState = Literal["offline", "never-connected", "online", "closed", "maintenance", "revoked"]
-Condition = Literal["online", "closed", "maintenance", "busy"]
-State = Health | Condition
+State = Health | Literal["online", "closed", "maintenance", "busy"]
 """A state by which devices are filtered and counted. Every device has exactly one health. It can
 also be online, closed, in maintenance, or busy, which means that it has open requests."""
 PrinterStateName = Literal["broken", "warning", "unknown", "healthy"]
