@@ -42,15 +42,16 @@ UNSENT_MAX_BYTES = 65_536
 system buffers megabytes.
 """
 COLLECT_AFTER = 50_000
-"""Allocations between two garbage collections. With Python's default of 700, the garbage
+"""Allocations between two garbage collections. With the default of 700 in Python 3.11, the garbage
 collections during the parsing of a large body take more time than the parsing.
 """
 
 
 def set_up_garbage_collection() -> None:
-    """Collect garbage less often, and never search the objects that the start created.
+    """Collect garbage less often, and exclude the objects that exist at the start of the service.
 
-    A search of these 180,000 objects would stop all requests for a tenth of a second.
+    A garbage collection that searches these 180,000 objects stops all requests for a tenth of a
+    second.
     """
     gc.collect()
     gc.freeze()
@@ -121,20 +122,23 @@ def raise_file_limit(settings: Settings) -> Settings:
 
 
 def bounded_connections(settings: Settings, files: int) -> Settings:
-    """Return settings with limits of connections that leave some of ``files`` for everything else.
+    """Return ``settings``, with fewer connections if ``files`` is too small for them.
 
-    ``files`` is the maximum number of open files of this process, or -1 if it is unlimited.
+    The streams get the files that are not reserved (`RESERVED_FILES`), but at least half of all.
+
+    Args:
+        files: maximum number of open files of this process, or -1 if it is unlimited.
     """
-    room = max(files - RESERVED_FILES, files // 2)
-    if files < 0 or settings.streams_max <= room:  # RLIM_INFINITY is -1
+    streams_max = max(files - RESERVED_FILES, files // 2)
+    if files < 0 or settings.streams_max <= streams_max:  # RLIM_INFINITY is -1
         return settings
-    other_files = files - room
+    other_files = files - streams_max
     awaited_max = min(settings.awaited_max, max(other_files - FILES_FOR_CALLS, other_files // 2))
     return replace(
         settings,
-        streams_max=room,
+        streams_max=streams_max,
         organization_streams_max=int(
-            room * settings.organization_streams_max / settings.streams_max
+            streams_max * settings.organization_streams_max / settings.streams_max
         ),
         awaited_max=awaited_max,
         network_awaited_max=int(awaited_max * settings.network_awaited_max / settings.awaited_max),
@@ -175,7 +179,7 @@ def serve(
 
     Args:
         further_sockets: Sockets on which the service listens in addition to ``listener``.
-        links: Links, each of which signs in a browser once.
+        links: Sign-in links. Each link signs in one browser, once.
     """
     set_up_logging(log_level, log_format)
     if metrics is not None and metrics.directory is not None:

@@ -93,7 +93,10 @@ def _page(
 
 
 def show_due_as_expired(context: RequestContext, requests: Sequence[Request]) -> None:
-    """Mark due requests as expired in memory only, because a read operation must not write."""
+    """Mark open requests past their expiry as expired.
+
+    Only the loaded objects are changed, because a read operation must not write.
+    """
     for row in requests:
         if lifecycle.is_due(row.status, row.expires_at, context.now):
             context.session.expunge(row)

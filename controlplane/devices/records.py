@@ -24,7 +24,7 @@ EMPTY: Final = "null"
 
 
 def is_online(device: tables.Device, now: datetime, settings: Settings) -> bool:
-    """Return whether the device is bound and its last heartbeat is recent."""
+    """Return whether the device is not revoked and was last seen within the online window."""
     return device.revoked_at is None and now - device.last_seen_at <= settings.online_window
 
 
@@ -74,7 +74,7 @@ def is_payload(value: Any) -> bool:
 
 @cache
 def payload_fields() -> frozenset[str]:
-    """Return the names of the fields of both payloads."""
+    """Return the names of all fields of the network and the application payload."""
     models = PAYLOADS.values()
     return frozenset(
         field.alias or name for model in models for name, field in model.model_fields.items()

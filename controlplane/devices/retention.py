@@ -28,7 +28,8 @@ LIVENESS_KEPT: Final = timedelta(days=40)
 """Retention period of offline intervals and maintenance windows. It is longer than the thirty days
 of a timeline."""
 ALERTS_KEPT: Final = timedelta(days=92)
-"""Retention period of resolved alerts and of pending requests that have ended."""
+"""Retention period of resolved alerts, of delivered or failed notifications, and of silences and
+pending requests that have ended."""
 
 
 def delete_old_monitoring(session: Session, now: datetime) -> None:
@@ -43,7 +44,7 @@ def delete_old_monitoring(session: Session, now: datetime) -> None:
         delete(AlertSilence).where(AlertSilence.until < alerts_end),
         delete(NotifiedAlert).where(
             NotifiedAlert.alert_id.in_(old_alerts)
-            # A test notification belongs to no alert.
+            # The alert of a test notification is not stored, so the age of the notification counts.
             | NotifiedAlert.notification.in_(select(Notification.id).where(is_old))
             & NotifiedAlert.alert_id.not_in(select(tables.Alert.id))
         ),

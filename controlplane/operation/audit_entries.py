@@ -1,6 +1,7 @@
 """Entries of the audit log. They are added in the transaction of the change that they describe.
 
-They contain no secrets: an API key is recorded by its hint, and a session by its id.
+They contain no secrets: an API key is recorded by its hint, which is the end of the key, and a
+session by its id.
 """
 
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from controlplane.storage.audit_tables import ActorKind, AuditEntry, AuditOutcom
 from controlplane.storage.tables import ApiKey, Device
 
 TEXT_MAX: Final = 300
+"""Maximum length of a text in an entry. Longer texts are cut off."""
 Operation = Literal[
     "request.create",
     "pending_request.create",
@@ -66,7 +68,7 @@ Operation = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The changed object. ``name`` is for users, ``id`` is unique."""
+    """The changed object. ``id`` is unique among the objects of a kind. Users see ``name``."""
 
     kind: str
     id: str
@@ -85,6 +87,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
+    """The credential of an actor. ``hint`` is the end of an API key."""
+
     kind: CredentialKind
     id: UUID | None = None
     hint: str = ""

@@ -17,6 +17,7 @@ ERRORS_MAX = 50
 """Maximum number of fields with errors in one refusal. The detail of the refusal contains the
 number of further errors."""
 NAME_MAX = 256
+"""Maximum length of the path of a field in a refusal. Longer paths are cut off."""
 CONTAINERS_MAX = 50_000
 """Maximum number of lists and objects in a body. Even an empty list, which has two bytes in the
 body, needs far more memory. A report has fewer than 35,000: about one per 60 bytes."""

@@ -21,7 +21,9 @@ from controlplane.operation.errors import Refusal, unavailable
 from controlplane.operation.niceness import lower_priority
 
 LARGE_BYTES = 65_536
+"""Bodies above this size are parsed in the process."""
 ATTEMPTS = 2
+"""Number of attempts to parse a body, each with a new process if the previous one died."""
 
 Parse = Callable[[bytes], Any]
 """Parses a body: returns the argument of an operation, or raises a refusal. The function, its
@@ -69,7 +71,11 @@ def _start_process() -> ProcessPoolExecutor:
 
 
 def prepare_child_process() -> None:
-    """Lower this process's priority, ignore signals to the group, and end with the service."""
+    """Lower this process's priority, ignore SIGINT and SIGTERM, and end with the service.
+
+    The signals are sent to the whole process group, and the service still needs this process while
+    it shuts down.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     lower_priority()

@@ -9,7 +9,7 @@ class Refusal(Exception):
 
     Args:
         detail: what is wrong, and what to do.
-        errors: messages by the dotted name of the field on the wire.
+        errors: messages by the path of the invalid field on the wire, such as ``devices.0.name``.
         reason: explains a conflict of the retail API.
     """
 

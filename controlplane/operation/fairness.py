@@ -26,8 +26,9 @@ STREAM_RETRY_S = 30
 """Shortest wait in seconds that a client is given when its stream is refused. The wait is random,
 up to twice this value (`spread`)."""
 FREE_S = 0.25
-"""Processor seconds of a call of the agent protocol that are not charged to the limit for large
-bodies. Most calls take a tenth of this."""
+"""Processor seconds of a call of the agent protocol that are not charged to the key's limit for
+large bodies. Most calls take a tenth of this, so only calls that take unusually long are charged.
+"""
 QUEUE_RETRY_S = 5
 """Shortest wait in seconds that a caller is given when the queue of its organization is full."""
 BUCKETS_MAX = 65_536
@@ -42,7 +43,7 @@ class _Bucket:
 
 
 class RateLimit:
-    """A token bucket for each key: at most ``burst`` tokens at once, then ``rate_per_s`` tokens.
+    """A token bucket for each key: at most ``burst`` tokens, and ``rate_per_s`` new ones a second.
 
     A token is a call, or a second of processor time. Use it from the event loop only.
 
@@ -103,6 +104,7 @@ class Fairness:
         self._organizations_calls = RateLimit(
             settings.organization_rate_per_s, settings.organization_burst, monotonic
         )
+        # The limit for large bodies. The other limits of processor time are for all calls.
         self._processing = RateLimit(
             settings.processing_share, settings.processing_burst_s, monotonic
         )
@@ -120,8 +122,8 @@ class Fairness:
 
     def admit(self, caller: Caller) -> None:
         """Count a call. If a limit is reached, raise the refusal with the time to wait."""
-        # The limits of the key come first, so that refused calls of the key do not use up the limit
-        # of the organization.
+        # The rate limits of the key come first, so that calls that they refuse do not use up the
+        # limits of the organization.
         wait_s = (
             self._processing.wait(caller.key_id)
             or self._call_time.wait(caller.key_id)
@@ -156,23 +158,23 @@ class Fairness:
             "console": self._settings.key_consoles_max,
         }
         limits: dict[Hashable, int] = {
-            None: self._settings.streams_max,
+            None: self._settings.streams_max,  # all streams of this process
             caller.organization_id: self._settings.organization_streams_max,
             (kind, caller.key_id): key_limits[kind],
         }
-        for owner, limit in limits.items():
-            if self._streams[owner] >= limit:
+        for key, limit in limits.items():
+            if self._streams[key] >= limit:
                 raise unavailable(
-                    f"too many {kind} streams are open", wait_s=spread(STREAM_RETRY_S)
+                    f"too many streams are open ({kind})", wait_s=spread(STREAM_RETRY_S)
                 )
         self._streams.update(limits.keys())
         try:
             yield
         finally:
             self._streams.subtract(limits.keys())
-            for owner in limits:
-                if not self._streams[owner]:
-                    del self._streams[owner]
+            for key in limits:
+                if not self._streams[key]:
+                    del self._streams[key]
 
     def charge(self, caller: Caller, processor_s: float, *, free_s: float = 0.0) -> None:
         """Charge a caller and its organization for the processor seconds of a call.

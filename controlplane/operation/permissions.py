@@ -28,6 +28,7 @@ from controlplane.storage.oauth_tables import OAuthGrant, OAuthToken
 from controlplane.storage.tables import ApiKey
 
 IDS_A_STEP: Final = 500
+"""Maximum number of ids in one query."""
 WRITING: Final[Collection[Role]] = ("owner", "manager")
 """The roles with write access. A viewer can only read."""
 
@@ -74,7 +75,10 @@ def callers_of_key_hashes(session: Session, hashes: Sequence[str]) -> dict[str, 
 def caller_of_session(
     session: Session, token_hash: str, now: datetime
 ) -> tuple[Caller, datetime] | None:
-    """Return the caller and the last use of a session, or None if there is no such session."""
+    """Return the caller of a session and when it was last used.
+
+    Returns None if the session is unknown or not valid.
+    """
     row = session.execute(_SESSION_BY_HASH, {"hash": token_hash, "now": now}).first()
     return None if row is None else (_session_caller(row), row.last_used_at)
 
@@ -179,6 +183,8 @@ _KEYS_BY_HASH: Final = _KEYS.add_columns(_keys.secret_hash).where(
     _keys.secret_hash.in_(bindparam("hashes", expanding=True))
 )
 
+# The condition for sessions that began with a password, although the organization now refuses
+# passwords, or requires a second factor that the sign-in did not have.
 _HAS_STRICTER_POLICY: Final = (
     select(_policies.organization_id)
     .where(

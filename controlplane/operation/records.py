@@ -1,11 +1,11 @@
-"""Converts rows of the database to records of the wire."""
+"""Converts rows of the database to records, which are the parts of replies."""
 
 from typing import Any, Final, TypeVar
 
 from agent.wire.base import Model
 
 PRICE_MAX: Final = 2**63 - 1
-"""Largest price: int64 in the retail API. Every interface that returns prices can return it."""
+"""Maximum price in all interfaces: the largest int64, which the retail API permits."""
 Record = TypeVar("Record", bound=Model)
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from agent.wire.vocabulary import Kind
-from controlplane.devices.requests.creation import refuse_unable
+from controlplane.devices.requests.creation import refuse_impossible_request
 from controlplane.operation.audit_entries import Event, Subject, device_subject
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import (
@@ -107,7 +107,7 @@ def _devices(context: RequestContext, body: records.CreatePendingRequest) -> Seq
 
 def _is_able(device: Device, kind: Kind) -> bool:
     try:
-        refuse_unable(device, kind)
+        refuse_impossible_request(device, kind)
     except Refusal:
         return False
     return True

@@ -148,7 +148,9 @@ def _needs_new_binding(device: Device, row: Challenge) -> bool:
 
 
 def _refuse_takeover(context: RequestContext, device: Device, row: Challenge) -> None:
-    """Refuse a different device key for a device that is not revoked or at a foreign location."""
+    """Refuse a different device key, unless the caller has access to the device's location and the
+    device is revoked.
+    """
     if device.public_key == row.public_key:
         return
     if not context.caller.has_access_to(device.location_id):

@@ -26,8 +26,8 @@ from controlplane.storage.statements import change_rows
 from controlplane.storage.tables import Device
 
 DeviceRow = Row[int, UUID, UUID, str, str, datetime, int]
-"""The columns of `_devices`: row key, ids of binding, API key, organization and location, time of
-the last heartbeat, and priority."""
+"""The columns of `_devices`: row key, ids of binding, API key, organization and location, last-seen
+time, and priority."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class HeartbeatBatchResult:
         keys_to_notify: API keys to which a device was moved.
         seen: row keys (``Device.position``) of the devices whose last-seen time was stored, by
             organization id.
-        returned: organizations with a device that is online again.
+        returned: ids of the organizations with a device that is online again.
     """
 
     replies: list[HeartbeatReply | Refusal] = field(default_factory=list)
@@ -60,7 +60,7 @@ def store_heartbeats(
     """Store a batch of heartbeats."""
     devices = _devices(session, {heartbeat.body.binding_id for heartbeat in heartbeats})
     result = HeartbeatBatchResult()
-    positions_by_change: dict[bool, list[int]] = {True: [], False: []}
+    positions_by_foreground: dict[bool, list[int]] = {True: [], False: []}
     returned_positions: list[int] = []
     for heartbeat in heartbeats:
         device = devices.get(heartbeat.body.binding_id)
@@ -71,20 +71,20 @@ def store_heartbeats(
             continue
         if device.key_id != heartbeat.caller.key_id:
             was_offline = now - device.last_seen_at > settings.online_window
-            if not was_offline and _is_live(session, device.key_id, now):
+            if not was_offline and _is_valid(session, device.key_id, now):
                 result.replies.append(HeartbeatReply(last_seen_at=device.last_seen_at))
                 continue
             statement = update(Device).where(Device.position == device.position)
             change_rows(session, statement.values(key_id=heartbeat.caller.key_id))
             result.keys_to_notify.add(heartbeat.caller.key_id)
         if device.last_seen_at < now:
-            positions_by_change[heartbeat.body.foreground].append(device.position)
+            positions_by_foreground[heartbeat.body.foreground].append(device.position)
             result.seen.setdefault(device.organization_id, set()).add(device.position)
         if device.priority in NOT_ONLINE:
             returned_positions.append(device.position)
             result.returned.add(device.organization_id)
         result.replies.append(HeartbeatReply(last_seen_at=max(now, device.last_seen_at)))
-    for foreground, positions in positions_by_change.items():
+    for foreground, positions in positions_by_foreground.items():
         if positions:
             _store_last_seen(session, positions, now, foreground=foreground)
     if returned_positions:
@@ -121,7 +121,8 @@ def _refusal(
     raise AssertionError("a device that the caller has access to was refused")
 
 
-def _is_live(session: Session, key_id: UUID, now: datetime) -> bool:
+def _is_valid(session: Session, key_id: UUID, now: datetime) -> bool:
+    """Return whether the key is valid and has write access."""
     caller = callers(session, (key_id,), now).get(key_id)
     return caller is not None and caller.can_write
 

@@ -14,7 +14,9 @@ from controlplane.operation.operation import Area, Operation, procedure
 from controlplane.remote_control import enrollment, operator, submission
 
 _BINDING: Final = frozenset({"binding_not_found", "binding_revoked", "foreign_location"})
+"""Codes of the refusals of operations that use a binding."""
 _DEVICE: Final = frozenset({"device_not_found", "foreign_location"})
+"""Codes of the refusals of operations that name a device."""
 
 HEARTBEAT: Final = Operation(
     name="heartbeat",

@@ -20,13 +20,13 @@ CHALLENGES_KEPT = timedelta(days=1)
 
 
 def sweep(session: Session, now: datetime) -> tuple[int, int]:
-    """Expire requests and delete old challenges. Return how many of both."""
+    """Expire requests and delete old challenges. Return both numbers."""
     old = delete(Challenge).where(Challenge.expires_at < now - CHALLENGES_KEPT)
     return expire_due(session, now), change_rows(session, old)
 
 
 def delete_old(session: Session, now: datetime, keep: timedelta) -> int:
-    """Delete some rows that are older than ``keep``.
+    """Delete some reports that are older than ``keep``. If there are none, delete some requests.
 
     Returns the number of deleted rows, which is 0 if nothing is left to delete.
     """

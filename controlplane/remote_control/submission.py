@@ -5,8 +5,8 @@ the network or application payload must be a valid payload of the submitted kind
 stored unchanged, and the report counts as a report without a payload.
 
 A repeated submission gets the same reply. A submission with a known report id and different content
-is refused. Both checks come before the check of the binding, so that a device whose binding
-has ended still learns that its report arrived.
+is refused. Both checks come before the check of the binding. Therefore a device whose binding has
+ended still gets the confirmation that its report arrived.
 """
 
 import hashlib
@@ -48,7 +48,9 @@ class Submission:
     Attributes:
         body: the body without its report. The report is only in ``payload``, so that the process
             that parses large bodies does not return it twice.
+        body_hash: SHA-256 of the whole body as canonical JSON.
         payload: the report as canonical JSON, or ``null`` if the body has no report.
+        payload_hash: SHA-256 of ``payload``.
     """
 
     body: SubmitResultRequest

@@ -42,8 +42,8 @@ class Membership(Base):
 
     If ``locations`` is empty, the member has access to every location of the organization.
     ``managed_by`` is the id of the identity provider that decides the role. Only sessions of this
-    provider may use the membership. Without such a provider, only sessions without a provider may
-    use it.
+    provider may use the membership. If ``managed_by`` is None, only sessions without a provider may
+    use the membership (`SignInSession.provider`).
     """
 
     __tablename__ = "memberships"
@@ -66,10 +66,10 @@ class SignInSession(Base):
         provider: id of the identity provider of the sign-in. After a sign-in with a password, this
             column and all following columns are None.
         subject: the user's id at the provider.
-        access_token: for the provider's userinfo.
+        access_token: for calls of the provider's userinfo endpoint.
         refresh_token: for new access tokens, if the provider issued one.
         verify_at: when the provider is asked again about the user.
-        verified_until: until when the session is valid without a new answer.
+        verified_until: until when the session is valid without a new answer of the provider.
     """
 
     __tablename__ = "sessions"
@@ -151,7 +151,7 @@ class SecondFactor(Base):
 
 
 class RecoveryCode(Base):
-    """The hash of a code that replaces a one-time password once. It is deleted when it is used."""
+    """A code that replaces a one-time password once. The row is deleted when the code is used."""
 
     __tablename__ = "recovery_codes"
     code_hash: Mapped[str] = mapped_column(primary_key=True)
@@ -161,7 +161,8 @@ class RecoveryCode(Base):
 class PendingSignIn(Base):
     """A sign-in with a correct password that still needs the second factor.
 
-    ``password_hash`` is the verified hash: if the password changes, the sign-in ends.
+    ``password_hash`` is the hash against which the password was verified. If the user's hash is
+    different when the second factor is entered, the sign-in ends.
     ``return_query`` is the query of the OAuth page to return to, or empty for the console.
     """
 

@@ -22,7 +22,8 @@ class AuditEntry(Base):
     ``organization_id`` is None if the entry belongs to no organization, for example a sign-in with
     an unknown address.
     ``credential_hint`` is the end of an API key. ``subject_kind`` and ``subject_id`` identify what
-    was changed, and ``detail`` describes how. ``address`` is empty for the command line.
+    was changed, and ``detail`` describes the change. ``address`` is the network address of the
+    caller, or empty for the command line.
     """
 
     __tablename__ = "audit_entries"

@@ -43,7 +43,7 @@ def copy_rows(
 
     def write(into: Session) -> dict[str, int]:
         connection = into.connection()
-        _empty(connection)
+        _delete_initial_rows(connection)
         return source.read(lambda session: _copy_all(session.connection(), connection, progress))
 
     return target.write(write)
@@ -70,7 +70,7 @@ def _parts(source: Connection, table: Table) -> Iterator[list[dict[str, Any]]]:
         yield [dict(row) for row in part]
 
 
-def _empty(target: Connection) -> None:
+def _delete_initial_rows(target: Connection) -> None:
     """Delete the rows that a new service creates, such as its signing keys.
 
     Raises NotEmptyError if the target has any other data.

@@ -10,8 +10,9 @@ Settings of SQLite:
 - synchronous=FULL, because a device deletes its copy of a report once the service has confirmed it.
 - BEGIN IMMEDIATE for transactions that write. A transaction that starts with a read and then writes
   cannot wait for the lock of another writer: SQLite refuses it at once.
-- A transaction waits at most ``busy_timeout_s`` for the lock of another program. After that, later
-  transactions fail at once until one gets the lock. Otherwise each of them would occupy a thread.
+- A transaction waits at most ``busy_timeout_s`` for the lock of another program. If it does not get
+  the lock, later transactions do not wait: they fail at once until a write gets the lock again.
+  Otherwise each waiting transaction would occupy a thread.
 """
 
 import os
@@ -44,8 +45,9 @@ POSTGRESQL_OPTIONS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
-"""Parameters of libpq (PostgreSQL, 34.1.2) in seconds, the last one in milliseconds. Without them,
-a connection to a machine that was switched off waits for a quarter of an hour."""
+"""Parameters of libpq (PostgreSQL, 34.1.2). Times are in seconds, ``tcp_user_timeout`` is in
+milliseconds. Without these parameters, a connection to a machine that was switched off waits for a
+quarter of an hour."""
 SERIALIZATION_STATES = frozenset({"40001", "40P01"})
 """SQLSTATE serialization_failure and deadlock_detected (PostgreSQL, appendix A)."""
 
@@ -65,7 +67,8 @@ class Database:
     """
 
     postgresql: URL | None = None
-    """The URL of a PostgreSQL database, which passes messages between processes. None on SQLite."""
+    """The URL of the database if it is PostgreSQL, which can also pass messages between processes
+    (`controlplane.storage.notifications`). None on SQLite."""
 
     def __init__(
         self, url: str, *, connections: int = 8, busy_timeout_s: float = BUSY_TIMEOUT_S
@@ -79,6 +82,7 @@ class Database:
                 raise ArgumentError("an SQLite database needs the path of a file")
             _make_private(Path(parsed_url.database))
         self._busy_timeout_s = busy_timeout_s
+        # Whether the last attempt to get SQLite's lock failed, because another program kept it.
         self._is_locked = False
         self._engine = self._open(parsed_url, connections)
         # SQLite waits for its lock by polling at growing intervals, so a thread can wait for a long
@@ -103,7 +107,7 @@ class Database:
             try:
                 return self._write_once(work)
             except DBAPIError as error:
-                if not _is_collision(error):
+                if not _is_conflict(error):
                     raise
                 if attempt == WRITE_ATTEMPTS:
                     raise DatabaseBusyError("the database is busy") from error
@@ -143,7 +147,7 @@ class Database:
         try:
             yield
         except (OperationalError, sqlite3.OperationalError) as error:
-            if not _is_lock(error):
+            if not _is_lock_error(error):
                 raise
             self._is_locked = True
             message = "the database is locked by another program: try again"
@@ -217,13 +221,14 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
         connection.execute(f"PRAGMA {pragma}").close()
 
 
-def _is_lock(error: Exception) -> bool:
+def _is_lock_error(error: Exception) -> bool:
     """Return whether SQLite could not get a lock (https://www.sqlite.org/rescode.html)."""
     code = getattr(getattr(error, "orig", error), "sqlite_errorcode", 0)
     return code & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
-def _is_collision(error: DBAPIError) -> bool:
+def _is_conflict(error: DBAPIError) -> bool:
+    """Return whether the transaction conflicted with another writer, so that it can be repeated."""
     if isinstance(error, IntegrityError):
         return True
     return getattr(error.orig, "sqlstate", None) in SERIALIZATION_STATES

@@ -10,7 +10,7 @@ _FILE = "venue-control.db"
 
 
 def default_database(environment: Mapping[str, str], *, is_root: bool | None = None) -> str:
-    """Return the database in ``$VENUE_CONTROL_DATABASE``, or the path of the default file.
+    """Return the value of ``$VENUE_CONTROL_DATABASE``, or the path of the default file.
 
     The directory of the default file follows the conventions of the operating system.
     """

@@ -85,7 +85,8 @@ class AlertState(Base):
     """The state of a condition between two evaluations (`alerts.rules.ConditionState`).
 
     ``instance`` is empty for a condition of the location itself. ``condition`` is the name of the
-    rule. A row is deleted when it holds nothing that a later evaluation needs.
+    rule. ``changes`` has the times of the last changes. A row is deleted when it holds nothing that
+    a later evaluation needs.
     """
 
     __tablename__ = "alert_states"
@@ -106,10 +107,13 @@ class Alert(Base):
 
     At most one alert is open for each location, instance, condition and ``is_flapping``.
 
-    ``condition`` is the name of its rule (`AlertRule`). ``instance`` is the instance
-    id of the device, or empty for a condition of the location. ``is_flapping`` means that the alert
-    is about a condition that changes often. ``is_muted`` means that a silence prevented its
-    notifications. ``acknowledged_by`` is the name of the user who acknowledged it.
+    ``condition`` is the name of its rule (`AlertRule`). ``instance`` is the instance id of the
+    device, or empty for a condition of the location. ``started_at`` and ``ended_at`` are when the
+    condition became active and inactive. ``fired_at`` and ``resolved_at`` are when the alert fired
+    and resolved. ``is_flapping`` means that the alert is about a condition that changes often.
+    Such an alert starts with the first of these changes and ends with the last. ``is_muted`` means
+    that a silence prevented its notifications. ``acknowledged_by`` is the name of the user who
+    acknowledged it.
     """
 
     __tablename__ = "alerts"
@@ -150,6 +154,7 @@ class PendingRequest(Base):
     ``requester_id`` is the id of the API key that created the pending request, or of the user if it
     was created in a session. ``attempts`` is the number of dispatched requests, and ``request_id``
     is the id of the latest. ``state`` is waiting, dispatched, done, cancelled, expired or revoked.
+    ``until`` is the time at which an open pending request expires.
     """
 
     __tablename__ = "pending_requests"
@@ -183,8 +188,8 @@ class AlertRule(Base):
 
     ``location_id`` is empty for a rule of the whole organization. ``name`` is the condition, and
     for the conditions ``finding`` and ``incident`` also the argument: ``finding:queue-stopped``.
-    ``argument`` is empty if the condition takes none. ``for_minutes`` None means the duration that
-    the operator of the service has set.
+    ``argument`` is empty if the condition takes none. The alert fires after the condition was
+    active for ``for_minutes``. None means the duration that the operator of the service has set.
     """
 
     __tablename__ = "alert_rules"
@@ -247,8 +252,9 @@ class Notification(Base):
 
     ``id`` is the same for each delivery attempt. ``route`` is the id of an `AlertRoute`, or empty
     for the webhook of the operator. Notifications of one ``group_key`` are delivered in order.
-    ``scheduled_at`` is the time of the first attempt: until then, alerts can be added.
-    ``status`` is pending, sent or failed. ``error`` is the result of the last failed attempt.
+    ``scheduled_at`` is the time of the first attempt: until then, alerts can be added. ``due_at``
+    is the time of the next attempt, or None if there is none. ``status`` is pending, sent or
+    failed. ``error`` is the result of the last failed attempt.
     """
 
     __tablename__ = "notifications"
@@ -273,8 +279,9 @@ class Notification(Base):
 class NotifiedAlert(Base):
     """An alert in a notification. ``body`` is the JSON that `alerts.messages.body_of` describes.
 
-    The constraint ensures that a route is notified once that an alert fires (``is_resolved``
-    False), and once that it resolves.
+    ``is_resolved`` is False if the notification is about an alert that fires, and True if the alert
+    resolves. The constraint ensures that a route is notified at most once when the alert fires, and
+    at most once when it resolves.
     """
 
     __tablename__ = "notified_alerts"

@@ -32,8 +32,8 @@ class DevicePrinter(Base):
     """A printer in the newest network report of a device that lists printers.
 
     ``device`` is the position of the device. ``state`` is a number of
-    `devices.overview.report_contents.PrinterState`, and ``since`` is when the first report with
-    this state arrived.
+    `devices.overview.report_contents.PrinterState`, and ``since`` is when the first of the
+    consecutive reports with this state arrived.
     """
 
     __tablename__ = "device_printers"
@@ -57,7 +57,8 @@ class DeviceIncident(Base):
 
     Times are seconds since 1970. ``reported_s`` is the start according to the clock of the device.
     It identifies the incident together with the device and the cause. ``began_s`` and ``ended_s``
-    are corrected by ``correction_s``. ``ended_s`` is None while the incident lasts.
+    are corrected by ``correction_s``. ``ended_s`` is None while the incident lasts. ``count``,
+    ``downtime_s`` and ``evidence`` are those of `agent.wire.payloads.history.Incident`.
     """
 
     __tablename__ = "device_incidents"
@@ -110,7 +111,7 @@ class PrinterProblem(Base):
 
     __tablename__ = "printer_problems"
     __table_args__ = (
-        # It has all columns by which printers are ordered.
+        # This index has all columns by which the problems are ordered.
         Index(
             "printer_problems_by_organization",
             "organization_id",
@@ -137,7 +138,8 @@ class PrinterProblem(Base):
 class DeviceFinding(Base):
     """A finding in the newest report of one kind from a device that is not revoked.
 
-    A report without content is not judged: the findings of the report before it remain.
+    The rules judge each report with content. After a report without content, the findings of the
+    report before it remain.
 
     Attributes:
         device: position of the device.
@@ -151,7 +153,8 @@ class DeviceFinding(Base):
     __tablename__ = "device_findings"
     __table_args__ = (
         Index("device_findings_by_device", "device", "kind", "rule", unique=True),
-        # Neither index has a column that a report with the same findings changes.
+        # A report with the same findings changes no column of the following two indexes, so it does
+        # not update them.
         Index(
             "device_findings_by_rule",
             "organization_id",
@@ -219,7 +222,7 @@ class CountedDevice(Base):
 
     __tablename__ = "counted_devices"
     __table_args__ = (
-        # It has all columns by which devices are counted, in the order of their groups.
+        # This index has all columns by which devices are grouped and counted, in this order.
         Index(
             "counted_devices_by_location",
             "organization_id",
@@ -255,9 +258,9 @@ class FindingCount(Base):
     """The number of devices with a finding now, by location, platform and version.
 
     ``subject`` is the code of a rule. If it is the kind of a report, or ``any``, it counts the
-    devices with a recent report of this kind, or of any kind. ``problem`` counts all problems and
-    warnings, and ``device`` all devices that are not revoked. ``location_id`` is "" for the whole
-    organization.
+    devices with a recent report of this kind, or of any kind. ``problem`` counts a device once for
+    each of its problems and warnings. ``device`` counts all devices that are not revoked.
+    ``location_id`` is "" for the whole organization.
     """
 
     __tablename__ = "finding_counts"

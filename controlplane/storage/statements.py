@@ -30,7 +30,7 @@ def change_rows(session: Session, statement: Update | Delete) -> int:
 
 def insert_rows(session: Session, table: Any, rows: Iterable[Row]) -> None:
     """Insert rows that have a value for each column of the table, in order."""
-    _run(session, _insert_sql(table.__table__, _mark(session)), rows)
+    _run(session, _insert_sql(table.__table__, _placeholder(session)), rows)
 
 
 def insert_row(session: Session, table: Any, row: Row) -> int:
@@ -38,13 +38,13 @@ def insert_row(session: Session, table: Any, row: Row) -> int:
 
     ``row`` has a value for each column except the first, which is the position.
     """
-    sql = _insert_sql(table.__table__, _mark(session), skip=1) + " RETURNING position"
+    sql = _insert_sql(table.__table__, _placeholder(session), skip=1) + " RETURNING position"
     return int(session.connection().exec_driver_sql(sql, tuple(row)).scalar_one())
 
 
 def add_to_sums(session: Session, rollup: Any, rows: Iterable[Row]) -> None:
     """Add these rows to the stored sums with the same keys. Insert rows with new keys."""
-    _run(session, _add_sql(rollup.__table__, _mark(session)), rows)
+    _run(session, _add_sql(rollup.__table__, _placeholder(session)), rows)
 
 
 def disable_jit(session: Session) -> None:
@@ -79,21 +79,22 @@ def _run(session: Session, sql: str, rows: Iterable[Row]) -> None:
         session.connection().exec_driver_sql(sql, values)
 
 
-def _mark(session: Session) -> str:
+def _placeholder(session: Session) -> str:
+    """Return the placeholder of a value in the SQL of the driver."""
     connection: Connection = session.connection()
     return "?" if connection.dialect.paramstyle == "qmark" else "%s"
 
 
 @cache
-def _insert_sql(table: Table, mark: str, skip: int = 0) -> str:
+def _insert_sql(table: Table, placeholder: str, skip: int = 0) -> str:
     columns = [column.name for column in table.columns][skip:]
-    marks = ", ".join([mark] * len(columns))
-    return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})"
+    placeholders = ", ".join([placeholder] * len(columns))
+    return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({placeholders})"
 
 
 @cache
-def _add_sql(table: Table, mark: str) -> str:
+def _add_sql(table: Table, placeholder: str) -> str:
     key = ", ".join(column.name for column in table.primary_key)
     sums = (column.name for column in table.columns if not column.primary_key)
     assignments = ", ".join(f"{name} = {table.name}.{name} + excluded.{name}" for name in sums)
-    return f"{_insert_sql(table, mark)} ON CONFLICT ({key}) DO UPDATE SET {assignments}"
+    return f"{_insert_sql(table, placeholder)} ON CONFLICT ({key}) DO UPDATE SET {assignments}"

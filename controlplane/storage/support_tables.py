@@ -1,4 +1,4 @@
-"""Channels of support, and their links with organizations."""
+"""The ways to contact support, and the links between chats with support and organizations."""
 
 from datetime import datetime
 from uuid import UUID
@@ -10,12 +10,13 @@ from controlplane.storage.tables import Base, Position
 
 
 class SupportLink(Base):
-    """A link between a support channel and an organization. Only the hash of its token is stored.
+    """A link between a chat with support and an organization. Only the hash of its token is stored.
 
-    ``channel`` and ``requested_by`` are display texts from support. ``organization_id``,
-    ``confirmed_at`` and ``confirmed_by`` (`controlplane.operation.caller.Caller.user_id`) are
-    written together when the link is confirmed. ``disconnected_at`` is written when the link
-    ends, even if it was never confirmed. Each of these columns is written at most once.
+    ``channel`` (the chat, not a `SupportChannel`) and ``requested_by`` are display texts from
+    support. ``organization_id``, ``confirmed_at`` and ``confirmed_by``
+    (`controlplane.operation.caller.Caller.user_id`) are written together when the link is
+    confirmed. ``disconnected_at`` is written when the link ends, even if it was never confirmed.
+    Each of these columns is written at most once.
     """
 
     __tablename__ = "support_links"

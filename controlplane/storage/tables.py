@@ -131,8 +131,10 @@ class Challenge(Base):
 class Device(Base):
     """An installed agent and its current binding.
 
-    ``key_id`` is the API key with which it enrolled last. Its requests are sent in the streams of
-    this key.
+    ``key_id`` is the API key, or the session, with which the device enrolled last or to which a
+    heartbeat has moved it. The requests of the device are sent in the streams of this key.
+    ``legacy_install_id`` is the name of the device. ``foreground`` is whether a user runs the agent
+    in a terminal. ``user_id`` is the `Caller.user_id` of the last enrollment.
     ``priority`` and ``severity`` determine the position of the device in lists
     (`controlplane.devices.priority`). ``network_report`` and ``application_report`` are the
     ``position`` of the newest report of each kind.
@@ -183,7 +185,9 @@ class Device(Base):
 
 
 class Binding(Base):
-    """A binding. Ended bindings are kept: a device with an old binding gets the right error."""
+    """A binding. Ended bindings are kept, so that a device with an old binding gets the error
+    ``binding_revoked`` and not ``binding_not_found``.
+    """
 
     __tablename__ = "bindings"
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -220,7 +224,11 @@ class Request(Base):
 
 
 class Report(Base):
-    """A report. ``payload`` is canonical JSON. ``body_hash`` identifies a repeated submission.
+    """A report. ``payload`` is canonical JSON, and ``payload_hash`` is its SHA-256.
+
+    ``body_hash`` is the hash of the submitted body, which identifies a repeated submission. The
+    ``tracker_`` columns are about the message that the service sends to a webhook
+    (`controlplane.web.webhooks.tracker`).
 
     ``headline`` and ``severity`` are None for a report of an older release until the service has
     summarized it.

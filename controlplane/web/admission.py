@@ -70,7 +70,7 @@ async def by_key_or_session(core: Core, request: Request, writes: bool) -> Calle
 
 
 async def by_key_or_token(core: Core, request: Request, _writes: bool) -> Caller:
-    """Authenticate with an API key or an OAuth token. Tokens are not cached."""
+    """Authenticate with an API key or an OAuth token. Unlike API keys, tokens are not cached."""
     header = request.headers.get("authorization")
     key = parse_bearer(header)
     if key is not None:
@@ -111,7 +111,7 @@ def address_of(core: Core, request: Request) -> str:
 
 
 def client_network(core: Core, request: Request) -> str:
-    """Return the client's network, to which limits of rate apply (`network_of`)."""
+    """Return the client's network, to which rate limits apply (`network_of`)."""
     return network_of(address_of(core, request))
 
 

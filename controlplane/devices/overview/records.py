@@ -16,9 +16,9 @@ from controlplane.devices.timeline.timeline import Timeline
 from controlplane.operation.storable_text import STORABLE
 
 RowState = Literal["offline", "never-connected", "online", "closed", "maintenance", "revoked"]
-Condition = Literal["online", "closed", "maintenance", "busy"]
-State = Health | Condition
-"""Every device has exactly one health. It can also be online, closed, in maintenance, or busy."""
+State = Health | Literal["online", "closed", "maintenance", "busy"]
+"""A state by which devices are filtered and counted. Every device has exactly one health. It can
+also be online, closed, in maintenance, or busy, which means that it has open requests."""
 PrinterStateName = Literal["broken", "warning", "unknown", "healthy"]
 FilterText = Annotated[PayloadText, *STORABLE]
 PAGE_MAX = 200
@@ -75,7 +75,10 @@ class OpenRequest(Tolerant):
 
 
 class PendingRequestRecord(Tolerant):
-    """A request that is created when the device is online."""
+    """A request that is created when the device is online.
+
+    It expires at ``until`` if the device was not online before.
+    """
 
     id: Uuid
     kind: Kind
@@ -93,6 +96,7 @@ class Row(Tolerant):
         state: whether the device is online now. ``closed`` and ``maintenance`` mean that it is not
             online, and need not be online now.
         maintenance_until: end of the current maintenance window, even if the device is online.
+        severity: severity of the newest reports. If they differ, the most severe one.
         reports: the newest report of each kind, if it is from the present location of the device.
         requests: the open requests.
     """
@@ -121,6 +125,11 @@ class OverviewReply(Tolerant):
 
 
 class Count(Tolerant):
+    """The number of devices with a version, a platform or a location.
+
+    ``value`` is the version, the platform, or the id of the location. None is an unknown version.
+    """
+
     value: str | None
     count: int
 
@@ -191,7 +200,7 @@ class PrinterRecord(Tolerant):
 
     Attributes:
         detail: the reason for the state, as the device reported it.
-        since: when the first report with this state arrived.
+        since: when the first of the consecutive reports with this state arrived.
         health: health of the device.
     """
 
@@ -217,8 +226,10 @@ class PrintersReply(Tolerant):
 
 
 class SummaryReply(Tolerant):
-    """``states`` has the number of devices in each state. The numbers of the healths add up to the
-    number ``all``.
+    """``states`` has the number of devices in each `State`, and under ``all`` the number of all
+    devices. The numbers of the healths add up to ``all``.
+
+    ``reports`` are the newest reports of these devices.
     """
 
     states: dict[str, int]
@@ -240,6 +251,8 @@ class ReportChanges(Tolerant):
     Attributes:
         earlier_id: id of the previous report.
         since: when the previous report was received.
+        verdict: one sentence with the most severe change and the number of further changes.
+        severity: severity of the most severe change.
         more: number of changes that are not listed.
         not_compared: parts that only one of the two reports contains.
     """

@@ -1,7 +1,8 @@
 """Differences between reports, computed on demand and cached.
 
-Reports never change, so the differences between two reports never change either. To compute them,
-both reports must be read ([0033](../../../docs/adr/0033-report-differences.md)).
+Reports never change, so the differences between two reports never change either and can be cached
+([0033](../../../docs/adr/0033-report-differences.md)). Without the cache, the content of both
+reports would be read for each request.
 """
 
 import logging

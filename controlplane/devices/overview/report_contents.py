@@ -120,7 +120,7 @@ def forget_contents(session: Session, device: Device, now: datetime) -> None:
 
 
 def forget_printers_and_findings(session: Session, device: Device, now: datetime) -> None:
-    """Delete the printers and findings of a device that is revoked."""
+    """Delete the printers and findings of a device that is revoked or enrolled elsewhere."""
     change_rows(session, delete(DevicePrinter).where(DevicePrinter.device == device.position))
     change_rows(session, delete(PrinterProblem).where(PrinterProblem.device == device.position))
     forget_findings(session, device, now)

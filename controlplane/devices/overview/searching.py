@@ -29,7 +29,11 @@ def matches(word: str, organization_id: str) -> ColumnElement[bool]:
 
 
 def has_word(word: str, organization_id: str) -> ColumnElement[bool]:
-    """Return the condition for devices with this word in their name, location, version or id."""
+    """Return the condition for devices that match this word.
+
+    The word can be part of the name, location, platform or version of the device, the start of its
+    id, or its health.
+    """
     # The columns are joined, so that a word is compared once for each of up to 50,000 devices. A
     # word contains no space, so it never matches across two columns.
     text = (
@@ -47,16 +51,17 @@ def has_word(word: str, organization_id: str) -> ColumnElement[bool]:
     return or_(
         text.icontains(word, autoescape=True),
         Device.location_id.in_(locations),
-        *_id_starts_with(word),
-        *_is_health(word.lower()),
+        *_id_conditions(word),
+        *_health_conditions(word.lower()),
     )
 
 
-def _is_health(word: str) -> list[ColumnElement[bool]]:
+def _health_conditions(word: str) -> list[ColumnElement[bool]]:
+    """Return the condition for devices with this health. The list is empty for any other word."""
     return [has_health(word)] if word in HEALTHS else []
 
 
-def _id_starts_with(word: str) -> list[ColumnElement[bool]]:
+def _id_conditions(word: str) -> list[ColumnElement[bool]]:
     """Return the condition for instance ids that start with the word, as a list of one element.
 
     The list is empty if no id can start with the word. Ids are compared as UUIDs, because databases

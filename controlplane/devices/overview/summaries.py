@@ -28,6 +28,7 @@ from controlplane.storage.tables import Device, Report
 log = logging.getLogger("controlplane.devices.overview.summaries")
 HEADLINE_MAX: Final = 400
 REPORTS_A_STEP: Final = 20
+"""Maximum number of old reports that one transaction reads."""
 
 
 @dataclass(frozen=True, slots=True)

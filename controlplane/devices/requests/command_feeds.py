@@ -21,7 +21,8 @@ KEYS_PER_POLL = 256
 RETRY_S = 1.0
 
 Poll = Callable[[Sequence[UUID]], Awaitable[Mapping[UUID, Sequence[Command]]]]
-"""Takes ids of API keys. Returns the waiting commands by key. A missing key is no longer valid."""
+"""Takes ids of API keys, and returns the waiting commands by key. If the result does not contain a
+key, the key is no longer valid."""
 
 
 class CommandStream(EventStream):
@@ -47,8 +48,8 @@ class CommandStream(EventStream):
         ``waiting`` contains all waiting commands of the key.
         """
         unsent_commands = [command for command in waiting if command.request_id not in self._sent]
-        # Ids of finished commands are dropped. Otherwise a stream that stays open for months would
-        # collect more and more ids.
+        # Ids of commands that no longer wait are dropped. Otherwise a stream that stays open for
+        # months would collect more and more ids.
         self._sent = frozenset(command.request_id for command in waiting)
         if unsent_commands:
             self._fresh += unsent_commands
@@ -56,11 +57,15 @@ class CommandStream(EventStream):
 
 
 class CommandFeeds:
-    """The open command streams of this process. Use it from the event loop only."""
+    """The open command streams of this process. Use it from the event loop only.
+
+    ``count`` is the number of open streams.
+    """
 
     def __init__(self, poll: Poll) -> None:
         self._poll = poll
         self._streams: dict[UUID, set[CommandStream]] = {}
+        # The keys to poll for, in the order in which they were passed to `notify`.
         self._stale: dict[UUID, None] = {}
         self._truncated: set[UUID] = set()
         self._polling: asyncio.Task[None] | None = None

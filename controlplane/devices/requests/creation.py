@@ -30,7 +30,7 @@ def add_request(
     settings: Settings,
 ) -> Request:
     """Add a request for a locked device. Raises a refusal if the device cannot get the request."""
-    refuse_unable(device, kind)
+    refuse_impossible_request(device, kind)
     expire_due(session, now, device.instance_id)
     _refuse_too_many(session, device, settings.open_requests_max)
     request = Request(
@@ -50,7 +50,7 @@ def add_request(
     return request
 
 
-def refuse_unable(device: Device, kind: Kind) -> None:
+def refuse_impossible_request(device: Device, kind: Kind) -> None:
     """Refuse a request that the device cannot fulfil."""
     if device.revoked_at is not None:
         raise conflict("device_revoked", "the device is revoked and receives no requests")

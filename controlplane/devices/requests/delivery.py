@@ -72,8 +72,9 @@ def waiting_by_key(
     waiting: dict[UUID, list[Command]] = {key_id: [] for key_id in valid_callers}
     for request, key_id, location_id in _rows(session, tuple(valid_callers), now):
         commands, caller = waiting[key_id], valid_callers[key_id]
-        # A session may have enrolled devices and then switched to a different organization. These
-        # devices still belong to the session, but it no longer has access to them.
+        # ``key_id`` can also be the id of a user's session. The session may have enrolled devices
+        # and then switched to a different organization. It is still the key of these devices, but
+        # no longer has access to them.
         is_visible = caller.may_see(request.organization_id, location_id)
         if len(commands) < COMMANDS_MAX and is_visible:
             commands.append(command(request))

@@ -1,4 +1,4 @@
-"""Expiry of requests: before an operation uses them, and in a periodic sweep.
+"""Expires requests. Operations do this before they use requests, and so does a periodic sweep.
 
 Call these functions before you load requests. They do not update objects that the database session
 has already loaded.

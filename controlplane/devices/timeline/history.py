@@ -17,6 +17,7 @@ from controlplane.storage.tables import Device, Report, Request
 EVENTS_MAX: Final = 5000
 """Maximum number of requests, and of reports, that are counted. Only the newest are counted."""
 INTERVALS_MAX: Final = 5000
+"""Maximum number of offline intervals that are read. Only the newest are read."""
 
 
 def timeline_of(session: Session, device: Device, now: datetime) -> Timeline:
@@ -24,16 +25,18 @@ def timeline_of(session: Session, device: Device, now: datetime) -> Timeline:
     location_key = (device.organization_id, device.location_id)
     zone = zones(session, {location_key}).get(location_key, "UTC")
     first = now - timedelta(days=DAYS + 1)
+    # `schedules` leaves out windows that ended more than MAINTENANCE_KEPT before the given time.
+    # With this time, it returns all windows that ended after ``first``.
     schedule = schedules(session, first + MAINTENANCE_KEPT, {location_key})[location_key]
-    clock = ZoneInfo(zone)
+    time_zone = ZoneInfo(zone)
     return build_timeline(
         _liveness(session, device, now, first),
         Schedule(schedule.hours, schedule.windows_of(device.instance_id)),
         zone,
         now,
         Events(
-            _by_day(session, Request, device, first, clock),
-            _by_day(session, Report, device, first, clock),
+            _by_day(session, Request, device, first, time_zone),
+            _by_day(session, Report, device, first, time_zone),
         ),
     )
 
@@ -64,7 +67,7 @@ def _by_day(
     table: type[Request] | type[Report],
     device: Device,
     first: datetime,
-    clock: ZoneInfo,
+    time_zone: ZoneInfo,
 ) -> Counter[date]:
     query = (
         select(table.created_at)
@@ -76,4 +79,4 @@ def _by_day(
         .order_by(table.position.desc())
         .limit(EVENTS_MAX)
     )
-    return Counter(timestamp.astimezone(clock).date() for timestamp in session.scalars(query))
+    return Counter(timestamp.astimezone(time_zone).date() for timestamp in session.scalars(query))

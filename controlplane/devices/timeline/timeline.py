@@ -93,11 +93,11 @@ def build_timeline(
 ) -> Timeline:
     """Return the timeline until today, oldest day first."""
     events = events or Events()
-    clock = ZoneInfo(zone)
-    today = now.astimezone(clock).date()
-    begins = _midnight(today - timedelta(days=DAYS - 1), clock)
-    bound = merge_spans([(liveness.since, min(liveness.until, now))], begins, now)
-    known_spans = _without(bound, liveness.outages)
+    time_zone = ZoneInfo(zone)
+    today = now.astimezone(time_zone).date()
+    begins = _midnight(today - timedelta(days=DAYS - 1), time_zone)
+    recorded_spans = merge_spans([(liveness.since, min(liveness.until, now))], begins, now)
+    known_spans = _without(recorded_spans, liveness.outages)
     offline_spans = merge_spans(
         [(start, end or now) for start, end in liveness.offline], begins, now
     )
@@ -109,7 +109,8 @@ def build_timeline(
         _common(offline, not_required),
     )
     days = tuple(
-        _day(today - timedelta(days=back), clock, parts, events) for back in range(DAYS - 1, -1, -1)
+        _day(today - timedelta(days=back), time_zone, parts, events)
+        for back in range(DAYS - 1, -1, -1)
     )
     return Timeline(zone=zone, line="".join(SIGNS[day.state] for day in days), days=days)
 
@@ -119,8 +120,8 @@ Parts = tuple[list[Span], list[Span], list[Span]]
 which it was offline and need not have been online."""
 
 
-def _day(day: date, clock: ZoneInfo, parts: Parts, events: Events) -> TimelineDay:
-    start, end = _midnight(day, clock), _midnight(day + timedelta(days=1), clock)
+def _day(day: date, time_zone: ZoneInfo, parts: Parts, events: Events) -> TimelineDay:
+    start, end = _midnight(day, time_zone), _midnight(day + timedelta(days=1), time_zone)
     hours, at = [], start
     while at < end:
         hours.append(_cell(at, min(at + timedelta(hours=1), end), parts))
@@ -144,8 +145,8 @@ def _cell(start: datetime, end: datetime, parts: Parts) -> TimelineCell:
     return TimelineCell(state=state, online_s=online_s, offline_s=offline_s, closed_s=closed_s)
 
 
-def _midnight(day: date, clock: ZoneInfo) -> datetime:
-    return datetime.combine(day, time(), clock).astimezone(UTC)
+def _midnight(day: date, time_zone: ZoneInfo) -> datetime:
+    return datetime.combine(day, time(), time_zone).astimezone(UTC)
 
 
 def _not_required(schedule: Schedule, since: datetime, until: datetime) -> list[Span]:

@@ -30,7 +30,8 @@ class Category(Base):
 class Good(Base):
     """A good. ``status`` is active, inactive or unknown.
 
-    ``fee_item_id`` is the id of the VAT fee of all variations.
+    ``uom_id`` is the id of the unit of measure, and ``fee_item_id`` of the VAT fee. Both apply to
+    all variations.
     """
 
     __tablename__ = "goods"
@@ -70,7 +71,10 @@ class GoodVariation(Base):
 
 
 class GoodCode(Base):
-    """A code of a variation. ``type`` is ean_8, ean_13, itf_14, upc_a, sku or other."""
+    """A code of a variation. ``type`` is ean_8, ean_13, itf_14, upc_a, sku or other.
+
+    ``number`` orders the codes of a variation.
+    """
 
     __tablename__ = "good_codes"
     variation_id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -80,7 +84,11 @@ class GoodCode(Base):
 
 
 class CatalogExternalId(Base):
-    """An external id, unique among the categories, goods and variations of an organization."""
+    """An external id, unique among the categories, goods and variations of an organization.
+
+    ``entity_id`` is the ``id`` of the object that has the external id. ``kind`` is the kind of the
+    object, such as good.
+    """
 
     __tablename__ = "catalog_external_ids"
     organization_id: Mapped[str] = mapped_column(primary_key=True)

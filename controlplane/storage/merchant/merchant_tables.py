@@ -21,7 +21,11 @@ PaymentType = Literal["cash", "card", "wallet", "mixed", "other"]
 
 
 class Organization(Base):
-    """An organization. ``sandbox`` is the plan of its generated data, None for real data."""
+    """An organization.
+
+    ``sandbox`` has the parameters from which its data was generated (`controlplane.sandbox.plan`).
+    It is None for real data.
+    """
 
     __tablename__ = "organizations"
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -35,7 +39,8 @@ class Location(Base):
 
     ``name`` is None until an operator names it. ``zone`` is the IANA name of the time zone.
     If it is None or invalid, the figures use the days of UTC and report this. Only
-    `controlplane.merchant.locations` changes ``zone``, because the rollups contain local hours.
+    `controlplane.merchant.locations` changes ``zone``: it also computes the rollups again, because
+    their hours and days are in the local time of the location.
     ``currency`` is an ISO 4217 code, or `NO_CURRENCY` for a location without sales.
     """
 
@@ -51,7 +56,7 @@ class Location(Base):
 
 
 class Employee(Base):
-    """An employee. ``status`` is active or inactive."""
+    """An employee. ``status`` is active or inactive. ``location`` is the position of a location."""
 
     __tablename__ = "employees"
     __table_args__ = (UniqueConstraint("organization_id", "id", name="employees_by_id"),)

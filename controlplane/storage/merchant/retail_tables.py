@@ -26,7 +26,8 @@ class RetailKey(Base):
 class RefreshToken(Base):
     """A refresh token. All tokens from one exchange of an API key have the same ``family``.
 
-    A used token is kept with ``used_at``, so that the service detects a copy that is used again.
+    A used token is kept with ``used_at``, so that the service detects a copy that is used again. It
+    then sets ``ended_at`` of all tokens of the family, which are no longer valid.
     """
 
     __tablename__ = "retail_refresh_tokens"
@@ -39,7 +40,10 @@ class RefreshToken(Base):
 
 
 class SigningKey(Base):
-    """A secret of 32 bytes: an Ed25519 key for access tokens, or an HMAC-SHA256 key for cursors."""
+    """A secret of 32 bytes: an Ed25519 key for access tokens, or an HMAC-SHA256 key for cursors.
+
+    ``purpose`` is "access tokens" or "cursors". A key with ``retired_at`` is no longer used.
+    """
 
     __tablename__ = "signing_keys"
     id: Mapped[UUID] = mapped_column(primary_key=True)

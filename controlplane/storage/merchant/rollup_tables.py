@@ -20,6 +20,7 @@ from controlplane.storage.merchant.columns import Money, Wide
 from controlplane.storage.tables import Base
 
 COMPACT = ({"sqlite_with_rowid": False},)
+"""SQLite stores the rows in the index of the primary key, without a separate table."""
 
 
 class HourRollup(Base):
@@ -49,8 +50,8 @@ class DayRollup(Base):
     sales without lines, the ``undated_`` columns over refunds without a date, and the
     ``unresolved_`` columns over imported orders of unknown status, which no other column includes.
     ``refund_unknown_tax`` counts dated refunds with an unknown tax. ``refund_unknown_components``
-    counts dated refunds of which only the sum is known, and not its goods, fee and tip. They are
-    counted as goods.
+    counts dated refunds of which only the sum is known, and not its goods, fee and tip. The whole
+    sum is then added as goods.
     """
 
     __tablename__ = "day_rollups"

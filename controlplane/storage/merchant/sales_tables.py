@@ -27,14 +27,18 @@ class Sale(Base):
     """A sale.
 
     Attributes:
+        number, ticket_number: the numbers on the receipt. Ticket numbers are short and repeat.
         status: completed, or unknown for an imported order that could not be resolved.
+        initiated_at: time of the sale. ``created_at`` and ``updated_at`` are times of the row.
         gross: the list price of all goods. For a sale without lines, ``total`` + ``discount``.
+        discount: discount on the whole sale, in addition to the discounts of its lines.
         total: the sum of the totals of the lines, minus ``discount``. Includes tax.
         taxable_amount: ``total`` − ``tax``.
         tax: the known tax in ``total``.
         municipality_fee, tip: paid in addition to ``total``.
         has_lines: False if it is unknown what was sold.
-        pieces, unknown_tax_lines: sums over the lines.
+        pieces: number of sold pieces. A weighed or measured quantity is one piece.
+        unknown_tax_lines: number of lines with an unknown tax.
         payment_type: the type of the payments, or mixed if their types differ.
         payment_method: the method of the payments. None if they differ or a method is unknown.
     """
@@ -81,9 +85,9 @@ class SaleLine(Base):
     """A line of a sale. ``number`` counts from 1.
 
     The quantity in units is ``quantity`` × 10^-``exponent``. ``snapshot`` defines the exponent and
-    the unit. ``gross`` = list price × quantity, and ``total`` = ``gross`` − ``discount``. ``share``
-    is the line's part of the discount on the whole sale. ``tax`` is the tax in ``total`` −
-    ``share``, or None if it is unknown.
+    the unit. ``unit_price`` is the list price of one unit. ``gross`` = list price × quantity, and
+    ``total`` = ``gross`` − ``discount``. ``share`` is the line's part of the discount on the whole
+    sale. ``tax`` is the tax in ``total`` − ``share``, or None if it is unknown.
     """
 
     __tablename__ = "sale_lines"

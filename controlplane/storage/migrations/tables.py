@@ -30,7 +30,7 @@ from controlplane.storage.statements import advance_position
 from controlplane.storage.tables import Device, Report, Schema
 
 SCHEMA_VERSION = 2
-"""The stored version. Programs of release 0.1.0 refuse a database with this version."""
+"""The version in `Schema`. Programs of release 0.1.0 refuse a database with this version."""
 FIRST_TABLES = frozenset(
     {"api_keys", "bindings", "challenges", "devices", "reports", "requests", "schema_version"}
 )
@@ -89,7 +89,10 @@ def _fill_columns(connection: Connection) -> None:
 
 
 def _count_devices(connection: Connection) -> None:
-    """Count each device that is not revoked, as migration 0018 does. Findings are counted later."""
+    """Count each device that is not revoked, as migration 0018 does. Findings are counted later.
+
+    The symbol of the first subject is "!" (`controlplane.devices.findings.symbols`).
+    """
     subject = "device"
     connection.execute(insert(FindingSubject).values(position=1, subject=subject))
     advance_position(connection, FindingSubject.__table__)

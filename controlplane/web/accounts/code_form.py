@@ -1,7 +1,7 @@
 """The second step of a sign-in with a password: the second factor.
 
-Also removes a second factor, and replaces recovery codes. Codes are limited like passwords
-(`controlplane.accounts.throttle`): a wrong code counts as a failed sign-in.
+Also removes a second factor, and replaces recovery codes. A wrong code counts as a failed sign-in,
+so wrong codes and wrong passwords have the same limit (`controlplane.accounts.throttle`).
 """
 
 from collections.abc import Callable
@@ -50,7 +50,10 @@ RECOVERY_CODES: Final = f"{PREFIX}/recovery-codes"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A sign-in that needs a code. ``new_factor`` is set if the user must set up the factor."""
+    """A sign-in that needs a code.
+
+    ``new_factor`` describes the second factor that the user must set up first, or is None.
+    """
 
     user: User
     new_factor: SecondFactorBeginReply | None
@@ -58,7 +61,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """A new session, the page to continue with, and recovery codes of a new factor."""
+    """A new session.
+
+    ``location`` is the page that follows. ``recovery_codes`` is empty unless the second factor was
+    set up in this sign-in.
+    """
 
     token: str
     location: str
@@ -84,16 +91,18 @@ async def enter_code(core: Core, request: Request) -> Response:
         return _page(step)
     cookies.require_own_origin(core, request, is_needed=True)
     try:
-        opened = await _open(core, request, step, token)
+        new_session = await _open(core, request, step, token)
     except Refusal as refusal:
         return _page(step, refusal)
     forget = cookies.pending_cookie(core, request, "")
-    if opened is None:
+    if new_session is None:
         return redirect(SIGN_IN_PAGE, forget)
-    set_cookies = (cookies.cookie(core, request, opened.token), forget)
-    if not opened.recovery_codes:
-        return redirect(opened.location, *set_cookies)
-    page = render("recovery_codes.html", codes=opened.recovery_codes, location=opened.location)
+    set_cookies = (cookies.cookie(core, request, new_session.token), forget)
+    if not new_session.recovery_codes:
+        return redirect(new_session.location, *set_cookies)
+    page = render(
+        "recovery_codes.html", codes=new_session.recovery_codes, location=new_session.location
+    )
     return with_cookies(page, *set_cookies)
 
 

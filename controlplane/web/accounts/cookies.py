@@ -1,4 +1,4 @@
-"""The session cookie: its name, the caller that it identifies, and protection against CSRF.
+"""The session cookie and the cookies of an unfinished sign-in, and protection against CSRF.
 
 Browsers can send the cookie with calls from pages of any site. Therefore calls from other sites
 are refused. Calls that change anything must have an ``Origin`` header that names this service.
@@ -25,7 +25,9 @@ HOST_PREFIX: Final = "__Host-"
 """Over TLS, the cookies of an unfinished sign-in have this prefix. No other host of the domain can
 set a cookie with this prefix."""
 PENDING: Final = "venue.pending_sign_in"
+"""The cookie of a sign-in that needs a second factor."""
 FLOW: Final = "venue.sign_in_flow"
+"""The cookie of a sign-in at an identity provider."""
 STEP_LIFETIME_S: Final = 600
 """Lifetime of the cookies of an unfinished sign-in."""
 ORIGIN_MAX: Final = 200

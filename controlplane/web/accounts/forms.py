@@ -41,7 +41,10 @@ CONSOLE: Final = "/"
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A signed-in user, as the page shows it. ``organization`` is a name or an id."""
+    """The signed-in user that the sign-in page shows.
+
+    ``organization`` is the name of the organization, or its id if it has no name.
+    """
 
     email: str
     role: str

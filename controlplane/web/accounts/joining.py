@@ -1,7 +1,7 @@
 """``POST /api/auth/invitation`` and ``/api/auth/join``: join an organization by an invitation link.
 
-Only the invited user has the code in the link. If an account with the invited e-mail address
-already exists, its password is required.
+The code in the link shows that the caller is the invited user. If an account with the invited
+e-mail address already exists, its password is required as well.
 """
 
 from datetime import datetime
@@ -40,7 +40,7 @@ from controlplane.web.accounts.sign_in import (
     BODY_MAX_BYTES,
     admit_without_credential,
     begin_attempt,
-    require_new,
+    require_valid_password,
     wrong_password,
 )
 from controlplane.web.admission import Handler, read_body
@@ -82,7 +82,7 @@ async def join(core: Core, request: Request) -> Response:
     email, user = await core.read(find)
     attempt, network = None, throttle.network_of(address)
     if user is None:
-        require_new(body.password, "password")
+        require_valid_password(body.password, "password")
         password_hash = await core.passwords.hash(body.password, network, is_known=False)
     else:
         password_hash = user.password_hash

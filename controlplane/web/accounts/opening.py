@@ -92,11 +92,12 @@ def open_session(
 
 
 async def note_refused(core: Core, user: User | None, address: str, reason: str) -> None:
-    """Add a refused attempt to the audit log, unless there were too many.
+    """Add a refused attempt to the audit log, unless there were too many (`RefusedSignIns`).
 
-    The statements are the same for known and unknown e-mail addresses, and with and without an
-    entry, so that all take the same time. An unknown address is not logged, because users sometimes
-    type their password into the wrong field.
+    All attempts run the same statements, so that a caller cannot find out from the duration whether
+    the account exists. Therefore an entry that must not remain is added and deleted again. Entries
+    do not contain unknown e-mail addresses, because users sometimes type their password into the
+    wrong field.
     """
     now = core.clock()
     detail = core.refused_sign_ins.describe(None if user is None else user.id, reason)

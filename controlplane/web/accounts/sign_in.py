@@ -103,7 +103,7 @@ async def change_password(core: Core, request: Request) -> Response:
     """
     caller = await admit(core, request, writes=True, requires_session=True)
     body = parse_body(PasswordChangeRequest, await read_body(core, request, BODY_MAX_BYTES))
-    require_new(body.new_password, "newPassword")
+    require_valid_password(body.new_password, "newPassword")
     user = await core.read(lambda session: session.get_one(User, caller.owner_id))
     address, now = address_of(core, request), core.clock()
     attempt = await begin_attempt(core, user.email, address)
@@ -259,13 +259,13 @@ def too_many_attempts(wait_s: int) -> Refusal:
     return Refusal(
         HTTPStatus.TOO_MANY_REQUESTS,
         "too_many_sign_ins",
-        f"too many failed attempts to sign in: wait {wait_s} s",
+        f"too many attempts to sign in: wait {wait_s} s",
         headers={"Retry-After": str(wait_s)},
     )
 
 
 def _finish(session: Session, caller: Caller, attempt: Attempt) -> int:
-    """Count the attempt as successful, and end the user's other sessions.
+    """Count the attempt to change the password as successful, and end the user's other sessions.
 
     Returns the number of ended sessions.
     """
@@ -281,8 +281,8 @@ def _finish(session: Session, caller: Caller, attempt: Attempt) -> int:
     return len(session_ids)
 
 
-def require_new(password: str, field: str) -> None:
-    """Refuse a weak new password."""
+def require_valid_password(password: str, field: str) -> None:
+    """Refuse a new password whose length is not valid. ``field`` is its field on the wire."""
     try:
         require_valid_length(password)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Passes requests to the official SDK, and runs the tools.
+"""Passes requests of the agent protocol to the official MCP SDK, and runs the tools.
 
 This module is imported at the first call, because the SDK is large. The SDK's own HTTP server is
 not used: it opens streams, returns JSON-RPC errors with a 4xx status, and accepts envelopes that
@@ -55,7 +55,8 @@ DEFAULT_VERSION: Final = "2025-03-26"
 """Protocol version of a request without the header ``MCP-Protocol-Version`` (MCP 2025-06-18,
 transports)."""
 ISSUES_MAX: Final = 8
-HIDDEN: Final = "there is no such thing, or this credential has no access to it"
+"""Maximum number of invalid arguments that an error lists."""
+NOT_ACCESSIBLE: Final = "there is no such thing, or this credential has no access to it"
 INSTRUCTIONS: Final = """\
 Figures and records of one merchant. Begin with business_context: it lists the locations that you \
 have access to and the days with sales. describe_business_data lists datasets, groupings and \
@@ -65,6 +66,7 @@ _TOOL_LISTS: Final[dict[str, bytes]] = {}
 """The encoded result of tools/list, by protocol version. `TOOLS` never changes. The SDK checks and
 converts each of the large schemas twice, which takes longer than most calls of a tool."""
 RunTool = Callable[[Tool, Json], Awaitable[tuple[str, Json]]]
+"""Runs a tool with its arguments. Returns a short text and the structured result."""
 
 
 @dataclass(slots=True)
@@ -93,22 +95,24 @@ class OneReply:
         """Drop the progress message."""
 
 
-async def answer(request: RpcRequest, lines: Sequence[tuple[str, str]], run_tool: RunTool) -> bytes:
+async def answer(
+    request: RpcRequest, header_lines: Sequence[tuple[str, str]], run_tool: RunTool
+) -> bytes:
     """Return the encoded result of a request.
 
     Args:
-        lines: the headers, with names in lower case.
+        header_lines: names and values of the headers. The names are in lower case.
 
     Raises:
         RpcError: the request is wrong.
-        Refusal: the credential has ended.
+        Refusal: a tool call is refused, for example because the credential has ended.
     """
     assert request.request_id is not None  # noqa: S101 - a notification has no reply
-    if (repeated_header := find_duplicated_routing_header(lines)) is not None:
+    if (repeated_header := find_duplicated_routing_header(header_lines)) is not None:
         raise RpcError(types.HEADER_MISMATCH, f"the header {repeated_header} must be given once")
     # White space around the value of a header is not part of the value (RFC 9110, section 5.5).
     # uvicorn does not remove trailing white space.
-    headers = {name: value.strip(" \t") for name, value in lines}
+    headers = {name: value.strip(" \t") for name, value in header_lines}
     transport = TransportContext(kind="streamable-http", can_send_request=False, headers=headers)
     context = OneReply(request.request_id, transport)
     try:
@@ -125,6 +129,7 @@ async def _result(
     request: RpcRequest, context: OneReply, connection: Connection, run_tool: RunTool
 ) -> bytes:
     version = connection.protocol_version
+    # Without parameters except ``_meta``, the list depends only on the protocol version.
     lists_tools = request.method == "tools/list" and {"_meta"}.issuperset(request.params or ())
     if lists_tools and version in _TOOL_LISTS:
         validate_client_request(request.method, version, request.params)
@@ -144,13 +149,17 @@ async def _result(
 
 
 def _connection(request: RpcRequest, headers: Mapping[str, str]) -> Connection:
-    """Return the connection state that the SDK needs. It is derived from this request only."""
+    """Return the connection state that the SDK needs. It is derived from this request only.
+
+    A request with an envelope names its protocol version and the client in ``_meta`` of its params
+    (MCP 2026-07-28). Older protocol versions only have the header ``MCP-Protocol-Version``.
+    """
     version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
     meta = (request.params or {}).get("_meta", {})
-    is_enveloped = types.PROTOCOL_VERSION_META_KEY in meta
-    if not is_enveloped and (version is None or version in HANDSHAKE_PROTOCOL_VERSIONS):
+    has_envelope = types.PROTOCOL_VERSION_META_KEY in meta
+    if not has_envelope and (version is None or version in HANDSHAKE_PROTOCOL_VERSIONS):
         return Connection.from_envelope(version or DEFAULT_VERSION, None, None)
-    if not is_enveloped and version not in KNOWN_PROTOCOL_VERSIONS:
+    if not has_envelope and version not in KNOWN_PROTOCOL_VERSIONS:
         versions = {"supported": list(KNOWN_PROTOCOL_VERSIONS), "requested": version}
         raise RpcError(
             types.UNSUPPORTED_PROTOCOL_VERSION, "the protocol version is not supported", versions
@@ -175,7 +184,7 @@ async def run_tool(core: Core, caller: Caller, tool: Tool, arguments: Json) -> t
     Raises:
         ToolError: the call is wrong, and the language model can correct it.
         RpcError: the call is refused, and the language model cannot correct it.
-        Refusal: the credential has ended.
+        Refusal: the call is refused for another reason, for example because the credential ended.
     """
 
     def work(context: RequestContext, arguments: Any) -> tuple[str, Json]:
@@ -217,9 +226,13 @@ def read_arguments(tool: Tool, arguments: Json) -> Any:
 
 
 def _rpc_error(refusal: Refusal) -> Exception:
-    """Return the error that the caller of a tool gets instead of a refusal."""
+    """Return the error for a refusal that a tool has raised.
+
+    This is an RpcError if the data is not accessible, a ToolError if an argument is wrong, and in
+    all other cases the refusal itself.
+    """
     if refusal.code == "foreign_location" or refusal.code.endswith("_not_found"):
-        return RpcError(INVALID_PARAMS, HIDDEN)
+        return RpcError(INVALID_PARAMS, NOT_ACCESSIBLE)
     if refusal.errors is not None:
         fields = "; ".join(f"{name} {' and '.join(why)}" for name, why in refusal.errors.items())
         return ToolError(f"{fields}. Change the named arguments and call again.")

@@ -32,8 +32,8 @@ from controlplane.web.oauth.requests import issuer_of
 
 log = logging.getLogger("controlplane.web.accounts.oidc")
 QUERY_MAX: Final = 2048
-"""Maximum length of the query of an OAuth page that the cookie keeps. If the query is longer, the
-user returns to the console instead."""
+"""Maximum length of the query of an OAuth page. The cookie keeps the query, so that the user can
+return to this page after the sign-in. If it is longer, the user returns to the console instead."""
 PARAMETERS_MAX: Final = 20
 _SECRET: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 _EXPIRED: Final = "the sign-in has expired, or was finished already: start again"
@@ -64,8 +64,9 @@ async def start(client: ProviderClient, core: Core, request: Request) -> Respons
     except (ProviderUnavailableError, ProviderRefusedError) as error:
         raise _unavailable(client, error) from error
     query = request.query_params.get("return", "")[: QUERY_MAX + 1]
-    kept = urlsafe_b64encode(query.encode()).decode() if len(query) <= QUERY_MAX else ""
-    cookie = cookies.flow_cookie(core, request, f"{flow.secret}.{kept}")
+    is_kept = len(query) <= QUERY_MAX
+    encoded_query = urlsafe_b64encode(query.encode()).decode() if is_kept else ""
+    cookie = cookies.flow_cookie(core, request, f"{flow.secret}.{encoded_query}")
     return redirect(location, cookie)
 
 
@@ -74,7 +75,7 @@ async def finish(client: ProviderClient, core: Core, request: Request) -> Respon
     require_method(request, "GET")
     address = count_attempt(core, request)
     forget = {"set-cookie": cookies.flow_cookie(core, request, "")}
-    secret, _, kept = cookies.flow_value(core, request).partition(".")
+    secret, _, encoded_query = cookies.flow_value(core, request).partition(".")
     if _SECRET.fullmatch(secret) is None:
         raise _refused(_EXPIRED, forget)
     flow = Flow(client.provider, _redirect_uri(client, core, request), secret)
@@ -87,11 +88,16 @@ async def finish(client: ProviderClient, core: Core, request: Request) -> Respon
     except ProviderRefusedError as error:
         await note_refused(core, None, address, f"{client.provider.label}: {error}")
         raise _refused(str(error), forget) from error
-    location = f"{AUTHORIZE}?{_decode(kept)}" if kept else CONSOLE
+    location = f"{AUTHORIZE}?{_decode(encoded_query)}" if encoded_query else CONSOLE
     return redirect(location, cookies.cookie(core, request, token), forget["set-cookie"])
 
 
 async def _open(client: ProviderClient, core: Core, request: Request, answer: Answer) -> str:
+    """Open a session of the user in the answer, and return its token.
+
+    Raises:
+        ProviderRefusedError: the user may not use this service.
+    """
     provider, now, browser = client.provider, core.clock(), Browser.of(core, request)
     sign_in = ProviderSignIn(
         provider.id, answer.claims.subject, answer.access_token, answer.refresh_token
@@ -127,10 +133,10 @@ def _redirect_uri(client: ProviderClient, core: Core, request: Request) -> str:
     return issuer_of(core, request) + callback_path(client.provider)
 
 
-def _decode(kept: str) -> str:
+def _decode(encoded_query: str) -> str:
     """Return the query in the cookie, without invalid characters. The OAuth page validates it."""
     try:
-        text = urlsafe_b64decode(kept.encode("ascii", "ignore")).decode()
+        text = urlsafe_b64decode(encoded_query.encode("ascii", "ignore")).decode()
     except ValueError:
         return ""
     return "".join(each for each in text if each.isascii() and each.isprintable())

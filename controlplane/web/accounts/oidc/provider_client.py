@@ -1,7 +1,7 @@
 """Calls of an identity provider: metadata, keys, tokens and userinfo.
 
-Every call has a limit of time and of size, and follows no redirects. Connections are not kept open,
-because a provider is called rarely.
+Each call has a time limit and a maximum size of the reply, and follows no redirects. Connections
+are not kept open, because a provider is called rarely.
 """
 
 import asyncio
@@ -30,7 +30,8 @@ TIMEOUT_S: Final = 8.0
 REPLY_MAX_BYTES: Final = 262_144
 METADATA_CACHED_S: Final = 3600.0
 KEYS_REFETCH_S: Final = 30.0
-"""The keys are not fetched again for an unknown key if they are newer than this."""
+"""If an ID token was signed with an unknown key, the provider's keys are fetched again, unless they
+were fetched less than this time before."""
 TOKEN_MAX: Final = 16_384
 """Maximum length of a token that is stored."""
 
@@ -98,8 +99,9 @@ class ProviderClient:
             answer = Answer(read_claims(None, userinfo, self.provider), access_token, None)
         if answer.claims.subject != subject:
             raise ProviderRefusedError("the provider's answer is about a different user")
-        kept = answer.refresh_token or refresh_token
-        return Answer(answer.claims, answer.access_token, kept)
+        # Without a new refresh token, the old one is still valid (RFC 6749, section 6).
+        newest_token = answer.refresh_token or refresh_token
+        return Answer(answer.claims, answer.access_token, newest_token)
 
     async def _answer(
         self, tokens: Mapping[str, Any], now: datetime, *, nonce: str | None = None

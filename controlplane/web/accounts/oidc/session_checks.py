@@ -21,8 +21,8 @@ CONCURRENT_MAX: Final = 8
 async def check_sessions(core: Core) -> None:
     """Check every due session once.
 
-    If a provider does not answer, it is not asked about its other sessions, because each check
-    would wait until its timeout.
+    If a provider does not answer, it is not asked about the other due sessions, because each of
+    these calls would also wait until its timeout.
     """
     unavailable: set[str] = set()
     while checks := await core.write(
