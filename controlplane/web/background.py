@@ -36,8 +36,8 @@ log = logging.getLogger("controlplane.web.background")
 Delete = Callable[[Session, datetime, timedelta], int]
 """Deletes some rows that are older than a duration. Returns how many, or 0 if none is left."""
 CHANGES_LOOKBACK = timedelta(seconds=30)
-"""How far back each poll searches for new requests. This covers slow transactions and small
-differences between the clocks of machines."""
+"""How far back each poll searches for new requests, by the time of their creation. A slow
+transaction commits a request long after this time, and the clocks of machines differ slightly."""
 
 RETENTION_EVERY_S = 3600.0
 SUMMARY_PAUSE_S = 1.0
@@ -224,7 +224,7 @@ async def send_to_organizations(core: Core, client: httpx2.AsyncClient) -> int:
 
     Returns the number of attempts.
     """
-    outbox, now = AlertOutbox(core.settings, is_of_organizations=True), core.clock()
+    outbox, now = AlertOutbox(core.settings, is_for_organizations=True), core.clock()
     total = 0
     if await core.read(lambda session: outbox.has_due(session, now)):
         while count := await send_due(core, client, outbox):

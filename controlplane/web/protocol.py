@@ -31,8 +31,8 @@ DISCARDED_MAX_BYTES = 4 * 1024 * 1024
 at once, it would be reset, and the caller or a proxy would lose the reply."""
 PIPELINED_MAX = 1
 """Maximum number of requests of a connection that wait for the reply to an earlier request. If
-there are more, the connection is closed after these replies. The client can send the other requests
-again (RFC 9112, section 9.3.2)."""
+more arrive, the service replies to the requests before them, and then closes the connection. The
+client can send the unanswered requests again (RFC 9112, section 9.3.2)."""
 ADDRESS_MAX: Final = 64
 _SILENT: Final = logging.Logger("silent", logging.CRITICAL)
 _RESET: Final = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)

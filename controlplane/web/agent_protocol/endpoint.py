@@ -45,7 +45,7 @@ def agent_protocol_routes(core: Core) -> list[Route]:
 
 
 class AgentProtocol:
-    """The function of the endpoint, and the module that it imports at the first call."""
+    """Handles the calls. The module that uses the official SDK is imported at the first call."""
 
     _dispatch: ModuleType | None = None
 
@@ -148,4 +148,4 @@ def require_no_web_page(request: Request) -> None:
     """
     origin = request.headers.get("origin")
     if origin is not None and not _LOOPBACK.fullmatch(origin):
-        raise foreign_origin("web pages of other origins are not served here")
+        raise foreign_origin("calls from web pages of other origins are not accepted")

@@ -36,16 +36,16 @@ class AlertOutbox:
     """The notifications for the operator's webhook, or for the routes of organizations.
 
     Attributes:
-        is_of_organizations: whether it has the notifications of the routes of organizations.
+        is_for_organizations: whether it has the notifications for the routes of organizations.
             Otherwise it has the notifications for the operator's webhook.
     """
 
     settings: Settings
-    is_of_organizations: bool = False
+    is_for_organizations: bool = False
 
     @property
     def name(self) -> str:
-        return "organization's route" if self.is_of_organizations else "webhook"
+        return "organization's route" if self.is_for_organizations else "webhook"
 
     def has_due(self, session: Session, now: datetime) -> bool:
         """Return whether a notification may be due."""
@@ -69,7 +69,7 @@ class AlertOutbox:
             .outerjoin(AlertRoute, is_route)
             .where(Notification.due_at <= now, ~has_pending_predecessor)
         )
-        if self.is_of_organizations:
+        if self.is_for_organizations:
             # Only one notification of each route, so that a slow receiver delays no other route.
             due = due.where(Notification.route != OPERATOR_ROUTE)
             oldest = due.with_only_columns(func.min(Notification.position)).group_by(

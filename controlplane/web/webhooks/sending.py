@@ -1,4 +1,4 @@
-"""Sends due messages to a webhook, with a limited number of attempts for each message.
+"""Sends due messages to webhooks or by e-mail, with limited attempts for each message.
 
 Before a message is sent, a transaction counts the attempt and sets the time of the next attempt.
 Therefore neither a crash nor a second process on the same database can cause attempts beyond the
@@ -35,7 +35,7 @@ class Claim:
 
     Attributes:
         id: id of the message, the same in each attempt. It is sent as ``Idempotency-Key``.
-        key: the key of the message in its outbox.
+        key: primary key of the row in which the outbox stores the message.
         mail: the e-mail to send instead of a POST.
     """
 
