@@ -103,11 +103,14 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_timer: asyncio.TimerHandle | None = None
         self._read_timer: asyncio.TimerHandle | None = None
         self._unread_bytes = 0
+        """Size of the replies that the client had not read when `_read_timer` was started."""
         self._awaited_bytes = 0
+        """Bytes received since the service began to wait for a head."""
         self._awaited_max_bytes = HEAD_MAX_BYTES
         self._is_awaited = False
-        self._sends_too_much = False
+        self._has_pipelined_too_many = False
         self._running: Any = None
+        """The request that the application handles, as uvicorn's ``RequestResponseCycle``."""
         self._peer = ""
         self._peer_network: str | None = None
 
@@ -121,7 +124,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._await_head()
 
     def data_received(self, data: bytes) -> None:
-        if self._sends_too_much:
+        if self._has_pipelined_too_many:
             return
         self._awaited_bytes += len(data)
         super().data_received(data)
@@ -132,14 +135,14 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= PIPELINED_MAX:
-            self._sends_too_much = True
+            self._has_pipelined_too_many = True
             self.logger = _SILENT  # uvicorn would log that the request is invalid.
             self.cycle.keep_alive = False  # Close after the reply to the newest request.
             raise OverflowError  # It ends the parsing of the data.
         super().on_message_begin()
 
     def send_400_response(self, msg: str) -> None:
-        if not self._sends_too_much:
+        if not self._has_pipelined_too_many:
             super().send_400_response(msg)
 
     def on_headers_complete(self) -> None:
@@ -163,7 +166,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._stop_awaiting_read()
         self._stop_awaiting_head()
         self._limit_unread_replies()
-        # uvicorn notifies only the newest request of the connection, which may not have begun.
+        # uvicorn reports the disconnection only to the newest request, which may not have begun.
         if self._running is not None and not self._running.response_complete:
             self._running.disconnected = True
             self._running.message_event.set()

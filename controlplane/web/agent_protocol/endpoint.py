@@ -1,7 +1,8 @@
 """``POST /api/mcp/v1``: one request, one JSON reply. No state is kept between requests.
 
-If a call is refused before its body is read as JSON-RPC, the reply is ``{"error": …}`` (contract:
-Errors).
+If the service refuses the call, for example because of its credential or a limit, the reply is
+``{"error": …}`` (contract: Errors). An invalid JSON-RPC request gets a JSON-RPC error with status
+200.
 """
 
 import logging

@@ -51,6 +51,7 @@ STATES: Final[Mapping[int, str]] = {
     Priority.MAINTENANCE: "maintenance",
     Priority.REVOKED: "revoked",
 }
+"""States of devices by priority. Devices with any other priority are online or offline."""
 
 
 @dataclass(frozen=True, slots=True)

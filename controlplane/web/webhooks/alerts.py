@@ -25,7 +25,7 @@ from controlplane.web.webhooks.bodies import body_for, url_for
 from controlplane.web.webhooks.mail import mail_of
 from controlplane.web.webhooks.sending import BATCH, Claim, backoff_s
 
-TRIED_FOR: Final = timedelta(days=3)
+RETRY_PERIOD: Final = timedelta(days=3)
 ERROR_MAX: Final = 300
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - a prefix
 SECRET_BYTES: Final = range(24, 65)
@@ -92,7 +92,7 @@ class AlertOutbox:
         if row.status != "pending":
             return row.status
         row.updated_at, row.error = now, reason[:ERROR_MAX]
-        if not reason or now - row.scheduled_at > TRIED_FOR:
+        if not reason or now - row.scheduled_at > RETRY_PERIOD:
             row.status, row.due_at = "failed" if reason else "sent", None
         else:
             row.due_at = now + timedelta(seconds=backoff_s(claim.attempt))

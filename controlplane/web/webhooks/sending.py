@@ -36,6 +36,9 @@ class Claim:
     Attributes:
         id: id of the message, the same in each attempt. It is sent as ``Idempotency-Key``.
         key: primary key of the row in which the outbox stores the message.
+        attempt: number of the attempt, from 1.
+        content: body of the POST.
+        headers: headers of the POST, in addition to the usual ones.
         mail: the e-mail to send instead of a POST.
     """
 
@@ -52,7 +55,8 @@ class Outbox(Protocol):
     """The messages for one webhook, or for one kind of webhook."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of the receiver in errors and in the log."""
 
     def claim(self, session: Session, now: datetime) -> Sequence[Claim]:
         """Return at most ``BATCH`` due messages, and count the attempts."""
