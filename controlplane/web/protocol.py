@@ -1,11 +1,11 @@
 """The HTTP/1.1 protocol of uvicorn, with limits for connections that wait for their client.
 
 A client owes something as long as the service waits for it to send the head of a request, to send
-the rest of the body, or to read a reply. Until the head has arrived, the caller is unknown
-and its own limits cannot apply. Therefore the head must arrive soon and be small. The number of
-connections whose clients owe something is limited, in total and for each network. Beyond a limit, the connection that has waited
-longest is closed. A connection is also closed if its client reads nothing for a while, or sends
-many requests without waiting for the replies.
+the rest of the body, or to read a reply. Until the head has arrived, the caller is unknown and its
+own limits cannot apply. Therefore the head must arrive soon and be small. The number of connections
+whose clients owe something is limited, in total and for each network. Beyond a limit, the
+connection that has waited longest is closed. A connection is also closed if its client reads
+nothing for a while, or sends many requests without waiting for the replies.
 """
 
 import asyncio
