@@ -44,8 +44,8 @@ from controlplane.web.retail import retail_routes
 
 READY_WITHIN_S = 2
 FREQUENT = {HEARTBEAT.path, ON_COMMANDS.path, RESOURCE_PATH, SALES, SIGN_IN}
-"""The paths of frequent calls. Sign-in is included, because it needs no credential: refusing a
-flood of attempts must cost little.
+"""The paths of frequent calls. They are compared first. Sign-in is included: it needs no
+credential, so anyone can send a flood of attempts, and refusing each attempt must cost little.
 """
 
 
@@ -93,7 +93,7 @@ def build_app(core: Core) -> Starlette:
         exception_handlers={HTTPException: _refuse},
         lifespan=lifespan,
     )
-    # Redirects are off: their address would contain the Host header that the caller sent.
+    # Redirects are off: their Location header would contain the Host header of the caller.
     app.router.redirect_slashes = False
     return app
 
@@ -118,7 +118,7 @@ def _endpoint(core: Core, operation: Operation) -> ASGIApp:
         return HeartbeatEndpoint(core)
     if operation is ON_COMMANDS:
         return CommandsEndpoint(core)
-    assert isinstance(operation, Procedure), operation.name  # noqa: S101 - other rows are procedures
+    assert isinstance(operation, Procedure), operation.name  # noqa: S101 - all others are
     return Endpoint(core, operation)
 
 

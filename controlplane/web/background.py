@@ -34,10 +34,11 @@ from controlplane.web.webhooks.tracker import Tracker
 
 log = logging.getLogger("controlplane.web.background")
 Delete = Callable[[Session, datetime, timedelta], int]
-"""Deletes some rows that are older than a duration. Returns how many, or 0 if none is left."""
+"""Takes the current time and a duration. Deletes some rows that are older than the duration, and
+returns how many, or 0 if none is left."""
 CHANGES_LOOKBACK = timedelta(seconds=30)
-"""How far back each poll searches for new requests. This covers slow transactions and small
-differences between the clocks of machines."""
+"""How far back each poll searches for new requests, by the time of their creation. A slow
+transaction commits a request long after this time, and the clocks of machines differ slightly."""
 
 RETENTION_EVERY_S = 3600.0
 SUMMARY_PAUSE_S = 1.0
@@ -55,7 +56,7 @@ async def background(core: Core) -> AsyncIterator[None]:
             _start("sweep", core.settings.sweep_interval_s, lambda: _sweep(core)),
             _start("watch", core.settings.sweep_interval_s, lambda: watch_fleet(core)),
             _start("summaries", SUMMARIES_EVERY_S, lambda: _summarize_old_reports(core)),
-            _start("forgetting", RETENTION_EVERY_S, lambda: _forget_old(core)),
+            _start("monitoring retention", RETENTION_EVERY_S, lambda: _delete_old_monitoring(core)),
             _start("changes", core.settings.poll_interval_s, lambda: poll_changes(core)),
             *_start_retention(core),
         ]
@@ -213,7 +214,7 @@ async def watch_fleet(core: Core) -> None:
         core.console_feeds.notify(organization_id, positions, is_reordered=True)
 
 
-async def _forget_old(core: Core) -> None:
+async def _delete_old_monitoring(core: Core) -> None:
     now = core.clock()
     await core.write(lambda session: delete_old_monitoring(session, now))
     await core.write(lambda session: delete_old_volumes(session, now))
@@ -224,7 +225,7 @@ async def send_to_organizations(core: Core, client: httpx2.AsyncClient) -> int:
 
     Returns the number of attempts.
     """
-    outbox, now = AlertOutbox(core.settings, is_of_organizations=True), core.clock()
+    outbox, now = AlertOutbox(core.settings, is_for_organizations=True), core.clock()
     total = 0
     if await core.read(lambda session: outbox.has_due(session, now)):
         while count := await send_due(core, client, outbox):

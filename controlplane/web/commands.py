@@ -23,8 +23,8 @@ from controlplane.web.core import Core
 RECONNECT_MIN_MS = 3000
 RECONNECT_MAX_MS = 60_000
 RECONNECTS_A_SECOND = 200
-"""Reconnections per second after an outage. A reconnection costs about as much as a heartbeat, so
-this rate is about the rate of heartbeats that the service can process."""
+"""Reconnections per second after an outage. A reconnection costs about as much as a heartbeat,
+and the service can process about this many heartbeats per second."""
 OPENING = b"retry: %d\n: connected\n\n"
 KEEP_ALIVE = b"retry: %d\n: keep-alive\n\n"
 HEADERS = [

@@ -102,8 +102,8 @@ async def report_as_table(core: Core, request: Request) -> Response:
 
 
 async def sales_as_table(core: Core, request: Request) -> Response:
-    """Take the body of a query for figures. Return its completed sales as CSV, with a byte order
-    mark.
+    """Take the body of a query for figures. Return the completed sales that it selects, as CSV with
+    a byte order mark.
     """
     table = await _read(core, request, FiguresQuery, sales_table)
     return Response(table.encode("utf-8-sig"), media_type="text/csv; charset=utf-8")
@@ -121,8 +121,8 @@ async def _read(
 
 
 SIGN_IN_MAX_BYTES = 1024
-"""Maximum size of the body, which contains only a code. It is small, because no credential is
-required."""
+"""Maximum size of the body of a sign-in, which contains only a code. The limit is small, because
+anyone can send such a body without a credential."""
 
 
 class SignInRequest(Exact):

@@ -69,8 +69,10 @@ class Call:
         work: the operation. It runs in one transaction.
         finish: takes the result of ``work``, for example to encode it. It runs after the commit.
         free_s: the part of the processor time that does not count as reading a large body
-            (`Fairness.charge`).
+            (`Fairness.charge`). By default, that is all of it.
         renew: reads the permissions of the caller again inside the transaction.
+        page_size: page size that the caller requested.
+        address: network address of the caller.
     """
 
     caller: Caller

@@ -53,7 +53,7 @@ class LongCalls:
 
     Args:
         start: starts the threads or processes.
-        answer: runs a call there.
+        answer: runs a call in one of them.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class LongCalls:
                     # Another call may have started new processes already.
                     if self._executor is executor:
                         self.close()
-        raise unavailable("the figures could not be computed")
+        raise unavailable("the result could not be computed: try again")
 
     def close(self) -> None:
         if self._executor is not None:
@@ -124,5 +124,5 @@ def _begin(database_url: str, gc_threshold: tuple[int, int, int]) -> None:
 
 
 def _answer_in_process(call: LongCall) -> Answer:
-    assert _database is not None  # noqa: S101 - the process has begun
+    assert _database is not None  # noqa: S101 - set by `_begin`
     return call.answer(_database, time.thread_time)

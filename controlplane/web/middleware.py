@@ -23,7 +23,7 @@ OTHER = "other"
 """The name of the operation in metrics and logs if the path is unknown."""
 CountCall = Callable[[str, int, str, float | None], None]
 """Takes the operation, the status (0 if the client disconnected before the reply), the code of the
-refusal, and the duration in seconds (None for streams)."""
+refusal (``_Call.code``), and the duration in seconds (None for streams)."""
 DELAYED_STATUSES = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 NO_STORE = (b"cache-control", b"no-store")
 NO_SNIFFING = (b"x-content-type-options", b"nosniff")
@@ -60,7 +60,7 @@ class CallMiddleware:
         try:
             await self.app(scope, receive, call.send)
         except ClientDisconnect:
-            call.note = "client_gone"
+            call.code = "client_gone"
         except Refusal as refusal:
             if refusal.status in DELAYED_STATUSES:
                 await asyncio.sleep(self.delay_s)
@@ -72,7 +72,7 @@ class CallMiddleware:
             await call.refuse(internal_error(), receive)
         finally:
             operation = self.names.get(scope["path"], OTHER)
-            self.count(operation, call.status, call.note, call.took_s)
+            self.count(operation, call.status, call.code, call.took_s)
             call.write_log(operation)
 
 
@@ -82,7 +82,8 @@ class _Call:
     def __init__(self, scope: Scope, send: Send, clock: Clock, answer: Answer) -> None:
         # The id identifies the call in the log. It need not be unpredictable.
         self.trace_id = f"{random.getrandbits(128):032x}"
-        self.note = ""
+        self.code = ""
+        """Code of the refusal, or `client_gone` if the client disconnected. Otherwise empty."""
         self._scope = scope
         self._send = send
         self._clock = clock
@@ -111,7 +112,7 @@ class _Call:
         await self._send(message)
 
     async def refuse(self, refusal: Refusal, receive: Receive) -> None:
-        self.note = refusal.code
+        self.code = refusal.code
         if self.status:
             return  # The reply has started. The server closes the connection.
         response = self._answer(refusal, _plain(self._scope["path"]), self.trace_id)
@@ -133,7 +134,7 @@ class _Call:
         log.log(
             level,
             "%s %s %d %.0fms key=%s trace_id=%s %s",
-            *(method, path, self.status, took_ms, key_id or "-", self.trace_id, self.note),
+            *(method, path, self.status, took_ms, key_id or "-", self.trace_id, self.code),
             extra={
                 "trace_id": self.trace_id,
                 "operation": operation,
@@ -141,7 +142,7 @@ class _Call:
                 "path": path,
                 "status": self.status,
                 "duration_ms": round(took_ms, 1),
-                "code": self.note or None,
+                "code": self.code or None,
                 "key_id": key_id,
                 "organization_id": caller.organization_id if caller else None,
             },
@@ -149,5 +150,5 @@ class _Call:
 
 
 def _plain(text: str) -> str:
-    """Return ``text`` without characters that are unsafe in a log line."""
+    """Return the start of ``text``, with ``?`` for each character that is unsafe in a log line."""
     return _NOT_PLAIN.sub("?", text[:PATH_MAX])

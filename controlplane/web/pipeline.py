@@ -129,10 +129,12 @@ async def run(
         arguments: the second argument of ``work``.
         finish: takes the result of ``work``, for example to encode it.
         is_long: whether the call can take long (`Procedure.is_long`). Then ``work``, ``finish`` and
-            ``renew`` are functions of a module, because they run in a separate process.
+            ``renew`` must be functions that can be pickled, because a separate process runs them.
         renew: reads the caller's permissions again inside the transaction.
         free_s: the part of the processor time that does not count as reading a large body
-            (`Fairness.charge`).
+            (`Fairness.charge`). By default, that is all of it.
+        page_size: page size that the caller requested.
+        address: network address of the caller.
     """
     call = Call(
         caller,
@@ -204,7 +206,7 @@ def preferred_page_size(headers: Sequence[str]) -> int | None:
     """Return the page size that ``Prefer: maxpagesize=N`` requests, at most ``PAGE_MAX``.
 
     A header is used because the contract has no field for the page size, and services that follow
-    the contract refuse unknown keys in a body. An unknown preference in this header is ignored
+    the contract refuse unknown keys in a body. Services that do not know this preference ignore it
     (RFC 7240).
     """
     for header in ",".join(headers).split(","):

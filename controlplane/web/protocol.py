@@ -1,11 +1,11 @@
 """The HTTP/1.1 protocol of uvicorn, with limits for connections that wait for their client.
 
 A client owes something as long as the service waits for it to send the head of a request, to send
-the rest of the body, or to read a reply. The caller is unknown until the head has arrived.
-Therefore the head must arrive soon and be small. The number of connections whose clients owe
-something is limited, in total and for each network. Beyond a limit, the connection that has waited
-longest is closed. A connection is also closed if its client reads nothing for a while, or sends
-many requests without waiting for the replies.
+the rest of the body, or to read a reply. Until the head has arrived, the caller is unknown and its
+own limits cannot apply. Therefore the head must arrive soon and be small. The number of connections
+whose clients owe something is limited, in total and for each network. Beyond a limit, the
+connection that has waited longest is closed. A connection is also closed if its client reads
+nothing for a while, or sends many requests without waiting for the replies.
 """
 
 import asyncio
@@ -31,8 +31,8 @@ DISCARDED_MAX_BYTES = 4 * 1024 * 1024
 at once, it would be reset, and the caller or a proxy would lose the reply."""
 PIPELINED_MAX = 1
 """Maximum number of requests of a connection that wait for the reply to an earlier request. If
-there are more, the connection is closed after these replies. The client can send the other requests
-again (RFC 9112, section 9.3.2)."""
+more arrive, the service replies to the requests before them, and then closes the connection. The
+client can send the unanswered requests again (RFC 9112, section 9.3.2)."""
 ADDRESS_MAX: Final = 64
 _SILENT: Final = logging.Logger("silent", logging.CRITICAL)
 _RESET: Final = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
@@ -103,11 +103,14 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_timer: asyncio.TimerHandle | None = None
         self._read_timer: asyncio.TimerHandle | None = None
         self._unread_bytes = 0
+        """Size of the replies that the client had not read when `_read_timer` was started."""
         self._awaited_bytes = 0
+        """Bytes received since the service began to wait for a head."""
         self._awaited_max_bytes = HEAD_MAX_BYTES
         self._is_awaited = False
-        self._sends_too_much = False
+        self._has_pipelined_too_many = False
         self._running: Any = None
+        """The request that the application handles, as uvicorn's ``RequestResponseCycle``."""
         self._peer = ""
         self._peer_network: str | None = None
 
@@ -121,7 +124,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._await_head()
 
     def data_received(self, data: bytes) -> None:
-        if self._sends_too_much:
+        if self._has_pipelined_too_many:
             return
         self._awaited_bytes += len(data)
         super().data_received(data)
@@ -132,14 +135,14 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= PIPELINED_MAX:
-            self._sends_too_much = True
+            self._has_pipelined_too_many = True
             self.logger = _SILENT  # uvicorn would log that the request is invalid.
             self.cycle.keep_alive = False  # Close after the reply to the newest request.
             raise OverflowError  # It ends the parsing of the data.
         super().on_message_begin()
 
     def send_400_response(self, msg: str) -> None:
-        if not self._sends_too_much:
+        if not self._has_pipelined_too_many:
             super().send_400_response(msg)
 
     def on_headers_complete(self) -> None:
@@ -163,7 +166,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._stop_awaiting_read()
         self._stop_awaiting_head()
         self._limit_unread_replies()
-        # uvicorn notifies only the newest request of the connection, which may not have begun.
+        # uvicorn reports the disconnection only to the newest request, which may not have begun.
         if self._running is not None and not self._running.response_complete:
             self._running.disconnected = True
             self._running.message_event.set()

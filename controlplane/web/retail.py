@@ -88,7 +88,7 @@ async def by_access_token(core: Core, request: Request, _writes: bool) -> Caller
     except InvalidTokenError:
         raise unauthenticated(REALM, WRONG_TOKEN) from None
     # The caller is read from the database with each call and not cached, because all tokens of a
-    # family must become invalid as soon as a stolen one is detected.
+    # family (`Grant.family`) must become invalid as soon as a stolen one is detected.
     caller = await core.read(partial(clients.caller_of, key_id=key_id, family=family))
     if caller is None:
         raise unauthenticated(REALM, WRONG_TOKEN)

@@ -1,7 +1,8 @@
 """``POST /api/mcp/v1``: one request, one JSON reply. No state is kept between requests.
 
-If a call is refused before its body is read as JSON-RPC, the reply is ``{"error": …}`` (contract:
-Errors).
+If the service refuses the call, for example because of its credential or a limit, the reply is
+``{"error": …}`` (contract: Errors). An invalid JSON-RPC request gets a JSON-RPC error with status
+200.
 """
 
 import logging
@@ -45,7 +46,7 @@ def agent_protocol_routes(core: Core) -> list[Route]:
 
 
 class AgentProtocol:
-    """The function of the endpoint, and the module that it imports at the first call."""
+    """Handles the calls. The module that uses the official SDK is imported at the first call."""
 
     _dispatch: ModuleType | None = None
 
@@ -148,4 +149,4 @@ def require_no_web_page(request: Request) -> None:
     """
     origin = request.headers.get("origin")
     if origin is not None and not _LOOPBACK.fullmatch(origin):
-        raise foreign_origin("web pages of other origins are not served here")
+        raise foreign_origin("calls from web pages of other origins are not accepted")

@@ -124,9 +124,10 @@ def _read(value: Json) -> RpcRequest:
         envelope = codec.validate(value, Envelope)
     except ValidationError as error:
         paths = [issue.where for issue in error.issues]
-        is_of_meta = all(path.startswith("params._meta") for path in paths)
+        is_only_meta_invalid = all(path.startswith("params._meta") for path in paths)
         message = f"{error.where[:64] or 'the request'} {error.reason}"
-        raise RpcError(INVALID_PARAMS if is_of_meta else INVALID_REQUEST, message) from None
+        code = INVALID_PARAMS if is_only_meta_invalid else INVALID_REQUEST
+        raise RpcError(code, message) from None
     if envelope.id is None and not envelope.method.startswith(NOTIFICATIONS):
         message = f"id is missing: only methods that begin with {NOTIFICATIONS} have no id"
         raise RpcError(INVALID_REQUEST, message)

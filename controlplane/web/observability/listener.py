@@ -51,11 +51,12 @@ STATES: Final[Mapping[int, str]] = {
     Priority.MAINTENANCE: "maintenance",
     Priority.REVOKED: "revoked",
 }
+"""States of devices by priority. Devices with any other priority are online or offline."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseCounts:
-    """Numbers of devices by state, and of reports that are not sent to the tracker yet."""
+    """Numbers of devices by state, and of reports that wait to be sent to ``--tracker-url``."""
 
     devices: Mapping[str, int]
     pending: int
@@ -125,7 +126,7 @@ class _ServiceState(Collector):
         yield devices
         yield GaugeMetricFamily(
             "venue_control_tracker_queue",
-            "Reports that wait for the tracker.",
+            "Reports that wait to be sent to the webhook of --tracker-url.",
             value=self._counts.pending,
         )
 

@@ -30,7 +30,7 @@ FIELDS: Final = (
 """Fields of a JSON line in addition to its message. Callers pass them in ``extra``."""
 _API_KEY: Final = re.compile(rf"({PREFIX}|venue_(?:live|test)_)[\w-]+")
 LIBRARY_LOGGERS: Final = ("uvicorn", "httpx2", "httpcore2")
-"""Loggers of libraries that log every call with its full address on level INFO."""
+"""Loggers of libraries that log every call with its complete URL or path on level INFO."""
 MIGRATIONS_LOGGER: Final = "alembic"
 """Logs each step of a migration on level INFO. Users see the steps only with the level debug."""
 

@@ -1,7 +1,8 @@
 """The metrics of the service, for Prometheus.
 
-Labels have few fixed values. They never contain devices, keys, organizations or other values that
-callers choose. Several processes share their counters in files (`share_between_workers`).
+Each label has a small, fixed set of values. Labels never contain devices, keys, organizations or
+other values that callers choose. Several processes share their counters in files
+(`share_between_workers`).
 """
 
 import multiprocessing

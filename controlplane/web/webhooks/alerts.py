@@ -25,7 +25,7 @@ from controlplane.web.webhooks.bodies import body_for, url_for
 from controlplane.web.webhooks.mail import mail_of
 from controlplane.web.webhooks.sending import BATCH, Claim, backoff_s
 
-TRIED_FOR: Final = timedelta(days=3)
+RETRY_PERIOD: Final = timedelta(days=3)
 ERROR_MAX: Final = 300
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - a prefix
 SECRET_BYTES: Final = range(24, 65)
@@ -36,16 +36,16 @@ class AlertOutbox:
     """The notifications for the operator's webhook, or for the routes of organizations.
 
     Attributes:
-        is_of_organizations: whether it has the notifications of the routes of organizations.
+        is_for_organizations: whether it has the notifications for the routes of organizations.
             Otherwise it has the notifications for the operator's webhook.
     """
 
     settings: Settings
-    is_of_organizations: bool = False
+    is_for_organizations: bool = False
 
     @property
     def name(self) -> str:
-        return "organization's route" if self.is_of_organizations else "webhook"
+        return "organization's route" if self.is_for_organizations else "webhook"
 
     def has_due(self, session: Session, now: datetime) -> bool:
         """Return whether a notification may be due."""
@@ -69,7 +69,7 @@ class AlertOutbox:
             .outerjoin(AlertRoute, is_route)
             .where(Notification.due_at <= now, ~has_pending_predecessor)
         )
-        if self.is_of_organizations:
+        if self.is_for_organizations:
             # Only one notification of each route, so that a slow receiver delays no other route.
             due = due.where(Notification.route != OPERATOR_ROUTE)
             oldest = due.with_only_columns(func.min(Notification.position)).group_by(
@@ -92,7 +92,7 @@ class AlertOutbox:
         if row.status != "pending":
             return row.status
         row.updated_at, row.error = now, reason[:ERROR_MAX]
-        if not reason or now - row.scheduled_at > TRIED_FOR:
+        if not reason or now - row.scheduled_at > RETRY_PERIOD:
             row.status, row.due_at = "failed" if reason else "sent", None
         else:
             row.due_at = now + timedelta(seconds=backoff_s(claim.attempt))

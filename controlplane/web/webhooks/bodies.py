@@ -23,7 +23,10 @@ LISTED_MAX: Final = 40
 
 
 def body_for(kind: str, target: str, bodies: Bodies) -> bytes:
-    """Return the JSON body for a kind of route. ``target`` is used only for PagerDuty: its key."""
+    """Return the JSON body for a kind of route.
+
+    ``target`` is the routing key for PagerDuty. The other kinds do not use it.
+    """
     return json.dumps(BUILDERS[kind](target, bodies)).encode()
 
 

@@ -1,7 +1,7 @@
 """A client for the webhooks of organizations, which connects to public addresses only.
 
 The owner of an organization chooses the address. The client must not give owners access to the
-network of the service, even if the name of the webhook gets a different address after a check. So
+network of the service, even if the host name resolves to a different address after a check. So
 the client resolves the name itself, and connects to the address that it has checked.
 """
 
@@ -50,8 +50,9 @@ class PublicAddressTransport(httpx2.AsyncBaseTransport):
 
 @asynccontextmanager
 async def public_client(timeout_s: float) -> AsyncIterator[httpx2.AsyncClient]:
-    # Connections are not reused, because hosts with the same address can have different
-    # certificates. A proxy is not used, because it would resolve the name again.
+    # Connections are not reused: the pool identifies them by address. A certificate was verified
+    # for one host name only, but several hosts can have the same address. A proxy is not used,
+    # because it would resolve the name again.
     limits = httpx2.Limits(max_keepalive_connections=0)
     inner = httpx2.AsyncHTTPTransport(limits=limits, trust_env=False)
     async with httpx2.AsyncClient(

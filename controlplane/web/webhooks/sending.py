@@ -1,4 +1,4 @@
-"""Sends due messages to a webhook, with a limited number of attempts for each message.
+"""Sends due messages to webhooks or by e-mail, with limited attempts for each message.
 
 Before a message is sent, a transaction counts the attempt and sets the time of the next attempt.
 Therefore neither a crash nor a second process on the same database can cause attempts beyond the
@@ -35,7 +35,10 @@ class Claim:
 
     Attributes:
         id: id of the message, the same in each attempt. It is sent as ``Idempotency-Key``.
-        key: the key of the message in its outbox.
+        key: primary key of the row in which the outbox stores the message.
+        attempt: number of the attempt, from 1.
+        content: body of the POST.
+        headers: headers of the POST, in addition to the usual ones.
         mail: the e-mail to send instead of a POST.
     """
 
@@ -52,7 +55,8 @@ class Outbox(Protocol):
     """The messages for one webhook, or for one kind of webhook."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of the receiver in errors and in the log."""
 
     def claim(self, session: Session, now: datetime) -> Sequence[Claim]:
         """Return at most ``BATCH`` due messages, and count the attempts."""

@@ -1,4 +1,4 @@
-"""Sends an event for each report to the tracker, which is a webhook.
+"""Sends an event for each report to the tracker: the operator's webhook of ``--tracker-url``.
 
 An event does not contain the report. Receivers get it with `reportDetail`.
 """

@@ -228,7 +228,7 @@ async def test_notifications_of_one_organization_do_not_delay_those_of_another(
                 session, now, of, count
             )
         )
-    outbox = AlertOutbox(service.core.settings, is_of_organizations=True)
+    outbox = AlertOutbox(service.core.settings, is_for_organizations=True)
     claims = service.database.write(lambda session: outbox.claim(session, now))
     assert {each.id for each in claims} == {"msg_org-a_0", "msg_org-b_0"}
     own = Webhook(204)
