@@ -21,7 +21,8 @@ _INSTALL: Final = "venue-agent service install --base-url URL --location ID --ap
 
 _TAKES_CONFIG: Final = re.compile(
     r"(?<=`)([^`]*\bvenue-agent"
-    r" (?:run|enroll|collect|check|status|doctor|history|printers|config (?:check|show))\b[^`]*)"
+    r" (?:run|enroll|collect|check|status|doctor|history|timeline|printers|upgrade check"
+    r"|config (?:check|show))\b[^`]*)"
     r"(?=`)"
 )
 """Matches a command between backquotes in a text, if the command accepts `--config`."""

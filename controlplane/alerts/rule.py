@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, Literal, get_args
 
-from agent.wire.payloads.history import CAUSES
+from agent.wire.payloads.history import PATH_CAUSES
 
 Condition = Literal[
     "offline", "broken", "site_outage", "finding", "incident", "version_older_than", "no_report_for"
@@ -79,8 +79,10 @@ def rules_at(rules: Iterable[Rule], location_id: str) -> dict[str, Rule]:
 
 def check_argument(condition: Condition, argument: str) -> None:
     """Raise ValueError, with a text for users, if the condition cannot have the argument."""
-    if condition == "incident" and argument not in CAUSES:
-        raise ValueError(f"must be one of {', '.join(CAUSES)}")
+    if condition == "incident" and argument not in PATH_CAUSES:
+        raise ValueError(
+            f"must be one of {', '.join(PATH_CAUSES)}; for other faults, set a rule for a finding"
+        )
     if condition == "finding" and not argument:
         raise ValueError("must be the id of a finding")
     if condition == "version_older_than" and not parse_version(argument):

@@ -106,7 +106,9 @@ def _show(report: ReportDetail) -> None:
         return
     headline = headline_of(payload)
     values = {row.label: row.value for row in headline.rows}
-    measured_values = [values[label] for label in ("Took", "Found", "Facts") if label in values]
+    measured_values = [
+        values[label] for label in ("Duration", "Contents", "Facts") if label in values
+    ]
     heading = Text.assemble((headline.title, "bold"), ": ", ", ".join(measured_values))
     console().print(heading)
     _print_indented(styled(headline.outcome, headline.outcome_severity))

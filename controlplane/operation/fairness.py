@@ -122,8 +122,10 @@ class Fairness:
 
     def admit(self, caller: Caller) -> None:
         """Count a call. If a limit is reached, raise the refusal with the time to wait."""
-        # The rate limits of the key come first, so that calls that they refuse do not use up the
-        # limits of the organization.
+        # The limits of the key come first, so that calls that they refuse do not use up the limits
+        # of the organization.
+        if self._under_way[caller.key_id] >= self._settings.calls_at_once:
+            raise rate_limited(spread(1))
         wait_s = (
             self._processing.wait(caller.key_id)
             or self._call_time.wait(caller.key_id)
@@ -133,8 +135,6 @@ class Fairness:
         )
         if wait_s:
             raise rate_limited(spread(wait_s))
-        if self._under_way[caller.key_id] >= self._settings.calls_at_once:
-            raise rate_limited(spread(1))
 
     @contextmanager
     def call(self, caller: Caller) -> Iterator[None]:

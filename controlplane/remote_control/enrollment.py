@@ -189,6 +189,7 @@ def _store_description(context: RequestContext, device: Device, row: Challenge) 
     device.organization_id = row.organization_id
     if device.position is not None and device.location_id != row.location_id:
         forget_contents(context.session, device, context.now)
+        device.severity = device.network_report = device.application_report = None
     device.location_id = row.location_id
     device.legacy_install_id = row.legacy_install_id
     device.app_version = row.app_version

@@ -273,17 +273,15 @@ def _pending_requests(
 
     A dispatched pending request is not included, because its request is in `_open_requests`.
     """
-    query = (
-        select(PendingRequest, ApiKey.name)
-        .outerjoin(ApiKey, ApiKey.id == PendingRequest.requester_id)
-        .where(
-            PendingRequest.instance_id.in_([each.instance_id for each in devices]),
-            PendingRequest.state == "waiting",
-        )
-        .order_by(PendingRequest.position)
+    query = select(PendingRequest).where(
+        PendingRequest.instance_id.in_([each.instance_id for each in devices]),
+        PendingRequest.state == "waiting",
     )
+    rows = session.scalars(query.order_by(PendingRequest.position)).all()
+    requesters = names_of_requesters(session, {str(row.requester_id) for row in rows})
     by_device: dict[tuple[str, UUID], list[PendingRequestRecord]] = defaultdict(list)
-    for row, name in session.execute(query):
+    for row in rows:
+        name = requesters.get(str(row.requester_id))
         record = record_of(PendingRequestRecord, row, requested_by=name)
         by_device[row.organization_id, row.instance_id].append(record)
     return by_device

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -101,6 +102,8 @@ def check_printed_lines(lines: Sequence[str], home: Path) -> None:
     assert all(len(line) <= COLUMNS + 1 for line in lines if "/" not in line)
     assert "on a LAN behind a TAP device" in text
     assert "192.168.77.61" in text
+    assert re.search(r"network report: \d+\.\d+ s, 13 hosts, \d+ endpoints", text)
+    assert re.search(r"application snapshot: \d+\.\d+ s, \d+ read", text)
     for kind in ("network", "application"):
         assert f"Page: {home / f'{kind}.html'}\n" in lines
         assert "</html>" in (home / f"{kind}.html").read_text()

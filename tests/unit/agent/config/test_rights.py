@@ -31,6 +31,10 @@ def _configuration() -> Iterator[None]:
                 " start it"
             ),
         ),
+        (
+            "`venue-agent upgrade check`",
+            "`venue-agent upgrade check --config '/srv/till 1/agent.toml'`",
+        ),
         ("`venue-agent config check --config F`", None),
         ("`venue-agent config example`", None),
         ("`venue-agent service start`", None),

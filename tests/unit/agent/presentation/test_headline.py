@@ -52,7 +52,7 @@ def test_failed_steps_are_counted_in_the_outcome() -> None:
     headline = headline_of(bare_report())
     assert headline.outcome.endswith("1 step failed, see below.")
     assert headline.outcome_severity == "bad"
-    assert "Found" not in {row.label for row in headline.rows}
+    assert "Contents" not in {row.label for row in headline.rows}
 
 
 def test_omitted_endpoints_are_counted_in_the_headline() -> None:

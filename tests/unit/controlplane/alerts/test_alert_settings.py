@@ -7,7 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from agent.wire.payloads.history import Cause
-from controlplane.alerts.rule import parse_version
+from controlplane.alerts.rule import check_argument, parse_version
 from controlplane.settings import Settings
 from controlplane.storage.audit_tables import AuditEntry
 from controlplane.storage.report_tables import DeviceFinding, DeviceIncident
@@ -132,7 +132,7 @@ async def test_a_finding_fires_and_resolves_its_rule(fleet: RoutedFleet) -> None
 
 async def test_an_incident_without_an_end_fires_its_rule(fleet: RoutedFleet) -> None:
     device, *_ = await fleet.add(3)
-    cause: Cause = "page-missing"
+    cause: Cause = "name-servers-silent"
     await fleet.set_rule(condition="incident", argument=cause)
 
     def work(session: Session) -> None:
@@ -147,9 +147,14 @@ async def test_an_incident_without_an_end_fires_its_rule(fleet: RoutedFleet) -> 
 
     fleet.service.database.write(work)
     (firing,) = await fleet.minutes(10)
-    assert (firing["condition"], firing["argument"]) == ("incident", "page-missing")
+    assert (firing["condition"], firing["argument"]) == ("incident", "name-servers-silent")
     remove(fleet, DeviceIncident)
     assert events(await fleet.minutes(10)) == [("resolved", "incident")]
+
+
+def test_a_rule_for_an_incident_has_the_cause_of_an_interruption() -> None:
+    with pytest.raises(ValueError, match="set a rule for a finding"):
+        check_argument("incident", "page-missing")
 
 
 async def test_an_old_version_fires_its_rule(fleet: RoutedFleet) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from agent.wire import routes
-from agent.wire.codec import encode
+from agent.wire.codec import encode, to_plain
 from controlplane.devices.liveness import update_liveness
 from controlplane.devices.locations.locations import add_maintenance, schedules
 from controlplane.devices.locations.status import Maintenance
@@ -267,3 +267,16 @@ def test_the_text_of_a_report_is_limited() -> None:
     many = tuple(printer.model_copy(update={"id": f"p{n}", "name": name}) for n in range(64))
     payload = small_venue().model_copy(update={"printers": many})
     assert len(content_of(payload, "headline", ()).text) == TEXT_MAX
+
+
+async def test_a_device_that_moved_to_another_location_has_no_health_of_the_old_one(
+    service: RunningService,
+) -> None:
+    device = await enroll(service, "bar")
+    await device.submit(to_plain(small_venue()))
+    query = select(Device.severity, Device.network_report)
+    assert service.database.read(lambda session: session.execute(query).one())[0] == "bad"
+    device.location_id = "loc-0002"
+    await device.enroll(legacyInstallId="bar")
+    moved = service.database.read(lambda session: session.execute(query).one())
+    assert tuple(moved) == (None, None)

@@ -91,6 +91,17 @@ def test_the_number_of_concurrent_calls_of_a_key_is_limited() -> None:
     fairness.admit(greedy)
 
 
+def test_refused_concurrent_calls_do_not_use_up_the_limit_of_the_organization() -> None:
+    settings = Settings(calls_at_once=1, organization_rate_per_s=1, organization_burst=2)
+    fairness, greedy = Fairness(settings, Monotonic()), caller()
+    fairness.admit(greedy)
+    with fairness.call(greedy):
+        for _ in range(10):
+            with pytest.raises(Refusal):
+                fairness.admit(greedy)
+    fairness.admit(caller())
+
+
 def test_the_streams_of_a_key_an_organization_and_the_service_are_limited() -> None:
     settings = Settings(key_streams_max=2, organization_streams_max=3, streams_max=4)
     fairness, greedy = Fairness(settings, Monotonic()), caller()
