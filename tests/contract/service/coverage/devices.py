@@ -27,7 +27,7 @@ WITHIN: Final = (
 STORED: Final = SUBMISSION + "test_a_stored_report_equals_the_submitted_one"
 ACKNOWLEDGED: Final = DELIVERY + "test_acknowledgements_change_the_status_of_the_request"
 EXPIRED: Final = (
-    OPERATOR + "test_a_due_request_is_read_as_expired_and_stored_as_expired_by_the_sweep"
+    OPERATOR + "test_a_request_past_its_expiry_is_read_as_expired_before_the_sweep_stores_it"
 )
 TABLE: Final = (
     UNIT
