@@ -105,9 +105,9 @@ class Submitter:
             self.clock.now(),
         )
         if dropped_reports:
-            self.health.set(
-                "reports-dropped", f"{len(dropped_reports)} reports: too old, or the outbox is full"
-            )
+            count = len(dropped_reports)
+            noun = "report" if count == 1 else "reports"
+            self.health.set("reports-dropped", f"{count} {noun}: too old, or the outbox is full")
         depth = self.ledger.outbox.depth()
         if depth.reports > 1:
             self.health.set("reports-waiting", f"{depth.reports} reports")

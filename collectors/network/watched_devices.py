@@ -69,8 +69,9 @@ def answers_of(
     hosts = {h.address: h.mac_address for h in scan.hosts if h.is_confirmed}
     routed = {t.address for t in selection.targets if t.way == "routed"}
     is_whole = scan.state.state == "succeeded"
-    silent = {t.address for t in scan.unanswered} | set(later_answers.silent)
-    silent |= (routed - hosts.keys()) if is_whole else set()
+    silent = set(later_answers.silent)
+    if is_whole:  # `unanswered` of a scan that ended early includes addresses that were not tried
+        silent |= {t.address for t in scan.unanswered} | (routed - hosts.keys())
     return Answers(
         {**own_macs, **hosts, **later_answers.macs},
         silent - later_answers.macs.keys(),

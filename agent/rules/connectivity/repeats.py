@@ -33,7 +33,7 @@ class Throttling:
         if count == self._reported or now_s < self._due_s:
             return None
         times, self._reported, self._due_s = count - self._reported, count, now_s + HOUR_S
-        return Event("processor-throttled", at, f"{times} times")
+        return Event("processor-throttled", at, "once" if times == 1 else f"{times} times")
 
 
 class GatewayMacs:

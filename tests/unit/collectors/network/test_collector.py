@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -24,6 +24,7 @@ from collectors.contract import (
 from collectors.network.collector import collect_network
 from collectors.network.discoveries import Discoveries, OpenPort, Queues
 from collectors.network.observations import (
+    DeviceAnswers,
     Enrichment,
     Evidence,
     KnownPrinter,
@@ -35,8 +36,9 @@ from collectors.network.observations import (
 )
 from collectors.network.scan.printer_targets import printer_targets
 from collectors.network.scan.scan import ScannedHost, ScanResult
-from collectors.network.scan.targets import Target
+from collectors.network.scan.targets import Target, TargetSelection
 from collectors.network.sources import Sources
+from collectors.network.watched_devices import answers_of
 from collectors.shared.addresses import parse_networks
 from collectors.shared.host.local_network import LocalInterface, LocalNetwork
 from collectors.shared.linux.rtnetlink import LinkNeighbour
@@ -652,3 +654,12 @@ def test_check_contacts_the_address_that_the_neighbour_table_has_for_the_mac() -
     facts = collect(world, CHECK, read_neighbour_table=lambda: table)
     assert [target.address for scan in world.scanned for target in scan] == ["10.0.0.9"]
     assert [printer.status for printer in facts.printers or ()] == ["reachable"]
+
+
+@pytest.mark.parametrize(("state", "silent"), [("succeeded", {"10.0.0.9"}), ("failed", set())])
+def test_addresses_that_a_scan_did_not_try_are_not_silent(
+    state: Literal["succeeded", "failed"], silent: set[str]
+) -> None:
+    untried = ScanResult(state=SourceState(state), unanswered=(Target("10.0.0.9", "arp"),))
+    answers = answers_of(untried, LAN, TargetSelection(), {}, DeviceAnswers())
+    assert answers.silent == silent
