@@ -61,7 +61,7 @@ def test_the_example_is_refused_until_it_is_filled_in(
     main(["config", "example"])
     config.write_text(capsys.readouterr().out)
     assert main(["config", "check", "--config", str(config)]) == 2
-    assert ":9:1: service.base_url is the address of the example" in capsys.readouterr().err
+    assert ":10:1: service.base_url is the address of the example" in capsys.readouterr().err
 
 
 def test_key_beside_the_configuration_is_used(
