@@ -66,7 +66,12 @@ def _hosts(certificate: "x509.Certificate") -> str:
 
     try:
         extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
-    except x509.ExtensionNotFound:
+    except (
+        ValueError,
+        x509.ExtensionNotFound,
+        x509.DuplicateExtension,
+        x509.UnsupportedGeneralNameType,
+    ):
         return _name(certificate.subject)
     hosts = extension.value.get_values_for_type(x509.DNSName)
     hosts += [str(address) for address in extension.value.get_values_for_type(x509.IPAddress)]

@@ -14,7 +14,9 @@ from typing import TypeVar
 
 import psutil
 import pytest
-from cryptography.hazmat.primitives import serialization
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -228,6 +230,29 @@ def test_the_hosts_of_a_certificate_are_the_alternative_names_of_its_subject(
     actual = parse_certificate(ssl.PEM_cert_to_DER_cert("".join(pem[1:])))
     assert actual is not None
     assert actual.hosts == "192.0.2.7"
+
+
+@pytest.mark.parametrize("names", [b"", b"\x30\x80", bytes.fromhex("3002a300")])
+def test_a_certificate_with_unreadable_hosts_is_parsed(names: bytes) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.oid.NameOID.COMMON_NAME, "ops")])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(NOW)
+        .not_valid_after(NOW + timedelta(days=1))
+        .add_extension(
+            x509.UnrecognizedExtension(x509.oid.ExtensionOID.SUBJECT_ALTERNATIVE_NAME, names),
+            critical=False,
+        )
+        .sign(key, hashes.SHA256())
+    )
+    actual = parse_certificate(certificate.public_bytes(serialization.Encoding.DER))
+    assert actual is not None
+    assert actual.hosts == "ops"
 
 
 def test_a_certificate_with_a_negative_serial_number_is_parsed() -> None:
