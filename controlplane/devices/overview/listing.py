@@ -209,6 +209,8 @@ def names_of_requesters(session: Session, ids: Collection[str]) -> dict[str, str
             keys.append(UUID(each))
         except ValueError:
             continue
+    if not keys:
+        return {}
     query = union_all(
         select(ApiKey.id, ApiKey.name).where(ApiKey.id.in_(keys)),
         select(User.id, User.name).where(User.id.in_(keys)),

@@ -9,6 +9,7 @@ from agent.wire import routes
 from controlplane.accounts.keys import key_store
 from controlplane.settings import Settings
 from controlplane.web.background import poll_changes
+from tests.unit.controlplane.accounts.people import Browser, make_user
 from tests.unit.controlplane.running_service import RunningService, beside
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
@@ -257,3 +258,16 @@ async def test_two_services_create_one_request_for_a_pending_request(
         for client in (service, other, service):
             await poll_changes(client.core)
     assert len(await requests_of(device)) == 1
+
+
+async def test_a_pending_request_of_a_session_shows_the_name_of_its_user(
+    service: RunningService,
+) -> None:
+    device = await offline_device(service)
+    make_user(service)
+    browser = Browser(service)
+    await browser.sign_in()
+    body = {"kind": "network", "until": until(service, 3), "instanceIds": [device.instance_id]}
+    assert (await browser.post("/console/api/pending-requests", body)).status_code == 200
+    (pending,) = (await row_of(service, device))["pendingRequests"]
+    assert pending["requestedBy"] == "Ada"
