@@ -4,6 +4,8 @@ import contextlib
 import itertools
 import json
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import get_args
@@ -31,6 +33,7 @@ from tests.fakes.devtools import (
     answer_with,
     devtools_port,
 )
+from tests.paths import ROOT
 from tests.sizes import examples
 from tests.unit.collectors.application.fixtures import RecordingRun
 from tests.unit.collectors.application.linux.test_disks import json_values
@@ -345,3 +348,13 @@ def assert_all_failed(facts: ApplicationFacts, reason: str) -> None:
     assert reason in str(facts.browser_fields[0].reason)
     assert [failure.step for failure in facts.failures] == ["kiosk"]
     assert "secret" not in repr(facts)
+
+
+def test_a_machine_without_a_kiosk_does_not_load_the_websocket_library() -> None:
+    script = (
+        "import sys; from collectors.application.deadline import Deadline;"
+        " from collectors.application.kiosk.source import read_kiosk_browser, read_kiosk_page;"
+        " [read(Deadline.after(5), '') for read in (read_kiosk_browser, read_kiosk_page)];"
+        " sys.exit('websockets' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)
