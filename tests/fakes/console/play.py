@@ -206,8 +206,10 @@ async def what_changed(page: Page, results: dict[str, Any], bar: SimulatedDevice
 async def request_many(page: Page, results: dict[str, Any], bar: SimulatedDevice) -> None:
     await page.go("#/devices")
     await page.until(f"({NAMES}).length === 3")
+    # Each click can replace the rows (a displayed age has changed), so each box is found again.
     await page.run(
-        "[...document.querySelectorAll('td.choose input')].forEach((each) => each.click())"
+        "[...document.querySelectorAll('td.choose input')].forEach(({ value }) => "
+        "document.querySelector(`td.choose input[value='${value}']`).click())"
     )
     await page.click("#request-selected")
     await page.check_view("request-dialog")
