@@ -22,7 +22,7 @@ from agent.presentation.connectivity.sentences import (
     is_empty,
     open_incident,
 )
-from agent.presentation.humanize import age_s, ago
+from agent.presentation.humanize import age_s, ago, times
 
 NO_REPLY_S: Final = 300.0
 """Maximum time between two replies of the service to a healthy agent, in seconds."""
@@ -138,7 +138,7 @@ def _judge_unit(unit: UnitFacts | None) -> Outcome:
             "the service is disabled: it does not start with the machine",
             f"run {with_sudo('venue-agent service install')}: it enables an installed service",
         )
-    restarts = f", restarted {unit.restarts} times" if unit.restarts else ""
+    restarts = f", restarted {times(unit.restarts)}" if unit.restarts else ""
     return ok(f"{unit.manager} starts it with the machine{restarts}")
 
 

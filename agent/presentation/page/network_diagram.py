@@ -98,7 +98,11 @@ def network_diagram(payload: NetworkPayload) -> Diagram | None:
     hosts = host_rows(payload)[:host_count]
     if not hosts:
         return None
-    printers = {row.name: row for row in printer_rows(payload)}
+    # Long names are shortened, so two printers can have the same name: the worse one is kept.
+    worst_last = sorted(
+        printer_rows(payload), key=lambda row: STATUS_ORDER.index(row.status), reverse=True
+    )
+    printers = {row.name: row for row in worst_last}
     centre, around = _centre_and_others(hosts)
     sorted_rows = sorted(around, key=lambda row: (not row.printers, NEAREST_FIRST.index(row.kind)))
     labelled_count = (

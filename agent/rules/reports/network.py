@@ -106,7 +106,7 @@ def failures(collected: tuple[facts.Failure, ...]) -> tuple[Failure, ...]:
     return take(
         (Failure(step=clip_id(f.step, "unknown"), reason=clip(f.reason)) for f in collected),
         limits.FAILURES_MAX,
-        lambda n: Failure(step="failures", reason=f"{n} more failures are not listed"),
+        lambda n: Failure(step="failures", reason=f"further failures, not listed: {n}"),
     )
 
 
@@ -135,9 +135,9 @@ def unconfined(confinement: facts.Confinement) -> tuple[str, ...]:
 def _limitations(collected: facts.NetworkFacts) -> tuple[str, ...]:
     lines = list(collected.limitations)
     if extra := len(collected.endpoints) - len(_endpoints_kept(collected)):
-        lines.append(f"{extra} endpoints of the least interest are left out of the list")
+        lines.append(f"endpoints of the least interest, not listed: {extra}")
     if (extra := len(collected.printers or ()) - limits.PRINTERS_MAX) > 0:
-        lines.append(f"{extra} printers are left out of the list")
+        lines.append(f"printers beyond the limit, not listed: {extra}")
     return limitation_lines(tuple(lines))
 
 

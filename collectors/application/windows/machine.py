@@ -83,8 +83,10 @@ def parse_link_types(sections: Sections) -> dict[str, str]:
 
 def parse_default_routes(sections: Sections) -> frozenset[str] | None:
     """Return the names of the adapters with a default route; None if this is unknown."""
-    rows = sections.get("routes", Section()).rows
-    return frozenset(name for row in rows if (name := text(row, "InterfaceAlias"))) or None
+    routes = sections.get("routes")
+    if routes is None or routes.error is not None:
+        return None
+    return frozenset(name for row in routes.rows if (name := text(row, "InterfaceAlias")))
 
 
 def parse_dhcp(sections: Sections) -> dict[str, Dhcp]:

@@ -88,6 +88,22 @@ def test_link_types_are_parsed() -> None:
     assert types == {"Ethernet": "ethernet", "WLAN": "wifi", "vEthernet": "virtual"}
 
 
+@pytest.mark.parametrize(
+    ("routes", "expected"),
+    [
+        ('{"ok": [{"InterfaceAlias": "WLAN"}]}', frozenset({"WLAN"})),
+        ('{"ok": []}', frozenset()),
+        ('{"error": "CimException"}', None),
+    ],
+)
+def test_adapters_with_a_default_route_are_known_unless_windows_refuses(
+    routes: str, expected: frozenset[str] | None
+) -> None:
+    sections = script.parse_sections(f'{{"routes": {routes}}}'.encode())
+    assert machine.parse_default_routes(sections) == expected
+    assert machine.parse_default_routes({}) is None
+
+
 def test_dhcp_leases_are_parsed() -> None:
     known = machine.parse_dhcp(script.parse_sections(fixture("windows/adapters.json")))
     facts = values(dhcp_fields(known["Ethernet"], ["192.168.1.20/24"]))

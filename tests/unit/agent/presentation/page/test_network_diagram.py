@@ -50,6 +50,18 @@ def test_printers_are_marked_and_labelled_with_their_names() -> None:
     assert nodes["till-1"].host.kind == "machine"
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_printers_with_the_same_shortened_name_the_worse_one_is_displayed(order: int) -> None:
+    venue = small_venue()
+    printers = [
+        printer.model_copy(update={"name": "x" * 500 + printer.name})
+        for printer in (venue.printers or ())
+    ]
+    diagram = diagram_of(venue.model_copy(update={"printers": tuple(printers[::order])}))
+    assert "good" not in {node.marker for node in diagram.boxes}
+    assert "bad" in {node.marker for node in diagram.boxes}
+
+
 def test_the_latency_of_a_host_is_displayed() -> None:
     assert by_label(diagram_of(small_venue()))["Kitchen printer"].host.latency == "21 ms"
 
