@@ -60,8 +60,9 @@ def daemon(context: Context) -> Outcome:
         last = f"; it was last seen {ago(status.written_at)}" if status else ""
         return _not_running(context, f"the agent does not run{last}")
     if status is None or status.pid != pid:
+        holder = f"process {pid}" if pid else "an unknown process"
         return warn(
-            f"process {pid} uses the state directory and writes no status",
+            f"{holder} uses the state directory and writes no status",
             "wait some seconds; if it persists, restart the agent",
         ).with_facts(daemon_pid=pid)
     contact_age_s = age_s(status.last_contact_at) if status.last_contact_at else None

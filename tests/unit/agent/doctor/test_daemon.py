@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.adapters.storage.state import StateDirectory
+from agent.adapters.storage.state import LOCK_NAME, StateDirectory
 from agent.adapters.storage.status_file import NAME, StatusFile
 from agent.doctor.checks.daemon import daemon, interruptions
 from agent.doctor.context import Context
@@ -30,6 +30,20 @@ def test_a_daemon_with_an_unreadable_status_is_not_another_agent(tmp_path: Path)
         outcome = daemon(Context(state=state))
     assert outcome.status == "fail"
     assert outcome.facts["daemon_pid"] == os.getpid()
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_process_that_writes_no_status_is_named_if_it_is_known(
+    tmp_path: Path, *, is_known: bool
+) -> None:
+    state = StateDirectory(tmp_path / "state")
+    state.prepare()
+    with state.hold():
+        if not is_known:
+            os.truncate(state.path / LOCK_NAME, 0)
+        outcome = daemon(Context(state=state))
+    name = f"process {os.getpid()}" if is_known else "an unknown process"
+    assert outcome.detail == f"{name} uses the state directory and writes no status"
 
 
 @pytest.mark.parametrize(
