@@ -325,8 +325,8 @@ class WatchedDevice(Section):
     mac: MacAddress | None = Field(
         default=None,
         description=(
-            "Its MAC address, by which it is recognised at another address. Default: the MAC that"
-            " answers at its address first."
+            "MAC by which the device is recognised at another address. Default: the MAC that"
+            " answers first at `address`."
         ),
     )
 

@@ -18,7 +18,11 @@ ASK_WITHIN_S: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class UnitFacts:
-    """The state of a unit. ``pid`` is the id of its main process."""
+    """The state of a unit.
+
+    ``pid`` is the id of its main process. ``restarts`` counts the automatic restarts since the last
+    start.
+    """
 
     manager: str
     is_installed: bool

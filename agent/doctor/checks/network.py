@@ -20,7 +20,7 @@ COLLECT_WITHIN_S: Final = 1.0
 MDNS_GROUP: Final = "224.0.0.251"
 MDNS_PORT: Final = 5353
 DISCARD_PORT: Final = 9  # RFC 863
-NUD_INCOMPLETE: Final = "0x0"
+UNANSWERED_FLAGS: Final = "0x0"
 
 _JOB: Final = NetworkJob(
     ports=(),
@@ -135,7 +135,10 @@ def multicast(context: Context) -> Outcome:
 
 
 def _interface_flags() -> dict[str, str]:
-    """Return the flags of each interface, as "up,multicast"; empty if the system has none."""
+    """Return the flags of each interface, as "up,multicast", or "" on a system without flags.
+
+    Return an empty dictionary if the interfaces cannot be read.
+    """
     try:
         return {name: state.flags for name, state in psutil.net_if_stats().items()}
     except (psutil.Error, OSError):
@@ -222,4 +225,4 @@ def parse_unanswered_arp(table: str, address: str) -> bool:
     ``table`` is the content of /proc/net/arp (arp(7)).
     """
     rows = (line.split() for line in table.splitlines()[1:])
-    return any(row[:1] == [address] and row[2:3] == [NUD_INCOMPLETE] for row in rows)
+    return any(row[:1] == [address] and row[2:3] == [UNANSWERED_FLAGS] for row in rows)

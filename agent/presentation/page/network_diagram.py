@@ -32,12 +32,12 @@ NEAREST_FIRST: Final[tuple[HostKind, ...]] = (
     "phone", "home", "lighting", "unknown",
 )  # fmt: skip
 """The kinds in the order of their distance from the centre. Hosts with printers of this machine are
-nearer than all kinds."""
+the nearest, whatever their kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A host at a position: a box with a label, or a dot without text.
+    """A host at a position: a box with a label of one or two lines, or a dot without text.
 
     ``detail`` is the line below the label: the address, or the kind if the label is the address.
     ``marker`` is the state of this machine's printers at the host; "" if there are none.
@@ -63,6 +63,7 @@ class Diagram:
     """The drawing of a network map.
 
     Args:
+        description: The text alternative of the drawing.
         missing_printers: Names of network printers that belong to no host of the drawing.
         not_drawn: Number of hosts that are left out because of DOTS_MAX.
     """
