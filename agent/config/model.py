@@ -378,7 +378,7 @@ class Limits(Section):
         default=14,
         gt=0,
         le=365,
-        description="Age after which waiting reports are dropped and counted.",
+        description="Age after which waiting reports are dropped, and counted in `status --json`.",
     )
     min_collection_interval_seconds: float = Field(
         default=10,

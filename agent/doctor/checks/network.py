@@ -65,15 +65,15 @@ def interfaces(context: Context) -> Outcome:
             f"the interfaces cannot be read: {facts.interfaces_source.reason}",
             "a sandbox may forbid this: allow AF_NETLINK, or run doctor outside the sandbox",
         )
-    up = [i for i in facts.interfaces if _ipv4(i)]
-    if not up:
+    with_ipv4 = [i for i in facts.interfaces if _ipv4(i)]
+    if not with_ipv4:
         interface_names = ", ".join(i.name for i in facts.interfaces) or "none but loopback"
         return warn(
             f"no interface has an IPv4 address ({interface_names})",
             "plug in the cable or join the Wi-Fi; check DHCP",
             may_cause=True,
         )
-    return ok(", ".join(f"{i.name} {_ipv4(i)[0]}" for i in up[:4]))
+    return ok(", ".join(f"{i.name} {_ipv4(i)[0]}" for i in with_ipv4[:4]))
 
 
 def gateway(context: Context) -> Outcome:

@@ -103,7 +103,7 @@ def network_diagram(payload: NetworkPayload) -> Diagram | None:
     centre, around = _centre_and_others(hosts)
     sorted_rows = sorted(around, key=lambda row: (not row.printers, NEAREST_FIRST.index(row.kind)))
     labelled_count = (
-        len(sorted_rows) if len(sorted_rows) <= LABELLED_MAX else _important(sorted_rows)
+        len(sorted_rows) if len(sorted_rows) <= LABELLED_MAX else _important_count(sorted_rows)
     )
     dots = sorted_rows[labelled_count : labelled_count + DOTS_MAX]
     layout = lay_out(labelled_count, len(dots))
@@ -133,7 +133,7 @@ def _centre_and_others(hosts: tuple[HostRow, ...]) -> tuple[HostRow, list[HostRo
     return centre, [row for row in hosts if row is not centre]
 
 
-def _important(sorted_rows: list[HostRow]) -> int:
+def _important_count(sorted_rows: list[HostRow]) -> int:
     """Return how many hosts at the start of ``sorted_rows`` are important enough for a label."""
     important = sum(
         bool(row.printers) or row.kind in {"printer", "watched", "machine", "router"}
