@@ -67,7 +67,7 @@ def interfaces(context: Context) -> Outcome:
         )
     with_ipv4 = [i for i in facts.interfaces if _ipv4(i)]
     if not with_ipv4:
-        interface_names = ", ".join(i.name for i in facts.interfaces) or "none but loopback"
+        interface_names = ", ".join(i.name for i in facts.interfaces) or "there is only loopback"
         return warn(
             f"no interface has an IPv4 address ({interface_names})",
             "plug in the cable or join the Wi-Fi; check DHCP",
