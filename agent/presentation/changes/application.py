@@ -53,7 +53,10 @@ def _browser(fields: Fields, key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text field of the machine. Each new value is reported as a change."""
+    """A text field of the machine. Each new value is reported as a change.
+
+    ``read`` returns the text to compare, from the fields of the machine and ``key``.
+    """
 
     key: str
     label: str
