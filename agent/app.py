@@ -154,8 +154,8 @@ class App:
         """Build the components that call the service."""
         runtime, service = self._runtime, self._config.service
         api_key = runtime.kept_key or key_source(service.api_key_file, self._loaded.path)
-        is_watched = self._config.recorder.enabled
-        self.client = ServiceClient(service, api_key, runtime.clock, watch=is_watched)
+        has_recorder = self._config.recorder.enabled
+        self.client = ServiceClient(service, api_key, runtime.clock, watch=has_recorder)
         self._breaker = CircuitBreaker(runtime.clock, runtime.rng, self.health, api_key)
         self._session = DeviceSession(
             self.client, self._breaker, self.binding_state, runtime.clock, runtime.foreground

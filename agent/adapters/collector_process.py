@@ -61,13 +61,13 @@ OnProgress = Callable[[Progress], None]
 class Timeouts:
     """How long to wait for a child, in seconds.
 
-    A child must end by itself within ``ask_s`` after the job's time limit. Otherwise it is
+    A child must end by itself within ``grace_s`` after the job's time limit. Otherwise it is
     cancelled, and has ``cancel_s`` to send its facts. Then it is killed. If the child still exists
     ``gone_s`` later, it hangs in the kernel, or a process that it started is still running. The
     agent then stops waiting.
     """
 
-    ask_s: float = 2.0
+    grace_s: float = 2.0
     cancel_s: float = 3.0
     gone_s: float = 2.0
 
@@ -162,7 +162,7 @@ class CollectorProcess:
     ) -> str | None:
         """Wait for the child's last event. Return an error if its facts are incomplete."""
         cancelling = asyncio.create_task((cancel or asyncio.Event()).wait())
-        timeout_s = job.max_duration_s + self.timeouts.ask_s
+        timeout_s = job.max_duration_s + self.timeouts.grace_s
         try:
             await asyncio.wait(
                 (reading, cancelling), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED

@@ -1,7 +1,7 @@
 """The HTTP client for the service. Every network error becomes a ServiceUnavailable.
 
-Only this module imports httpx2. The size of a reply is limited. Replies are never decompressed,
-redirects are not followed, and cookies are not kept.
+No other module of the agent imports httpx2. The size of a reply is limited. Replies are never
+decompressed, redirects are not followed, and cookies are not kept.
 """
 
 import contextlib

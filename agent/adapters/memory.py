@@ -1,6 +1,6 @@
-"""Returns memory to the operating system after the daemon has started.
+"""Returns memory to the operating system when the daemon is idle.
 
-The start needs more memory than the daemon needs later, when it is mostly idle. Most steps work on
+The start of the daemon and its reports need more memory than the idle daemon. Most steps work on
 Linux only; other systems skip them.
 """
 

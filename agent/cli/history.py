@@ -41,7 +41,7 @@ _STYLES: Final[dict[str, Style]] = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "id", nargs="?", type=_start_of_an_id, metavar="ID",
-        help="show a report again: its id, the id of its request, or the start of either id",
+        help="show a report again, by its id, the id of its request, or the start of either id",
     )  # fmt: skip
     add_config_option(parser)
     add_json_option(parser)

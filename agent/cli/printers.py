@@ -129,8 +129,8 @@ def _show(screen: Screen, memory: Memory) -> None:
 
 def _identifier(printer: LearnedPrinter) -> str:
     """Return the most reliable identifier of a printer."""
-    marks = (printer.mac_address, printer.serial, printer.uuid)
-    return next(filter(None, marks), "only its address")
+    identifiers = (printer.mac_address, printer.serial, printer.uuid)
+    return next(filter(None, identifiers), "only its address")
 
 
 def _when(timestamp: str) -> str:

@@ -58,7 +58,10 @@ def _error_for_systemd(error: NotVisible) -> AgentError:
 
 
 def _advice() -> str:
-    """Return the advice to start the service, which has fewer rights than root."""
+    """Return the advice to start the service; "" if this machine has no service manager.
+
+    Without this advice, the error message advises to run the command as root.
+    """
     if not has_service_manager():
         return ""
     return f"the service runs as a user of its own: {with_sudo('venue-agent service start')}"

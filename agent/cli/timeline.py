@@ -20,7 +20,7 @@ DEFAULT_DAYS: Final = 7
 DAYS_MAX: Final = 90
 
 OFF: Final = "The recorder is off: set `recorder.enabled` to true, and restart the daemon."
-NOTHING: Final = "Nothing is recorded yet: the daemon has not run here with a recorder."
+NOTHING: Final = "Nothing is recorded yet: no daemon has run here with the recorder enabled."
 STARTED: Final = "Nothing is recorded yet: the daemon has just started."
 
 

@@ -325,8 +325,8 @@ class WatchedDevice(Section):
     mac: MacAddress | None = Field(
         default=None,
         description=(
-            "Its MAC address, by which it is recognised at another address. Default: the MAC that"
-            " answers at its address first."
+            "MAC by which the device is recognised at another address. Default: the MAC that"
+            " answers first at `address`."
         ),
     )
 
@@ -378,7 +378,7 @@ class Limits(Section):
         default=14,
         gt=0,
         le=365,
-        description="Age after which waiting reports are dropped and counted.",
+        description="Age after which waiting reports are dropped, and counted in `status --json`.",
     )
     min_collection_interval_seconds: float = Field(
         default=10,

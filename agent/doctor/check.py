@@ -47,6 +47,7 @@ class Check:
     """A check.
 
     Args:
+        group: The heading under which the check is listed.
         run: May block for ``deadline_s``; after that the check counts as failed.
         depends_on: Checks that must not have failed. If the outcome of one of them is "unseen",
             this check is not run, and its outcome is "unseen" as well. A check that

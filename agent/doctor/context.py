@@ -55,10 +55,10 @@ class Context:
         return is_system_config(self.config_path)
 
     # Facts. The comment of each one begins with the name of the check that returns it.
-    local: "LocalConfig | None" = None  # configuration; with --bundle, also set without [service]
+    local: "LocalConfig | None" = None  # configuration; --bundle sets it even without [service]
     config: "Config | None" = None  # configuration
     is_hidden: bool = False  # configuration; whether this user cannot read the file
-    state: "StateDirectory | None" = None  # configuration; a guess if it failed
+    state: "StateDirectory | None" = None  # configuration; a guess if this check failed
     api_key: str | None = field(default=None, repr=False)  # api-key
     record: "DeviceRecord | None" = None  # device-record
     daemon_pid: int | None = None  # daemon
@@ -67,7 +67,7 @@ class Context:
     route: Route | None = None  # route
     current_result: CallResult | None = None  # captive-portal
     challenge_result: CallResult | None = None  # write-grant
-    contact_age_s: float | None = None  # daemon; since the last reply of the service
+    contact_age_s: float | None = None  # daemon; since the last successful call
     unit: "UnitFacts | None" = None  # boot
 
     def add(self, facts: Mapping[str, Any]) -> None:

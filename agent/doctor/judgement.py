@@ -7,7 +7,7 @@ from agent.doctor.check import CheckResult
 
 
 def cause_of(results: Iterable[CheckResult]) -> str | None:
-    """Return the check that explains why one of ``results`` failed or was skipped."""
+    """Return a failed check: one of ``results``, or the cause of one that was skipped."""
     for result in results:
         if result.because is not None and result.status != "unseen":
             return result.because

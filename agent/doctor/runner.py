@@ -89,15 +89,15 @@ class _Runner:
     def _take_outcome(self) -> None:
         """Take one outcome, or fail the checks that exceeded their deadline."""
         now = time.monotonic()
-        limits = {
+        deadlines = {
             name: min(start_s + check.deadline_s, self._ends_at)
             for name, (check, start_s) in self._running.items()
         }
         try:
-            name, outcome = self._outcomes.get(timeout=max(0.0, min(limits.values()) - now))
+            name, outcome = self._outcomes.get(timeout=max(0.0, min(deadlines.values()) - now))
         except queue.Empty:
             now = time.monotonic()
-            for late_name in [name for name, limit in limits.items() if limit <= now]:
+            for late_name in [name for name, ends_at in deadlines.items() if ends_at <= now]:
                 check, start_s = self._running.pop(late_name)
                 self._end(
                     check, fail(f"no result after {now - start_s:.1f} s", check.fix), now - start_s

@@ -13,12 +13,16 @@ from agent.adapters.service_manager.systemd import UNIT, parse_properties, state
 from agent.errors import AgentError
 
 PROPERTIES: Final = "LoadState,UnitFileState,ActiveState,MainPID,NRestarts"
-ASK_WITHIN_S: Final = 3.0
+READ_WITHIN_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class UnitFacts:
-    """The state of a unit. ``pid`` is the id of its main process."""
+    """The state of a unit.
+
+    ``pid`` is the id of its main process. ``restarts`` counts the automatic restarts since the last
+    start.
+    """
 
     manager: str
     is_installed: bool
@@ -38,7 +42,7 @@ def read_unit() -> UnitFacts | None:
         if sys.platform != "linux":
             manager = "launchd" if sys.platform == "darwin" else "the service manager"
             return _unit_facts(manager, detect_service_manager().state())
-        run = partial(run_program, timeout_s=ASK_WITHIN_S)
+        run = partial(run_program, timeout_s=READ_WITHIN_S)
         command = ("systemctl", "show", UNIT, f"--property={PROPERTIES}")
         return parse_systemctl(checked(run, *command).stdout)
     except AgentError:

@@ -1,6 +1,6 @@
 """Makes untrusted text safe for output.
 
-It removes control characters and bidirectional overrides, and limits stacked combining marks.
+It replaces control characters and bidirectional overrides, and limits stacked combining marks.
 
 Device names, models and reasons come from the network. Terminals interpret control characters
 (ECMA-48), terminals and browsers interpret bidirectional overrides (Unicode TR 36, section 2.5),

@@ -22,7 +22,7 @@ from agent.wire.payloads.network import NetworkPayload
 Cell = str | float | bool | Sequence[str] | None
 Row = Sequence[Cell]
 
-BETWEEN: Final = "; "
+LIST_SEPARATOR: Final = "; "
 """Separates the values of a list in one cell."""
 IDENTITY: Final = ("locationId", "installId", "reportId", "finishedAt")
 ENDPOINT: Final = (
@@ -82,7 +82,7 @@ def _cell(value: Cell) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return f"{value:.15g}"
-    text = plain(value if isinstance(value, str) else BETWEEN.join(value or ()))
+    text = plain(value if isinstance(value, str) else LIST_SEPARATOR.join(value or ()))
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 

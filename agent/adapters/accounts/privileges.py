@@ -113,12 +113,12 @@ def replace_file(path: Path, content: bytes, mode: int = PRIVATE) -> None:
     write_atomically(path, content, mode)
 
 
-def _run_writer(path: Path, mode: int, source: int, answers: int) -> None:
-    """Run the child: read the content from ``source``, and write it if complete. Never returns."""
+def _run_writer(path: Path, mode: int, content_pipe: int, reply_pipe: int) -> None:
+    """Run the child: read the content from its pipe, and write it if complete. Never returns."""
     try:
         # Ctrl-C ends the parent. The child then reads incomplete content, writes nothing and ends.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        with os.fdopen(source, "rb") as file:
+        with os.fdopen(content_pipe, "rb") as file:
             length, content = file.read(_LENGTH_BYTES), file.read()
         if len(length) == _LENGTH_BYTES and int.from_bytes(length, "big") == len(content):
             try:
@@ -126,7 +126,7 @@ def _run_writer(path: Path, mode: int, source: int, answers: int) -> None:
                 reply = "done"
             except OSError as error:
                 reply = error.strerror or str(error)
-            os.write(answers, reply.encode()[:_REPLY_MAX])
+            os.write(reply_pipe, reply.encode()[:_REPLY_MAX])
     finally:
         os._exit(0)
 

@@ -80,8 +80,8 @@ async def query_servers(
         names = (host, random_name) if is_interrupted and is_local else (host,)
         replies = await asyncio.gather(*(_query(server, port, name) for name in names))
         answer = _answer_of(replies[0])
-        is_comparable = len(replies) > 1 and answer != "silent"
-        can_forward = _answer_of(replies[1]) == "answer" if is_comparable else None
+        is_forwarding_known = len(replies) > 1 and answer != "silent"
+        can_forward = _answer_of(replies[1]) == "answer" if is_forwarding_known else None
         addresses = replies[0].addresses if replies[0] else ()
         return NameServer(server, answer, is_local, can_forward), addresses
 

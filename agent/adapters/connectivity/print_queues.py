@@ -12,7 +12,7 @@ from collectors.shared.text import clean_text
 
 QUEUES_MAX: Final = 32
 NAME_MAX, REASONS_MAX, REASON_MAX = 127, 4, 64
-_QUESTION: Final = ipp.encode_request(
+_IPP_REQUEST: Final = ipp.encode_request(
     ipp.CUPS_GET_PRINTERS,
     requested=(
         "printer-name",
@@ -26,7 +26,7 @@ _QUESTION: Final = ipp.encode_request(
 
 async def query_queues(socket: Path) -> dict[str, LocalState] | None:
     """Return the state of each queue by name; None if CUPS does not answer. Never raises."""
-    request = post_request("localhost", "/", ipp.CONTENT_TYPE, _QUESTION)
+    request = post_request("localhost", "/", ipp.CONTENT_TYPE, _IPP_REQUEST)
     try:
         return parse_queues(await exchange_local(socket, request))
     except (OSError, ValueError):

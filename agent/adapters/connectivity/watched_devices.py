@@ -1,7 +1,7 @@
 """Reads where the watched devices are, from the neighbour table.
 
-One reading makes the kernel resolve their addresses by ARP, as `collectors.shared.arp.priming`
-describes. The next one, at least ten seconds later, reads the result. By then, the kernel has
+The first step makes the kernel resolve their addresses by ARP, as `collectors.shared.arp.priming`
+describes. The second step, at least ten seconds later, reads the result. By then, the kernel has
 removed or marked each entry whose device does not answer.
 """
 

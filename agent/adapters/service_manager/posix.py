@@ -84,8 +84,8 @@ def require_reachable(command: tuple[str, ...]) -> tuple[str, ...]:
 def require_safe_program(command: tuple[str, ...], owners: Collection[int] = ROOT_ONLY) -> None:
     """Raise ServiceManagerError if users other than ``owners`` can change the program."""
     program = Path(command[0])
-    own_directories, parts = program_directories(program)
-    for path in (program, *parts):
+    own_directories, import_directories = program_directories(program)
+    for path in (program, *import_directories):
         _require_safe(path, owners)
     for directory in own_directories:
         _require_safe(directory, owners, weakness_below)

@@ -31,7 +31,7 @@ SYSUSERS: Final = "venue-agent.sysusers"
 BACKOFF: Final = "venue-agent-backoff.conf"
 """A drop-in file for the unit. It makes the waits between restarts longer each time."""
 RESOURCES: Final = Path(__file__).parent
-"""The folder that contains these files."""
+"""The folder that contains the units, SYSUSERS and BACKOFF."""
 
 _PACKAGED = ("usr/lib/systemd/system", "lib/systemd/system")
 """The folders in which packages install the unit."""

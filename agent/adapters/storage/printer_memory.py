@@ -20,7 +20,7 @@ MAX_BYTES = 4_000_000
 
 
 class PrinterMemory:
-    """Reads and writes these details."""
+    """Reads and writes `printers.json`."""
 
     def __init__(self, state: StateDirectory) -> None:
         self._state = state

@@ -29,8 +29,8 @@ class DaemonStatus(Model):
 
     ``last_contact_at`` is the time of the last successful call to the service. ``delivery`` is how
     commands arrive now; None if none arrive. ``activity`` is a short text, such as ``collecting
-    network``. ``counters`` has the numbers of received, ignored and expired commands, and of
-    dropped reports and unreadable rows.
+    network``. ``counters`` has numbers by name, such as ``commands_received``,
+    ``requests_expired`` and ``reports_dropped``.
     """
 
     version: str

@@ -112,7 +112,10 @@ def _collect(local: LocalConfig, state: StateDirectory, kind: Kind) -> FreshRepo
 
 
 def _wait_for_the_daemon(state: StateDirectory) -> bool:
-    """Wait until no daemon collects, because receipt printers accept one connection at a time.
+    """Wait until no daemon collects.
+
+    Receipt printers accept one connection at a time, so two collections at once would disturb each
+    other.
 
     Return False if the daemon still collects after ``DAEMON_WAIT_MAX_S`` seconds.
     """

@@ -12,6 +12,7 @@ from agent.config.model import Config, LocalConfig
 from agent.doctor.check import Outcome, fail, ok, skipped, unseen, warn
 from agent.doctor.context import Context
 from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible, CredentialRefused
+from agent.presentation.humanize import counted
 
 OTHERS: int = stat.S_IRWXO
 _CORRECT = "correct the named settings, then run `venue-agent config check`"
@@ -41,8 +42,9 @@ def _guessed_state(path: Path | None) -> StateDirectory:
 def _judge_loaded(path: Path | None, context: Context, loaded: LoadedConfig[Config]) -> Outcome:
     if problems := review(path, context.environment):
         return warn("; ".join(problems), _CORRECT)
-    overrides = len(set(loaded.origins.values()) - {str(loaded.path)})
-    more = f", {overrides} from the environment" if overrides and loaded.path else ""
+    variable_count = len(set(loaded.origins.values()) - {str(loaded.path)})
+    variables = counted(variable_count, "environment variable")
+    more = f" and {variables}" if variable_count and loaded.path else ""
     return ok(f"{loaded.path or 'environment'}{more}")
 
 

@@ -20,7 +20,7 @@ COLLECT_WITHIN_S: Final = 1.0
 MDNS_GROUP: Final = "224.0.0.251"
 MDNS_PORT: Final = 5353
 DISCARD_PORT: Final = 9  # RFC 863
-NUD_INCOMPLETE: Final = "0x0"
+UNANSWERED_FLAGS: Final = "0x0"
 
 _JOB: Final = NetworkJob(
     ports=(),
@@ -65,15 +65,15 @@ def interfaces(context: Context) -> Outcome:
             f"the interfaces cannot be read: {facts.interfaces_source.reason}",
             "a sandbox may forbid this: allow AF_NETLINK, or run doctor outside the sandbox",
         )
-    up = [i for i in facts.interfaces if _ipv4(i)]
-    if not up:
-        interface_names = ", ".join(i.name for i in facts.interfaces) or "none but loopback"
+    with_ipv4 = [i for i in facts.interfaces if _ipv4(i)]
+    if not with_ipv4:
+        interface_names = ", ".join(i.name for i in facts.interfaces) or "there is only loopback"
         return warn(
             f"no interface has an IPv4 address ({interface_names})",
             "plug in the cable or join the Wi-Fi; check DHCP",
             may_cause=True,
         )
-    return ok(", ".join(f"{i.name} {_ipv4(i)[0]}" for i in up[:4]))
+    return ok(", ".join(f"{i.name} {_ipv4(i)[0]}" for i in with_ipv4[:4]))
 
 
 def gateway(context: Context) -> Outcome:
@@ -135,7 +135,10 @@ def multicast(context: Context) -> Outcome:
 
 
 def _interface_flags() -> dict[str, str]:
-    """Return the flags of each interface, as "up,multicast"; empty if the system has none."""
+    """Return the flags of each interface, as "up,multicast", or "" on a system without flags.
+
+    Return an empty dictionary if the interfaces cannot be read.
+    """
     try:
         return {name: state.flags for name, state in psutil.net_if_stats().items()}
     except (psutil.Error, OSError):
@@ -222,4 +225,4 @@ def parse_unanswered_arp(table: str, address: str) -> bool:
     ``table`` is the content of /proc/net/arp (arp(7)).
     """
     rows = (line.split() for line in table.splitlines()[1:])
-    return any(row[:1] == [address] and row[2:3] == [NUD_INCOMPLETE] for row in rows)
+    return any(row[:1] == [address] and row[2:3] == [UNANSWERED_FLAGS] for row in rows)

@@ -48,8 +48,8 @@ def service(context: Context) -> Outcome:
     error = context.current_result.error if context.current_result else None
     if isinstance(error, ServiceUnavailable):
         condition = CONDITIONS[error.cause]
-        judge_it = fail if condition.severity == "error" else warn
-        return judge_it(f"{condition.title}: {error}", condition.fix)
+        make_outcome = fail if condition.severity == "error" else warn
+        return make_outcome(f"{condition.title}: {error}", condition.fix)
     if isinstance(error, BodyRejected):
         return fail(f"another server answers: {error}", CONDITIONS["bad-reply"].fix)
     return ok("the service answers")
@@ -82,7 +82,11 @@ def write_grant(context: Context) -> Outcome:
 
 def _judge_grant(error: ServiceError | None) -> Outcome:
     if not isinstance(error, Refused) or error.status != FORBIDDEN or _is_about_location(error):
-        return ok("the service would enroll this device" if error is None else "not denied")
+        return ok(
+            "the service would enroll this device"
+            if error is None
+            else "the service did not deny it"
+        )
     if error.code in READ_ONLY:
         return fail(f"this key has no write grant: {error}", "create a key with a write grant")
     return fail(

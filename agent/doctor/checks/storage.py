@@ -98,7 +98,7 @@ def key_permissions(context: Context) -> Outcome:
     except OSError:
         return unseen(f"{key} cannot be accessed")
     if sys.platform == "win32":
-        return skipped("it has the rights of the directory, which `service install` restricts")
+        return skipped("the key has the rights of its directory, which `service install` restricts")
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         return fail(f"{key} can be read by others (mode {mode:04o})", f"chmod 600 {key}")
     return ok(f"private (mode {mode:04o})")

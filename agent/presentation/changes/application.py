@@ -19,8 +19,8 @@ from agent.presentation.plain_text import NAME_LENGTH, shorten
 from agent.presentation.severity import Severity
 from agent.wire.payloads.application import ApplicationPayload, BrowserField, SnapshotField
 
-# Thresholds for the figures that this module compares. The module does not compare a figure that a
-# rule checks, such as the strength of the Wi-Fi. When such a figure crosses the threshold of its
+# Thresholds for the figures that this module compares. Most figures that a rule checks, such as the
+# strength of the Wi-Fi, are not compared here. When such a figure crosses the threshold of its
 # rule, the new or resolved finding is reported as a change.
 DISK_LEVELS: Final = (0.8, DISK_FILLING, DISK_FULL)
 """Used shares of a disk. Crossing one is a change if the share moved by `DISK_MOVED` or more."""
@@ -53,7 +53,10 @@ def _browser(fields: Fields, key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text field of the machine. Each new value is reported as a change."""
+    """A text field of the machine. Each new value is reported as a change.
+
+    ``read`` returns the text to compare, from the fields of the machine and ``key``.
+    """
 
     key: str
     label: str
@@ -108,9 +111,7 @@ def has_moved(before: float, after: float, by: float) -> bool:
 
 
 def _restarts(earlier: SnapshotFacts, later: SnapshotFacts) -> Iterator[Change]:
-    boots = tuple(
-        parse_timestamp(payload.machine.text("os.bootTime")) for payload in (earlier, later)
-    )
+    boots = tuple(parse_timestamp(facts.machine.text("os.bootTime")) for facts in (earlier, later))
     machine = tuple(_restarted("machine-start", "", "The machine", boots, BOOT_MOVED_S))
     starts = _agent_start(earlier), _agent_start(later)
     yield from machine or _restarted("agent-start", "", "The agent", starts, BOOT_MOVED_S)
@@ -166,7 +167,7 @@ _GROUPS: Final = (
 
 
 def _state_changes(earlier: Fields, later: Fields, group: _Group) -> Iterator[Change]:
-    names = (payload.names(group.prefix, group.aspect) for payload in (earlier, later))
+    names = (fields.names(group.prefix, group.aspect) for fields in (earlier, later))
     for name in dict.fromkeys(chain(*names)):
         key = f"{group.prefix}.{name}"
         label = f"The {group.label} {shorten(later.text(f'{key}.name') or name, NAME_LENGTH)}"
@@ -177,7 +178,8 @@ def _state_changes(earlier: Fields, later: Fields, group: _Group) -> Iterator[Ch
             yield change(group.label, name, (old, new), severity, sentence)
         elif old and new and new != "not running":
             starts = tuple(
-                parse_timestamp(e.text(f"{key}.{group.start_aspect}")) for e in (earlier, later)
+                parse_timestamp(fields.text(f"{key}.{group.start_aspect}"))
+                for fields in (earlier, later)
             )
             yield from _restarted(group.label, name, label, starts, STARTED_MOVED_S)
 
@@ -204,9 +206,7 @@ def _differ(times: tuple[datetime | None, ...], by_s: float) -> bool:
 
 def _texts(earlier: Fields, later: Fields) -> Iterator[Change]:
     for row in _TEXTS:
-        old, new = (
-            shorten(row.read(payload, row.key), NAME_LENGTH) for payload in (earlier, later)
-        )
+        old, new = (shorten(row.read(fields, row.key), NAME_LENGTH) for fields in (earlier, later))
         if old and new and old != new:
             sentence = row.sentence.format(label=row.label, old=old, new=new)
             yield change(row.key, "", (old, new), row.severity, sentence)
@@ -214,9 +214,7 @@ def _texts(earlier: Fields, later: Fields) -> Iterator[Change]:
 
 def _disks(earlier: Fields, later: Fields) -> Iterator[Change]:
     for mount in earlier.names("disk", "usedFraction"):
-        before, after = (
-            payload.number(f"disk.{mount}.usedFraction") for payload in (earlier, later)
-        )
+        before, after = (fields.number(f"disk.{mount}.usedFraction") for fields in (earlier, later))
         if before is None or after is None or not has_moved(before, after, DISK_MOVED):
             continue
         old_level, new_level = (sum(used >= at for at in DISK_LEVELS) for used in (before, after))
@@ -228,7 +226,7 @@ def _disks(earlier: Fields, later: Fields) -> Iterator[Change]:
 
 
 def _figures(earlier: Fields, later: Fields) -> Iterator[Change]:
-    before, after = (payload.number("hardware.memoryBytes") or 0 for payload in (earlier, later))
+    before, after = (fields.number("hardware.memoryBytes") or 0 for fields in (earlier, later))
     if before and after and has_moved(before, after, MEMORY_MOVED * max(before, after)):
         old, new = format_bytes(before), format_bytes(after)
         severity: Severity = "warn" if after < before else "muted"

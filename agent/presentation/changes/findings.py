@@ -14,7 +14,7 @@ _NAMES: Final = (
 )  # fmt: skip
 """Placeholders of a rule's sentence that identify the thing of a match. All other placeholders
 stand for measured values."""
-_COMPARED_ELSEWHERE: Final = frozenset(
+_NOT_COMPARED: Final = frozenset(
     {
         "printer-moved",
         "printer-unreachable",
@@ -71,7 +71,7 @@ def _matches(
     """Return the matches by rule and thing. Of two degrees of a problem, return the severe one."""
     matches: dict[tuple[str, str], Match[Facts]] = {}
     for rule, values_of_matches in detect(rules, facts):
-        if rule.code not in _COMPARED_ELSEWHERE:
+        if rule.code not in _NOT_COMPARED:
             for values in values_of_matches:
                 key = f"finding {_DEGREES.get(rule.code, rule.code)}", _thing(values)
                 matches.setdefault(key, Match(rule, key[1], rule.sentence_of(values)))

@@ -75,7 +75,7 @@ def day_rows(rows: Iterable[HourRow]) -> tuple[DayRow, ...]:
 
 
 def causes_in(days: Iterable[DayRow]) -> tuple[Cause, ...]:
-    """Return the causes that the rows show, in the order of the path to the service."""
+    """Return the causes that the rows show, in the order of `CAUSES`."""
     causes = {hour.cause for day in days for hour in day.hours}
     return tuple(cause for cause in CAUSES if cause in causes)
 

@@ -19,7 +19,7 @@ from agent.wire.payloads.history_lines import (
 
 HOURS_MAX: Final = 7 * 24 + 2
 """Maximum number of hours in a report. Seven days that begin in the middle of an hour touch one
-hour more than 7 * 24. If the clock is set back, there is another one."""
+hour more than 7 * 24. A clock that is set back adds one more."""
 _HOURS_PERIOD: Final = timedelta(hours=HOURS_MAX)
 LINES_MAX: Final = 32
 
@@ -30,9 +30,9 @@ Parsed = TypeVar("Parsed")
 class ReportedRecord:
     """The connectivity record in a report.
 
-    ``incidents`` and ``events`` have at most 32 entries each, newest first. ``totals``, ``hours``,
-    ``count`` (of interruptions) and ``downtime_s`` cover the last seven days. ``hours`` is ordered
-    by time.
+    ``since`` is the start of the record; None if it is unreadable. ``incidents`` and ``events``
+    have at most 32 entries each, newest first. ``totals``, ``hours``, ``count`` (of interruptions)
+    and ``downtime_s`` cover the last seven days. ``hours`` is ordered by time.
     """
 
     since: datetime | None

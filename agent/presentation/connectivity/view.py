@@ -31,7 +31,7 @@ of the line."""
 
 @dataclass(frozen=True, slots=True)
 class LegendEntry:
-    """A cause with its letter. ``kind`` names its colour."""
+    """A cause with its letter. ``kind`` is the cause, which sets the colour in the style sheet."""
 
     kind: str
     letter: str
@@ -40,7 +40,7 @@ class LegendEntry:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A line over the hours.
+    """A line over the hours. ``description`` is its caption.
 
     ``path`` is the line as SVG path data, in the units of `CHART_WIDTH` and `CHART_HEIGHT`. ``top``
     and ``bottom`` label the vertical axis. ``days`` are the horizontal positions of midnights, with

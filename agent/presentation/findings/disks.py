@@ -59,7 +59,8 @@ def _filling(facts: SnapshotFacts) -> Iterator[Values]:
 def _read_only(facts: SnapshotFacts) -> Iterator[Values]:
     for mount in facts.machine.names("disk", "readOnly"):
         kind = facts.machine.text(f"disk.{mount}.fileSystem")
-        # A system that was set up to be read-only has no errors. An unknown number may be above 0.
+        # A disk without errors was made read-only on purpose. If the number of errors is unknown,
+        # the disk may have some.
         can_have_errors = facts.machine.number(f"disk.{mount}.errors") != 0
         is_read_only = facts.machine.flag(f"disk.{mount}.readOnly")
         if is_read_only and can_have_errors and _is_written_to(mount, kind):

@@ -27,8 +27,8 @@ def _is_blank(machine: Fields) -> bool:
 
 
 def _is_undecided(machine: Fields) -> bool:
-    asks_user = machine.text("kiosk.localNetworkPermission") == "prompt"
-    return asks_user and not machine.texts("kiosk.localNetworkPolicies")
+    is_prompt = machine.text("kiosk.localNetworkPermission") == "prompt"
+    return is_prompt and not machine.texts("kiosk.localNetworkPolicies")
 
 
 def _has_no_screen(machine: Fields) -> bool:

@@ -67,8 +67,8 @@ def _disconnected(payload: NetworkPayload) -> tuple[Values, ...]:
 def _self_assigned(payload: NetworkPayload) -> Iterator[tuple[bool, Values]]:
     """Yield the interfaces that only have an address of 169.254.0.0/16.
 
-    The first value is whether it may be a cable between two devices: the machine has another
-    connection, and the interface is not wireless.
+    The first value is True if the interface may have a cable to a single device, because it is not
+    wireless and the machine has another connection.
     """
     network = readable_map(payload)
     for link in network.interfaces if network is not None else ():
@@ -154,16 +154,16 @@ def _same_address(payload: NetworkPayload) -> Iterator[Values]:
         if is_routable(address)
     )
     macs: dict[str, dict[str, None]] = {}
-    pairs = [(e.address, e.mac_address) for e in payload.endpoints]
-    for address, mac in (*pairs, *((h.address, h.mac_address) for h in network.hosts)):
+    endpoint_macs = [(e.address, e.mac_address) for e in payload.endpoints]
+    for address, mac in (*endpoint_macs, *((h.address, h.mac_address) for h in network.hosts)):
         if mac is not None:
             macs.setdefault(address, {})[mac.lower()] = None
     for address, count in interface_counts.items():
         if count > 1:
             yield {"address": address, "by": f"{count} interfaces of this machine"}
-    for address, pair in macs.items():
-        if len(pair) > 1 and is_routable(address):
-            yield {"address": address, "by": f"the MACs {' and '.join(pair)}"}
+    for address, address_macs in macs.items():
+        if len(address_macs) > 1 and is_routable(address):
+            yield {"address": address, "by": f"the MACs {' and '.join(address_macs)}"}
 
 
 def _failed_sources(payload: NetworkPayload) -> Iterator[Values]:

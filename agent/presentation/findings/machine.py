@@ -52,7 +52,7 @@ def _swapping(facts: SnapshotFacts) -> Iterator[Values]:
     total = facts.machine.number("memory.swapTotalBytes")
     swap_bytes = facts.machine.number("memory.swapUsedBytes")
     used_share = facts.machine.number("memory.usedFraction")
-    # macOS adds swap files as long as the disk has space.
+    # macOS adds swap files as long as the disk has space, so a nearly full swap space is normal.
     is_growing = facts.machine.text("os.name") == "macOS"
     if not total or swap_bytes is None or used_share is None or is_growing:
         return
@@ -92,7 +92,9 @@ def _hot(facts: SnapshotFacts) -> Iterator[Values]:
         names_and_values = (
             text.rpartition(" ") for text in facts.machine.texts("hardware.temperatures")
         )
-        sensor = next((name for name, _, at in names_and_values if at == f"{hottest:.1f}"), "")
+        sensor = next(
+            (name for name, _, value in names_and_values if value == f"{hottest:.1f}"), ""
+        )
         yield {"degrees": f"{hottest:.0f} °C ({sensor})" if sensor else f"{hottest:.0f} °C"}
 
 

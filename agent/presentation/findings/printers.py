@@ -41,7 +41,8 @@ def _moved(payload: NetworkPayload) -> Iterator[Values]:
 
 
 def _unjudged(payload: NetworkPayload) -> Iterator[Values]:
-    # Many systems cannot detect whether a USB or Bluetooth printer is connected.
+    # Many systems cannot detect whether a USB or Bluetooth printer is connected, so the unknown
+    # state of such a printer is no finding.
     network = (p for p in _with_status(payload, "unknown") if p.transport == "network")
     return map(_values, network)
 

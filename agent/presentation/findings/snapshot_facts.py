@@ -82,9 +82,10 @@ class SnapshotFacts:
 
 
 def all_fields(payload: ApplicationPayload) -> Iterator[tuple[str, SnapshotField | BrowserField]]:
-    """Yield each field, after the id of the interface or peripheral that it describes.
+    """Yield pairs of an id and a field.
 
-    The id is "" for the fields of the machine and its browser.
+    The id is that of the interface or peripheral that the field describes. It is "" for the fields
+    of the machine and its browser.
     """
     snapshot = payload.snapshot
     yield from (("", field) for field in snapshot.fields)

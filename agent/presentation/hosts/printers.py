@@ -17,10 +17,8 @@ NAMED_MAX: Final = 3
 def printers_verdict(payload: NetworkPayload) -> tuple[str, Severity]:
     """Return one sentence about the printers, and its severity."""
     verdict, severity = verdict_on(payload.printers)
-    other_printers = _on_network(payload) if payload.printers == () else ""
-    return (
-        f"{verdict.removesuffix('.')}; {other_printers}." if other_printers else verdict
-    ), severity
+    on_network = _on_network(payload) if payload.printers == () else ""
+    return (f"{verdict.removesuffix('.')}; {on_network}." if on_network else verdict), severity
 
 
 def _on_network(payload: NetworkPayload) -> str:

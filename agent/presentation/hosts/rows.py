@@ -40,6 +40,7 @@ class HostRow:
     Args:
         name: The announced name, or else the host name. A watched device has its configured name.
         maker: The maker that the IEEE's registry names for the MAC address, or `RANDOM_ADDRESS`.
+        interface: The interface of this machine at which the host was discovered; "" if unknown.
         printers: Names of the printers that are matched to this host, and of the printers without a
             match that are configured with its address.
         watched_kind: What the device is according to the configuration; "" if it is not watched.

@@ -59,7 +59,7 @@ def _network(payload: NetworkPayload) -> dict[str, Any]:
     return {
         "headline": headline_of(payload),
         "watched": watched_rows(payload),
-        "printers": _by_need(network_rows.printer_rows(payload)),
+        "printers": _visible_and_collapsed(network_rows.printer_rows(payload)),
         "diagram": network_diagram(payload),
         "hosts": by_interest(hosts),
         "makers_note": makers_note(hosts),
@@ -70,7 +70,7 @@ def _network(payload: NetworkPayload) -> dict[str, Any]:
     }
 
 
-def _by_need(rows: tuple[PrinterRow, ...]) -> tuple[tuple[PrinterRow, ...], ...]:
+def _visible_and_collapsed(rows: tuple[PrinterRow, ...]) -> tuple[tuple[PrinterRow, ...], ...]:
     """Return the printers that are visible at first, and the printers in a collapsed list."""
     attention_count = sum(row.status != "reachable" for row in rows)
     first = max(attention_count, _PRINTERS_FIRST)

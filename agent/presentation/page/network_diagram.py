@@ -32,12 +32,12 @@ NEAREST_FIRST: Final[tuple[HostKind, ...]] = (
     "phone", "home", "lighting", "unknown",
 )  # fmt: skip
 """The kinds in the order of their distance from the centre. Hosts with printers of this machine are
-nearer than all kinds."""
+the nearest, whatever their kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A host at a position: a box with a label, or a dot without text.
+    """A host at a position: a box with a label of one or two lines, or a dot without text.
 
     ``detail`` is the line below the label: the address, or the kind if the label is the address.
     ``marker`` is the state of this machine's printers at the host; "" if there are none.
@@ -63,6 +63,7 @@ class Diagram:
     """The drawing of a network map.
 
     Args:
+        description: The text alternative of the drawing.
         missing_printers: Names of network printers that belong to no host of the drawing.
         not_drawn: Number of hosts that are left out because of DOTS_MAX.
     """
@@ -106,7 +107,7 @@ def network_diagram(payload: NetworkPayload) -> Diagram | None:
     centre, around = _centre_and_others(hosts)
     sorted_rows = sorted(around, key=lambda row: (not row.printers, NEAREST_FIRST.index(row.kind)))
     labelled_count = (
-        len(sorted_rows) if len(sorted_rows) <= LABELLED_MAX else _important(sorted_rows)
+        len(sorted_rows) if len(sorted_rows) <= LABELLED_MAX else _important_count(sorted_rows)
     )
     dots = sorted_rows[labelled_count : labelled_count + DOTS_MAX]
     layout = lay_out(labelled_count, len(dots))
@@ -136,7 +137,7 @@ def _centre_and_others(hosts: tuple[HostRow, ...]) -> tuple[HostRow, list[HostRo
     return centre, [row for row in hosts if row is not centre]
 
 
-def _important(sorted_rows: list[HostRow]) -> int:
+def _important_count(sorted_rows: list[HostRow]) -> int:
     """Return how many hosts at the start of ``sorted_rows`` are important enough for a label."""
     important = sum(
         bool(row.printers) or row.kind in {"printer", "watched", "machine", "router"}

@@ -44,7 +44,10 @@ INHERIT_ONLY: Final = 0x08
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of an access control list. ``kind`` and ``flags`` come from its header."""
+    """An entry of an access control list: the rights ``mask`` of the account ``sid``.
+
+    ``kind`` and ``flags`` come from the header of the entry.
+    """
 
     kind: int
     flags: int
@@ -54,7 +57,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """Owner and access control list of a file.
+    """Owner and access control list of a file. ``owner`` is a SID.
 
     ``entries`` is None if the file has no list. Everyone then has full access.
     """

@@ -41,7 +41,7 @@ def process(
     return CollectorProcess(
         lambda _kind: (sys.executable, "-S", "-E", str(CHILD), behaviour, str(file)),
         environment,
-        Timeouts(ask_s=0.0, cancel_s=cancel_s, gone_s=gone_s),
+        Timeouts(grace_s=0.0, cancel_s=cancel_s, gone_s=gone_s),
     )
 
 
