@@ -209,4 +209,5 @@ def _values(config: LocalConfig, origins: Mapping[str, str], file: str) -> Itera
         else:
             for item in value or ():
                 inner = to_plain(item)
-                yield Value(section, redact(inner.pop("id")), redact_value(section, inner), file)
+                key = inner.pop("id" if "id" in inner else "name")
+                yield Value(section, redact(key), redact_value(section, inner), file)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 NAME_MAX: Final = 120
 HOSTS_MAX: Final = 3
+NO_HOST: Final = "no host"
 
 INSPECTORS: Final = (
     "zscaler", "fortinet", "fortigate", "palo alto", "sophos", "netskope", "blue coat", "bluecoat",
@@ -52,7 +53,7 @@ def parse_certificate(der: bytes) -> Certificate | None:
         try:
             certificate = x509.load_der_x509_certificate(der)
             return Certificate(
-                issuer=_name(certificate.issuer),
+                issuer=_name(certificate.issuer) or "an unnamed issuer",
                 hosts=_hosts(certificate),
                 not_before=certificate.not_valid_before_utc,
                 not_after=certificate.not_valid_after_utc,
@@ -72,10 +73,10 @@ def _hosts(certificate: "x509.Certificate") -> str:
         x509.DuplicateExtension,
         x509.UnsupportedGeneralNameType,
     ):
-        return _name(certificate.subject)
+        return _name(certificate.subject) or NO_HOST
     hosts = extension.value.get_values_for_type(x509.DNSName)
     hosts += [str(address) for address in extension.value.get_values_for_type(x509.IPAddress)]
-    return ", ".join(map(_plain, hosts[:HOSTS_MAX])) or _name(certificate.subject)
+    return ", ".join(map(_plain, hosts[:HOSTS_MAX])) or _name(certificate.subject) or NO_HOST
 
 
 def _name(name: "x509.Name") -> str:
@@ -86,7 +87,7 @@ def _name(name: "x509.Name") -> str:
         attributes = name.get_attributes_for_oid(kind)
         if attributes and (text := _plain(attributes[0].value)) and text not in parts:
             parts.append(text)
-    return ", ".join(parts) or _plain(name.rfc4514_string()) or "an unnamed issuer"
+    return ", ".join(parts) or _plain(name.rfc4514_string())
 
 
 def _plain(value: str | bytes) -> str:

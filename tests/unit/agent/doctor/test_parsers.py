@@ -232,10 +232,20 @@ def test_the_hosts_of_a_certificate_are_the_alternative_names_of_its_subject(
     assert actual.hosts == "192.0.2.7"
 
 
+NAME = x509.NameAttribute(x509.oid.NameOID.COMMON_NAME, "ops")
+
+
 @pytest.mark.parametrize("names", [b"", b"\x30\x80", bytes.fromhex("3002a300")])
-def test_a_certificate_with_unreadable_hosts_is_parsed(names: bytes) -> None:
+@pytest.mark.parametrize(
+    ("attributes", "issuer", "hosts"),
+    [([NAME], "ops", "ops"), ([], "an unnamed issuer", "no host")],
+    ids=["named", "unnamed"],
+)
+def test_a_certificate_with_unreadable_hosts_is_parsed(
+    names: bytes, attributes: list[x509.NameAttribute[str]], issuer: str, hosts: str
+) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(x509.oid.NameOID.COMMON_NAME, "ops")])
+    subject = x509.Name(attributes)
     certificate = (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -252,7 +262,7 @@ def test_a_certificate_with_unreadable_hosts_is_parsed(names: bytes) -> None:
     )
     actual = parse_certificate(certificate.public_bytes(serialization.Encoding.DER))
     assert actual is not None
-    assert actual.hosts == "ops"
+    assert (actual.issuer, actual.hosts) == (issuer, hosts)
 
 
 def test_a_certificate_with_a_negative_serial_number_is_parsed() -> None:
