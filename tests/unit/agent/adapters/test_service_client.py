@@ -15,6 +15,7 @@ from uuid import UUID
 import pytest
 
 from agent import __version__
+from agent.adapters import http_client
 from agent.adapters.http_client import REPLY_MAX_BYTES
 from agent.adapters.service_client import CommandStream, ServiceClient
 from agent.config.credential import ApiKeySource
@@ -367,8 +368,11 @@ async def test_a_closed_port_raises_service_unavailable(clock: FakeClock) -> Non
 @pytest.mark.medium
 @pytest.mark.parametrize(("greeting", "cause"), [(b"SSH-2.0-OpenSSH\r\n", "tls"), (b"", "timeout")])
 async def test_port_without_tls_is_reported_and_disconnected(
-    clock: FakeClock, greeting: bytes, cause: str
+    clock: FakeClock, monkeypatch: pytest.MonkeyPatch, greeting: bytes, cause: str
 ) -> None:
+    # The call's own timeout, which would leave the socket open, is far away even on a busy machine.
+    assert http_client.CONNECT_SHARE < 1
+    monkeypatch.setattr(http_client, "CONNECT_SHARE", 0.02)
     has_connected, has_disconnected = asyncio.Event(), asyncio.Event()
 
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -382,7 +386,9 @@ async def test_port_without_tls_is_reported_and_disconnected(
 
     listener = await asyncio.start_server(greet, "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
-    client = ServiceClient(config(f"https://127.0.0.1:{port}").service, KEY, clock)
+    service = config(f"https://127.0.0.1:{port}").service
+    service = service.model_copy(update={"request_timeout_seconds": 60.0})
+    client = ServiceClient(service, KEY, clock)
 
     # On a busy machine, the first call can time out before it connects.
     while not has_connected.is_set():
