@@ -33,6 +33,9 @@ const LOADING_MS = 2000;
 const STREAMED_MAX = 200;
 
 const at = (id) => document.getElementById(id);
+// `data` is the data of the view at the address `at`. It was loaded at `loadedAt`, which took `durationMs`. `pages` is
+// the number of pages to load. `problem` is the error of the last action. `failures` counts consecutive failed loads.
+// `isEntered` is whether the next view that is shown gets the focus.
 const state = { data: null, at: "", pages: 1, problem: "", failures: 0, loadedAt: 0, durationMs: 0, isEntered: false };
 let timer = 0;
 // The time of the next refresh in milliseconds since 1970.
@@ -42,6 +45,8 @@ let turn = 0;
 const NO_STREAM = { ids: null, stop: () => {} };
 let stream = NO_STREAM;
 
+// `load` returns the data of a view, and `show` draws it. `rows` returns the devices in the data that the stream of
+// changes updates, or null.
 const VIEWS = {
   home: { load: fetchHome, show: (data) => showHome(data, at("view")), title: () => "Overview", rows: (data) => data.rows },
   devices: {
@@ -224,11 +229,11 @@ function applyChange(row) {
   const rows = VIEWS[currentRoute.view].rows(state.data) || [];
   const known = rows.findIndex((each) => each.device.instanceId === row.device.instanceId);
   if (known < 0 || JSON.stringify(rows[known]) === JSON.stringify(row)) return;
-  const isWork = JSON.stringify([rows[known].requests, rows[known].reports]) !== JSON.stringify([row.requests, row.reports]);
+  const isHistoryChanged = JSON.stringify([rows[known].requests, rows[known].reports]) !== JSON.stringify([row.requests, row.reports]);
   if (currentRoute.view === "device") state.data.row = row;
   else rows[known] = row;
   show(currentRoute.view);
-  if (currentRoute.view === "device" && isWork) refreshIn(0);
+  if (currentRoute.view === "device" && isHistoryChanged) refreshIn(0);
 }
 
 function retry(error) {

@@ -1,4 +1,7 @@
 // The sections of a location's page. Each chart also has a table with its numbers.
+//
+// Most functions take a `part`: the figures of one currency. `of` formats an amount in this currency. `rooms` has the
+// widths of charts in pixels. `open` has the ids of the tables that the user has opened.
 
 import { change, hourText, hours, percent, short, untilNow } from "./amounts.js";
 import { bars, heat, shares } from "./charts.js";

@@ -37,7 +37,7 @@ class MethodKey(NamedTuple):
 
 @dataclass(slots=True)
 class Movements:
-    """The sums of one location in one currency."""
+    """The sums of the sales and refunds, the movements, of one location in one currency."""
 
     by_method: dict[MethodKey, DaySums] = field(default_factory=dict)
     units: dict[str, UnitSums] = field(default_factory=dict)

@@ -111,7 +111,7 @@ def of_sale(
 
 
 def of_unresolved(rollup_key: RollupKey, amount: int) -> Contributions:
-    """Return the sums that an unresolved order adds.
+    """Return the sums that an imported order of unknown status adds.
 
     They count the order as missing data. Its amount is not part of the sales.
     """

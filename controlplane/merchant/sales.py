@@ -1,7 +1,7 @@
 """New sales and refunds, and the amounts that are computed from them. All functions are pure.
 
 Functions raise SaleError for inconsistent input. Integers that refer to rows of other tables, such
-as ``location``, are the positions of these rows.
+as ``location``, are the positions of these rows. Amounts are in minor units of the sale's currency.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,6 +65,7 @@ class NewSale:
     """A sale.
 
     Attributes:
+        status: `COMPLETED`, or `UNKNOWN` for an imported order that could not be resolved.
         lines: None if it is unknown what was sold. Then ``total`` is required.
         discount: discount of the whole sale, in addition to the discounts of its lines.
     """

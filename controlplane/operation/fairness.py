@@ -38,6 +38,8 @@ key starts with a full bucket again."""
 
 @dataclass(slots=True)
 class _Bucket:
+    """The number of tokens at ``at_s``, the time of the last change."""
+
     tokens: float
     at_s: float
 

@@ -60,7 +60,7 @@ PublicKey = Annotated[
         json_schema_extra={"pattern": f"^{SPKI_PREFIX.hex()}[0-9a-f]{{{2 * KEY_BYTES}}}$"},
     ),
 ]
-"""The public key of a device, in the format of `challenge`."""
+"""The public key of a device, as the operation `challenge` receives it."""
 
 
 def is_signed(public_key: str, nonce: str, signature: str) -> bool:

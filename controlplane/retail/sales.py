@@ -1,4 +1,4 @@
-"""Completed sales of a company, with their positions."""
+"""Completed sales of a company, with their lines. The contract calls a line a position."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

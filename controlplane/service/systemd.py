@@ -45,6 +45,7 @@ Run = Callable[..., Output]
 class ServiceState:
     """The state of the service according to systemd.
 
+    ``activity`` is running, starting, stopping, failed or stopped. ``pid`` is 0 without a process.
     ``detail`` is the status text that the service sent to systemd. ``restarts`` is the number of
     automatic restarts by systemd.
     """
@@ -135,7 +136,7 @@ class SystemdService:
         for path in present:
             path.unlink()
             if path.name == Path(_OWN_SYSUSERS).name:
-                with contextlib.suppress(OSError):  # it may contain files of other programs
+                with contextlib.suppress(OSError):  # other programs may have files in it
                     path.parent.rmdir()
         if present:
             self._checked("systemctl", "daemon-reload")

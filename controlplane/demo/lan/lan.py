@@ -19,6 +19,7 @@ FRAME_MAX = 65536
 _ISN = 1000
 """The initial sequence number of each simulated TCP connection."""
 _ARP_FORGOTTEN_S = 5.0
+"""An ARP request counts as the first one if there was none for this host in this time."""
 _MDNS_GROUP = bytes((224, 0, 0, 251))
 _MDNS_MAC = bytes.fromhex("01005e0000fb")
 _MDNS_PORT = 5353

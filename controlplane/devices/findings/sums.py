@@ -1,8 +1,9 @@
 """Numbers of devices by finding, location, platform and version.
 
-Without a filter by state or search, the numbers are read from the stored sums. With such a filter,
-the database joins the symbols of the matching devices (`findings.symbols`), and the numbers of
-symbols are counted.
+Each number belongs to a *subject*, which is what it counts (`findings.counting`). Without a filter
+by state or search, the numbers are read from the stored sums. With such a filter, the database
+joins the symbols of the matching devices (`findings.symbols`), and the numbers of symbols are
+counted.
 """
 
 from collections import Counter, defaultdict
@@ -100,7 +101,7 @@ class Sums:
         return [context.visible(Device), Device.priority.in_(BOUND), *own]
 
     def by_subject(self) -> Counter[str]:
-        """Return the number of devices by rule, by kind of recent report, and for `ANY`."""
+        """Return the number for each subject."""
         if self.are_stored:
             return self._counter(self._stored(FindingCount, FindingCount.subject))
         counts = Counter("".join(group.symbols for group in self._groups))

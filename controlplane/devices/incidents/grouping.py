@@ -62,7 +62,7 @@ class Incident:
 
 
 Group = tuple[Incident, ...]
-"""Incidents of one location that began together, ordered by begin."""
+"""Incidents of one location that began together, in the order in which they began."""
 
 
 class Period(NamedTuple):
@@ -113,7 +113,7 @@ def cause_of(group: Group) -> Cause:
 
 
 def observers_of(group: Group, periods: Iterable[Period]) -> frozenset[int]:
-    """Return the devices that took part, and those whose reports cover the begin of the group."""
+    """Return the devices that took part, and those whose reports cover the start of the group."""
     location_id, began_s = group[0].location_id, group[0].began_s
     return devices_of(group) | {
         each.device

@@ -86,7 +86,7 @@ class _Bindings:
     def within(self, since_s: int, until_s: int) -> list[tuple[str, int, int]]:
         """Return the periods between two times in which the device was bound.
 
-        Each period is a location with the begin and the end, in seconds.
+        Each period has a location, a start and an end. Times are in seconds since 1970.
         """
         periods = (
             (location_id, max(began_s, since_s), min(until_s, until_s if end is None else end - 1))
