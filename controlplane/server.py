@@ -30,7 +30,8 @@ from controlplane.web.protocol import bounded_protocol
 GRACE_S = 5
 """How long running calls may continue after the service got a signal to stop."""
 IDLE_S = 5
-"""Idle connections are closed after this time. A proxy must close its idle connections sooner."""
+"""Idle connections are closed after this time. A proxy must close its idle connections sooner, so
+that it sends no request on a connection that the service is closing."""
 FILES_FOR_CALLS = 512
 """File descriptors that are reserved for running calls, the database and other files."""
 RESERVED_FILES = Settings().awaited_max + FILES_FOR_CALLS

@@ -45,12 +45,13 @@ class Settings:
         open_requests_max: maximum number of open requests.
         poll_interval_s: interval at which the database is polled for changes by other processes.
         write_timeout_s: time after which a connection is closed if its client reads nothing.
-        awaited_max: maximum number of connections that wait for their clients. A client must still
-            send the head or the body of a request, or read a reply.
+        awaited_max: maximum number of connections that wait for their clients: for the head or the
+            body of a request, or until the client has read a reply.
         network_awaited_max: maximum number of these connections from one network: an IPv4 address,
             or an IPv6 network of 64 bits.
-        processing_share: share of one processor for parsing the large bodies that a key sends. Each
-            share has a burst: the processor time that can be used at once.
+        processing_share: share of one processor for parsing the large bodies that a key sends, and
+            for long calls of the agent protocol. Each share has a burst: the processor time that
+            can be used at once.
         call_share: share of one processor that all calls of a key may use. This limit and
             ``organization_call_share`` do not apply if ``rate_per_s`` is 0.
         organization_call_share: share of one processor that an organization may use for the calls

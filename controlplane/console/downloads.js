@@ -69,7 +69,7 @@ async function allEntries(filters) {
 // formula.
 export function csv(rows, columns = COLUMNS) {
   const cell = (value) => `"${String(value).replace(/^(?=[=+\-@\t\r])/, "'").replaceAll('"', '""')}"`;
-  const lines = [Object.keys(columns), ...rows.map((row) => Object.values(columns).map((of) => of(row)))];
+  const lines = [Object.keys(columns), ...rows.map((row) => Object.values(columns).map((valueOf) => valueOf(row)))];
   return lines.map((line) => `${line.map(cell).join(",")}\r\n`).join("");
 }
 

@@ -107,9 +107,9 @@ function withMovements(currencies) {
 }
 
 function net({ currency, todayCents, yesterdayCents, complete, comparisonComplete }, until) {
-  const part = !complete ? "The figures of today are incomplete." : comparisonComplete ? "" : "The figures of yesterday are incomplete.";
+  const warning = !complete ? "The figures of today are incomplete." : comparisonComplete ? "" : "The figures of yesterday are incomplete.";
   return element("li", { title: currencyName(currency) },
     element("strong", {}, money(todayCents, currency)), " ", change(todayCents, yesterdayCents),
     element("span", { class: "sub" }, `${money(yesterdayCents, currency)} yesterday ${until}`),
-    part ? element("span", { class: "sub" }, part) : null);
+    warning ? element("span", { class: "sub" }, warning) : null);
 }

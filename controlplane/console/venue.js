@@ -19,7 +19,7 @@ const HALF_MIN = 384;
 const watcher = new ResizeObserver(() => redrawIfResized());
 let redrawIfResized = () => {};
 // The problem of the last attempt to save sales, and the address of the page on which the user tried it.
-let problem = { at: "", text: "" };
+let problem = { address: "", text: "" };
 
 export async function fetchVenue({ id, period }) {
   const { venues } = await callConsole("venues");
@@ -83,7 +83,7 @@ function draw(data, sheet) {
     element("h1", {}, venue.name),
     element("p", { class: "lede" }, `${days} · ${whereText(data)}`),
     element("div", { class: "controls" }, chooser(data.address, period), saving(data, window)),
-    element("p", { class: "problem", role: "alert", id: "venue-problem" }, problem.at === location.hash ? problem.text : ""),
+    element("p", { class: "problem", role: "alert", id: "venue-problem" }, problem.address === location.hash ? problem.text : ""),
     currencies.length ? null : element("p", { class: "empty currency" }, EMPTY[period]),
     ...currencies.map((each) => currencyPart(each, { ...data, open, rooms, isOnly: currencies.length === 1 })),
     activity(data.pulse, venue, { open, room }));
@@ -114,7 +114,7 @@ const saving = ({ query, venue }, window) => element("div", { class: "saving" },
   element("button", { type: "button", id: "print", onclick: () => print() }, "Print"));
 
 async function attemptSaving(query, { locationId }, window) {
-  problem = { at: location.hash, text: "" };
+  problem = { address: location.hash, text: "" };
   try {
     await saveSales(query, locationId, window);
   } catch (error) {

@@ -130,6 +130,7 @@ class NewRefund:
 
     Attributes:
         refunded_at: None if the date is unknown.
+        goods, fee, tip: the refunded amounts of goods, municipality fee and tip.
         has_components: False if it is unknown how the money divides into goods, fee and tip. Then
             ``goods`` is the whole amount.
         lines: the refunded lines, if they are known. Their amounts add up to ``goods``.

@@ -74,7 +74,7 @@ def add_refund(session: Session, refund: NewRefund, now: datetime) -> int:
     lines = _lines_of(session, sale.position)
     articles = articles_of(session, {line.snapshot for line in lines.values()})
     if refund.lines and sum(line.amount for line in refund.lines) != refund.goods:
-        raise SaleError("the refund's lines do not add up to its goods")
+        raise SaleError("the amounts of the refunded lines do not add up to the refunded goods")
     tax = refund_tax(refund, lines, articles)
     at = refund.refunded_at
     hour = None if at is None else _hour(session, sale.location, at)

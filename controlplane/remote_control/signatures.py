@@ -1,4 +1,4 @@
-"""Signatures of devices: Ed25519 over the nonce (RFC 8032).
+"""Signatures of devices: Ed25519 over the nonce of a challenge (RFC 8032).
 
 The contract does not define the encodings. A public key is sent as SubjectPublicKeyInfo in DER
 (RFC 8410, 44 bytes), encoded in lower-case hex (88 characters). The signature has 64 bytes and is
