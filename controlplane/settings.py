@@ -68,7 +68,7 @@ class Settings:
         tracker_url: webhook for reports. None means no webhook. Each report is sent to it at most
             ``tracker_attempts_max`` times.
         delivery_timeout_s: time after which one attempt to deliver a notification or a report ends.
-        tracker_interval_s: interval of the search for deliveries that are due, of all webhooks.
+        tracker_interval_s: interval at which the due deliveries of all webhooks are sent.
         offline_after: number of missed heartbeats after which a device is offline. None means that
             it is offline at the end of the online window.
         alert_fire_after_s: how long a condition is active before its alert fires.

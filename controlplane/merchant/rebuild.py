@@ -32,11 +32,11 @@ REFUNDED_AMOUNT: Final = "r.goods + r.fee + r.tip"
 
 @dataclass(frozen=True, slots=True)
 class Summand:
-    """The sums that the rows of ``source`` add to a rollup.
+    """The sums that the rows of ``source`` that match ``where`` add to a rollup.
 
-    ``key`` and ``sums`` map columns of the rollup to SQL expressions. A column of a sum that
-    ``sums`` does not contain gets 0. Every ``source`` has a column ``s.location``, so that a query
-    can be restricted to one location.
+    ``key`` and ``sums`` map columns of the rollup to SQL expressions. Columns that are in neither
+    of them get 0. Every ``source`` has a column ``s.location``, so that a query can be restricted
+    to one location.
     """
 
     source: str

@@ -26,8 +26,8 @@ STREAM_RETRY_S = 30
 """Shortest wait in seconds that a client is given when its stream is refused. The wait is random,
 up to twice this value (`spread`)."""
 FREE_S = 0.25
-"""A long call of the agent protocol is also charged to the limit for large bodies, which is the
-smallest limit of a key, except for this many processor seconds. Most calls take a tenth of them.
+"""Processor seconds that a call of the agent protocol can take before it is also charged to the
+limit for large bodies, which is the smallest limit of a key. Most calls take a tenth of this.
 """
 QUEUE_RETRY_S = 5
 """Shortest wait in seconds that a caller is given when the queue of its organization is full."""

@@ -1,4 +1,4 @@
-"""Incidents that the devices of a location share. Pure."""
+"""Incidents that the devices of a location share. All functions are pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -33,11 +33,15 @@ _SUSPECTS: Final[Mapping[Cause, str]] = {
     "service-refuses": "the service or its API key, not the tills",
     "unreachable": "the provider or the service, not the tills",
 }
-"""What is to blame if most devices of a location lost the same part of the path."""
+"""What is to blame, by cause, if most devices of a location took part."""
 _SUSPECT_OF_FEW: Final = (
     "a switch or access point that they share; the others kept their connection"
 )
-"""What is to blame if at most half of the devices took part."""
+"""What is to blame if at most half of the devices took part.
+
+This does not apply to the causes in `_SAME_FOR_ANY_SHARE` and to ``link-down``, which name the same
+suspect for all shares.
+"""
 _SAME_FOR_ANY_SHARE: Final = frozenset({"address-conflict", "service-down", "service-refuses"})
 """Causes whose suspect does not depend on the share of the location's devices that took part."""
 
