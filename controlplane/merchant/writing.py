@@ -55,7 +55,7 @@ def add_sale(session: Session, sale: NewSale, now: datetime) -> int:
     insert_rows(session, SalePayment, payment_rows(position, sale))
     rollup_key = RollupKey(sale.location, hour, sale.currency, kind, method)
     if sale.status != COMPLETED:
-        add_up(session, contributions.of_unresolved(rollup_key, money.total))
+        add_up(session, contributions.of_unresolved_order(rollup_key, money.total))
         return position
     add_up(session, contributions.of_sale(rollup_key, sale, money, lines))
     return position

@@ -162,8 +162,8 @@ class TapLan:
         """
         port, payload = int.from_bytes(packet.body[:2], "big"), packet.body[8:]
         for name in read_questions(payload):
-            for answering, answer in self._responder.answers(name):
-                if answering is host:
+            for replying_host, answer in self._responder.answers(name):
+                if replying_host is host:
                     reply = payload[:2] + answer[2:]
                     body = frames.udp(packet.destination, packet.source, _MDNS_PORT, port, reply)
                     self._reply(host, frame, body, now)

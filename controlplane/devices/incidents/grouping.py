@@ -135,8 +135,8 @@ def explanation_of(group: Group, observers: int) -> Explanation | None:
     devices, cause = len(devices_of(group)), cause_of(group)
     if devices < 2:
         return None
-    is_most = 2 * devices > observers
-    has_own_suspect = is_most or cause == "link-down" or cause in _SAME_FOR_ANY_SHARE
+    is_majority = 2 * devices > observers
+    has_own_suspect = is_majority or cause == "link-down" or cause in _SAME_FOR_ANY_SHARE
     suspect = _SUSPECTS[cause] if has_own_suspect else _SUSPECT_OF_FEW
     device_count = _devices_by_cause(group)[cause]
     if device_count == devices:
