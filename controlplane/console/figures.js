@@ -99,8 +99,8 @@ const entry = (name, href, sub, currencies, until) => element("li", {},
     ? element("ul", { class: "nets" }, ...withMovements(currencies).map((each) => net(each, until)))
     : element("p", { class: "empty" }, "No sales today or yesterday."));
 
-// Omits each currency whose figures are complete and whose net is 0 on both days. Never omits all currencies: the
-// first one then remains.
+// Omits each currency whose figures are complete and whose net is 0 on both days. If this applies to all currencies,
+// returns the first one.
 function withMovements(currencies) {
   const moving = currencies.filter((each) => each.todayCents || each.yesterdayCents || !each.complete || !each.comparisonComplete);
   return moving.length ? moving : currencies.slice(0, 1);
