@@ -28,8 +28,10 @@ from controlplane.web.observability.metrics import share_between_workers
 from controlplane.web.protocol import bounded_protocol
 
 GRACE_S = 5
+"""How long running calls may continue after the service got a signal to stop."""
 IDLE_S = 5
-"""Idle connections are closed after this time. A proxy must close its idle connections sooner."""
+"""Idle connections are closed after this time. A proxy must close its idle connections sooner, so
+that it sends no request on a connection that the service is closing."""
 FILES_FOR_CALLS = 512
 """File descriptors that are reserved for running calls, the database and other files."""
 RESERVED_FILES = Settings().awaited_max + FILES_FOR_CALLS
@@ -124,7 +126,8 @@ def raise_file_limit(settings: Settings) -> Settings:
 def bounded_connections(settings: Settings, files: int) -> Settings:
     """Return ``settings``, with fewer connections if ``files`` is too small for them.
 
-    The streams get the files that are not reserved (`RESERVED_FILES`), but at least half of all.
+    The streams get the files that are not reserved (`RESERVED_FILES`), but at least half of
+    ``files``.
 
     Args:
         files: maximum number of open files of this process, or -1 if it is unlimited.

@@ -29,13 +29,29 @@ class Settings:
     share or number of bytes of 0 means no limit.
 
     Attributes:
+        online_window_s: how long a device is online after a heartbeat.
+        request_ttl_s: time until a request expires.
+        challenge_ttl_s: time until the challenge of an enrollment expires.
+        body_limit_bytes: maximum size of a request body.
+        body_timeout_s: time in which the body of a request must arrive.
+        rate_per_s: calls per second. ``burst`` is the number of calls that a key can send at once.
+        keep_alive_s: interval of the comments in a stream without events.
+        key_cached_s: how long the permissions of a key are cached.
+        refusal_delay_s: delay of a refusal with status 429 or 503. It slows down clients that
+            ignore the refusal.
+        calls_at_once: maximum number of concurrent calls.
+        streams_max: maximum number of open event streams. ``key_streams_max`` is the maximum number
+            of command streams of a key, and ``key_consoles_max`` that of its consoles.
+        open_requests_max: maximum number of open requests.
         poll_interval_s: interval at which the database is polled for changes by other processes.
         write_timeout_s: time after which a connection is closed if its client reads nothing.
-        awaited_max: maximum number of connections that wait for their clients. A client must still
-            send the head or the body of a request, or read a reply.
+        awaited_max: maximum number of connections that wait for their clients: for the head or the
+            body of a request, or until the client has read a reply.
         network_awaited_max: maximum number of these connections from one network: an IPv4 address,
             or an IPv6 network of 64 bits.
-        processing_share: share of one processor for parsing the large bodies that a key sends.
+        processing_share: share of one processor for parsing the large bodies that a key sends, and
+            for long calls of the agent protocol. Each share has a burst: the processor time that
+            can be used at once.
         call_share: share of one processor that all calls of a key may use. This limit and
             ``organization_call_share`` do not apply if ``rate_per_s`` is 0.
         organization_call_share: share of one processor that an organization may use for the calls
@@ -48,7 +64,11 @@ class Settings:
             database, over all processes.
         keep_reports_s: how long reports are kept. None means forever.
         keep_audit_s: how long entries of the audit log are kept.
-        tracker_url: webhook for reports. None means no webhook.
+        sweep_interval_s: interval of the expiry of requests, and of the evaluation of all devices.
+        tracker_url: webhook for reports. None means no webhook. Each report is sent to it at most
+            ``tracker_attempts_max`` times.
+        delivery_timeout_s: time after which one attempt to deliver a notification or a report ends.
+        tracker_interval_s: interval at which the due deliveries of all webhooks are sent.
         offline_after: number of missed heartbeats after which a device is offline. None means that
             it is offline at the end of the online window.
         alert_fire_after_s: how long a condition is active before its alert fires.

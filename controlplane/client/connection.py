@@ -59,7 +59,9 @@ def connect(
 
 
 def is_encrypted(url: str) -> bool:
-    """Return whether calls to ``url`` need the trusted certificates. Reading them takes 20 ms."""
+    """Return whether calls to ``url`` are encrypted. For all other calls, the client does not read
+    the trusted certificates, which would take 20 ms.
+    """
     return not url.lower().startswith("http://")
 
 

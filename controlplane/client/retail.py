@@ -116,7 +116,7 @@ class RetailClient(ServiceCalls):
 
         The call is repeated only after 401 and 429. After other failures, the good may exist.
         """
-        return self._authorized("POST", routes.GOODS, Good, content=encode(good))
+        return self._call_with_token("POST", routes.GOODS, Good, content=encode(good))
 
     def goods(self) -> Iterator[Good]:
         return self._entries(routes.GOODS, GoodPage)
@@ -173,9 +173,9 @@ class RetailClient(ServiceCalls):
     def _get(
         self, path: str, kind: type[Reply], parameters: Mapping[str, str] | None = None
     ) -> Reply:
-        return self._authorized("GET", path, kind, params=parameters)
+        return self._call_with_token("GET", path, kind, params=parameters)
 
-    def _authorized(self, method: str, path: str, kind: type[Reply], **request: Any) -> Reply:
+    def _call_with_token(self, method: str, path: str, kind: type[Reply], **request: Any) -> Reply:
         """Return the reply of a call with an access token."""
 
         def call() -> Reply:
@@ -198,11 +198,11 @@ class RetailClient(ServiceCalls):
             return self._tokens.access_token
         requested_at_s = self._monotonic()
         exchange = TokenRequest(api_key=self._api_key)
-        self._tokens = self._renewed() or self._issue(routes.TOKENS, exchange)
+        self._tokens = self._renew_tokens() or self._issue(routes.TOKENS, exchange)
         self._renew_at_s = requested_at_s + self._tokens.expires_in - RENEWED_BEFORE_S
         return self._tokens.access_token
 
-    def _renewed(self) -> Tokens | None:
+    def _renew_tokens(self) -> Tokens | None:
         if self._tokens is None:
             return None
         body = RefreshRequest(refresh_token=self._tokens.refresh_token)

@@ -59,7 +59,7 @@ function titleOf(rule) {
 const severity = (each) => pill(SEVERITY_PILLS[each.severity], each.severity);
 const locationOf = (names, id) => id ? names.get(id) || id : "every location";
 
-// Sends a form and loads the view again.
+// Opens a form. After `act` has succeeded, loads the view again.
 function ask(form, act, hooks) {
   openForm(form, async (values) => {
     const followUp = await act(values);

@@ -21,16 +21,16 @@ function createFormat(currency, options) {
   const digits = DECIMALS[currency] ?? 2;
   const decimals = { minimumFractionDigits: digits, maximumFractionDigits: digits };
   try {
-    return { digits, of: new Intl.NumberFormat(undefined, { style: "currency", currency, ...decimals, ...options }) };
+    return { digits, formatter: new Intl.NumberFormat(undefined, { style: "currency", currency, ...decimals, ...options }) };
   } catch {
     const plain = new Intl.NumberFormat(undefined, decimals);
-    return { digits, of: { format: (value) => `${plain.format(value)} ${currency}` } };
+    return { digits, formatter: { format: (value) => `${plain.format(value)} ${currency}` } };
   }
 }
 
 export function money(cents, currency, options = {}) {
-  const { digits, of } = format(currency, options);
-  return of.format(cents / 10 ** digits);
+  const { digits, formatter } = format(currency, options);
+  return formatter.format(cents / 10 ** digits);
 }
 
 // A short form for the axes of charts.

@@ -33,7 +33,7 @@ const WORDS = {
 };
 const TRIED = { "member.join": "tried to join as", "session.sign_in": "tried to sign in", "password.change": "tried to change the password of" };
 const CREDENTIALS = { session: "by a session", invitation: "by an invitation", pending_request: "by a pending request", oauth: "by a program" };
-// The sentences about these operations do not name the subject.
+// The sentences about these operations do not name the subject. Only "tried to join as" names it.
 const NAMELESS = new Set(["session.sign_in", "session.sign_out", "session.end", "session.choose_organization", "member.join"]);
 export const FILTERS = ["by", "area"];
 

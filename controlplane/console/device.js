@@ -75,7 +75,7 @@ function requestButton(kind, row, isPrimary) {
   if (!open && !isOnline(row)) return pendingButton(kind, row, isPrimary);
   return element("button", {
     id: `request-${kind}`, class: isPrimary ? "primary" : null, type: "button",
-    // Not the attribute `disabled`, because a disabled button loses the focus.
+    // The attribute `disabled` is not used, because a disabled button loses the focus.
     "aria-disabled": open ? "true" : null,
   }, open ? `${kind === "network" ? "Network" : "Application"} report ${open.status} …` : `Request ${kind} report`);
 }

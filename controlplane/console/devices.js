@@ -13,7 +13,8 @@ const STATES = [
   ["", "All states"], ["healthy", "Healthy"], ["warning", "Warning"], ["broken", "Broken"], ["offline", "Offline"],
   ["never-connected", "Never connected"], ["revoked", "Revoked"],
 ];
-const CONDITIONS = [["online", "Online"], ["busy", "Busy"], ["closed", "Closed"], ["maintenance", "In maintenance"]];
+// States that a device can have in addition to one of `STATES`.
+const OTHER_STATES = [["online", "Online"], ["busy", "Busy"], ["closed", "Closed"], ["maintenance", "In maintenance"]];
 const SEVERITIES = ["bad", "warn", "good", "muted"];
 export const FILTERS = ["search", "state", "location", "platform", "version"];
 
@@ -123,10 +124,10 @@ function options(select, name, { summary, filters }) {
     ? [["", `All ${name}s`], ...counts.map(({ value, count }) => [value === null ? "-" : value, `${value ?? "unknown"} (${count.toLocaleString()})`])]
     : STATES.map(choiceOf);
   const current = filters[name];
-  const conditions = counts ? [] : CONDITIONS.map(choiceOf);
-  if (current && ![...choices, ...conditions].some(([value]) => value === current)) choices.push([current, current]);
+  const otherStates = counts ? [] : OTHER_STATES.map(choiceOf);
+  if (current && ![...choices, ...otherStates].some(([value]) => value === current)) choices.push([current, current]);
   const option = ([value, text]) => element("option", { value }, text);
-  replace(select, ...choices.map(option), conditions.length ? element("optgroup", { label: "In any of these states" }, ...conditions.map(option)) : null);
+  replace(select, ...choices.map(option), otherStates.length ? element("optgroup", { label: "In any of these states" }, ...otherStates.map(option)) : null);
 }
 
 function updateActions({ rows, canWrite, requestable }) {

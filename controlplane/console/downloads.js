@@ -1,4 +1,4 @@
-// Downloads: the list of devices as CSV or JSON, a report as a page or JSON, sales as CSV.
+// Downloads: the list of devices and the findings as CSV or JSON, sales as CSV, and any other file.
 
 import { callConsole, salesTable } from "./facade.js";
 import { locationOf, nameOf, reportedAt } from "./device_names.js";
@@ -69,7 +69,7 @@ async function allEntries(filters) {
 // formula.
 export function csv(rows, columns = COLUMNS) {
   const cell = (value) => `"${String(value).replace(/^(?=[=+\-@\t\r])/, "'").replaceAll('"', '""')}"`;
-  const lines = [Object.keys(columns), ...rows.map((row) => Object.values(columns).map((of) => of(row)))];
+  const lines = [Object.keys(columns), ...rows.map((row) => Object.values(columns).map((valueOf) => valueOf(row)))];
   return lines.map((line) => `${line.map(cell).join(",")}\r\n`).join("");
 }
 
@@ -82,9 +82,9 @@ export function save(content, type, name) {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-export async function saveSales(query, place, { fromDate, toDate }) {
+export async function saveSales(query, locationId, { fromDate, toDate }) {
   const days = fromDate === toDate ? [fromDate] : [fromDate, toDate];
-  save(await salesTable(query), "text/csv", `${fileName(["sales", place, ...days])}.csv`);
+  save(await salesTable(query), "text/csv", `${fileName(["sales", locationId, ...days])}.csv`);
 }
 
 export const fileName = (words) => words.join("-").replace(/[^\w.-]+/g, "_").slice(0, 120);

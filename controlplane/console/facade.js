@@ -6,7 +6,7 @@ import { problemText } from "./field_errors.js";
 const KEY = "venue-control.api-key";
 const FACADE = "/api/public/v1/";
 const PREFIX = `${FACADE}remoteControl/`;
-// The service sends a comment every 15 s, so a stream without any bytes for 45 s is broken.
+// The service sends a comment every 20 s, so a stream without any bytes for 45 s is broken.
 const STREAM_IDLE_MS = 45000;
 
 export class Refusal extends Error {
@@ -65,6 +65,7 @@ export async function* changes(body, signal) {
   }
 }
 
+// Exchanges the code of a sign-in link for an API key, and keeps the key.
 export async function takeLink(code) {
   keepKey((await (await post("/console/sign-in", { code })).json()).key);
 }

@@ -99,17 +99,17 @@ const entry = (name, href, sub, currencies, until) => element("li", {},
     ? element("ul", { class: "nets" }, ...withMovements(currencies).map((each) => net(each, until)))
     : element("p", { class: "empty" }, "No sales today or yesterday."));
 
-// Omits each currency whose figures are complete and whose net is 0 on both days. If no currency remains, returns
-// only the first one.
+// Omits each currency whose figures are complete and whose net is 0 on both days. If this applies to all currencies,
+// returns the first one.
 function withMovements(currencies) {
   const moving = currencies.filter((each) => each.todayCents || each.yesterdayCents || !each.complete || !each.comparisonComplete);
   return moving.length ? moving : currencies.slice(0, 1);
 }
 
 function net({ currency, todayCents, yesterdayCents, complete, comparisonComplete }, until) {
-  const part = !complete ? "The figures of today are incomplete." : comparisonComplete ? "" : "The figures of yesterday are incomplete.";
+  const warning = !complete ? "The figures of today are incomplete." : comparisonComplete ? "" : "The figures of yesterday are incomplete.";
   return element("li", { title: currencyName(currency) },
     element("strong", {}, money(todayCents, currency)), " ", change(todayCents, yesterdayCents),
     element("span", { class: "sub" }, `${money(yesterdayCents, currency)} yesterday ${until}`),
-    part ? element("span", { class: "sub" }, part) : null);
+    warning ? element("span", { class: "sub" }, warning) : null);
 }

@@ -15,7 +15,8 @@ const TILES = [
   ["healthy", "Healthy", "good"], ["warning", "Warning", "warn"], ["broken", "Broken", "bad"],
   ["offline", "Offline", "bad"], ["never-connected", "Never connected", "bad"],
 ];
-const CONDITIONS = [["busy", "busy"], ["closed", "closed"], ["maintenance", "in maintenance"], ["revoked", "revoked"]];
+// States without a tile. A device in one of these states can also be counted by a tile.
+const OTHER_STATES = [["busy", "busy"], ["closed", "closed"], ["maintenance", "in maintenance"], ["revoked", "revoked"]];
 
 export async function fetchHome() {
   const [summary, list, shared] = await Promise.all([
@@ -34,7 +35,7 @@ export function showHome({ summary, rows, incidents }, view) {
     element("div", { class: "title" }, element("h1", {}, "Overview"),
       element("span", { class: "count" }, plural(summary.states.all - summary.states.revoked, "device")), addDeviceLink()),
     element("ul", { class: "tiles" }, ...TILES.map(([state, text, severity]) => tile(state, text, severity, summary.states[state]))),
-    conditions(summary.states),
+    otherStates(summary.states),
     incidents.length ? interruptions(incidents) : null,
     element("div", { class: "columns" },
       element("section", {}, element("h2", {}, "Needs attention"),
@@ -51,8 +52,8 @@ const tile = (state, text, severity, count) => element("li", {},
   element("a", { class: `tile ${count ? severity : "none"}`, href: `#/devices?state=${state}` },
     element("strong", {}, count.toLocaleString()), element("span", {}, text)));
 
-function conditions(states) {
-  const links = CONDITIONS.filter(([state]) => states[state]).map(([state, text]) =>
+function otherStates(states) {
+  const links = OTHER_STATES.filter(([state]) => states[state]).map(([state, text]) =>
     element("a", { href: `#/devices?state=${state}` }, `${states[state].toLocaleString()} ${text}`));
   return links.length ? element("p", { class: "sub" }, "Also: ", ...links.flatMap((link, index) => index ? [" · ", link] : [link])) : null;
 }

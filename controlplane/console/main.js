@@ -33,7 +33,10 @@ const LOADING_MS = 2000;
 const STREAMED_MAX = 200;
 
 const at = (id) => document.getElementById(id);
-const state = { data: null, at: "", pages: 1, problem: "", failures: 0, loadedAt: 0, durationMs: 0, isEntered: false };
+// `data` is the data of the view at `address`. It was loaded at `loadedAt`, which took `durationMs`. `pages` is
+// the number of pages to load. `problem` is the error of the last action. `failures` counts consecutive failures.
+// `isEntered` is whether the next view that is shown gets the focus.
+const state = { data: null, address: "", pages: 1, problem: "", failures: 0, loadedAt: 0, durationMs: 0, isEntered: false };
 let timer = 0;
 // The time of the next refresh in milliseconds since 1970.
 let due = Infinity;
@@ -42,6 +45,8 @@ let turn = 0;
 const NO_STREAM = { ids: null, stop: () => {} };
 let stream = NO_STREAM;
 
+// `load` returns the data of a view, and `show` draws it. `rows` returns the devices in the data that the stream of
+// changes updates, or null.
 const VIEWS = {
   home: { load: fetchHome, show: (data) => showHome(data, at("view")), title: () => "Overview", rows: (data) => data.rows },
   devices: {
@@ -75,7 +80,7 @@ const VIEWS = {
   },
   report: {
     // A report never changes: it is fetched once.
-    load: (route) => (state.at === location.hash && state.data ? state.data : fetchReport(route.id)),
+    load: (route) => (state.address === location.hash && state.data ? state.data : fetchReport(route.id)),
     show: (data) => { if (!at("view").querySelector(".report")) showReport(data, at("view"), attemptSaving); },
     title: (data) => `${nameOf(data.row.device)}, ${data.detail.kind} report`,
     rows: () => null,
@@ -163,7 +168,7 @@ const keyOf = ({ view, id }) => view + (id || "");
 function render(currentRoute, data) {
   const view = VIEWS[currentRoute.view];
   state.data = data;
-  state.at = location.hash;
+  state.address = location.hash;
   at("sign-in").hidden = true;
   at("bar").hidden = at("view").hidden = false;
   showAccount();
@@ -220,15 +225,15 @@ async function listen(instanceIds, signal) {
 
 function applyChange(row) {
   const currentRoute = route();
-  if (!state.data || state.at !== location.hash) return;
+  if (!state.data || state.address !== location.hash) return;
   const rows = VIEWS[currentRoute.view].rows(state.data) || [];
   const known = rows.findIndex((each) => each.device.instanceId === row.device.instanceId);
   if (known < 0 || JSON.stringify(rows[known]) === JSON.stringify(row)) return;
-  const isWork = JSON.stringify([rows[known].requests, rows[known].reports]) !== JSON.stringify([row.requests, row.reports]);
+  const isHistoryChanged = JSON.stringify([rows[known].requests, rows[known].reports]) !== JSON.stringify([row.requests, row.reports]);
   if (currentRoute.view === "device") state.data.row = row;
   else rows[known] = row;
   show(currentRoute.view);
-  if (currentRoute.view === "device" && isWork) refreshIn(0);
+  if (currentRoute.view === "device" && isHistoryChanged) refreshIn(0);
 }
 
 function retry(error) {
@@ -354,7 +359,7 @@ document.addEventListener("visibilitychange", () => {
 addEventListener("online", () => { if (isSignedIn()) refresh(); });
 // Shows the view again: the ages in it change even without new data.
 setInterval(() => {
-  if (state.data && state.at === location.hash && !document.hidden) show(route().view);
+  if (state.data && state.address === location.hash && !document.hidden) show(route().view);
 }, TICK_MS);
 
 // Shows the form of an invitation. A user who is signed in stays signed in until they have joined.

@@ -56,7 +56,7 @@ const invitationRow = (each, names, hooks) => element("li", {},
   element("button", { type: "button", id: `take-back-${each.id}`, "aria-label": `Revoke the invitation of ${each.email}`, onclick: () =>
     hooks.attempt(() => callConsole("members/revoke-invitation", { invitationId: each.id })) }, "Revoke"));
 
-const grantFields = (names, role = "viewer", locations = []) => [
+const roleFields = (names, role = "viewer", locations = []) => [
   { name: "role", label: "Role", options: ROLES, value: role },
   locationsField(names, locations),
 ];
@@ -65,7 +65,7 @@ function invite(names, hooks) {
   openForm({
     title: "Invite a member", action: "Create link",
     text: "You get a link to send to the new member. It can be used once, within 24 hours.",
-    fields: [{ name: "email", label: "Their e-mail address", required: true, maxlength: 254, inputmode: "email", autocomplete: "off", autocapitalize: "none", spellcheck: "false" }, ...grantFields(names)],
+    fields: [{ name: "email", label: "Their e-mail address", required: true, maxlength: 254, inputmode: "email", autocomplete: "off", autocapitalize: "none", spellcheck: "false" }, ...roleFields(names)],
   }, async ({ email, role, locations }) => {
     const reply = await callConsole("members/invite", { email: email.trim(), role, locations });
     hooks.refresh();
@@ -77,7 +77,7 @@ function invite(names, hooks) {
 }
 
 function change(member, names, hooks) {
-  openForm({ title: `Change ${member.name}`, action: "Change", text: "The change takes effect within seconds, also for their API keys.", fields: grantFields(names, member.role, member.locations) },
+  openForm({ title: `Change ${member.name}`, action: "Change", text: "The change takes effect within seconds, also for their API keys.", fields: roleFields(names, member.role, member.locations) },
     async ({ role, locations }) => {
       await callConsole("members/change", { userId: member.userId, role, locations });
       if (member.isThis) await fetchOwnProfile();

@@ -101,13 +101,13 @@ function elsewhere({ organizations, organizationId }, hooks) {
 }
 
 function newKey(current, names, hooks) {
-  const grants = [["read", "Only read"], ["write", "Read and write, as an agent"]];
+  const permissions = [["read", "Only read"], ["write", "Read and write, as an agent"]];
   openForm({
     title: "New API key", action: "Create key",
     text: "The key acts as you. It is revoked when your membership ends.",
     fields: [
       { name: "name", label: "Name", required: true, maxlength: 128, autocomplete: "off", hint: "Shown in lists." },
-      { name: "grant", label: "Permission", options: current.role === "viewer" ? grants.slice(0, 1) : grants },
+      { name: "grant", label: "Permission", options: current.role === "viewer" ? permissions.slice(0, 1) : permissions },
       locationsField(names),
     ],
   }, async ({ name, grant, locations }) => {

@@ -45,7 +45,7 @@ function links(rows) {
       element("p", { class: "sub" }, `Requested by ${each.requestedBy} · ${organizationName(each.organizationId)} · since `, when(each.confirmedAt))))));
 }
 
-// Shows what the token links before linking it.
+// Shows the channel that the token would link, and asks for the organization.
 function inspectToken(hooks) {
   openForm({ title: "Link with support", action: "Continue", text: "Before you confirm, you see what the token links.", fields: [TOKEN] },
     async ({ token }) => {

@@ -13,12 +13,13 @@ export const PERIODS = [["today", "Today"], ["yesterday", "Yesterday"], ["last7"
 const EMPTY = { today: "No sales today yet.", yesterday: "No sales yesterday.", last7: "No sales in the last 7 days.", thisMonth: "No sales this month yet." };
 const COMPARED_MAX = 40;  // with more locations, the net of today is not compared with yesterday
 const DAY_MS = 86400000;
+// In pixels: the gap between two charts side by side, and the minimum width of each.
 const GAP = 32;
 const HALF_MIN = 384;
 const watcher = new ResizeObserver(() => redrawIfResized());
 let redrawIfResized = () => {};
 // The problem of the last attempt to save sales, and the address of the page on which the user tried it.
-let problem = { at: "", text: "" };
+let problem = { address: "", text: "" };
 
 export async function fetchVenue({ id, period }) {
   const { venues } = await callConsole("venues");
@@ -82,7 +83,7 @@ function draw(data, sheet) {
     element("h1", {}, venue.name),
     element("p", { class: "lede" }, `${days} · ${whereText(data)}`),
     element("div", { class: "controls" }, chooser(data.address, period), saving(data, window)),
-    element("p", { class: "problem", role: "alert", id: "venue-problem" }, problem.at === location.hash ? problem.text : ""),
+    element("p", { class: "problem", role: "alert", id: "venue-problem" }, problem.address === location.hash ? problem.text : ""),
     currencies.length ? null : element("p", { class: "empty currency" }, EMPTY[period]),
     ...currencies.map((each) => currencyPart(each, { ...data, open, rooms, isOnly: currencies.length === 1 })),
     activity(data.pulse, venue, { open, room }));
@@ -113,7 +114,7 @@ const saving = ({ query, venue }, window) => element("div", { class: "saving" },
   element("button", { type: "button", id: "print", onclick: () => print() }, "Print"));
 
 async function attemptSaving(query, { locationId }, window) {
-  problem = { at: location.hash, text: "" };
+  problem = { address: location.hash, text: "" };
   try {
     await saveSales(query, locationId, window);
   } catch (error) {

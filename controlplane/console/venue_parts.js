@@ -1,4 +1,7 @@
 // The sections of a location's page. Each chart also has a table with its numbers.
+//
+// Most functions take a `part`: the figures of one currency. `of` formats an amount in this currency. `rooms` has the
+// widths of charts in pixels. `open` has the ids of the tables that the user has opened.
 
 import { change, hourText, hours, percent, short, untilNow } from "./amounts.js";
 import { bars, heat, shares } from "./charts.js";
@@ -152,7 +155,7 @@ export function items(part) {
 // Orders of the 28 days before today, in all currencies. They do not depend on the selected period.
 export function activity({ activity: counts, activityComplete }, venue, { open, room }) {
   if (!counts.length) return null;
-  const of = (weekday, hour) => counts.find((each) => each.weekday === weekday && each.hour === hour)?.orderCount || 0;
+  const countOf = (weekday, hour) => counts.find((each) => each.weekday === weekday && each.hour === hour)?.orderCount || 0;
   const [first, last] = [Math.min(...counts.map(({ hour }) => hour)), Math.max(...counts.map(({ hour }) => hour))];
   const columns = Array.from({ length: last - first + 1 }, (_, index) => first + index);
   const best = [...counts].sort((one, other) => other.orderCount - one.orderCount).slice(0, 3)
@@ -163,13 +166,13 @@ export function activity({ activity: counts, activityComplete }, venue, { open, 
     heat({
       title: `Orders by weekday and hour: most on ${best[0]}`, width: room, columns: columns.map((hour) => String(hour).padStart(2, "0")),
       rows: WEEKDAYS.map((name, index) => ({
-        label: name.slice(0, 3), cells: columns.map((hour) => of(index + 1, hour)),
-        description: (column) => `${name} ${hours(columns[column])}: ${plural(of(index + 1, columns[column]), "order")}`,
+        label: name.slice(0, 3), cells: columns.map((hour) => countOf(index + 1, hour)),
+        description: (column) => `${name} ${hours(columns[column])}: ${plural(countOf(index + 1, columns[column]), "order")}`,
       })),
     }),
     element("p", { class: "sub chart-key" },
       element("span", {}, "none", ...[0, 1, 2, 3, 4, 5].map((level) => element("i", { class: `level-${level}` })), "most"),
       element("span", {}, `hours of ${venue.timeZone}`)),
     table("activity", ["Hour", ...WEEKDAYS.map((name) => name.slice(0, 3))],
-      columns.map((hour) => [hourText(hour), ...WEEKDAYS.map((_, index) => of(index + 1, hour).toLocaleString())]), open));
+      columns.map((hour) => [hourText(hour), ...WEEKDAYS.map((_, index) => countOf(index + 1, hour).toLocaleString())]), open));
 }

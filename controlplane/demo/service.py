@@ -28,8 +28,8 @@ def main() -> None:
     link = links.offer(Path(key_file).read_text().strip())
     sys.stdout.write(f"sign in at {url_of(inside)}{link}\n")
     settings = Settings(request_ttl_s=REQUEST_TTL_S)
-    announcing = partial(announce, inside)
-    serve(database, settings, "info", inside, announcing, further_sockets=outside, links=links)
+    on_listening = partial(announce, inside)
+    serve(database, settings, "info", inside, on_listening, further_sockets=outside, links=links)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,8 @@ BY_STATE: Final[Mapping[State, Collection[int]]] = {
     "closed": {Priority.CLOSED, Priority.NEVER_CONNECTED},
     "maintenance": {Priority.MAINTENANCE, Priority.NEVER_CONNECTED},
 }
-"""The priorities that a device in a state can have. ``NEVER_CONNECTED`` belongs to every state."""
+"""The priorities of a device that is not online, by state. ``NEVER_CONNECTED`` belongs to all three
+states."""
 
 DeviceRow = Row[int, UUID, str, str, datetime, datetime, int]
 """The columns of `_devices`: row key, ids of instance, organization and location, the times of the
@@ -34,16 +35,17 @@ last heartbeat and of the enrollment, and the priority."""
 
 
 def update_liveness(
-    session: Session, by_location: Schedules, now: datetime, window: timedelta
+    session: Session, by_location: Schedules, now: datetime, online_within: timedelta
 ) -> dict[str, set[int]]:
     """Begin offline intervals, and update the priority of each device that is not online.
 
-    ``by_location`` are the schedules of all locations.
+    ``by_location`` are the schedules of all locations. ``online_within`` is the longest time
+    between two heartbeats of a device that is online.
 
     Returns, for each organization id, the row keys (``Device.position``) of the devices whose
     priority changed.
     """
-    went_offline = (Device.priority.in_(ONLINE), Device.last_seen_at < now - window)
+    went_offline = (Device.priority.in_(ONLINE), Device.last_seen_at < now - online_within)
     # The rows are locked, so that no heartbeat is stored between this query and the start of the
     # new interval. Such a heartbeat would not end the interval.
     query = _devices().where(*went_offline).with_for_update(skip_locked=True)
@@ -51,14 +53,14 @@ def update_liveness(
     _open_intervals(session, offline)
     changed_by_organization: dict[str, set[int]] = {}
     positions_by_priority: dict[int, list[int]] = {}
-    for device in (*offline, *_maybe_outdated(session, by_location, now, window)):
+    for device in (*offline, *_maybe_outdated(session, by_location, now, online_within)):
         schedule = by_location[device.organization_id, device.location_id]
-        priority = _priority(device, schedule, now, window)
+        priority = _priority(device, schedule, now, online_within)
         if priority != device.priority:
             positions_by_priority.setdefault(priority, []).append(device.position)
             changed_by_organization.setdefault(device.organization_id, set()).add(device.position)
     for priority, positions in positions_by_priority.items():
-        _set_priority(session, priority, positions, now - window)
+        _set_priority(session, priority, positions, now - online_within)
     return changed_by_organization
 
 
@@ -105,7 +107,7 @@ def _open_intervals(session: Session, devices: Sequence[DeviceRow]) -> None:
 
 
 def _maybe_outdated(
-    session: Session, by_location: Schedules, now: datetime, window: timedelta
+    session: Session, by_location: Schedules, now: datetime, online_within: timedelta
 ) -> Iterable[DeviceRow]:
     """Return the devices that are not online and whose stored priority may be out of date.
 
@@ -121,7 +123,8 @@ def _maybe_outdated(
         schedule = by_location[organization_id, location_id]
         # `status_of` returns the state that devices at this location have if they are not online
         # and have no maintenance window of their own. Devices with such a window are always read.
-        if priority in BY_STATE[status_of(schedule, NO_DEVICE, never_seen, now, window).state]:
+        state = status_of(schedule, NO_DEVICE, never_seen, now, online_within).state
+        if priority in BY_STATE[state]:
             with_windows |= {each.instance_id for each in schedule.maintenance if each.instance_id}
         else:
             outdated.append((organization_id, location_id, priority))
@@ -139,8 +142,10 @@ def _maybe_outdated(
     return results.values()
 
 
-def _priority(device: DeviceRow, schedule: Schedule, now: datetime, window: timedelta) -> int:
-    state = status_of(schedule, device.instance_id, device.last_seen_at, now, window).state
+def _priority(
+    device: DeviceRow, schedule: Schedule, now: datetime, online_within: timedelta
+) -> int:
+    state = status_of(schedule, device.instance_id, device.last_seen_at, now, online_within).state
     if state == "online":
         return int(device.priority)  # its next heartbeat changes the priority
     if device.last_seen_at <= device.enrolled_at:

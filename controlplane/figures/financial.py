@@ -37,7 +37,10 @@ class MethodKey(NamedTuple):
 
 @dataclass(slots=True)
 class Movements:
-    """The sums of one location in one currency."""
+    """The sums of the movements of one location in one currency.
+
+    A movement is a sale or a refund.
+    """
 
     by_method: dict[MethodKey, DaySums] = field(default_factory=dict)
     units: dict[str, UnitSums] = field(default_factory=dict)

@@ -23,6 +23,7 @@ class PulseFacts:
     """The data of a location for a pulse.
 
     Attributes:
+        currency: the usual currency of the location.
         hour: the current hour in local time, counted from 1970-01-01: days × 24 plus the hour of
             the day. Days are counted from 1970-01-01 too.
         nets, orders: the net and the number of orders, by currency and local hour. The values of
@@ -30,7 +31,7 @@ class PulseFacts:
         this_hour: net of this hour until now, by currency.
         hour_yesterday: net of the same hour of yesterday until the same local time, by currency.
         incomplete: pairs of a currency and a day with incomplete data.
-        began: the day of the first movement, or None if there is no movement.
+        began: the day of the first sale or refund, or None if there is none.
     """
 
     location_id: str
@@ -94,7 +95,7 @@ def _currency(currency: str, facts: PulseFacts) -> PulseCurrency:
 def _peak(currency: str, facts: PulseFacts) -> list[int]:
     """Return the net of each hour on the best of the last four days with today's weekday.
 
-    Empty if there were no movements on these days.
+    Empty if there were no sales and refunds on these days.
     """
     days = [
         day

@@ -110,8 +110,8 @@ def of_sale(
     return contributions
 
 
-def of_unresolved(rollup_key: RollupKey, amount: int) -> Contributions:
-    """Return the sums that an unresolved order adds.
+def of_unresolved_order(rollup_key: RollupKey, amount: int) -> Contributions:
+    """Return the sums that an imported order of unknown status adds.
 
     They count the order as missing data. Its amount is not part of the sales.
     """

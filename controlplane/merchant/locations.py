@@ -44,7 +44,8 @@ def set_zone(session: Session, location_key: LocationKey, zone: str | None, now:
     sales and refunds are computed again.
 
     Returns:
-        True if the zone changed and the location has a currency. Only such a location has figures.
+        True if the zone changed and the location has a currency. A location without a currency has
+        no figures.
     """
     location = _location(session, location_key, now)
     if location.zone == zone:

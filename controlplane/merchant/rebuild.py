@@ -32,11 +32,11 @@ REFUNDED_AMOUNT: Final = "r.goods + r.fee + r.tip"
 
 @dataclass(frozen=True, slots=True)
 class Summand:
-    """The sums that the rows of ``source`` add to a rollup.
+    """The sums that the rows of ``source`` that match ``where`` add to a rollup.
 
-    ``key`` and ``sums`` map columns of the rollup to SQL expressions. A column of a sum that
-    ``sums`` does not contain gets 0. Every ``source`` has a column ``s.location``, so that a query
-    can be restricted to one location.
+    ``key`` and ``sums`` map columns of the rollup to SQL expressions. Columns that are in neither
+    of them get 0. Every ``source`` has a column ``s.location``, so that a query can be restricted
+    to one location.
     """
 
     source: str
@@ -134,7 +134,7 @@ def rebuild(session: Session, location: int | None = None) -> dict[str, int]:
     for rollup, summands in SUMMANDS.items():
         table = rollup.__table__.name
         session.execute(text(f"DROP TABLE IF EXISTS fresh_{table}"))
-        fresh_sums = _fresh(rollup, summands, location)
+        fresh_sums = _fresh_sums(rollup, summands, location)
         session.execute(text(f"CREATE TEMPORARY TABLE fresh_{table} AS {fresh_sums}"))
         counts[table] = _differences(session, table, location)
         if counts[table]:
@@ -195,7 +195,7 @@ def _differences(session: Session, table: str, location: int | None) -> int:
     )
 
 
-def _fresh(rollup: Any, summands: Sequence[Summand], location: int | None) -> str:
+def _fresh_sums(rollup: Any, summands: Sequence[Summand], location: int | None) -> str:
     key = _key(rollup)
     sums = [name for name in _columns(rollup) if name not in key]
     return sum_query(

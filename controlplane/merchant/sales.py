@@ -1,7 +1,7 @@
 """New sales and refunds, and the amounts that are computed from them. All functions are pure.
 
 Functions raise SaleError for inconsistent input. Integers that refer to rows of other tables, such
-as ``location``, are the positions of these rows.
+as ``location``, are the positions of these rows. Amounts are in minor units of the sale's currency.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,6 +65,7 @@ class NewSale:
     """A sale.
 
     Attributes:
+        status: `COMPLETED`, or `UNKNOWN` for an imported order that could not be resolved.
         lines: None if it is unknown what was sold. Then ``total`` is required.
         discount: discount of the whole sale, in addition to the discounts of its lines.
     """
@@ -129,6 +130,7 @@ class NewRefund:
 
     Attributes:
         refunded_at: None if the date is unknown.
+        goods, fee, tip: the refunded amounts of goods, municipality fee and tip.
         has_components: False if it is unknown how the money divides into goods, fee and tip. Then
             ``goods`` is the whole amount.
         lines: the refunded lines, if they are known. Their amounts add up to ``goods``.

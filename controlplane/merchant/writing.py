@@ -55,7 +55,7 @@ def add_sale(session: Session, sale: NewSale, now: datetime) -> int:
     insert_rows(session, SalePayment, payment_rows(position, sale))
     rollup_key = RollupKey(sale.location, hour, sale.currency, kind, method)
     if sale.status != COMPLETED:
-        add_up(session, contributions.of_unresolved(rollup_key, money.total))
+        add_up(session, contributions.of_unresolved_order(rollup_key, money.total))
         return position
     add_up(session, contributions.of_sale(rollup_key, sale, money, lines))
     return position
@@ -74,7 +74,7 @@ def add_refund(session: Session, refund: NewRefund, now: datetime) -> int:
     lines = _lines_of(session, sale.position)
     articles = articles_of(session, {line.snapshot for line in lines.values()})
     if refund.lines and sum(line.amount for line in refund.lines) != refund.goods:
-        raise SaleError("the refund's lines do not add up to its goods")
+        raise SaleError("the amounts of the refunded lines do not add up to the refunded goods")
     tax = refund_tax(refund, lines, articles)
     at = refund.refunded_at
     hour = None if at is None else _hour(session, sale.location, at)

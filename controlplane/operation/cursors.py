@@ -1,9 +1,9 @@
 """Signed cursors of listings, at most 128 characters.
 
-A cursor is valid for 24 hours, and only for the listing that it came from. The organization, the
-kind of rows, the filters and the order define a listing. A cursor names the last row of a page by
-the sort value and the row key (``position``) of the row. Therefore rows that are added between two
-pages cause neither repeated nor skipped rows.
+A cursor is valid for 24 hours, and only for the listing that it came from. The organization and the
+kind of rows define a listing. In some operations, so do the filters and the order. A cursor names
+the last row of a page by the sort value and the row key (``position``) of the row. Therefore rows
+that are added between two pages cause neither repeated nor skipped rows.
 
 A cursor is the unpadded base64url (RFC 4648, section 5) of these fields: expiry (4 bytes, seconds
 since 1970), digest of the listing (8 bytes), sort value (8 bytes), position (8 bytes), and the

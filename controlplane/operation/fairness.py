@@ -26,8 +26,8 @@ STREAM_RETRY_S = 30
 """Shortest wait in seconds that a client is given when its stream is refused. The wait is random,
 up to twice this value (`spread`)."""
 FREE_S = 0.25
-"""Processor seconds of a call of the agent protocol that are not charged to the key's limit for
-large bodies. Most calls take a tenth of this, so only calls that take unusually long are charged.
+"""Processor seconds that a call of the agent protocol can take before it is also charged to the
+limit for large bodies, which is the smallest limit of a key. Most calls take a tenth of this.
 """
 QUEUE_RETRY_S = 5
 """Shortest wait in seconds that a caller is given when the queue of its organization is full."""
@@ -38,6 +38,8 @@ key starts with a full bucket again."""
 
 @dataclass(slots=True)
 class _Bucket:
+    """The number of tokens at ``at_s``, the time of the last change."""
+
     tokens: float
     at_s: float
 
@@ -104,7 +106,8 @@ class Fairness:
         self._organizations_calls = RateLimit(
             settings.organization_rate_per_s, settings.organization_burst, monotonic
         )
-        # The limit for large bodies. The other limits of processor time are for all calls.
+        # The limit for large bodies, and for long calls of the agent protocol. The other limits of
+        # processor time are for all calls.
         self._processing = RateLimit(
             settings.processing_share, settings.processing_burst_s, monotonic
         )

@@ -173,7 +173,8 @@ def procedure(
         run: its docstring describes the operation, and its annotations name the models of the body
             and the reply.
         name: by default the last part of the path.
-        body: model of the body. Only needed if ``parse`` returns a different type.
+        body: model of the body. Only needed if ``run`` takes a different type, which ``parse``
+            returns.
         options: further fields of `Procedure`.
     """
     function = run.func if isinstance(run, partial) else run

@@ -120,10 +120,10 @@ def renewed_caller(session: Session, caller: Caller, now: datetime) -> Caller:
 
     Raises a refusal if the credential is no longer valid.
     """
-    present = callers(session, (caller.key_id,), now).get(caller.key_id)
-    if present is None:
+    current_caller = callers(session, (caller.key_id,), now).get(caller.key_id)
+    if current_caller is None:
         raise unauthenticated()
-    return present
+    return current_caller
 
 
 def permission_versions(session: Session, owners: Collection[UUID]) -> Mapping[UUID, int]:

@@ -1,4 +1,4 @@
-"""Signatures of devices: Ed25519 over the nonce (RFC 8032).
+"""Signatures of devices: Ed25519 over the nonce of a challenge (RFC 8032).
 
 The contract does not define the encodings. A public key is sent as SubjectPublicKeyInfo in DER
 (RFC 8410, 44 bytes), encoded in lower-case hex (88 characters). The signature has 64 bytes and is
@@ -60,7 +60,7 @@ PublicKey = Annotated[
         json_schema_extra={"pattern": f"^{SPKI_PREFIX.hex()}[0-9a-f]{{{2 * KEY_BYTES}}}$"},
     ),
 ]
-"""The public key of a device, in the format of `challenge`."""
+"""The public key of a device, as the operation `challenge` receives it."""
 
 
 def is_signed(public_key: str, nonce: str, signature: str) -> bool:

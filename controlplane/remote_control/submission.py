@@ -75,8 +75,8 @@ def parse_submission(content: bytes) -> Submission:
 def submission_schema(model: dict[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of the bodies that `parse_submission` accepts.
 
-    Each combination of kind and outcome has its own schema. ``model`` is the schema of the body
-    without these restrictions.
+    Each combination of kind and outcome has its own schema. ``model`` is the schema of a body of
+    any kind and outcome.
     """
     shapes = [
         _schema_of(model, kind, outcome) for kind in get_args(Kind) for outcome in get_args(Outcome)

@@ -60,7 +60,8 @@ LEFT_OUT = Field(exclude_if=lambda value: value is None)
 
 
 def _require_one(value: Any) -> Any:
-    # This runs before the elements are validated: pydantic counts the valid elements only.
+    # This runs before the elements are validated. The check of pydantic counts only the valid
+    # elements, so it would report a list without valid elements as too short.
     if isinstance(value, list | tuple) and not value:
         raise PydanticCustomError("too_few", "must have at least one entry")
     return value

@@ -1,4 +1,4 @@
-"""Completed sales of a company, with their positions."""
+"""Completed sales of a company, with their lines. The contract calls a line a position."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -147,7 +147,10 @@ def _narrow(statement: Select[Any], parameters: wire.SalesQuery) -> Select[Any]:
 
 
 def _number_at(context: RequestContext, sort_key: SortKey) -> str:
-    """Return the number of the sale in a cursor. The cursor is too short to contain the number."""
+    """Return the number of the sale that a cursor names.
+
+    The cursor does not contain the number, because its sort value has only 8 bytes.
+    """
     number = context.session.scalars(
         select(Sale.number).where(
             Sale.position == sort_key.position, Sale.organization_id == context.organization_id

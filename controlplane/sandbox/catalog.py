@@ -31,8 +31,10 @@ from controlplane.storage.merchant.merchant_tables import FeeItem, UnitOfMeasure
 from controlplane.storage.tables import Base
 
 UNITS: Final = (("Piece", "pcs", 0), ("Kilogram", "kg", 3), ("Litre", "l", 2))
+"""Name, symbol and exponent of each unit."""
 VAT: Final = (("VAT 5 %", 5_000), ("Zero rate", 0), ("Exempt", None))
 AWKWARD_VAT: Final = (("VAT 5 %", 5_000), ("VAT 19 %", 19_000), ("Exempt", None))
+"""Name and rate of each VAT fee, like `VAT`. Rates are in thousandths of a percent."""
 MUNICIPALITY_MILLI: Final = 7_000
 CATEGORIES: Final = ("Coffee", "Tea", "Bakery", "Salads", "Grill", "Juices", "Deli")
 WORDS: Final = ("House", "Royal", "Golden", "Double", "Smoked", "Fresh", "Spiced", "Iced")
@@ -41,6 +43,7 @@ DISHES: Final = ("Espresso", "Karak", "Croissant", "Fattoush", "Kofta", "Lemonad
 SIZES: Final = ("Small", "Large")
 CURRENCY: Final = "AED"
 CENT_STEP: Final = 25
+"""Prices of goods are multiples of this number of cents, before the factor of the size."""
 ROWS_MAX: Final = 1_000
 """A batch ends with the good that brings it to this number of rows or more."""
 Row = TypeVar("Row", bound=Base)

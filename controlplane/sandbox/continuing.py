@@ -19,7 +19,7 @@ from controlplane.storage.merchant.merchant_tables import Organization
 from controlplane.storage.merchant.sales_tables import Refund, Sale
 
 REFUND_DAYS: Final = 13
-"""Number of local days before the last generated sale whose sales may still get a refund.
+"""A sale may still get a refund if it is at most this many local days older than the newest sale.
 
 A refund is at most twelve days after its sale, which can be thirteen local days.
 """

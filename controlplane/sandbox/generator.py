@@ -193,17 +193,17 @@ class DayGenerator:
         )
 
     def _draw_timestamps(self, rng: random.Random, venue: Venue, day: int) -> Iterator[datetime]:
-        pieces = intervals(venue.clock.zone, day, day)
+        spans = intervals(venue.clock.zone, day, day)
         count = divide(
             self.plan.sales_per_day * WEEKDAYS[(day + 3) % 7] * rng.randrange(70, 131), 10_000
         )
-        length_us = sum((end - start) // timedelta(microseconds=1) for start, end in pieces)
+        length_us = sum((end - start) // timedelta(microseconds=1) for start, end in spans)
         if not length_us:
             return
         for _ in range(count):
             hour = bisect(self._hour_weights, rng.random() * self._hour_weights[-1])
             offset_us = (hour * 3_600_000_000 + rng.randrange(3_600_000_000)) % length_us
-            for start, end in pieces:
+            for start, end in spans:
                 if start + timedelta(microseconds=offset_us) < end:
                     yield start + timedelta(microseconds=offset_us)
                     break

@@ -41,7 +41,7 @@ TABLES: Final = (Sale, SaleLine, SalePayment, Refund, RefundLine)
 
 
 class OccupiedError(Exception):
-    """The organization has data already."""
+    """The organization, or a row with one of the new ids, exists already."""
 
 
 @dataclass(slots=True)

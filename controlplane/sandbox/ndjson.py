@@ -36,11 +36,13 @@ FORMAT: Final = "venue-sandbox"
 VERSION: Final = 1
 BATCH: Final = 5_000
 CALCULATED: Final = "local_hour"
+"""The column that an export does not contain. An import computes it."""
 TIMESTAMP_COLUMNS: Final[Mapping[Any, str]] = {Sale: "initiated_at", Refund: "refunded_at"}
+"""The columns from which `CALCULATED` is computed."""
 
 
 class FormatError(Exception):
-    """A line cannot be part of an export."""
+    """The lines are not an export."""
 
 
 def export(session: Session, organization_id: str) -> Iterator[str]:
@@ -63,7 +65,7 @@ def load_lines(session: Session, lines: Iterable[str]) -> dict[str, int]:
     """Write an export to the database and return the number of rows of each table.
 
     Raises:
-        FormatError: A line cannot be part of an export.
+        FormatError: The lines are not an export.
         OccupiedError: The organization, or a row with one of the imported ids, exists already.
     """
     return _Import(session).run(lines)

@@ -43,7 +43,7 @@ class Plan:
 
     @property
     def began(self) -> datetime:
-        """Return when the catalog was created: a day before the first day."""
+        """Return when the catalog was created: two days before the first day, in UTC."""
         midnight = datetime.combine(self.until, datetime.min.time(), UTC)
         return midnight - timedelta(days=self.days + 1)
 
@@ -58,7 +58,7 @@ class Plan:
         return cls(**{"is_awkward": True} | stored | {"until": until})
 
     def random_for(self, *subject: object) -> random.Random:
-        """Return a generator of random numbers for a subject.
+        """Return a generator of random numbers for what ``subject`` names, such as a good.
 
         Equal organizations, seeds and subjects give equal numbers.
         """

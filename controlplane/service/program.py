@@ -10,6 +10,7 @@ from typing import Final
 from controlplane.client.errors import CommandError
 
 _HOMES: Final = (Path("/home"), Path("/root"))
+"""Directories that the unit hides from the service (ProtectHome=)."""
 _FIX: Final = "Install venue-control from its package, or into /opt as root."
 
 

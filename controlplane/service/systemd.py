@@ -45,6 +45,7 @@ Run = Callable[..., Output]
 class ServiceState:
     """The state of the service according to systemd.
 
+    ``activity`` is running, starting, stopping, failed or stopped. ``pid`` is 0 without a process.
     ``detail`` is the status text that the service sent to systemd. ``restarts`` is the number of
     automatic restarts by systemd.
     """
@@ -96,17 +97,17 @@ class SystemdService:
             sysusers = self._root / _OWN_SYSUSERS
             is_new_user = _write_if_different(sysusers, (RESOURCES / SYSUSERS).read_text())
             if is_new_user or not self._has_account():
-                self._checked("systemd-sysusers", str(sysusers))
+                self._run_checked("systemd-sysusers", str(sysusers))
             if _write_if_different(self._root / _OWN_UNIT, unit_text(self._command_line)):
-                self._checked("systemctl", "daemon-reload")
+                self._run_checked("systemctl", "daemon-reload")
         is_written = not self.options.exists()
         if is_written:
             self.options.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
             _write_if_different(self.options, options, _OPTIONS_MODE)
         # Root writes the file, and the service reads it.
-        self._checked("chgrp", USER, str(self.options))
+        self._run_checked("chgrp", USER, str(self.options))
         self.options.chmod(_OPTIONS_MODE)
-        self._checked("systemctl", "--quiet", "enable", UNIT)
+        self._run_checked("systemctl", "--quiet", "enable", UNIT)
         return is_written
 
     def start(self) -> None:
@@ -123,32 +124,32 @@ class SystemdService:
 
     def stop(self) -> None:
         if self.state().is_installed:
-            self._checked("systemctl", "stop", UNIT)
+            self._run_checked("systemctl", "stop", UNIT)
 
     def uninstall(self) -> None:
         """Stop the service and disable the start at boot. State and options are kept."""
         if self.state().is_installed:
-            self._checked("systemctl", "--quiet", "disable", "--now", UNIT)
+            self._run_checked("systemctl", "--quiet", "disable", "--now", UNIT)
             self._run("systemctl", "reset-failed", UNIT)
         paths = [self._root / place for place in (_OWN_UNIT, _OWN_SYSUSERS)]
         present = [path for path in paths if path.is_file()]
         for path in present:
             path.unlink()
             if path.name == Path(_OWN_SYSUSERS).name:
-                with contextlib.suppress(OSError):  # it may contain files of other programs
+                with contextlib.suppress(OSError):  # other programs may have files in it
                     path.parent.rmdir()
         if present:
-            self._checked("systemctl", "daemon-reload")
+            self._run_checked("systemctl", "daemon-reload")
 
     def purge(self) -> None:
         """Delete state and options after `uninstall`. Without the package, also delete the user."""
         for directory in (self.state_directory, self.options.parent):
             shutil.rmtree(directory, ignore_errors=True)
         if not self.is_packaged and self._has_account():
-            self._checked("userdel", USER)
+            self._run_checked("userdel", USER)
 
     def state(self) -> ServiceState:
-        output = self._checked("systemctl", "show", UNIT, f"--property={_PROPERTIES}")
+        output = self._run_checked("systemctl", "show", UNIT, f"--property={_PROPERTIES}")
         properties = dict(line.partition("=")[::2] for line in output.stdout.splitlines())
         activity = _ACTIVITIES.get(properties.get("ActiveState", ""), "stopped")
         return ServiceState(
@@ -191,7 +192,7 @@ class SystemdService:
         lines = [line for line in output.stdout.splitlines() if line.startswith("venue-control")]
         return lines[-1].partition(": ")[2] if lines else ""
 
-    def _checked(self, *words: str) -> Output:
+    def _run_checked(self, *words: str) -> Output:
         output = self._run(*words)
         if output.returncode != 0:
             error_lines = (output.stderr or output.stdout).strip().splitlines()

@@ -63,6 +63,7 @@ class Database:
 
     Args:
         url: A database URL of SQLAlchemy, or the path of an SQLite file.
+        connections: How many connections are kept open for later transactions.
         busy_timeout_s: How long a transaction waits for SQLite's lock.
     """
 

@@ -14,7 +14,7 @@ from controlplane.operation.caller import Caller
 from controlplane.operation.errors import rate_limited, unauthenticated
 from controlplane.operation.fairness import RateLimit
 from controlplane.retail.credentials import clients
-from controlplane.retail.credentials.clients import Grant
+from controlplane.retail.credentials.clients import NewRefreshToken
 from controlplane.retail.credentials.signing_keys import InvalidTokenError
 from controlplane.retail.limits import ACCESS_TOKEN_S
 from controlplane.retail.models import RefreshRequest, TokenRequest, Tokens
@@ -88,7 +88,7 @@ async def by_access_token(core: Core, request: Request, _writes: bool) -> Caller
     except InvalidTokenError:
         raise unauthenticated(REALM, WRONG_TOKEN) from None
     # The caller is read from the database with each call and not cached, because all tokens of a
-    # family (`Grant.family`) must become invalid as soon as a stolen one is detected.
+    # family (`NewRefreshToken.family`) must become invalid as soon as a stolen one is detected.
     caller = await core.read(partial(clients.caller_of, key_id=key_id, family=family))
     if caller is None:
         raise unauthenticated(REALM, WRONG_TOKEN)
@@ -115,20 +115,20 @@ async def issue_tokens(
     body = parse_body(model, await read_body(core, request, BODY_MAX_BYTES))
     now = core.clock()
 
-    def work(session: Session) -> Grant | None:
+    def work(session: Session) -> NewRefreshToken | None:
         if isinstance(body, TokenRequest):
             return clients.exchange(session, body.api_key, now)
         return clients.refresh(session, body.refresh_token, now)
 
-    grant = await core.write(work)
-    if grant is None:
+    refresh_token = await core.write(work)
+    if refresh_token is None:
         is_key = isinstance(body, TokenRequest)
         raise unauthenticated(REALM, WRONG_API_KEY if is_key else WRONG_REFRESH_TOKEN)
     limit.give_back(network)
     keys = await core.signing_keys()
     tokens = Tokens(
-        access_token=keys.access_tokens.issue(grant.key_id, grant.family, now),
+        access_token=keys.access_tokens.issue(refresh_token.key_id, refresh_token.family, now),
         expires_in=ACCESS_TOKEN_S,
-        refresh_token=grant.refresh_token,
+        refresh_token=refresh_token.secret,
     )
     return Response(encode(tokens), media_type="application/json")

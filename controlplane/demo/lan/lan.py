@@ -19,6 +19,7 @@ FRAME_MAX = 65536
 _ISN = 1000
 """The initial sequence number of each simulated TCP connection."""
 _ARP_FORGOTTEN_S = 5.0
+"""An ARP request counts as the first one if there was none for this host in this time."""
 _MDNS_GROUP = bytes((224, 0, 0, 251))
 _MDNS_MAC = bytes.fromhex("01005e0000fb")
 _MDNS_PORT = 5353
@@ -161,8 +162,8 @@ class TapLan:
         """
         port, payload = int.from_bytes(packet.body[:2], "big"), packet.body[8:]
         for name in read_questions(payload):
-            for answering, answer in self._responder.answers(name):
-                if answering is host:
+            for replying_host, answer in self._responder.answers(name):
+                if replying_host is host:
                     reply = payload[:2] + answer[2:]
                     body = frames.udp(packet.destination, packet.source, _MDNS_PORT, port, reply)
                     self._reply(host, frame, body, now)

@@ -1,7 +1,8 @@
 """Creates the TAP device of a simulated LAN, with an address and a default route.
 
-This module uses ioctls (netdevice(7); SIOCADDRT of linux/route.h), because `ip` is not on every
-machine. The process must be in a network namespace of its own, and have the right to configure it.
+This module uses ioctls (netdevice(7); SIOCADDRT of linux/route.h), because not every machine has
+the program `ip`. The process must be in a network namespace of its own, and have the right to
+configure it.
 """
 
 import contextlib

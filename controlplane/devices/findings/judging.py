@@ -26,7 +26,7 @@ def judge_again(session: Session, now: datetime) -> int:
     Returns the number of reports.
     """
     is_older = JudgedReport.rules_version < RULES_VERSION
-    rows = _judged(session, is_older, REPORTS_A_STEP)
+    rows = _lock_judged_reports(session, is_older, REPORTS_A_STEP)
     for judged, device in rows:
         report = session.get(Report, judged.report)
         if report is None:  # deleted because of its age: its findings remain
@@ -44,7 +44,7 @@ def note_old_reports(session: Session, now: datetime) -> int:
     Returns the number of reports.
     """
     is_old = JudgedReport.is_recent & (JudgedReport.arrived_at < now - RECENT)
-    rows = _judged(session, is_old, OLD_A_STEP)
+    rows = _lock_judged_reports(session, is_old, OLD_A_STEP)
     for judged, _ in rows:
         judged.is_recent = False
     devices = {device.position: device for _, device in rows}
@@ -53,7 +53,7 @@ def note_old_reports(session: Session, now: datetime) -> int:
     return len(rows)
 
 
-def _judged(
+def _lock_judged_reports(
     session: Session, condition: ColumnElement[bool], count: int
 ) -> list[tuple[JudgedReport, Device]]:
     """Return some judged reports with their devices.

@@ -90,8 +90,8 @@ def _groups_after(
             continue
         counts = sums.new_by_location if body.is_new else sums.by_location
         groups = counts(body.rule, severity)
-        later = sorted((_rank(severity, row[2]), row) for row in groups)
-        for rank, tied in groupby(later, key=itemgetter(0)):
+        ranking = sorted((_rank(severity, row[2]), row) for row in groups)
+        for rank, tied in groupby(ranking, key=itemgetter(0)):
             if rank >= first.value:  # the digests of entries on earlier pages are not needed
                 entries = (_Group(*row) for _, row in tied)
                 ordered = sorted(entries, key=lambda each: each.sort_key)

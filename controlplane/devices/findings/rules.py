@@ -1,4 +1,4 @@
-"""The rules of all findings, by code. Pure."""
+"""The rules of all findings, by code. All functions are pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

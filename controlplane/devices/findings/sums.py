@@ -1,8 +1,9 @@
 """Numbers of devices by finding, location, platform and version.
 
-Without a filter by state or search, the numbers are read from the stored sums. With such a filter,
-the database joins the symbols of the matching devices (`findings.symbols`), and the numbers of
-symbols are counted.
+Each number belongs to a *subject*, which is what it counts (`findings.counting`). Without a filter
+by state or search, the numbers are read from the stored sums. With such a filter, the database
+joins the symbols of the matching devices (`findings.symbols`), and the numbers of symbols are
+counted.
 """
 
 from collections import Counter, defaultdict
@@ -100,9 +101,9 @@ class Sums:
         return [context.visible(Device), Device.priority.in_(BOUND), *own]
 
     def by_subject(self) -> Counter[str]:
-        """Return the number of devices by rule, by kind of recent report, and for `ANY`."""
+        """Return the number for each subject."""
         if self.are_stored:
-            return self._counter(self._stored(FindingCount, FindingCount.subject))
+            return self._counter(self._stored_sums(FindingCount, FindingCount.subject))
         counts = Counter("".join(group.symbols for group in self._groups))
         return Counter({subject: counts[symbol] for subject, symbol in self._symbols.items()})
 
@@ -110,7 +111,9 @@ class Sums:
         """Return the numbers for a subject by an attribute of the devices."""
         if self.are_stored:
             column = getattr(FindingCount, attribute)
-            query = self._stored(FindingCount, column, is_by_location=attribute == "location_id")
+            query = self._stored_sums(
+                FindingCount, column, is_by_location=attribute == "location_id"
+            )
             return self._counter(query.where(FindingCount.subject == subject))
         counts = Counter[str]()
         if symbol := self._symbols.get(subject):
@@ -155,7 +158,7 @@ class Sums:
         """
         if self.are_stored:
             columns = (FindingCount.subject, FindingCount.location_id)
-            query = self._stored(FindingCount, *columns, is_by_location=True)
+            query = self._stored_sums(FindingCount, *columns, is_by_location=True)
             query = query.where(_is_selected(FindingCount.subject, rule, severity))
             query = query.having(func.sum(FindingCount.devices) > 0)
             return [(row[0], row[1], row[2]) for row in self.context.session.execute(query)]
@@ -243,7 +246,7 @@ class Sums:
         if not self.are_stored:
             return None
         first = day_of(self.context.now) - TREND_DAYS + 1
-        query = self._stored(FindingDay, FindingDay.subject, FindingDay.day)
+        query = self._stored_sums(FindingDay, FindingDay.subject, FindingDay.day)
         results: dict[str, Counter[int]] = {}
         for subject, day, change in self.context.session.execute(
             query.where(FindingDay.day >= first)
@@ -296,7 +299,7 @@ class Sums:
             query = query.where(DeviceFinding.location_id == self.filters.location)
         return query
 
-    def _stored(self, table: Any, *columns: Any, is_by_location: bool = False) -> Select[Any]:
+    def _stored_sums(self, table: Any, *columns: Any, is_by_location: bool = False) -> Select[Any]:
         """Select the sums of stored numbers by these columns.
 
         The table has rows for single locations, and rows for the whole organization. The rows for

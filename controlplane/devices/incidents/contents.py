@@ -1,4 +1,7 @@
-"""The incidents in a report, in seconds since 1970 by the clock of the device. Pure."""
+"""The incidents in a report, in seconds since 1970 by the clock of the device.
+
+All functions are pure.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Incidents that the devices of a location share. Pure."""
+"""Incidents that the devices of a location share. All functions are pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -33,11 +33,15 @@ _SUSPECTS: Final[Mapping[Cause, str]] = {
     "service-refuses": "the service or its API key, not the tills",
     "unreachable": "the provider or the service, not the tills",
 }
-"""What is to blame if most devices of a location lost the same part of the path."""
+"""What is to blame, by cause, if most devices of a location took part."""
 _SUSPECT_OF_FEW: Final = (
     "a switch or access point that they share; the others kept their connection"
 )
-"""What is to blame if at most half of the devices took part."""
+"""What is to blame if at most half of the devices took part.
+
+This does not apply to the causes in `_SAME_FOR_ANY_SHARE` and to ``link-down``, which name the same
+suspect for all shares.
+"""
 _SAME_FOR_ANY_SHARE: Final = frozenset({"address-conflict", "service-down", "service-refuses"})
 """Causes whose suspect does not depend on the share of the location's devices that took part."""
 
@@ -62,7 +66,7 @@ class Incident:
 
 
 Group = tuple[Incident, ...]
-"""Incidents of one location that began together, ordered by begin."""
+"""Incidents of one location that began together, in the order in which they began."""
 
 
 class Period(NamedTuple):
@@ -113,7 +117,7 @@ def cause_of(group: Group) -> Cause:
 
 
 def observers_of(group: Group, periods: Iterable[Period]) -> frozenset[int]:
-    """Return the devices that took part, and those whose reports cover the begin of the group."""
+    """Return the devices that took part, and those whose reports cover the start of the group."""
     location_id, began_s = group[0].location_id, group[0].began_s
     return devices_of(group) | {
         each.device
@@ -131,8 +135,8 @@ def explanation_of(group: Group, observers: int) -> Explanation | None:
     devices, cause = len(devices_of(group)), cause_of(group)
     if devices < 2:
         return None
-    is_most = 2 * devices > observers
-    has_own_suspect = is_most or cause == "link-down" or cause in _SAME_FOR_ANY_SHARE
+    is_majority = 2 * devices > observers
+    has_own_suspect = is_majority or cause == "link-down" or cause in _SAME_FOR_ANY_SHARE
     suspect = _SUSPECTS[cause] if has_own_suspect else _SUSPECT_OF_FEW
     device_count = _devices_by_cause(group)[cause]
     if device_count == devices:

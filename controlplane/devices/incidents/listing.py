@@ -41,7 +41,7 @@ DEVICE_PAGE_DAYS: Final = 7
 DEVICE_PAGE_MAX: Final = 8
 """Maximum number of shared incidents on the page of a device."""
 _MARGIN_S: Final = 8 * SHARED_WITHIN_S
-"""How long before an incident the first query searches for the begin of its group."""
+"""How long before an incident the first query searches for the start of its group."""
 _SPANS_MAX: Final = 100
 """Maximum number of spans in one query."""
 
@@ -159,11 +159,11 @@ def _groups(context: RequestContext, rows: Sequence[_Row]) -> list[Group]:
         near = _incidents_in(context, spans)
         incidents |= {each.position: each for each in near}
         margin_s *= 8
-        begins = defaultdict[str, list[int]](list)
+        starts = defaultdict[str, list[int]](list)
         for each in near:
-            begins[each.location_id].append(each.began_s)
+            starts[each.location_id].append(each.began_s)
         open_spans = [
-            each for each in spans if not _has_begin_of_group(each, begins[each.location_id])
+            each for each in spans if not _has_start_of_group(each, starts[each.location_id])
         ]
         spans = [
             each._replace(low_s=each.target_s - margin_s)
@@ -182,9 +182,9 @@ def _spans(rows: Iterable[_Row], margin_s: int) -> list[_Span]:
     spans: list[_Span] = []
     sorted_rows = sorted(rows, key=lambda row: (row.location_id, row.began_s))
     for location_id, of_location in groupby(sorted_rows, key=lambda row: row.location_id):
-        begins = [row.began_s for row in of_location]
-        spans.append(_around(location_id, begins[0], margin_s))
-        for began_s in begins[1:]:
+        starts = [row.began_s for row in of_location]
+        spans.append(_around(location_id, starts[0], margin_s))
+        for began_s in starts[1:]:
             if began_s - margin_s <= spans[-1].high_s:
                 spans[-1] = spans[-1]._replace(high_s=began_s + SHARED_WITHIN_S)
             else:
@@ -216,16 +216,16 @@ def _incidents_in(context: RequestContext, spans: Sequence[_Span]) -> list[Incid
     return results
 
 
-def _has_begin_of_group(span: _Span, begins: Iterable[int]) -> bool:
+def _has_start_of_group(span: _Span, starts: Iterable[int]) -> bool:
     """Return whether one of the incidents up to the target certainly begins a group.
 
     That is certain if no other incident began within `SHARED_WITHIN_S` before the incident.
 
     Args:
-        begins: the begins of the incidents at this location.
+        starts: when the incidents at this location began.
     """
     before_s = span.low_s - 1
-    for began_s in sorted(each for each in begins if span.low_s <= each <= span.target_s):
+    for began_s in sorted(each for each in starts if span.low_s <= each <= span.target_s):
         if began_s > before_s + SHARED_WITHIN_S:
             return True
         before_s = began_s

@@ -86,7 +86,7 @@ class _Bindings:
     def within(self, since_s: int, until_s: int) -> list[tuple[str, int, int]]:
         """Return the periods between two times in which the device was bound.
 
-        Each period is a location with the begin and the end, in seconds.
+        Each period has a location, a start and an end. Times are in seconds since 1970.
         """
         periods = (
             (location_id, max(began_s, since_s), min(until_s, until_s if end is None else end - 1))
@@ -117,7 +117,7 @@ def _store_incidents(
         # Several reports can contain the incident. A report that arrives late causes a correction
         # that is too large, so the smallest correction is the best.
         corrections[key] = min(corrections.get(key, correction), correction)
-    for key in _kept(contents):
+    for key in _keys_to_keep(contents):
         content, seconds = contents[key], corrections[key]
         position, *values_before = stored_rows.pop(key, (None,))
         if values_before == [content, seconds]:
@@ -156,7 +156,7 @@ def _progress(incident: IncidentContent) -> tuple[int, int, bool]:
     return incident.count, incident.downtime_s, incident.ended_s is not None
 
 
-def _kept(contents: dict[Key, IncidentContent]) -> list[Key]:
+def _keys_to_keep(contents: dict[Key, IncidentContent]) -> list[Key]:
     """Return the newest incidents, without those that another incident replaces.
 
     The agent joins incidents with one cause: the joined incident replaces those that began within

@@ -36,11 +36,11 @@ locations that the reply leaves out."""
 def summary(context: RequestContext, _body: records.SummaryRequest) -> records.SummaryReply:
     """Return counts of devices, and the newest reports."""
     groups = _groups(context)
-    bound = [each for each in groups if each.priority != Priority.REVOKED]
+    not_revoked = [each for each in groups if each.priority != Priority.REVOKED]
     return records.SummaryReply(
         states=_states(context, groups),
-        versions=_counts((each.app_version, each.devices) for each in bound),
-        platforms=_counts((each.platform, each.devices) for each in bound),
+        versions=_counts((each.app_version, each.devices) for each in not_revoked),
+        platforms=_counts((each.platform, each.devices) for each in not_revoked),
         locations=_locations(context),
         reports=tuple(
             record_of(records.NamedReport, report, report_id=report.id, name=name)

@@ -118,8 +118,8 @@ def healths(context: RequestContext, body: HealthsRequest) -> HealthsReply:
 
 def _count(session: Session, matching: Collection[ColumnElement[bool]]) -> tuple[int, int]:
     """Return the number of matching devices, and of those that are not revoked."""
-    bound = func.count().filter(Device.priority != Priority.REVOKED)
-    total, requestable = session.execute(select(func.count(), bound).where(*matching)).one()
+    not_revoked = func.count().filter(Device.priority != Priority.REVOKED)
+    total, requestable = session.execute(select(func.count(), not_revoked).where(*matching)).one()
     return total, requestable
 
 

@@ -283,8 +283,8 @@ class DeviceReply(Tolerant):
         requesters: names of the users and API keys that created the requests, by id.
         changes: differences of each newest report from the previous report of its kind. Empty on
             all pages after the first.
-        incidents: the newest incidents that the device shared with others of its location. Empty on
-            all pages after the first.
+        incidents: the newest incidents that the device shared with other devices of its location.
+            Empty on all pages after the first.
     """
 
     detail: DeviceDetailReply

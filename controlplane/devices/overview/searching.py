@@ -12,7 +12,8 @@ from controlplane.storage.tables import Device
 
 WORDS_MAX: Final = 8
 ID_PREFIX_MIN: Final = 6
-"""Shorter words are not compared with ids: a word such as ``cafe`` is usually part of a name."""
+"""Shorter words are not compared with ids: a word such as ``cafe`` has only hexadecimal digits, but
+is usually part of a name."""
 
 
 def words_of(search: str | None) -> list[str]:

@@ -33,6 +33,8 @@ REPORTS_A_STEP: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Summary:
+    """``content`` is None if the report cannot be summarized."""
+
     headline: str
     severity: Severity
     content: ReportContent | None = None

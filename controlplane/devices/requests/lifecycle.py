@@ -12,8 +12,8 @@ Rules:
 1. An acknowledgement never moves a request backwards. A repeated or late acknowledgement is
    accepted and changes nothing, so that a device can repeat it if the reply was lost.
 2. A result is accepted in every state that has no result yet. No acknowledgement is needed before
-   it, because acknowledgements can be lost. A result is also accepted in ``expired``, because the
-   report exists.
+   it, because acknowledgements can be lost. A result is also accepted in ``expired``, because its
+   report exists and must not be lost.
 3. ``completed``, ``partial`` and ``failed`` never change.
 4. A request expires if it is not finished at its ``expiresAt``, or if its binding ends. An expired
    request cannot be acknowledged: the device should not start it.

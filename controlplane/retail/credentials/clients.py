@@ -1,9 +1,9 @@
 """The clients of the retail API in the database: their API keys and refresh tokens.
 
-An API key is a permanent secret of one company. Instead of the key, a client can use a refresh
-token, which is valid for one use within 30 days (contract: Authentication; RFC 9700, section
-4.14.2). Keys and tokens have at least 256 random bits, so the database stores their hashes without
-salt.
+An API key is a permanent secret of one company. To get an access token, a client sends its API key,
+or a refresh token, which is valid for one use within 30 days (contract: Authentication; RFC 9700,
+section 4.14.2). Keys and tokens have at least 256 random bits, so the database stores their hashes
+without salt.
 """
 
 import re
@@ -32,15 +32,15 @@ _ALPHABET: Final = string.ascii_letters + string.digits
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
-    """Access for the client with the API key ``key_id``. ``refresh_token`` renews the access.
+class NewRefreshToken:
+    """A new refresh token for the client with the API key ``key_id``.
 
     ``family`` is the same for all tokens from one exchange of the API key.
     """
 
     key_id: UUID
     family: UUID
-    refresh_token: str
+    secret: str
 
 
 def is_key(text: str) -> bool:
@@ -111,22 +111,22 @@ _CLIENT: Final = select(_keys.organization_id, _keys.can_write).where(
 )
 
 
-def exchange(session: Session, api_key: str, now: datetime) -> Grant | None:
-    """Return access for an API key, or None if the key is unknown or revoked."""
+def exchange(session: Session, api_key: str, now: datetime) -> NewRefreshToken | None:
+    """Return a refresh token for an API key, or None if the key is unknown or revoked."""
     if not is_key(api_key):
         return None
     query = select(RetailKey.id).where(
         RetailKey.secret_hash == hash_secret(api_key), RetailKey.revoked_at.is_(None)
     )
     key_id = session.scalars(query).first()
-    return None if key_id is None else _grant(session, key_id, uuid.uuid4(), now)
+    return None if key_id is None else _issue(session, key_id, uuid.uuid4(), now)
 
 
-def refresh(session: Session, refresh_token: str, now: datetime) -> Grant | None:
-    """Return access for a refresh token, or None if the token is not valid.
+def refresh(session: Session, refresh_token: str, now: datetime) -> NewRefreshToken | None:
+    """Replace a refresh token by a new one. Returns None if the token is not valid.
 
-    If the token was used before, it may have been stolen. Then all tokens from the
-    same exchange of the API key are ended.
+    If the token was used before, it may have been stolen. Then all tokens from the same exchange of
+    the API key are ended.
     """
     query = select(RefreshToken).where(RefreshToken.secret_hash == hash_secret(refresh_token))
     row = session.scalars(query).first()
@@ -139,20 +139,20 @@ def refresh(session: Session, refresh_token: str, now: datetime) -> Grant | None
     if row is None or row.ended_at is not None or row.expires_at <= now:
         return None
     if row.used_at is not None:
-        family = update(RefreshToken).where(RefreshToken.family == row.family)
-        session.execute(family.values(ended_at=now))
+        statement = update(RefreshToken).where(RefreshToken.family == row.family)
+        session.execute(statement.values(ended_at=now))
         return None
     if caller_of(session, row.key_id, row.family) is None:
         return None
     row.used_at = now
-    return _grant(session, row.key_id, row.family, now)
+    return _issue(session, row.key_id, row.family, now)
 
 
 def forget_expired(session: Session, now: datetime) -> None:
     session.execute(delete(RefreshToken).where(RefreshToken.expires_at <= now))
 
 
-def _grant(session: Session, key_id: UUID, family: UUID, now: datetime) -> Grant:
+def _issue(session: Session, key_id: UUID, family: UUID, now: datetime) -> NewRefreshToken:
     token = secrets.token_urlsafe(32)
     session.add(
         RefreshToken(
@@ -162,4 +162,4 @@ def _grant(session: Session, key_id: UUID, family: UUID, now: datetime) -> Grant
             expires_at=now + REFRESH_LIFETIME,
         )
     )
-    return Grant(key_id, family, token)
+    return NewRefreshToken(key_id, family, token)

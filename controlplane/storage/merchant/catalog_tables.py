@@ -30,8 +30,8 @@ class Category(Base):
 class Good(Base):
     """A good. ``status`` is active, inactive or unknown.
 
-    ``uom_id`` is the id of the unit of measure, and ``fee_item_id`` of the VAT fee. Both apply to
-    all variations.
+    ``uom_id`` is the id of the unit of measure, and ``fee_item_id`` is the id of the VAT fee. Both
+    apply to all variations.
     """
 
     __tablename__ = "goods"
@@ -53,6 +53,7 @@ class Good(Base):
 class GoodVariation(Base):
     """A variation of a good. ``number`` orders the variations, from 1.
 
+    ``name`` is None if the good has only one variation. ``status`` is active or inactive.
     ``price`` is in minor units of ``currency``. Both are None if the price is entered at the sale.
     """
 
@@ -100,11 +101,12 @@ class CatalogExternalId(Base):
 class LineSnapshot(Base):
     """The article of a sale line, as it was when it was sold. Equal articles share one snapshot.
 
-    ``content_hash`` is the hash of all columns except ``position``. ``source`` is catalog,
+    ``content_hash`` is the hash of all other columns except ``position``. ``source`` is catalog,
     manual_input or custom_amount. ``codes`` are pairs of type and value. An imported line can have
     no unit (``uom_*`` are None) and no tax (``fee_*`` are None). ``percentage_milli`` is also None
-    for an exempt fee. ``unit_milli`` is 10^(3 − ``exponent``). The quantity of a line multiplied by
-    ``unit_milli`` is the quantity in thousandths of the unit.
+    for an exempt fee. ``exponent`` is the exponent of the unit, or 0 without a unit. ``unit_milli``
+    is 10^(3 − ``exponent``). The quantity of a line multiplied by ``unit_milli`` is the quantity in
+    thousandths of the unit.
     """
 
     __tablename__ = "line_snapshots"

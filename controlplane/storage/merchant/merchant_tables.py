@@ -56,7 +56,10 @@ class Location(Base):
 
 
 class Employee(Base):
-    """An employee. ``status`` is active or inactive. ``location`` is the position of a location."""
+    """An employee. ``status`` is active or inactive. ``role`` is a text such as cashier.
+
+    ``location`` is the position of a location, or None for an employee of no particular location.
+    """
 
     __tablename__ = "employees"
     __table_args__ = (UniqueConstraint("organization_id", "id", name="employees_by_id"),)

@@ -26,8 +26,9 @@ class RetailKey(Base):
 class RefreshToken(Base):
     """A refresh token. All tokens from one exchange of an API key have the same ``family``.
 
-    A used token is kept with ``used_at``, so that the service detects a copy that is used again. It
-    then sets ``ended_at`` of all tokens of the family, which are no longer valid.
+    A used token is kept with ``used_at``, so that the service detects a second use. The token may
+    then have been stolen, so the service sets ``ended_at`` of all tokens of the family. Tokens with
+    ``ended_at`` are no longer valid.
     """
 
     __tablename__ = "retail_refresh_tokens"

@@ -134,9 +134,9 @@ class Maker:
         )  # fmt: skip
         signers = signing_keys.create(self.session, self.now)
         self.session.flush()
-        grant = clients.exchange(self.session, secret, self.now - ago)
-        assert grant is not None
-        access = signers.access_tokens.issue(key_id, grant.family, self.now - ago)
+        token = clients.exchange(self.session, secret, self.now - ago)
+        assert token is not None
+        access = signers.access_tokens.issue(key_id, token.family, self.now - ago)
         return key_id, secret, access
 
     def invitation(self, user: UUID, organization: str = DEFAULT_ORGANIZATION) -> UUID:
