@@ -33,7 +33,8 @@ class DevicePrinter(Base):
 
     ``device`` is the position of the device. ``state`` is a number of
     `devices.overview.report_contents.PrinterState`, and ``since`` is when the first of the
-    consecutive reports with this state arrived.
+    consecutive reports with this state arrived. ``detail`` is the printer's reason in the
+    report, or empty.
     """
 
     __tablename__ = "device_printers"

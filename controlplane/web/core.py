@@ -140,7 +140,7 @@ class Core:
         self.clock = clock
         self.monotonic = monotonic
         self.thread_time = thread_time
-        self.feeds = CommandFeeds(self._waiting)
+        self.feeds = CommandFeeds(self._read_waiting_commands)
         self._console_poller = ConsolePoller(settings)
         self.console_feeds = ConsoleFeeds(self._poll_console)
         self.changes = ReportChangeCache()
@@ -312,7 +312,9 @@ class Core:
             waited_s, took_s = first_s - queued_s, ended_s - first_s
             self.metrics.transacted(kind, waited_s, took_s, len(begun_s))
 
-    async def _waiting(self, key_ids: Sequence[UUID]) -> Mapping[UUID, Sequence[Command]]:
+    async def _read_waiting_commands(
+        self, key_ids: Sequence[UUID]
+    ) -> Mapping[UUID, Sequence[Command]]:
         now = self.clock()
         return await self.read(lambda session: waiting_by_key(session, key_ids, now))
 
