@@ -1,6 +1,7 @@
 """The tables for devices, requests, reports and API keys, on SQLite or PostgreSQL.
 
-Most lists are ordered by ``position``. ``id`` is the id in the API. All times are UTC.
+``position`` is a generated primary key, by which most lists are ordered. ``id`` is the id in the
+API. All times are UTC.
 """
 
 from datetime import UTC, datetime

@@ -68,8 +68,8 @@ class Call:
     Attributes:
         work: the operation. It runs in one transaction.
         finish: takes the result of ``work``, for example to encode it. It runs after the commit.
-        free_s: the part of the processor time that does not count as reading a large body
-            (`Fairness.charge`). By default, that is all of it.
+        free_s: processor seconds of the call that are not charged to the key's limit for large
+            bodies (`Fairness.charge`). By default, nothing is charged to this limit.
         renew: reads the permissions of the caller again inside the transaction.
         page_size: page size that the caller requested.
         address: network address of the caller.
