@@ -112,7 +112,8 @@ class PrinterProblem(Base):
 
     __tablename__ = "printer_problems"
     __table_args__ = (
-        # This index has all columns by which the problems are ordered.
+        # This index has all columns that the list of the worst printers reads, so that it does
+        # not read the rows.
         Index(
             "printer_problems_by_organization",
             "organization_id",

@@ -147,7 +147,7 @@ class Device(Base):
         Index("devices_by_location", "organization_id", "location_id", "position"),
         # This index has all columns by which lists are ordered, filtered and searched, so that a
         # page is found without reading the rows of other devices. It has no column that a heartbeat
-        # changes, so that heartbeats do not update it.
+        # of an online device changes, so that such heartbeats do not update it.
         Index(
             "devices_by_priority",
             "organization_id",
