@@ -111,8 +111,9 @@ class Alert(Base):
     device, or empty for a condition of the location. ``started_at`` and ``ended_at`` are when the
     condition became active and inactive. ``fired_at`` and ``resolved_at`` are when the alert fired
     and resolved. ``is_flapping`` means that the alert is about a condition that changes often.
-    Such an alert starts with the first of these changes and ends with the last. ``is_muted`` means
-    that a silence prevented its notifications. ``acknowledged_by`` is the name of the user who
+    Such an alert starts with the first of these changes and ends with the last. ``detail`` is
+    further text for users (`alerts.descriptions`), or empty. ``is_muted`` means that a silence
+    prevented its notifications. ``acknowledged_by`` is the name of the user or key that
     acknowledged it.
     """
 
@@ -251,7 +252,8 @@ class Notification(Base):
     """A notification of one or several alerts, written in the same transaction as their changes.
 
     ``id`` is the same for each delivery attempt. ``route`` is the id of an `AlertRoute`, or empty
-    for the webhook of the operator. Notifications of one ``group_key`` are delivered in order.
+    for the webhook of the operator. ``group_key`` identifies a group of alerts on the route
+    (`alerts.notifications.Route.group_key`). The notifications of a group are delivered in order.
     ``scheduled_at`` is the time of the first attempt: until then, alerts can be added. ``due_at``
     is the time of the next attempt, or None if there is none. ``status`` is pending, sent or
     failed. ``error`` is the result of the last failed attempt.

@@ -43,11 +43,11 @@ def publish(session: Session, key_ids: Iterable[UUID], sender: str) -> None:
         session.execute(text("SELECT pg_notify(:channel, :payload)"), parameters)
 
 
-async def listen(url: URL, sender: str, on_receive: Callable[[tuple[UUID, ...]], None]) -> None:
+async def listen(url: URL, own_name: str, on_receive: Callable[[tuple[UUID, ...]], None]) -> None:
     """Receive the messages of other processes until the task is cancelled.
 
     Args:
-        sender: The name of this process.
+        own_name: The name of this process, whose own messages are ignored.
         on_receive: Called with the key ids of each message.
     """
     # Imported here: the driver is installed only for use with PostgreSQL.
@@ -62,7 +62,7 @@ async def listen(url: URL, sender: str, on_receive: Callable[[tuple[UUID, ...]],
             ) as connection:
                 await connection.execute(f"LISTEN {CHANNEL}")
                 async for notification in connection.notifies():
-                    on_receive(parse_notification(notification.payload, sender))
+                    on_receive(parse_notification(notification.payload, own_name))
         except (psycopg.Error, OSError) as error:
             log.warning(
                 "cannot receive messages of the other processes: %s", str(error).splitlines()[0]

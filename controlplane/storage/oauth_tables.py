@@ -1,7 +1,7 @@
 """OAuth clients, codes, grants and tokens.
 
-Only hashes of codes and tokens are stored. There are no foreign keys. Code that writes these rows
-first locks the row of the user, so that changes for one user are serialized.
+Only hashes of codes and tokens are stored. There are no foreign keys. Code that writes codes,
+grants or tokens first locks the row of the user, so that changes for one user are serialized.
 """
 
 from datetime import datetime

@@ -33,7 +33,8 @@ class DevicePrinter(Base):
 
     ``device`` is the position of the device. ``state`` is a number of
     `devices.overview.report_contents.PrinterState`, and ``since`` is when the first of the
-    consecutive reports with this state arrived.
+    consecutive reports with this state arrived. ``detail`` is the printer's reason in the
+    report, or empty.
     """
 
     __tablename__ = "device_printers"
@@ -111,7 +112,8 @@ class PrinterProblem(Base):
 
     __tablename__ = "printer_problems"
     __table_args__ = (
-        # This index has all columns by which the problems are ordered.
+        # This index has all columns that the list of the worst printers reads, so that it does
+        # not read the rows.
         Index(
             "printer_problems_by_organization",
             "organization_id",

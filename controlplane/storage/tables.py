@@ -1,6 +1,7 @@
 """The tables for devices, requests, reports and API keys, on SQLite or PostgreSQL.
 
-Most lists are ordered by ``position``. ``id`` is the id in the API. All times are UTC.
+``position`` is a generated primary key, by which most lists are ordered. ``id`` is the id in the
+API. All times are UTC.
 """
 
 from datetime import UTC, datetime
@@ -134,7 +135,8 @@ class Device(Base):
     ``key_id`` is the API key, or the session, with which the device enrolled last or to which a
     heartbeat has moved it. The requests of the device are sent in the streams of this key.
     ``legacy_install_id`` is the name of the device. ``foreground`` is whether a user runs the agent
-    in a terminal. ``user_id`` is the `Caller.user_id` of the last enrollment.
+    in a terminal. ``created_at`` is the time of the first enrollment, and ``enrolled_at`` of the
+    last one. ``user_id`` is the `Caller.user_id` of the last enrollment.
     ``priority`` and ``severity`` determine the position of the device in lists
     (`controlplane.devices.priority`). ``network_report`` and ``application_report`` are the
     ``position`` of the newest report of each kind.
@@ -145,7 +147,7 @@ class Device(Base):
         Index("devices_by_location", "organization_id", "location_id", "position"),
         # This index has all columns by which lists are ordered, filtered and searched, so that a
         # page is found without reading the rows of other devices. It has no column that a heartbeat
-        # changes, so that heartbeats do not update it.
+        # of an online device changes, so that such heartbeats do not update it.
         Index(
             "devices_by_priority",
             "organization_id",
@@ -199,6 +201,13 @@ class Binding(Base):
 
 
 class Request(Base):
+    """A request for a report of a device.
+
+    ``requested_by_id`` is the `Caller.user_id` of the requester. ``received_at`` is when the device
+    first acknowledged the request, and ``started_at`` when it acknowledged the request as running.
+    ``finished_at`` is when the result arrived or the request expired.
+    """
+
     __tablename__ = "requests"
     __table_args__ = (
         Index("requests_by_instance", "instance_id", "position"),
@@ -226,9 +235,9 @@ class Request(Base):
 class Report(Base):
     """A report. ``payload`` is canonical JSON, and ``payload_hash`` is its SHA-256.
 
-    ``body_hash`` is the hash of the submitted body, which identifies a repeated submission. The
-    ``tracker_`` columns are about the message that the service sends to a webhook
-    (`controlplane.web.webhooks.tracker`).
+    ``body_hash`` is the hash of the submitted body, which identifies a repeated submission.
+    ``user_id`` is the `Device.user_id` at the time of the submission. The ``tracker_`` columns are
+    about the message that the service sends to a webhook (`controlplane.web.webhooks.tracker`).
 
     ``headline`` and ``severity`` are None for a report of an older release until the service has
     summarized it.

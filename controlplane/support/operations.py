@@ -5,8 +5,7 @@ organization. An API key can link only its own organization.
 
 Support creates a token for each link and sends it in the chat. Every caller who knows the token can
 see the link until it is confirmed. After that, a caller of a different organization gets the same
-reply as for an unknown token. The exception is
-`confirm`, which replies that the token was used.
+reply as for an unknown token. The exception is `confirm`, which replies that the token was used.
 """
 
 from collections.abc import Collection

@@ -38,7 +38,8 @@ Delete = Callable[[Session, datetime, timedelta], int]
 returns how many, or 0 if none is left."""
 CHANGES_LOOKBACK = timedelta(seconds=30)
 """How far back each poll searches for new requests, by the time of their creation. A slow
-transaction commits a request long after this time, and the clocks of machines differ slightly."""
+transaction can commit a request long after its creation, and the clocks of machines differ
+slightly."""
 
 RETENTION_EVERY_S = 3600.0
 SUMMARY_PAUSE_S = 1.0

@@ -68,8 +68,8 @@ class Call:
     Attributes:
         work: the operation. It runs in one transaction.
         finish: takes the result of ``work``, for example to encode it. It runs after the commit.
-        free_s: the part of the processor time that does not count as reading a large body
-            (`Fairness.charge`). By default, that is all of it.
+        free_s: processor seconds of the call that are not charged to the key's limit for large
+            bodies (`Fairness.charge`). By default, nothing is charged to this limit.
         renew: reads the permissions of the caller again inside the transaction.
         page_size: page size that the caller requested.
         address: network address of the caller.
@@ -140,7 +140,7 @@ class Core:
         self.clock = clock
         self.monotonic = monotonic
         self.thread_time = thread_time
-        self.feeds = CommandFeeds(self._waiting)
+        self.feeds = CommandFeeds(self._read_waiting_commands)
         self._console_poller = ConsolePoller(settings)
         self.console_feeds = ConsoleFeeds(self._poll_console)
         self.changes = ReportChangeCache()
@@ -312,7 +312,9 @@ class Core:
             waited_s, took_s = first_s - queued_s, ended_s - first_s
             self.metrics.transacted(kind, waited_s, took_s, len(begun_s))
 
-    async def _waiting(self, key_ids: Sequence[UUID]) -> Mapping[UUID, Sequence[Command]]:
+    async def _read_waiting_commands(
+        self, key_ids: Sequence[UUID]
+    ) -> Mapping[UUID, Sequence[Command]]:
         now = self.clock()
         return await self.read(lambda session: waiting_by_key(session, key_ids, now))
 

@@ -131,8 +131,8 @@ async def run(
         is_long: whether the call can take long (`Procedure.is_long`). Then ``work``, ``finish`` and
             ``renew`` must be functions that can be pickled, because a separate process runs them.
         renew: reads the caller's permissions again inside the transaction.
-        free_s: the part of the processor time that does not count as reading a large body
-            (`Fairness.charge`). By default, that is all of it.
+        free_s: processor seconds of the call that are not charged to the key's limit for large
+            bodies (`Fairness.charge`). By default, nothing is charged to this limit.
         page_size: page size that the caller requested.
         address: network address of the caller.
     """

@@ -31,7 +31,10 @@ _RETAIL_CODES: Final = {
     "existing_entity_conflict",
     "internal_server_error",
 }
-_RETAIL_CODE_OF: Final[Mapping[int, str | None]] = {429: "unexpected_error", 503: None}
+"""The codes that the retail API has in common with the facade."""
+_RETAIL_CODE_BY_STATUS: Final[Mapping[int, str | None]] = {429: "unexpected_error", 503: None}
+"""The codes that the retail API sends with these statuses, whatever the code of the refusal. None
+means that it sends no code."""
 _OAUTH_ERRORS: Final[Mapping[int, str]] = {
     429: "temporarily_unavailable",
     503: "temporarily_unavailable",
@@ -73,8 +76,8 @@ def reply_to(refusal: Refusal, path: str, trace_id: str) -> Response:
 
 def retail_code(status: int, code: str) -> str | None:
     """Return the code that the retail API sends for a refusal, or None if it sends none."""
-    if status in _RETAIL_CODE_OF:
-        return _RETAIL_CODE_OF[status]
+    if status in _RETAIL_CODE_BY_STATUS:
+        return _RETAIL_CODE_BY_STATUS[status]
     return code if code in _RETAIL_CODES else "invalid_request"
 
 

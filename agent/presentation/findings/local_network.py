@@ -272,7 +272,7 @@ LOCAL_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
     NoteRule(
         "proxy-arp",
         "limitations[]",
-        "report that one MAC address answers ARP for many addresses (proxy ARP)",
+        "a limitation states that one MAC address answers ARP for many addresses (proxy ARP)",
         "The device {mac} answers for {count} addresses.",
         "check whether it is an access point that isolates its clients: they are then not visible",
         _proxies,

@@ -33,7 +33,7 @@ class ProviderMetadata(Model):
         return "client_secret_basic" if has_basic else "client_secret_post"
 
 
-def address_of(issuer: str) -> str:
+def metadata_url(issuer: str) -> str:
     return issuer.removesuffix("/") + PATH
 
 

@@ -39,8 +39,8 @@ class FindingRecord(Tolerant):
         unknown_count: devices without a recent report of these kinds. They may have the finding.
         new_count: devices that have had the finding for less than a day.
         trend: devices with the finding at the end of each of the last thirty days (UTC), the
-            present day last. Null if the devices are filtered by state or search, because the
-            earlier states are not stored.
+            present day last. Null if the devices are filtered by state or search, because it is
+            not stored which devices matched such a filter on earlier days.
         link: address of the finding in the console.
     """
 

@@ -10,8 +10,9 @@ its own time and payment type. A refund without a date is added to the ``undated
 row of its sale. The goods of every refund, without fee and tip, are added to ``undone`` in the row
 of its sale.
 
-``snapshot`` is the position of the `LineSnapshot` of the sold article. A missing payment method or
-snapshot is stored as 0, and a missing unit as "", because a primary key cannot contain NULL.
+``location`` and ``payment_method`` are positions of rows, and ``snapshot`` is the position of the
+`LineSnapshot` of the sold article. A missing payment method or snapshot is stored as 0, and a
+missing unit as "", because a primary key cannot contain NULL.
 """
 
 from sqlalchemy.orm import Mapped, mapped_column

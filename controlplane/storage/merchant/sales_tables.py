@@ -2,8 +2,9 @@
 
 Money is in minor units of the row's ``currency``. ``local_hour`` is the time of the row as an
 hour in the local time of the location: the number of days since 1970-01-01 × 24, plus the hour of
-the day (`controlplane.figures.local_time`).
-Only `controlplane.merchant` writes rows, together with their rollups.
+the day (`controlplane.figures.local_time`). A column that refers to another row, such as
+``location``, ``sale`` or ``payment_method``, contains the ``position`` of that row. Only
+`controlplane.merchant` writes rows, together with their rollups.
 """
 
 from uuid import UUID
@@ -84,10 +85,11 @@ class Sale(Base):
 class SaleLine(Base):
     """A line of a sale. ``number`` counts from 1.
 
-    The quantity in units is ``quantity`` × 10^-``exponent``. ``snapshot`` defines the exponent and
-    the unit. ``unit_price`` is the list price of one unit. ``gross`` = list price × quantity, and
-    ``total`` = ``gross`` − ``discount``. ``share`` is the line's part of the discount on the whole
-    sale. ``tax`` is the tax in ``total`` − ``share``, or None if it is unknown.
+    ``snapshot`` refers to the `LineSnapshot`, which defines the unit and the exponent. The quantity
+    in units is ``quantity`` × 10^-``exponent``. ``unit_price`` is the list price of one unit.
+    ``gross`` = list price × quantity, and ``total`` = ``gross`` − ``discount``. ``share`` is the
+    line's part of the discount on the whole sale. ``tax`` is the tax in ``total`` − ``share``, or
+    None if it is unknown.
     """
 
     __tablename__ = "sale_lines"

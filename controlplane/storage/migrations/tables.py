@@ -68,6 +68,7 @@ def convert_first_release(connection: Connection) -> None:
 
 def _fill_columns(connection: Connection) -> None:
     """Fill the new columns of old rows, except headlines: the running service adds them."""
+    # 9 is `controlplane.devices.priority.Priority.REVOKED`.
     revoked = update(Device).where(Device.revoked_at.is_not(None)).values(priority=9)
     newest = update(Device).values(
         network_report=_newest_report("network"), application_report=_newest_report("application")

@@ -110,6 +110,7 @@ async def note_refused(core: Core, user: User | None, address: str, reason: str)
         organization_id = members[0].organization_id if members else None
         entry = note(session, actor, event, organization_id=organization_id, now=now)
         session.flush()
+        # No entry has the position 0, so nothing is deleted if the attempt gets an entry.
         audit_position = entry.position if detail is None else 0
         session.execute(delete(AuditEntry).where(AuditEntry.position == audit_position))
 

@@ -89,7 +89,7 @@ async def _decide(core: Core, request: Request, issuer: str) -> Response:
     if not hmac.compare_digest(proof(token, oauth_request.query), fields.get("proof", "").encode()):
         raise foreign_origin("this decision does not belong to the page that you were shown")
     decision = fields.get("decision")
-    if decision == "switch":
+    if decision == "switch":  # the user wants to sign in with a different account
         await core.write(lambda session: sessions.end_by_token(session, token))
         return _redirect_to_page(oauth_request, cookies.cookie(core, request, ""))
     organization_id = fields.get("organization", "") if decision == "allow" else None

@@ -96,7 +96,7 @@ every currency separately, with its number of sales.
     },
     components={FREE_VALUE: FREE_VALUE_SCHEMA},
     words={
-        401: "The access token or the secret is missing or invalid. No body.",
+        401: "The access token, API key or refresh token is missing or invalid. No body.",
         403: "The API key lacks the required permission in this company. No body.",
         404: "The object does not exist, or belongs to another company. No body.",
         503: "The service cannot answer now.",

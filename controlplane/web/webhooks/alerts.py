@@ -48,7 +48,10 @@ class AlertOutbox:
         return "organization's route" if self.is_for_organizations else "webhook"
 
     def has_due(self, session: Session, now: datetime) -> bool:
-        """Return whether a notification may be due."""
+        """Return whether the due time of any notification has passed.
+
+        The notification may belong to another outbox, or wait for an earlier one of its group.
+        """
         due = select(Notification.id).where(Notification.due_at <= now).limit(1)
         return session.scalars(due).first() is not None
 

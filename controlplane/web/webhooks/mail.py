@@ -48,8 +48,8 @@ def send_mail(settings: Settings, mail: EmailMessage) -> str:
     """Send an e-mail. Return the reason of a failure, or "" after success.
 
     TLS is required, with a valid certificate, except for a server at a loopback address that does
-    not offer it. If the server refuses some of the recipients, a warning is logged, because another
-    attempt would send the e-mail to the others again.
+    not offer it. If the server refuses only some of the recipients, this counts as success, and a
+    warning is logged: another attempt would send the e-mail to the accepted recipients again.
     """
     smtp = settings.smtp
     if smtp is None:

@@ -38,7 +38,7 @@ class Claim:
         key: primary key of the row in which the outbox stores the message.
         attempt: number of the attempt, from 1.
         content: body of the POST.
-        headers: headers of the POST, in addition to the usual ones.
+        headers: headers of the POST, in addition to ``Content-Type`` and ``Idempotency-Key``.
         mail: the e-mail to send instead of a POST.
     """
 

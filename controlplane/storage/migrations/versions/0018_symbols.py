@@ -1,6 +1,7 @@
 """Adds the characters by which the findings of many devices are counted, and their index.
 
-Also counts all devices. The index of printer problems gets the columns that order broken printers.
+Also counts all devices. The index of printer problems gets the columns that the list of the worst
+printers reads.
 """
 
 import sqlalchemy as sa

@@ -23,7 +23,7 @@ from controlplane.accounts.oidc.claims import (
 )
 from controlplane.accounts.oidc.errors import ProviderRefusedError, ProviderUnavailableError
 from controlplane.accounts.oidc.flow import Flow
-from controlplane.accounts.oidc.metadata import ProviderMetadata, address_of, parse_metadata
+from controlplane.accounts.oidc.metadata import ProviderMetadata, metadata_url, parse_metadata
 from controlplane.accounts.oidc.providers import IdentityProvider
 
 TIMEOUT_S: Final = 8.0
@@ -139,7 +139,7 @@ class ProviderClient:
         cached, now_s = self._cached, self._monotonic()
         if cached is None or is_forced or now_s - cached.at_s >= METADATA_CACHED_S:
             issuer = self.provider.issuer
-            metadata = parse_metadata(await self._get(address_of(issuer)), issuer)
+            metadata = parse_metadata(await self._get(metadata_url(issuer)), issuer)
             keys = await self._get(metadata.jwks_uri)
             if not isinstance(keys.get("keys"), list):
                 raise ProviderUnavailableError("it sent no keys")
