@@ -6,11 +6,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 ALL_MIN: Final = 2
-"""How many devices are enough if no other device was online before."""
+"""Number of offline devices that are enough if no other device was online before."""
 MANY_MIN: Final = 3
-"""How many devices are enough if other devices were online before and still are."""
+"""Minimum number of offline devices if other devices were online before and still are."""
 MANY_SHARE: Final = (4, 5)
-"""Numerator and denominator of the share of the devices that must also be reached in this case."""
+"""In this case, at least this share of the devices that were online before must also be offline.
+The values are numerator and denominator.
+"""
 
 
 def went_offline_together(begins: Sequence[datetime], devices: int, within: timedelta) -> bool:

@@ -40,7 +40,10 @@ def retail_client_of(options: argparse.Namespace, progress: Progress | None = No
 
 
 def device_of(client: OperationsClient, text: str) -> UUID:
-    """Return the id of a device, given its id, start of id or name. Raises CommandError."""
+    """Return the id of a device, given the id, its first characters or the name of the device.
+
+    Raises CommandError.
+    """
     try:
         return UUID(text)
     except ValueError:
@@ -48,7 +51,10 @@ def device_of(client: OperationsClient, text: str) -> UUID:
 
 
 def device_named(text: str, devices: Sequence[Device]) -> Device:
-    """Return the only device with this name or start of its id. Raises CommandError."""
+    """Return the only device whose name is ``text`` or whose id starts with it.
+
+    Raises CommandError.
+    """
     word = text.casefold()
     matches = {
         device.instance_id: device

@@ -32,7 +32,8 @@ DeviceReports = list[tuple[Device, ReportSummary]]
 def list_all(options: argparse.Namespace) -> int:
     """List reports.
 
-    The contract has no list of all reports. If the service has none, each device is read.
+    The contract has no list of all reports. If the service has no such list, the reports of each
+    device are read.
     """
     since = datetime.now(UTC) - timedelta(seconds=options.since)
     with client_of(options) as client:

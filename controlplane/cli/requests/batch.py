@@ -39,7 +39,7 @@ class DeviceRequest:
 
     Args:
         status: The status that the contract defines. It is "" if the request was not created, or if
-            that is unknown.
+            it is unknown whether it was created.
         trouble: Why the request was not created, or why its final status is unknown. Otherwise "".
     """
 
@@ -69,8 +69,9 @@ class RequestBatch:
         on_change: Called after each change of a request.
         skip: Called for each device that already has an open request of this kind. Such a device
             gets no new request. If ``skip`` is None, every device gets a new request.
-        raises: Raise every CommandError. By default, an error is stored as ``trouble`` of the
-            request. An error of the first request is raised, unless it concerns only the device.
+        raises: Raise every CommandError, except that polling continues while the service is
+            unreachable. By default, an error is stored as ``trouble`` of the request. An error of
+            the first request is raised, unless it concerns only the device.
     """
 
     def __init__(
