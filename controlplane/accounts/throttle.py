@@ -22,8 +22,8 @@ from controlplane.storage.account_tables import SignInFailure
 FAILURES_MAX: Final = 10
 WINDOW: Final = timedelta(minutes=10)
 _LOCK: Final = 0x7369676E
-"""Key of the advisory lock that serializes attempts on PostgreSQL. SQLite needs no lock, because only
-one transaction can write at a time.
+"""Key of the advisory lock that serializes attempts on PostgreSQL. SQLite needs no lock, because it
+has only one writer at a time.
 """
 
 

@@ -135,7 +135,7 @@ def add_alert(
     *,
     now: datetime,
 ) -> None:
-    """Add an alert to the newest notification of its group, or to a new one if there is no space."""
+    """Add an alert to the newest notification of its group, or to a new one if that is full or sent."""
     newest = session.scalars(
         select(Notification)
         .where(

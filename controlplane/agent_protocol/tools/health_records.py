@@ -65,7 +65,7 @@ def incident_records(
 
 
 def is_recent(context: ToolContext) -> ColumnElement[bool]:
-    """Return the condition for findings whose newest report is recent. Older ones may have ended."""
+    """Return the condition for findings whose newest report is recent. Others may have ended."""
     return DeviceFinding.last_seen >= context.now - RECENT
 
 
