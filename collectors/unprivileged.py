@@ -38,7 +38,7 @@ def leave_root(directories: Iterable[str]) -> None:
     The user must be able to read the program's modules in ``directories``, because some are loaded
     later. A directory that only root can reach, such as one below /root, is opened first, and its
     modules are then loaded from the open directory. In a user namespace that does not map the user,
-    root is an ordinary user of the machine, and nothing changes.
+    root is an ordinary user of the machine, and this function does nothing.
 
     Call it while the process has one thread. Raises OSError with a readable reason.
     """
@@ -48,12 +48,12 @@ def leave_root(directories: Iterable[str]) -> None:
     if not is_mapped(account.uid, _UID_MAP.read_text("ascii")):
         return
     with _acting_as(account):
-        closed = [
+        inaccessible = [
             path
             for path in directories
             if not os.access(path, os.R_OK | os.X_OK, effective_ids=True)
         ]
-    opened = _open(closed)
+    opened = _open(inaccessible)
     load_modules_from(opened)
     files = [path for path in _module_files(opened) if Path(path).is_file()]
     with _acting_as(account):

@@ -135,7 +135,7 @@ def add_alert(
     *,
     now: datetime,
 ) -> None:
-    """Add an alert to the newest notification of its group, or to a new one if that is full or sent."""
+    """Add an alert to the newest notification of its group, if that has space, or to a new one."""
     newest = session.scalars(
         select(Notification)
         .where(
