@@ -212,7 +212,7 @@ def _host(swept: SweptHost, proxies: dict[str, int]) -> ScannedHost | None:
 def with_neighbour_table(
     result: ScanResult, targets: Sequence[Target], table: Sequence[LinkNeighbour]
 ) -> ScanResult:
-    """Add the neighbour table to the result of a scan without ARP events.
+    """Add the neighbour table to the result of a scan without neighbour events.
 
     The table adds the MACs of hosts, and hosts that answered only ARP. Only targets on this
     machine's own links can be in the table.

@@ -1,7 +1,7 @@
 """Keeps the scan away from payment terminals. They get no connection and no payload.
 
-A terminal is known by its configured address and by its MAC, wherever that MAC answers. So before
-the scan connects to an address on this machine's links, the address must be resolved.
+A terminal is known by its configured address and by its MAC, wherever that MAC answers. So the scan
+resolves an address on this machine's links, and compares its MAC, before it connects to the address.
 """
 
 import ipaddress
@@ -27,7 +27,7 @@ def protect_terminals(
 ) -> tuple[Target, ...]:
     """Return the targets, changed so that the scan connects to no payment terminal.
 
-    The address of a terminal stays a target only if it is resolved by ARP, and gets no ports. If
+    The address of a terminal stays a target only if it is resolved by ARP, and no port is tried. If
     terminals are known by MAC, each other target on a link of ``interfaces`` is resolved before the
     scan connects to it. ``macs`` is the neighbour table, ``own`` are this machine's addresses.
     """

@@ -168,7 +168,7 @@ class Resolver:
         elif query.primed_s is None:
             return
         elif query.was_stale and not has_host_mac:
-            # The device of the unconfirmed entry is gone. Another device may have taken the address.
+            # The device of that entry is gone. Another device may have taken the address.
             self.silent.add(address)
             query.primed_s, query.was_stale = None, False
         elif now - query.primed_s >= (STALE_S if query.was_stale else SETTLE_S):
