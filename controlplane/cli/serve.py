@@ -81,7 +81,7 @@ def _metrics_listener(
 ) -> Iterator[MetricsListener | None]:
     """Listen at the address of --metrics. Without this option, yield None.
 
-    Several workers write their metrics to one directory, from which the sums are calculated.
+    Several workers write their metrics to one directory, so that /metrics covers all of them.
     """
     if options.metrics is None:
         yield None

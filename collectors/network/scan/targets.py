@@ -41,7 +41,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class TargetSelection:
-    """The addresses to try. ``networks`` are the ranges that ``targets`` cover completely."""
+    """The addresses to try. ``networks`` are the ranges that ``targets`` cover completely.
+
+    ``limitations`` state what is left out. ``truncated``: ``max_hosts`` has cut the list.
+    """
 
     targets: tuple[Target, ...] = ()
     networks: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """Keeps the scan away from payment terminals. They get no connection and no payload.
 
-A terminal is known by its configured address and by its MAC, wherever that MAC answers. So the scan
-resolves an address on this machine's links, and compares its MAC, before it connects to the address.
+A terminal is known by its configured address and by its MAC, wherever that MAC answers. So before
+the scan connects to an address on this machine's links, it resolves the address and checks the MAC.
 """
 
 import ipaddress

@@ -110,7 +110,11 @@ _ARTICLES: Final = SupportedMetrics(
 
 @dataclass(slots=True)
 class Group:
-    """One row. ``key`` has the value of each grouping. ``metrics`` returns the metrics by name."""
+    """One row.
+
+    ``key`` has the value of each grouping. ``label`` has the names of these values, if any.
+    ``net`` is for sorting. ``metrics`` returns the metrics by name.
+    """
 
     currency: str
     key: Mapping[str, Any]

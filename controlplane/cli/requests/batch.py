@@ -40,7 +40,9 @@ class DeviceRequest:
     Args:
         status: The status that the contract defines. It is "" if the request was not created, or if
             it is unknown whether it was created.
+        report_ids: The reports of the request, newest first.
         trouble: Why the request was not created, or why its final status is unknown. Otherwise "".
+        next_poll_s: When to poll the request next, as a time of ``time.monotonic()``.
     """
 
     device: Device
