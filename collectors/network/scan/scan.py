@@ -179,7 +179,7 @@ def scan_result_of(swept: SweepResult, targets: int) -> ScanResult:
     ]
     state = SourceState("succeeded")
     if swept.ended_early:
-        tried = targets - swept.unasked
+        tried = targets - swept.untried
         state = SourceState("failed", f"ended early: {tried} of {targets} addresses were tried")
     return ScanResult(
         hosts=tuple(host for host in hosts if host is not None),

@@ -218,8 +218,8 @@ def _split_by_link(network: IPv4Network, interfaces: Sequence[LocalInterface]) -
     """Yield a configured subnet as ranges with the ways to reach its addresses.
 
     If one link of this machine contains the whole subnet, yield one range on this link. Otherwise
-    yield the parts that are on links, then all of it as routed. An address in two of these ranges
-    becomes a target of the first one only.
+    yield the parts that are on links, then the whole subnet as routed. An address in two of these
+    ranges becomes a target of the first one only.
     """
     if network.is_loopback:
         yield _Range(network, network.network_address, "local", None)

@@ -65,7 +65,10 @@ def incident_records(
 
 
 def is_recent(context: ToolContext) -> ColumnElement[bool]:
-    """Return the condition for findings whose newest report is recent. Others may have ended."""
+    """Return the condition for findings whose newest report is recent.
+
+    Older findings may have ended.
+    """
     return DeviceFinding.last_seen >= context.now - RECENT
 
 
