@@ -29,7 +29,8 @@ def protect_terminals(
 
     The address of a terminal stays a target only if it is resolved by ARP, and no port is tried. If
     terminals are known by MAC, each other target on a link of ``interfaces`` is resolved before the
-    scan connects to it. ``macs`` is the neighbour table, ``own`` are this machine's addresses.
+    scan connects to it, and an IPv6 address is left out if its MAC is that of a terminal. ``macs``
+    is the neighbour table, ``own`` are this machine's addresses.
     """
     return tuple(_protect_terminals(targets, terminals, interfaces, own, macs))
 
