@@ -1,9 +1,9 @@
 """Changes a collector's process from root to an ordinary user, permanently (setresuid(2)).
 
-The user is ``venue-agent``, as which the daemon runs, if this user exists. Then a report that root
-collects has the same facts as a report of the daemon. Otherwise the user is ``nobody``. Without
-root's user id, a defect in a parser can neither change root's files nor connect to sockets that
-only root may use.
+The user is ``venue-agent``, the user of the daemon, if it exists. Then a report that root collects
+has the same facts as a report of the daemon. Otherwise the user is ``nobody``. Without root's user
+id, a defect in a parser can neither change root's files nor connect to sockets that only root may
+use.
 
 This is for Linux only. On macOS only processes of root may use the local network.
 """
