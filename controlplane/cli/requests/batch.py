@@ -26,7 +26,7 @@ POLLS_PER_S: Final = 5.0
 API key, and other programs might use the same key.
 """
 GRACE: Final = timedelta(seconds=30)
-"""For this long after ``expiresAt``, requests are still polled. The service's clock might be slow."""
+"""How long requests are polled after ``expiresAt``, because the service's clock might be slow."""
 ABOUT_ONE_DEVICE: Final = frozenset({403, 404, 409})
 """HTTP statuses of refusals that concern one device. Requests to other devices continue."""
 
