@@ -28,12 +28,12 @@ def went_offline_together(begins: Sequence[datetime], devices: int, within: time
         earlier = bisect_left(sorted_begins, first)
         group = bisect_right(sorted_begins, first + within) - earlier
         # The devices that became offline earlier were not online before this outage.
-        if enough(group, devices - earlier):
+        if is_enough(group, devices - earlier):
             return True
     return False
 
 
-def enough(count: int, devices: int) -> bool:
+def is_enough(count: int, devices: int) -> bool:
     """Return whether ``count`` of ``devices`` that were online are enough for a site outage."""
     if count == devices:
         return count >= ALL_MIN

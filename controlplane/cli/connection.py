@@ -28,14 +28,14 @@ def client_of(
 ) -> Iterator[OperationsClient]:
     """Open the client. The progress display reports when the service makes the client wait."""
     display = progress or Progress()
-    patience = Patience(on_wait=display.waits)
+    patience = Patience(on_wait=display.show_wait)
     with connect(options.base_url, options.api_key_file, os.environ, patience) as client:
         yield client
 
 
 def retail_client_of(options: argparse.Namespace, progress: Progress | None = None) -> RetailClient:
     """Return a client of the retail API. Raises UsageError."""
-    patience = Patience(on_wait=(progress or Progress()).waits)
+    patience = Patience(on_wait=(progress or Progress()).show_wait)
     return retail.connect(options.base_url, options.retail_key_file, patience=patience)
 
 

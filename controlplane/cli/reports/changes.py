@@ -41,7 +41,7 @@ def latest(options: argparse.Namespace) -> int:
     return _show(before, after, as_json=options.json)
 
 
-def against(client: OperationsClient, report_id: UUID, options: argparse.Namespace) -> int:
+def show_against(client: OperationsClient, report_id: UUID, options: argparse.Namespace) -> int:
     """Print the changes between ``report_id`` and the report of --against, from old to new."""
     other_id = report_of(client, options.against)
     reports = [

@@ -18,7 +18,7 @@ from controlplane.cli.arguments.client import KINDS
 from controlplane.cli.connection import client_of, device_named, device_of, report_of, reports_since
 from controlplane.cli.devices import fleet
 from controlplane.cli.devices.filters import Filters, location_of
-from controlplane.cli.reports.changes import against
+from controlplane.cli.reports.changes import show_against
 from controlplane.cli.screen.cells import age, status
 from controlplane.cli.screen.output import write_exactly
 from controlplane.cli.screen.progress import Progress
@@ -102,7 +102,7 @@ def show(options: argparse.Namespace) -> int:
         report_id = _latest(client, *options.latest) if options.latest else None
         report_id = report_id or report_of(client, options.id)
         if options.against is not None:
-            return against(client, report_id, options)
+            return show_against(client, report_id, options)
         report = client.report(ReportDetailRequest(report_id=report_id))
     if options.json:
         print(encode_indented(report))
