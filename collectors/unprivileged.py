@@ -1,9 +1,9 @@
 """Changes a collector's process from root to an ordinary user, permanently (setresuid(2)).
 
-The user is ``venue-agent``, as which the daemon runs, if this user exists. Then a report that root
-collects has the same facts as a report of the daemon. Otherwise the user is ``nobody``. Without
-root's user id, a defect in a parser can neither change root's files nor connect to sockets that
-only root may use.
+The user is ``venue-agent``, the user of the daemon, if it exists. Then a report that root collects
+has the same facts as a report of the daemon. Otherwise the user is ``nobody``. Without root's user
+id, a defect in a parser can neither change root's files nor connect to sockets that only root may
+use.
 
 This is for Linux only. On macOS only processes of root may use the local network.
 """
@@ -38,7 +38,7 @@ def leave_root(directories: Iterable[str]) -> None:
     The user must be able to read the program's modules in ``directories``, because some are loaded
     later. A directory that only root can reach, such as one below /root, is opened first, and its
     modules are then loaded from the open directory. In a user namespace that does not map the user,
-    root is an ordinary user of the machine, and nothing changes.
+    root is an ordinary user of the machine, and this function does nothing.
 
     Call it while the process has one thread. Raises OSError with a readable reason.
     """
@@ -48,12 +48,12 @@ def leave_root(directories: Iterable[str]) -> None:
     if not is_mapped(account.uid, _UID_MAP.read_text("ascii")):
         return
     with _acting_as(account):
-        closed = [
+        inaccessible = [
             path
             for path in directories
             if not os.access(path, os.R_OK | os.X_OK, effective_ids=True)
         ]
-    opened = _open(closed)
+    opened = _open(inaccessible)
     load_modules_from(opened)
     files = [path for path in _module_files(opened) if Path(path).is_file()]
     with _acting_as(account):

@@ -58,7 +58,7 @@ class MdnsResult:
 class PrinterIdentifiers:
     """The values that identify this machine's printers in announcements.
 
-    ``names`` has each instance name in lower case and in the form of a queue name. ``addresses``
+    ``names`` has each name twice: in lower case, and in the form of a queue name. ``addresses``
     are the printers' IP addresses. ``has_mdns_name``: at least one printer is set up by an mDNS
     name.
     """
@@ -92,7 +92,7 @@ class Evidence:
     printer's own name. ``title`` and ``realm`` (of a login) come from its web page. ``server`` is
     the Server header of its web page or of CUPS.
     ``queue`` is the path that was queried. ``is_missing``: the device answered that it has no such
-    queue. A state that mDNS announces for a queue has this form, too.
+    queue. A state that mDNS announces for a queue is stored in this class, too.
     """
 
     address: str
@@ -147,6 +147,8 @@ class KnownPrinter:
     kernel has suspended the device. ``stuck_jobs`` is the number of stuck jobs in its queue
     (``print_jobs.py``). ``dns_sd_type`` is the type of the DNS-SD service, such as ``_ipp._tcp``.
     ``lookup_s`` is the time in seconds that the system's resolver took for ``host``.
+    ``is_rejecting``: the queue accepts no new jobs. ``is_on_wsd_port``: Windows sends the jobs to a
+    WSD port.
     """
 
     id: str

@@ -136,7 +136,7 @@ def facts_of(
     announced = services_in(collected)
     observed = observations_in(collected, announced)
     # Print queues that this machine itself shares are not printers of the network.
-    others = observed.without(collected.local.own_addresses)
+    remote = observed.without(collected.local.own_addresses)
     known = collected.known or ()
     is_complete = final and not cancelled
     machine = (
@@ -146,8 +146,8 @@ def facts_of(
     )
     matches = PrinterMatches()
     if known:
-        matches = match(known, others, machine, printers_only=job.printers_only)
-    devices = _devices(collected, job, others) if is_complete else DeviceMatches()
+        matches = match(known, remote, machine, printers_only=job.printers_only)
+    devices = _devices(collected, job, remote) if is_complete else DeviceMatches()
     hosts = assemble_hosts(observed)
     selected_hosts = select_hosts(hosts, observed, matches, job.max_hosts)
     return NetworkFacts(

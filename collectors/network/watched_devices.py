@@ -102,8 +102,8 @@ def match_devices(
             known.append((subject, device, state.address or ""))
         elif state.other_mac and expectation.is_mac_learned:
             strangers.append((subject, device, state.address or ""))
-    others = (learned for learned in learn(strangers, index.devices) if learned.mac_address)
-    return DeviceMatches(tuple(states), tuple(learn(known, index.devices)), tuple(others))
+    learned_strangers = tuple(e for e in learn(strangers, index.devices) if e.mac_address)
+    return DeviceMatches(tuple(states), tuple(learn(known, index.devices)), learned_strangers)
 
 
 def _subject(expected: Expectation) -> KnownPrinter:

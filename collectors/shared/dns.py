@@ -1,6 +1,6 @@
 """Encodes questions of the Domain Name System, and reads replies (RFC 1035). Pure.
 
-Replies are untrusted. This module needs little memory, because the idle daemon uses it.
+Replies are untrusted. The idle daemon uses this module, so it must need little memory.
 """
 
 import socket

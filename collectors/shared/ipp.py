@@ -167,25 +167,25 @@ def _sized(data: bytes) -> bytes:
 def _read_groups(data: bytes) -> Iterator[Group]:
     """Yield the groups. Collections (RFC 8010, section 3.1.6) are skipped, because no caller needs
     them."""
-    tag = depth = 0
+    group_tag = depth = 0
     attributes: list[tuple[str, list[Value]]] = []
-    for item, name, raw in _read_items(data):
-        if item <= _LAST_DELIMITER:
+    for tag, name, raw in _read_items(data):
+        if tag <= _LAST_DELIMITER:
             if depth:
                 raise IppError("a collection has no end")
-            if tag:
+            if group_tag:
                 yield Group(
-                    tag, tuple(Attribute(attribute, tuple(v)) for attribute, v in attributes)
+                    group_tag, tuple(Attribute(attribute, tuple(v)) for attribute, v in attributes)
                 )
-            tag, attributes = item, []
+            group_tag, attributes = tag, []
             continue
-        if not tag:
+        if not group_tag:
             raise IppError("a value stands outside any group")
         if name and not depth:
             attributes.append((name, []))
-        is_value = depth == 0 and item not in (_BEGIN_COLLECTION, _END_COLLECTION)
-        depth = _depth_after(item, depth)
-        if is_value and attributes and (value := _read_value(item, raw)) is not None:
+        is_value = depth == 0 and tag not in (_BEGIN_COLLECTION, _END_COLLECTION)
+        depth = _depth_after(tag, depth)
+        if is_value and attributes and (value := _read_value(tag, raw)) is not None:
             attributes[-1][1].append(value)
 
 

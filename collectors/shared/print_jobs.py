@@ -9,7 +9,7 @@ from collectors.shared import ipp
 from collectors.shared.text import clean_text
 
 STUCK_AFTER_S: Final = 600
-"""A job that is older than ten minutes is stuck in any state except held."""
+"""A job that is older than this is stuck, unless it is held."""
 
 QUEUE_NAME_MAX: Final = 128
 JOBS_REQUEST: Final = ipp.encode_request(

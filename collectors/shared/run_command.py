@@ -128,7 +128,7 @@ def _finish(
 
 
 def _ready(streams: Iterable[IO[bytes]], deadline_s: float) -> list[IO[bytes]]:
-    """Wait until streams have data or have ended, and return them. None are ready at the deadline.
+    """Wait until streams have data or have ended, and return them. Return [] at the deadline.
 
     On Windows a pipe cannot be waited for, so this returns the first stream at once. There the read
     ends at the latest when the timer of `output_of` kills the program.

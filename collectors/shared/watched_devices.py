@@ -38,6 +38,7 @@ class Expectation:
 
     @property
     def setup(self) -> str:
+        """The configuration. After it has changed, nothing that was learned before applies."""
         return " ".join(filter(None, (self.device.address, self.device.mac_address)))
 
     @property

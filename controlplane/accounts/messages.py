@@ -17,7 +17,8 @@ LOCATIONS_OF_A_KEY_MAX = 500
 
 class SignInRequest(Exact):
     email: Annotated[str, StringConstraints(min_length=1, max_length=EMAIL_MAX)]
-    # A longer password is never valid. It is refused before it is hashed.
+    # A longer password is refused before it is hashed. The limit is more than `PASSWORD_MAX`,
+    # because normalization can make a password shorter.
     password: Annotated[str, StringConstraints(min_length=1, max_length=PASSWORD_MAX * 2)]
 
 

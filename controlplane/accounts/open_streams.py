@@ -14,8 +14,8 @@ GONE = -1
 class OpenStreams:
     """Tracks open streams, except streams of API keys without an owner.
 
-    The credential of a stream is the id of its API key, session or OAuth grant. Use it only from
-    the event loop.
+    The credential of a stream is the id of its API key, session or OAuth grant. Use this class only
+    from the event loop.
     """
 
     def __init__(self) -> None:

@@ -10,7 +10,10 @@ class SignInLinks:
         self._keys: dict[str, str] = {}
 
     def offer(self, key: str) -> str:
-        """Return the path of a link. Browsers do not send the code, because it follows ``#``."""
+        """Return the path of a link.
+
+        The code follows ``#``, so that the browser does not send it when it loads the page.
+        """
         code = secrets.token_urlsafe(32)
         self._keys[code] = key
         return f"/#/sign-in/{code}"

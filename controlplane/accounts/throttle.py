@@ -22,7 +22,9 @@ from controlplane.storage.account_tables import SignInFailure
 FAILURES_MAX: Final = 10
 WINDOW: Final = timedelta(minutes=10)
 _LOCK: Final = 0x7369676E
-"""Key of the advisory lock that serializes attempts on PostgreSQL. SQLite has one writer."""
+"""Key of the advisory lock that serializes attempts on PostgreSQL. SQLite needs no lock, because it
+has only one writer at a time.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,8 @@ def succeed(session: Session, attempt: Attempt) -> None:
 def take_back(session: Session, attempt: Attempt) -> None:
     """Delete the attempt only.
 
-    This is for a correct password that must be followed by a one-time password. It must not clear
-    the failures of earlier one-time passwords.
+    This is for a correct password that must be followed by a one-time password. The failures of
+    earlier one-time passwords are kept, so that they cannot be tried without limit.
     """
     _delete(session, attempt.positions)
 

@@ -18,10 +18,10 @@ from controlplane.alerts.rule import Rule, rules_at
 from controlplane.alerts.rules import Rules, evaluate
 from controlplane.alerts.settings import (
     Silences,
+    alerts_to_unmute,
     is_silenced,
     read_rules,
     read_silences,
-    unmuted,
 )
 from controlplane.devices.liveness import record_service_outage, update_liveness
 from controlplane.devices.locations.locations import LocationKey, Schedules, schedules, zones
@@ -152,7 +152,7 @@ def _notify_unmuted(
     session: Session, notifier: Notifier, silences: Silences, now: datetime
 ) -> None:
     """Add notifications about the alerts that are still firing after the end of their silence."""
-    alerts = unmuted(session, silences, now)
+    alerts = alerts_to_unmute(session, silences, now)
     time_zones = zones(session, {(each.organization_id, each.location_id) for each in alerts})
     for alert in alerts:
         alert.is_muted = False

@@ -135,7 +135,7 @@ def add_alert(
     *,
     now: datetime,
 ) -> None:
-    """Add an alert to the open notification of its group, or to a new one."""
+    """Add an alert to the newest notification of its group, if that has space, or to a new one."""
     newest = session.scalars(
         select(Notification)
         .where(
@@ -187,7 +187,7 @@ def bodies_of(session: Session, notification: Notification) -> list[dict[str, An
 
 
 def _has_space(session: Session, notification: Notification) -> bool:
-    """Return whether no delivery of a notification was attempted, and it is not full."""
+    """Return whether an alert can be added: no delivery was attempted, and there is space."""
     if notification.status != "pending" or notification.attempts:
         return False
     query = select(NotifiedAlert.position).where(NotifiedAlert.notification == notification.id)

@@ -50,7 +50,7 @@ DEFAULT_RULES: Final[Mapping[str, Rule]] = {
     "broken": Rule("broken"),
     "site_outage": Rule("site_outage", severity="critical"),
 }
-"""The rules that apply unless an organization has set a rule with the same name, by name."""
+"""The default rules, by name. A rule that an organization sets replaces the one with its name."""
 
 
 def name_of(condition: str, argument: str) -> str:

@@ -38,7 +38,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from controlplane.alerts.rule import DEFAULT_RULES, Rule, parse_name
-from controlplane.alerts.site_outage import enough, went_offline_together
+from controlplane.alerts.site_outage import is_enough, went_offline_together
 
 HOUR: Final = timedelta(hours=1)
 CHANGES: Final = 4
@@ -282,7 +282,7 @@ def _offline(instance_id: UUID | None, facts: Facts) -> Value:
 def _site_outage(facts: Facts, state: ConditionState, rules: Rules) -> Value:
     offline = facts.offline if facts.can_detect_offline else {}
     is_active = (
-        enough(len(offline), facts.devices)
+        is_enough(len(offline), facts.devices)
         if state.is_firing
         else went_offline_together(list(offline.values()), facts.devices, rules.outage_window)
     )
@@ -291,6 +291,6 @@ def _site_outage(facts: Facts, state: ConditionState, rules: Rules) -> Value:
     # Enough devices are not online, but some of them need not be online, for example because the
     # location is closed. These devices might be part of the outage, so its end is unknown.
     not_online = facts.devices - facts.online
-    if len(offline) < not_online and enough(not_online, facts.devices):
+    if len(offline) < not_online and is_enough(not_online, facts.devices):
         return Value.UNKNOWN
     return Value.INACTIVE

@@ -73,7 +73,7 @@ def is_silenced(alert: Alert, silences: Silences, now: datetime) -> bool:
     )
 
 
-def unmuted(session: Session, silences: Silences, now: datetime) -> Sequence[Alert]:
+def alerts_to_unmute(session: Session, silences: Silences, now: datetime) -> Sequence[Alert]:
     """Return the firing alerts that are marked as muted and that no active silence matches."""
     muted = select(Alert).where(Alert.is_muted, Alert.resolved_at.is_(None))
     rows = session.scalars(muted.order_by(Alert.position))

@@ -6,11 +6,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 ALL_MIN: Final = 2
-"""How many devices are enough if no other device was online before."""
+"""Number of offline devices that are enough if no other device was online before."""
 MANY_MIN: Final = 3
-"""How many devices are enough if other devices were online before and still are."""
+"""Minimum number of offline devices if other devices were online before and still are."""
 MANY_SHARE: Final = (4, 5)
-"""Numerator and denominator of the share of the devices that must also be reached in this case."""
+"""In this case, at least this share of the devices that were online before must also be offline.
+The values are numerator and denominator.
+"""
 
 
 def went_offline_together(begins: Sequence[datetime], devices: int, within: timedelta) -> bool:
@@ -26,12 +28,12 @@ def went_offline_together(begins: Sequence[datetime], devices: int, within: time
         earlier = bisect_left(sorted_begins, first)
         group = bisect_right(sorted_begins, first + within) - earlier
         # The devices that became offline earlier were not online before this outage.
-        if enough(group, devices - earlier):
+        if is_enough(group, devices - earlier):
             return True
     return False
 
 
-def enough(count: int, devices: int) -> bool:
+def is_enough(count: int, devices: int) -> bool:
     """Return whether ``count`` of ``devices`` that were online are enough for a site outage."""
     if count == devices:
         return count >= ALL_MIN

@@ -11,8 +11,8 @@ from controlplane.operation.context import RequestContext
 
 def chart(context: RequestContext, body: messages.FiguresQuery) -> messages.Chart:
     """Return the figures of each local hour of a period."""
-    request = question(context, body)
-    return messages.Chart.model_construct(windows=request.windows, currencies=buckets_part(request))
+    query = question(context, body)
+    return messages.Chart.model_construct(windows=query.windows, currencies=buckets_part(query))
 
 
 def sales(context: RequestContext, body: messages.NarrowedQuery) -> messages.Sales:

@@ -9,13 +9,13 @@ from controlplane.operation.context import RequestContext
 
 def dashboard(context: RequestContext, body: messages.FiguresQuery) -> messages.Dashboard:
     """Return figures of a period and of the period before, with items, trading days and hours."""
-    request = question(context, body)
-    current = parts.period(request)
+    query = question(context, body)
+    current = parts.period(query)
     return messages.Dashboard.model_construct(
-        financial=messages.Financial(current=current, previous=parts.period(request.previous)),
-        financial_items=parts.items_part(request),
-        financial_trading=parts.trading_part(request),
-        buckets=parts.buckets_part(request),
+        financial=messages.Financial(current=current, previous=parts.period(query.previous)),
+        financial_items=parts.items_part(query),
+        financial_trading=parts.trading_part(query),
+        buckets=parts.buckets_part(query),
         windows=current.windows,
         coverage=tuple(
             messages.CurrencyCoverage(

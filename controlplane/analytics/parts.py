@@ -34,7 +34,7 @@ def summary_period(question: Question) -> messages.SummaryPeriod:
 
 def buckets_part(question: Question) -> tuple[messages.CurrencyBuckets, ...]:
     by_currency = buckets(question.locations, question.hours())
-    # The models are not validated, because there can be tens of thousands of buckets.
+    # The models are not validated, because that is slow for tens of thousands of buckets.
     return tuple(
         messages.CurrencyBuckets.model_construct(
             currency=currency, buckets=tuple(by_currency.get(currency, ()))
@@ -46,10 +46,13 @@ def buckets_part(question: Question) -> tuple[messages.CurrencyBuckets, ...]:
 
 
 def items_part(question: Question) -> tuple[messages.CurrencyItems, ...]:
-    sums = question.reader.items(question.day_ranges)
-    articles = question.reader.articles({article for part in sums.values() for article in part})
-    top_items = {currency: items(part.items(), articles) for currency, part in sums.items()}
-    # The models are not validated, because a currency can have 500 items.
+    sums_by_currency = question.reader.items(question.day_ranges)
+    snapshots = {snapshot for sums in sums_by_currency.values() for snapshot in sums}
+    articles = question.reader.articles(snapshots)
+    top_items = {
+        currency: items(sums.items(), articles) for currency, sums in sums_by_currency.items()
+    }
+    # The models are not validated, because that is slow for 500 items of a currency.
     return tuple(
         messages.CurrencyItems.model_construct(
             currency=currency,

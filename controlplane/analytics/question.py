@@ -42,7 +42,8 @@ class Question:
     def hours(self) -> Iterator[HourRow]:
         """Yield the hours of the locations. Raises a refusal if there may be too many.
 
-        A year of 50 locations has a quarter of a million hours with sales. They take two seconds.
+        A year of 50 locations has a quarter of a million hours with sales. Reading them takes two
+        seconds.
         """
         count = len(self.days)
         days_max = max(HOURLY_DAYS_MAX, LOCATION_DAYS_MAX // max(1, count))

@@ -22,6 +22,7 @@ from controlplane.storage.merchant.merchant_tables import PaymentMethod
 from controlplane.storage.statements import in_steps
 
 TRADED: Final = ("gross", "discount", "sale_count", "undone")
+"""The columns that `Reader.trading` sums. ``undone`` is the goods of the refunds of these sales."""
 Part = TypeVar("Part", DaySums, ItemSums)
 SumsByColumns = tuple[str, Mapping[str, Any], Part]
 """A currency, the values of the requested columns, and the sums for these values."""
@@ -52,7 +53,14 @@ def day_ranges(days: Mapping[QueryLocation, Days]) -> list[DayRange]:
 
 
 class Reader:
-    """Reads the data of one query. ``types`` limits the data to these payment types."""
+    """Reads the data of one query.
+
+    A *snapshot* is an article as it was when it was sold, identified by its position in the table
+    of `LineSnapshot`.
+
+    Args:
+        types: Limits the data to these payment types.
+    """
 
     def __init__(self, session: Session, organization_id: str, types: Types = None) -> None:
         # All statements select columns of tables, so they need a connection and no ORM session.

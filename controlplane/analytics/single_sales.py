@@ -23,8 +23,8 @@ from controlplane.storage.merchant.rollup_tables import DayRollup, ItemDayRollup
 DAYS_MAX: Final = 92
 """Maximum number of days of a query by these groupings, which reads every sale of these days."""
 DAY_US: Final = 86_400_000_000
-AROUND: Final = 2
-"""Maximum distance in days between a local day and the same day in UTC."""
+UTC_MARGIN_DAYS: Final = 2
+"""Days added before and after local days, so that a range of UTC days surely contains them."""
 _ROLLUPS: Final[dict[type, Any]] = {DaySums: DayRollup, ItemSums: ItemDayRollup}
 
 
@@ -60,16 +60,17 @@ def _part(summand: Summand, day_range: DayRange) -> tuple[Summand, str]:
     """Return ``summand`` with the keys ``employee`` and ``hour``, and the SQL condition for
     locations and days.
     """
-    row = summand.key["location"].partition(".")[0]
-    timestamp = {"s": "initiated_at", "r": "refunded_at"}[row]
+    # The table's alias in the query: "s" for sales, "r" for refunds.
+    alias = summand.key["location"].partition(".")[0]
+    timestamp = {"s": "initiated_at", "r": "refunded_at"}[alias]
     locations = ", ".join(f"{location:d}" for location in day_range.locations) or "NULL"
     first, last = day_range.days.first, day_range.days.last
-    start_us, end_us = (first - AROUND) * DAY_US, (last + 1 + AROUND) * DAY_US
+    start_us, end_us = (first - UTC_MARGIN_DAYS) * DAY_US, (last + 1 + UTC_MARGIN_DAYS) * DAY_US
     condition = (
         f"{summand.key['location']} IN ({locations})"
         f" AND {summand.key['day']} BETWEEN {first:d} AND {last:d}"
         # The line before selects the days. This one lets the database use the index.
-        f" AND {row}.{timestamp} BETWEEN {start_us:d} AND {end_us:d}"
+        f" AND {alias}.{timestamp} BETWEEN {start_us:d} AND {end_us:d}"
     )
-    key = summand.key | {"employee": f"{row}.employee", "hour": f"{row}.local_hour % {HOURS}"}
+    key = summand.key | {"employee": f"{alias}.employee", "hour": f"{alias}.local_hour % {HOURS}"}
     return replace(summand, key=key), condition

@@ -18,7 +18,10 @@ class VenuesRequest(Exact):
 
 
 class ListedVenue(Tolerant):
-    """A location. ``currency`` is its usual currency. ``time_zone`` defines its local days."""
+    """A location. ``currency`` is its usual currency. ``time_zone`` defines its local days.
+
+    ``fell_back_to_utc`` is whether it has no valid time zone, so that its days are in UTC.
+    """
 
     location_id: str
     name: str

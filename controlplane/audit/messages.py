@@ -53,7 +53,8 @@ class AuditRequest(Exact):
 class AuditRecord(Tolerant):
     """An entry, with the names that were valid when it was written.
 
-    ``subject_id`` is empty if the operation has no subject.
+    The subject is what was changed. ``subject_id`` is empty if the operation has no subject.
+    ``credential_hint`` is the end of the API key. ``address`` is the caller's network address.
     """
 
     at: datetime

@@ -1,4 +1,4 @@
-"""Deletes old audit entries in small transactions, so that no call waits for long."""
+"""Deletes old audit entries in small transactions, so that no call waits long for the database."""
 
 from datetime import datetime, timedelta
 from typing import Final

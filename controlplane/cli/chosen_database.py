@@ -102,7 +102,7 @@ def add_audit_entry(
     *,
     organization_id: str | None,
 ) -> None:
-    """Add a change that was made on the command line to the audit log."""
+    """Write an audit log entry about a change that was made on the command line."""
     event = Event(operation, subject, detail)
     note(session, COMMAND_LINE, event, organization_id=organization_id, now=system_clock())
 

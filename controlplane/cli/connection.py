@@ -28,19 +28,22 @@ def client_of(
 ) -> Iterator[OperationsClient]:
     """Open the client. The progress display reports when the service makes the client wait."""
     display = progress or Progress()
-    patience = Patience(on_wait=display.waits)
+    patience = Patience(on_wait=display.show_wait)
     with connect(options.base_url, options.api_key_file, os.environ, patience) as client:
         yield client
 
 
 def retail_client_of(options: argparse.Namespace, progress: Progress | None = None) -> RetailClient:
     """Return a client of the retail API. Raises UsageError."""
-    patience = Patience(on_wait=(progress or Progress()).waits)
+    patience = Patience(on_wait=(progress or Progress()).show_wait)
     return retail.connect(options.base_url, options.retail_key_file, patience=patience)
 
 
 def device_of(client: OperationsClient, text: str) -> UUID:
-    """Return the id of a device, given its id, start of id or name. Raises CommandError."""
+    """Return the id of a device, given the id, its first characters or the name of the device.
+
+    Raises CommandError.
+    """
     try:
         return UUID(text)
     except ValueError:
@@ -48,7 +51,10 @@ def device_of(client: OperationsClient, text: str) -> UUID:
 
 
 def device_named(text: str, devices: Sequence[Device]) -> Device:
-    """Return the only device with this name or start of its id. Raises CommandError."""
+    """Return the only device whose name is ``text`` or whose id starts with it.
+
+    Raises CommandError.
+    """
     word = text.casefold()
     matches = {
         device.instance_id: device

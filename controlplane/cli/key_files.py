@@ -32,7 +32,7 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9.-]+")
 @dataclass(frozen=True, slots=True)
 class KeyFile:
     key: NewKey
-    file: str
+    file_name: str
 
 
 def locations_in(path: str | None) -> list[str]:
@@ -72,7 +72,7 @@ def plan(locations: Sequence[str], count: int, prefix: str) -> list[KeyFile]:
             name = " ".join(filter(None, (prefix, f"{location_id or 'key'}-{number:0{digits}}")))
             key = key_store.new_key(name=name, locations=[location_id] if location_id else [])
             files.append(KeyFile(key, f"{stem}-{number:0{digits}}.key"))
-    (name, times), *_ = Counter(file.file.casefold() for file in files).most_common(1)
+    (name, times), *_ = Counter(file.file_name.casefold() for file in files).most_common(1)
     if times > 1:
         raise UsageError(
             f"two locations would have the file {name}: their ids differ only in upper and lower"
@@ -131,14 +131,14 @@ def _require_new(directory: Path) -> None:
 
 def _write_all(staging: Path, files: Sequence[KeyFile]) -> None:
     for file in files:
-        _write(staging / file.file, f"{file.key.secret}\n")
+        _write(staging / file.file_name, f"{file.key.secret}\n")
     rows = [
         (
             str(file.key.id),
             f"…{file.key.hint}",  # `keys list` shows the same text
             ", ".join(file.key.locations),
             file.key.name,
-            file.file,
+            file.file_name,
         )
         for file in files
     ]

@@ -138,7 +138,7 @@ def key_named(
 def unknown_locations(
     session: Session, options: argparse.Namespace, ids: Iterable[str]
 ) -> list[str]:
-    """Return the ids that no device, key or setting of the organization uses.
+    """Return the ids of locations that the organization does not have yet (`known_locations`).
 
     Raises UsageError if there are any and the option ``--new-locations`` is not given.
     """

@@ -156,9 +156,9 @@ def _describe_all(session: Session, organization_id: str, now: datetime) -> list
     lines = _names(session, organization_id)
     query = select(LocationHours).where(LocationHours.organization_id == organization_id)
     rows = session.scalars(query.order_by(LocationHours.location_id)).all()
-    clocks = zones(session, [(organization_id, row.location_id) for row in rows])
+    zones_by_location = zones(session, [(organization_id, row.location_id) for row in rows])
     for row in rows:
-        zone = clocks.get((organization_id, row.location_id), "UTC")
+        zone = zones_by_location.get((organization_id, row.location_id), "UTC")
         lines.append(f"{row.location_id}: {describe_hours(row.opening_hours, zone)}")
     windows = select(MaintenanceWindow).where(
         MaintenanceWindow.organization_id == organization_id, MaintenanceWindow.until > now

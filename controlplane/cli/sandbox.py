@@ -71,7 +71,8 @@ def load(options: argparse.Namespace) -> int:
         "Access of these keys: read only. Save the keys: they are shown only once.\n"
     )
     sys.stdout.write(
-        f"export {API_KEY.variable}={keys.api_key}\nexport {RETAIL_KEY.variable}={keys.retail}\n"
+        f"export {API_KEY.variable}={keys.api_key}\n"
+        f"export {RETAIL_KEY.variable}={keys.retail_key}\n"
     )
     sys.stdout.flush()
     database_option = f" --database {shlex.quote(options.database)}" if options.database else ""
@@ -86,7 +87,7 @@ def load(options: argparse.Namespace) -> int:
 @dataclass(frozen=True, slots=True)
 class _Keys:
     api_key: str
-    retail: str
+    retail_key: str
 
 
 def _make_keys(session: Session, organization_id: str, now: datetime) -> _Keys:
@@ -96,12 +97,12 @@ def _make_keys(session: Session, organization_id: str, now: datetime) -> _Keys:
         organization_id=organization_id,
     )  # fmt: skip
     note_new_key(session, key_id, now)
-    retail_id, retail = clients.create_key(
+    retail_id, retail_key = clients.create_key(
         session, name=KEY_NAME, can_write=False, environment="test", now=now,
         organization_id=organization_id,
     )  # fmt: skip
     note_new_retail_key(session, retail_id, "test", now)
-    return _Keys(api_key, retail)
+    return _Keys(api_key, retail_key)
 
 
 def run(options: argparse.Namespace) -> int:

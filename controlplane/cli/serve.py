@@ -79,7 +79,10 @@ def _serve(options: argparse.Namespace, settings: Settings, listener: socket.soc
 def _metrics_listener(
     options: argparse.Namespace, listener: socket.socket
 ) -> Iterator[MetricsListener | None]:
-    """Listen at --metrics. Several workers share a directory, so that their metrics are summed."""
+    """Listen at the address of --metrics. Without this option, yield None.
+
+    Several workers write their metrics to one directory, so that /metrics covers all of them.
+    """
     if options.metrics is None:
         yield None
         return

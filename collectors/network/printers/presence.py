@@ -88,7 +88,7 @@ def _missing_file(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> str |
 
 
 def _find(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> tuple[list[UsbPrinter], str]:
-    """Return the devices that the printer may be, and the evidence that was searched for."""
+    """Return the devices that may be the printer, and the property by which they were searched."""
     if printer.address and printer.address.startswith("/dev/"):
         by = f"device file {printer.address}"
         return [device for device in plugged if device.path == printer.address], by

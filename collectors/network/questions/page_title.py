@@ -18,10 +18,11 @@ TEXT_MAX = 255
 _META_WITHIN = 4096
 """The charset is searched in this many bytes of a page. Browsers read 1,024 (HTML, 13.2.3.2)."""
 
-_WITHOUT_TITLE = re.compile(
+_NOT_SEARCHED = re.compile(
     rb"<!--.*?(?:-->|\Z)|<(script|style|svg|template)\b.*?(?:</\1\s*>|\Z)",
     re.IGNORECASE | re.DOTALL,
 )
+"""Parts of a page in which a title is not the title of the page."""
 _TITLE = re.compile(rb"<title[^>]{0,256}>([^<]{0,2048})", re.IGNORECASE)
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 _REALM = re.compile(r"\brealm\s*=\s*(?:\"([^\"]{0,512})\"|'([^']{0,512})'|([^\s,;]{1,512}))", re.I)
@@ -46,7 +47,7 @@ _GENERIC_TITLE = re.compile(
 
 def parse_title(reply: HttpReply) -> str | None:
     """Return the title of a page with its entities resolved, or None. Never raises."""
-    title = _TITLE.search(_WITHOUT_TITLE.sub(b" ", reply.body))
+    title = _TITLE.search(_NOT_SEARCHED.sub(b" ", reply.body))
     if title is None:
         return None
     charset = _CHARSET.search((reply.header("content-type") or "").encode("latin-1", "replace"))

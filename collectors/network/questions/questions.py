@@ -117,7 +117,7 @@ class _Asker:
 
     async def _ask_discovered(self, discoveries: Discoveries) -> None:
         while not self._run.cancelled and time.monotonic() < self._deadline_s:
-            # This is read before the ports, so that no port is missed.
+            # Read before the ports are taken: a port that is added in between is taken next time.
             is_complete = discoveries.is_complete
             self._begin(discoveries.take_ports())
             if is_complete and not self._pending:
@@ -137,7 +137,7 @@ class _Asker:
     def _accept(self, ports: Iterable[OpenPort]) -> list[OpenPort]:
         """Return the ports to query: at most ``PORTS_MAX`` for each question.
 
-        Counts the ports that it accepts, and in ``too_many`` those beyond the limit.
+        Counts the accepted ports, and in ``too_many`` the ports beyond the limit.
         """
         accepted: list[OpenPort] = []
         allowed = [port for port in ports if port.port in ALLOWED]

@@ -29,7 +29,7 @@ class ArpWindow:
         self._unanswered: dict[str, Target] = {target.address: target for target in targets}
         self._room = room
 
-    def next_to_ask(self, limit: int) -> tuple[Target, ...]:
+    def next_to_resolve(self, limit: int) -> tuple[Target, ...]:
         """Return the next addresses to resolve: at most ``limit``, and no more than fit in the
         neighbour table now."""
         resolved = self._total - len(self._unanswered)
@@ -37,7 +37,7 @@ class ArpWindow:
         return tuple(self._pending[index] for index in range(count))
 
     def mark_sent(self, now: float) -> None:
-        """Record that the kernel began to resolve the first address of `next_to_ask` at ``now``."""
+        """Record that the kernel began at ``now`` to resolve the first of `next_to_resolve`."""
         target = self._pending.popleft()
         if target.address in self._unanswered:
             self._sent[target.address] = now
@@ -84,5 +84,5 @@ class ArpWindow:
         return tuple(self._unanswered.values())
 
     @property
-    def unasked_count(self) -> int:
+    def untried_count(self) -> int:
         return len(self._pending)

@@ -121,7 +121,8 @@ class HostProbes:
         """Whether the host answers and only further tries at its print ports are left.
 
         Before each of these tries there is a pause, in which the host's other ports can be tried
-        again. The result is False while an IPP query waits until the other print ports are done.
+        again. The result is False while an IPP query waits until the other print ports are done,
+        and if the IPP port is open.
         """
         if self._other_ports or not self.has_answered:
             return False

@@ -43,8 +43,8 @@ def select_printers(
 
     `printer_targets` selects the other addresses, or reports why they are not contacted. In the
     ``networks`` of a selection, a missing answer is evidence that the address has no host.
-    Therefore they have only addresses with which a printer is set up: any other address may be in a
-    network that this machine cannot reach.
+    Therefore ``networks`` has only addresses with which a printer is set up: any other address may
+    be in a network that this machine cannot reach.
     """
     own = {target.address for target in select_own_addresses(interfaces).targets}
     others = sorted(address for address in addresses if address not in own)

@@ -179,7 +179,7 @@ def scan_result_of(swept: SweepResult, targets: int) -> ScanResult:
     ]
     state = SourceState("succeeded")
     if swept.ended_early:
-        tried = targets - swept.unasked
+        tried = targets - swept.untried
         state = SourceState("failed", f"ended early: {tried} of {targets} addresses were tried")
     return ScanResult(
         hosts=tuple(host for host in hosts if host is not None),
@@ -212,7 +212,7 @@ def _host(swept: SweptHost, proxies: dict[str, int]) -> ScannedHost | None:
 def with_neighbour_table(
     result: ScanResult, targets: Sequence[Target], table: Sequence[LinkNeighbour]
 ) -> ScanResult:
-    """Add the neighbour table to the result of a scan without ARP events.
+    """Add the neighbour table to the result of a scan without neighbour events.
 
     The table adds the MACs of hosts, and hosts that answered only ARP. Only targets on this
     machine's own links can be in the table.

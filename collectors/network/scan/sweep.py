@@ -54,7 +54,7 @@ class SweptHost:
 class SweepResult:
     """The result of a sweep.
 
-    ``unasked`` is the number of addresses that were not tried because the sweep ended early.
+    ``untried`` is the number of addresses that were not tried because the sweep ended early.
     ``unanswered`` are the addresses that have not answered ARP, or were not tried. ``proxies`` maps
     each MAC of proxy ARP to the number of addresses for which it answers.
     """
@@ -62,7 +62,7 @@ class SweepResult:
     hosts: tuple[SweptHost, ...]
     unanswered: tuple[Target, ...]
     proxies: dict[str, int]
-    unasked: int
+    untried: int
     ended_early: bool
 
 
@@ -132,7 +132,7 @@ class Sweep:
             if is_cancelled() or now >= deadline_s:
                 ended_early = True
                 break
-            self._ask(now)
+            self._resolve(now)
             self._start_last_retries(now)
             self._time_out(now)
             self._connect(now)
@@ -160,7 +160,7 @@ class Sweep:
             return 0.0
         timestamps = [now + _TICK_S]
         settles_at = self._window.settles_at()
-        if settles_at is None and self._window.next_to_ask(1):
+        if settles_at is None and self._window.next_to_resolve(1):
             timestamps.append(now + self._datagram_pace.next_s())
         elif settles_at is not None and settles_at > now:
             timestamps.append(settles_at)
@@ -179,9 +179,9 @@ class Sweep:
 
     # ------------------------------------------------------------------ acting
 
-    def _ask(self, now: float) -> None:
+    def _resolve(self, now: float) -> None:
         self._window.expire(now)
-        for target in self._window.next_to_ask(self._datagram_pace.room(now)):
+        for target in self._window.next_to_resolve(self._datagram_pace.room(now)):
             if not self._network.prime(target.address):
                 return
             self._datagram_pace.spend(1)
@@ -346,6 +346,6 @@ class Sweep:
             hosts=tuple(self._hosts.values()),
             unanswered=self._window.unanswered,
             proxies=self._census.proxies,
-            unasked=self._window.unasked_count + len(self._direct),
+            untried=self._window.untried_count + len(self._direct),
             ended_early=ended_early,
         )

@@ -41,7 +41,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class TargetSelection:
-    """The addresses to try. ``networks`` are the ranges that ``targets`` cover completely."""
+    """The addresses to try. ``networks`` are the ranges that ``targets`` cover completely.
+
+    ``limitations`` state what is left out. ``truncated``: ``max_hosts`` has cut the list.
+    """
 
     targets: tuple[Target, ...] = ()
     networks: tuple[str, ...] = ()
@@ -215,8 +218,8 @@ def _split_by_link(network: IPv4Network, interfaces: Sequence[LocalInterface]) -
     """Yield a configured subnet as ranges with the ways to reach its addresses.
 
     If one link of this machine contains the whole subnet, yield one range on this link. Otherwise
-    yield the parts that are on links, then all of it as routed. An address in two of these ranges
-    becomes a target of the first one only.
+    yield the parts that are on links, then the whole subnet as routed. An address in two of these
+    ranges becomes a target of the first one only.
     """
     if network.is_loopback:
         yield _Range(network, network.network_address, "local", None)

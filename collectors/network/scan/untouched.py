@@ -1,7 +1,7 @@
 """Keeps the scan away from payment terminals. They get no connection and no payload.
 
 A terminal is known by its configured address and by its MAC, wherever that MAC answers. So before
-the scan connects to an address on this machine's links, the address must be resolved.
+the scan connects to an address on this machine's links, it resolves the address and checks the MAC.
 """
 
 import ipaddress
@@ -27,9 +27,10 @@ def protect_terminals(
 ) -> tuple[Target, ...]:
     """Return the targets, changed so that the scan connects to no payment terminal.
 
-    The address of a terminal stays a target only if it is resolved by ARP, and gets no ports. If
+    The address of a terminal stays a target only if it is resolved by ARP, and no port is tried. If
     terminals are known by MAC, each other target on a link of ``interfaces`` is resolved before the
-    scan connects to it. ``macs`` is the neighbour table, ``own`` are this machine's addresses.
+    scan connects to it, and an IPv6 address is left out if its MAC is that of a terminal. ``macs``
+    is the neighbour table, ``own`` are this machine's addresses.
     """
     return tuple(_protect_terminals(targets, terminals, interfaces, own, macs))
 

@@ -22,7 +22,7 @@ class MacCensus:
         self._addresses: defaultdict[str, set[str]] = defaultdict(set)
 
     def add(self, mac_address: str, address: str) -> bool:
-        """Count an address of a MAC. Returns whether the MAC now has too many for one host."""
+        """Count an address of a MAC. Returns whether the MAC is now that of a proxy."""
         self._addresses[mac_address].add(address)
         return self.is_proxy(mac_address)
 

@@ -22,11 +22,11 @@ from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.linux.rtnetlink_socket import read_neighbours
 
 STALE_S: Final = 8.5
-"""How long the kernel takes to find out that the host of an older entry is gone."""
+"""How long the kernel takes to find out that the host of an unconfirmed entry is gone."""
 USUAL_S: Final = 1.2
 """The time in which a host answers the first or second ARP request."""
 STALE_USUAL_S: Final = 5.6
-"""The time in which the kernel confirms an older entry if its host is there."""
+"""The time in which the kernel confirms an unconfirmed entry if its host is there."""
 RETRY_AFTER_S: Final = 3.2
 """The time after which the kernel sends new requests for an address that did not answer."""
 STATELESS_S: Final = 1.0
@@ -160,15 +160,15 @@ class Resolver:
 
     def _check(self, address: str, query: _Query, entry: LinkNeighbour | None, now: float) -> None:
         mac = entry.mac_address if entry else None
-        is_known = bool(mac) and not is_multicast_mac(mac or "")
-        if entry and mac and is_known and self._is_confirmed(query, entry, now):
+        has_host_mac = bool(mac) and not is_multicast_mac(mac or "")
+        if entry and mac and has_host_mac and self._is_confirmed(query, entry, now):
             self.answers[address] = mac
             self.silent.discard(address)
             del self._queries[address]
         elif query.primed_s is None:
             return
-        elif query.was_stale and not is_known:
-            # The device of the older entry is gone. Another device may have taken the address.
+        elif query.was_stale and not has_host_mac:
+            # The device of that entry is gone. Another device may have taken the address.
             self.silent.add(address)
             query.primed_s, query.was_stale = None, False
         elif now - query.primed_s >= (STALE_S if query.was_stale else SETTLE_S):

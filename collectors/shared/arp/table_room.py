@@ -1,9 +1,9 @@
 """How many addresses may be resolved by ARP at the same time.
 
 For an address without a host, the kernel sends three ARP requests, one a second. During these 3 s
-the address has an entry in the neighbour table, which cannot be removed. The whole machine, with
-its containers, has one table. If it is full, hosts vanish and the machine's own traffic fails. So
-the scan fills only a share of the table.
+the address has an entry in the neighbour table, and this entry cannot be removed. The whole
+machine, with its containers, has one table. If it is full, hosts vanish and the machine's own
+traffic fails. So the scan fills only a share of the table.
 
 The table has three thresholds (arp(7)). At gc_thresh3, 1024 by default, the kernel refuses new
 entries. Above gc_thresh2, 512 by default, a new entry makes the kernel remove others, at most every

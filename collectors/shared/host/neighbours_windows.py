@@ -45,10 +45,10 @@ def parse_ip_net_table(table: bytes) -> tuple[LinkNeighbour, ...]:
     if len(table) < _TABLE_HEADER_BYTES:
         return ()
     count = min(struct.unpack_from("<I", table)[0], _ROWS_MAX)
-    rows = (_TABLE_HEADER_BYTES + number * _ROW_BYTES for number in range(count))
+    offsets = (_TABLE_HEADER_BYTES + number * _ROW_BYTES for number in range(count))
     parsed = (
         _row(table[offset : offset + _ROW_BYTES])
-        for offset in rows
+        for offset in offsets
         if offset + _ROW_BYTES <= len(table)
     )
     return tuple(entry for entry in parsed if entry)

@@ -56,7 +56,7 @@ class KeyReader:
         except Exception as error:  # noqa: BLE001 - each caller gets the error
             for waiting in group.values():
                 waiting.set_exception(error)
-                waiting.exception()  # All callers may have disconnected.
+                waiting.exception()  # otherwise asyncio logs it if all callers have disconnected
             return
         for key_hash, waiting in group.items():
             waiting.set_result(callers.get(key_hash))

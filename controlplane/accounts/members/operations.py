@@ -146,7 +146,7 @@ def _member(context: RequestContext, user_id: UUID) -> Member:
 
 
 def _keep_an_owner(context: RequestContext, leaving: UUID) -> None:
-    """Refuse a change that leaves the organization without an owner with access to all locations.
+    """Refuse a change after which no owner would have access to all locations.
 
     The rows of all owners are locked, so that two concurrent changes cannot both succeed.
     """

@@ -1,9 +1,9 @@
 """The authorization server: Authlib with the clients, codes and tokens in our database.
 
 Authlib implements RFC 6749, 7636, 7591, 7009 and 9207. This module implements the methods that
-Authlib requires. A server object is created for each call and uses the transaction of the call. A
-refusal is a reply, not an exception. The transaction is therefore committed, with changes such as
-the end of a grant whose code was used twice.
+Authlib requires. A server object is created for each call and uses the transaction of the call. If
+the token endpoint refuses a call, it returns a reply and raises no exception. The transaction is
+therefore committed, with changes such as the end of a grant whose code was used twice.
 """
 
 from collections.abc import Mapping, Sequence

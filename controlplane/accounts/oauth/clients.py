@@ -26,7 +26,10 @@ DELETED_AT_ONCE: Final = 100
 
 
 def add_client(session: Session, name: str, redirect_uris: list[str], now: datetime) -> OAuthClient:
-    """Register a client. Raises a refusal if there are too many clients with a valid grant."""
+    """Register a client.
+
+    Raises a refusal if there are too many clients with a valid grant or code.
+    """
     if _count(session) >= CLIENTS_MAX:
         _make_room(session, now)
         if _count(session) >= CLIENTS_MAX:

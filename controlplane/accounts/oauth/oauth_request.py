@@ -28,7 +28,7 @@ _STATE_CHARACTERS: Final = re.compile(r"[\x20-\x7e]*")
 
 @dataclass(frozen=True, slots=True)
 class OAuthRequest:
-    """An OAuth request.
+    """An OAuth request. ``issuer`` is the address of this service.
 
     ``resources`` has the values of the parameter ``resource``. ``parameters`` has all other
     parameters.

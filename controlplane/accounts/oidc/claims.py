@@ -30,7 +30,11 @@ class UnknownKeyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """The statements about a user. ``email`` is None if the provider has not verified one."""
+    """The statements about a user.
+
+    ``subject`` is the user's id at the provider. ``email`` is None if the provider has not verified
+    an address.
+    """
 
     subject: str
     email: str | None

@@ -30,7 +30,7 @@ from controlplane.storage.account_tables import Identity, Membership, User
 def find_or_create_user(
     session: Session, provider: IdentityProvider, claims: Claims, now: datetime
 ) -> User | None:
-    """Return the user of a sign-in, with the memberships of the groups.
+    """Set the memberships that the user's groups give, and return the user of a sign-in.
 
     Returns None if no group of the user has a role. The user's former memberships have then ended.
 
@@ -125,6 +125,9 @@ def _link(session: Session, provider: IdentityProvider, claims: Claims, now: dat
 
 
 def _has_identity(session: Session, provider: IdentityProvider, user: User) -> bool:
-    """Return whether the account is linked already. A provider may reassign an address."""
+    """Return whether the account is already linked with a user of the provider.
+
+    It can be a different user, because a provider may assign an address to a new user.
+    """
     query = select(Identity).where(Identity.issuer == provider.issuer, Identity.user_id == user.id)
     return session.scalars(query.limit(1)).first() is not None

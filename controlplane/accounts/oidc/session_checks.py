@@ -29,7 +29,7 @@ RESERVED_MAX: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class DueCheck:
-    """A reserved session. The provider has issued the tokens."""
+    """A reserved session. ``subject`` is the user's id at the provider, which issued the tokens."""
 
     session_id: UUID
     provider: str

@@ -159,7 +159,7 @@ def _location_ids(context: ToolContext, filters: RecordFilters) -> Sequence[str]
 
 
 def _matching(context: ToolContext, name: str, column: Any, value: Any) -> Any:
-    """Return the permitted values of a column for the value of a filter."""
+    """Return the values of a column that match the value of a filter."""
     if name == "instanceId" and column.key == "device":
         return select(Device.position).where(Device.instance_id == value)
     if name != "employeeId":

@@ -65,14 +65,17 @@ def incident_records(
 
 
 def is_recent(context: ToolContext) -> ColumnElement[bool]:
-    """Return the condition for findings whose newest report is recent. Others may be outdated."""
+    """Return the condition for findings whose newest report is recent.
+
+    Older findings may have ended.
+    """
     return DeviceFinding.last_seen >= context.now - RECENT
 
 
 def unknown_devices(
     context: ToolContext, dataset: Dataset, locations: Sequence[str] | None, instance_id: Any
 ) -> int | None:
-    """Return the number of devices without a recent report of a kind that has ``dataset``.
+    """Return the number of devices without a recent report that contains the rows of ``dataset``.
 
     None if ``dataset`` is neither findings nor incidents.
 

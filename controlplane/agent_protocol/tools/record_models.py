@@ -17,7 +17,7 @@ from controlplane.storage.merchant.merchant_tables import PaymentType
 RECORDS_MAX: Final = 100
 RECORDS_USUAL: Final = 20
 FINDINGS_MAX: Final = 5
-"""A page with more reports has no findings, because each report would have to be parsed."""
+"""A page with more reports has no findings, because parsing all the reports would take too long."""
 
 Dataset = Literal[
     "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests", "deviceReports",

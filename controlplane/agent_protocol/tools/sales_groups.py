@@ -110,7 +110,11 @@ _ARTICLES: Final = SupportedMetrics(
 
 @dataclass(slots=True)
 class Group:
-    """One row. ``key`` has the value of each grouping. ``metrics`` returns the metrics by name."""
+    """One row.
+
+    ``key`` has the value of each grouping. ``label`` has the names of these values, if any.
+    ``net`` is for sorting. ``metrics`` returns the metrics by name.
+    """
 
     currency: str
     key: Mapping[str, Any]
@@ -308,21 +312,21 @@ def _by_article(
         rows_by_columns = question.reader.item_days(question.day_ranges, columns)
     else:
         rows_by_columns = (
-            (currency, {"snapshot": snapshot}, summand)
-            for currency, parts in question.reader.items(question.day_ranges).items()
-            for snapshot, summand in parts.items()
+            (currency, {"snapshot": snapshot}, item_sums)
+            for currency, by_snapshot in question.reader.items(question.day_ranges).items()
+            for snapshot, item_sums in by_snapshot.items()
         )
-    for currency, values, summand in rows_by_columns:
+    for currency, values, item_sums in rows_by_columns:
         group_sums = sums[currency, *_key(groups, values, ids)]
-        add_part(group_sums, values["snapshot"], summand)
-    snapshots = {article for part in sums.values() for article in part}
+        add_part(group_sums, values["snapshot"], item_sums)
+    snapshots = {snapshot for by_snapshot in sums.values() for snapshot in by_snapshot}
     categories = question.reader.categories(snapshots) if "category" in groups else {}
     articles = question.reader.articles(snapshots) if "item" in groups else {}
     rows = list[Group]()
     other_groups = [group for group in groups if group not in BY_ARTICLE]
-    for (currency, *group_values), part in sums.items():
-        for category, by_article in _split(part, categories, is_split="category" in groups):
-            for ranking in rank(by_article.items(), articles):
+    for (currency, *group_values), by_snapshot in sums.items():
+        for category, in_category in _split(by_snapshot, categories, is_split="category" in groups):
+            for ranking in rank(in_category.items(), articles):
                 article = ranking.article
                 key = dict(zip(other_groups, group_values, strict=True))
                 key |= {"category": category, "item": article.variation_id or article.name}
@@ -336,13 +340,16 @@ def _item(ranking: Ranked) -> Mapping[str, Any]:
 
 
 def _split(
-    part: Mapping[int, ItemSums], categories: Mapping[int, str | None], *, is_split: bool
+    by_snapshot: Mapping[int, ItemSums], categories: Mapping[int, str | None], *, is_split: bool
 ) -> Iterable[tuple[str | None, Mapping[int, ItemSums]]]:
-    """Return the sums of each category. Without ``is_split``, the category of all sums is None."""
+    """Return the sums of the article snapshots of each category.
+
+    Without ``is_split``, the category of all sums is None.
+    """
     if not is_split:
-        return [(None, part)]
+        return [(None, by_snapshot)]
     results: defaultdict[str | None, dict[int, ItemSums]] = defaultdict(dict)
-    for snapshot, sums in part.items():
+    for snapshot, sums in by_snapshot.items():
         results[categories.get(snapshot)][snapshot] = sums
     return results.items()
 

@@ -118,7 +118,7 @@ class RuleRecord(Tolerant):
     Attributes:
         location_id: null for a rule of the whole organization.
         for_minutes: null means the duration that the operator has set.
-        is_default: whether the organization has not changed this rule.
+        is_default: whether this is a default rule that the organization has not changed.
     """
 
     name: str

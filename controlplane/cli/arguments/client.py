@@ -250,7 +250,8 @@ COMMANDS: Final = (
                    choices=PERIODS),
             option("--from", "DATE", "first day", dest="first", type=full_date),
             option("--to", "DATE", "last day, included", dest="last", type=full_date),
-            repeated("--location", "ID", "may be repeated (default: all locations together)"),
+            repeated("--location", "ID", "id of a location; may be repeated (default: all locations"
+                     " together)"),
             flag("--all", "show all locations together, by currency"),
             flag("--json", "print the financial summary as JSON"),
             _SERVICE,

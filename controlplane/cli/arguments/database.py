@@ -16,7 +16,9 @@ from controlplane.cli.arguments.values import count, full_date, time_range, with
 
 DEFAULT_ORGANIZATION: Final = "org-0001"
 ROLES: Final = ("owner", "manager", "viewer")
-"""The values of `controlplane.storage.account_tables.Role`, whose module imports SQLAlchemy."""
+"""Copied from `controlplane.storage.account_tables.Role`, because that module imports SQLAlchemy,
+which would slow down every command.
+"""
 AUDIT_LIMIT: Final = 50
 
 DATABASE: Final = option(

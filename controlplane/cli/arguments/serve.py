@@ -43,8 +43,8 @@ COMMANDS: Final = (
             option("--workers", "N", "number of processes; more than one requires PostgreSQL",
                    type=count, default=1),
             option("--tracker-url", "URL", "webhook URL for received reports"),
-            option("--tracker-attempts", "N", "delivery attempts for a report to that webhook",
-                   type=count, default=_DEFAULTS.tracker_attempts_max),
+            option("--tracker-attempts", "N", "delivery attempts for a report to the webhook of"
+                   " --tracker-url", type=count, default=_DEFAULTS.tracker_attempts_max),
             option("--online-window", "SECONDS", "time after a heartbeat in which a device is"
                    " online", type=seconds, default=_DEFAULTS.online_window_s),
             option("--request-ttl", "SECONDS", "time until a request expires", type=seconds,
@@ -79,7 +79,7 @@ COMMANDS: Final = (
                    " STARTTLS is required, except at a loopback address", type=host_port),
             option("--smtp-from", "ADDRESS", "sender of the e-mails"),
             option("--smtp-user", "NAME", "user at the SMTP server (default: no authentication)"),
-            option("--smtp-password-file", "FILE", "file with the password of this user",
+            option("--smtp-password-file", "FILE", "file with the password of --smtp-user",
                    type=Path),
             option("--notify-after", "SECONDS", "time until a condition fires an alert",
                    type=within(float, 0, 86_400), default=_DEFAULTS.alert_fire_after_s),

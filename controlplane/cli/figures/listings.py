@@ -57,7 +57,12 @@ class Today:
 def print_summary(
     summary: FinancialSummary, pulses: Sequence[VenuePulse] | None = None, *, is_first: bool
 ) -> None:
-    """Print the figures. If the period is today, ``pulses`` has the pulse of each location."""
+    """Print the figures.
+
+    Args:
+        pulses: If the period is today, the net of each location today, and yesterday until the
+            same time. Empty if there are too many locations.
+    """
     if not is_first:
         console().print()
     print_heading(summary)
@@ -68,11 +73,11 @@ def print_summary(
         _print_currency(currency, current.get(currency), previous.get(currency), today)
     if not current and not previous:
         console().print(Text("Nothing was sold.", "dim"))
-    zones = sorted(
+    location_ids = sorted(
         {window.location_id for window in summary.current.windows if window.fell_back_to_utc}
     )
-    if zones:
-        print_lines([f"No valid time zone, so days are in UTC: {', '.join(zones)}."])
+    if location_ids:
+        print_lines([f"No valid time zone, so days are in UTC: {', '.join(location_ids)}."])
 
 
 def print_heading(summary: FinancialSummary) -> None:

@@ -48,7 +48,10 @@ def show(options: argparse.Namespace) -> int:
 
 
 def _pulses(client: OperationsClient, summary: FinancialSummary) -> Sequence[VenuePulse]:
-    """Return the pulse of each location. Empty if there are more than `COMPARED_MAX` locations."""
+    """Return the pulse of each location: its net today, and yesterday until the same time.
+
+    Empty if there are more than `COMPARED_MAX` locations.
+    """
     windows = summary.current.windows
     if len(windows) > COMPARED_MAX:
         return ()

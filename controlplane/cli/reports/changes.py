@@ -5,6 +5,7 @@ import json
 import sys
 from dataclasses import asdict
 from itertools import islice
+from typing import Final
 from uuid import UUID
 
 from agent.presentation.changes.change import Changes
@@ -14,6 +15,8 @@ from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
 from controlplane.cli.connection import client_of, device_of, report_of, reports_since
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
+
+REPORTS_COMPARED: Final = 2
 
 
 def latest(options: argparse.Namespace) -> int:
@@ -25,8 +28,8 @@ def latest(options: argparse.Namespace) -> int:
             for report in reports
             if report.kind == options.kind and report.outcome != "failed"
         )
-        newest_ids = list(islice(report_ids, 2))
-        if len(newest_ids) < len(("after", "before")):
+        newest_ids = list(islice(report_ids, REPORTS_COMPARED))
+        if len(newest_ids) < REPORTS_COMPARED:
             count = "only one report" if newest_ids else "no report"
             raise CommandError(
                 f"{plain(options.instance)} has {count} of kind {options.kind} to compare",
@@ -38,7 +41,7 @@ def latest(options: argparse.Namespace) -> int:
     return _show(before, after, as_json=options.json)
 
 
-def against(client: OperationsClient, report_id: UUID, options: argparse.Namespace) -> int:
+def show_against(client: OperationsClient, report_id: UUID, options: argparse.Namespace) -> int:
     """Print the changes between ``report_id`` and the report of --against, from old to new."""
     other_id = report_of(client, options.against)
     reports = [

@@ -18,7 +18,7 @@ from controlplane.cli.arguments.client import KINDS
 from controlplane.cli.connection import client_of, device_named, device_of, report_of, reports_since
 from controlplane.cli.devices import fleet
 from controlplane.cli.devices.filters import Filters, location_of
-from controlplane.cli.reports.changes import against
+from controlplane.cli.reports.changes import show_against
 from controlplane.cli.screen.cells import age, status
 from controlplane.cli.screen.output import write_exactly
 from controlplane.cli.screen.progress import Progress
@@ -32,7 +32,8 @@ DeviceReports = list[tuple[Device, ReportSummary]]
 def list_all(options: argparse.Namespace) -> int:
     """List reports.
 
-    The contract has no list of all reports. If the service has none, each device is read.
+    The contract has no list of all reports. If the service has no such list, the reports of each
+    device are read.
     """
     since = datetime.now(UTC) - timedelta(seconds=options.since)
     with client_of(options) as client:
@@ -101,7 +102,7 @@ def show(options: argparse.Namespace) -> int:
         report_id = _latest(client, *options.latest) if options.latest else None
         report_id = report_id or report_of(client, options.id)
         if options.against is not None:
-            return against(client, report_id, options)
+            return show_against(client, report_id, options)
         report = client.report(ReportDetailRequest(report_id=report_id))
     if options.json:
         print(encode_indented(report))

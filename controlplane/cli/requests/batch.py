@@ -26,9 +26,7 @@ POLLS_PER_S: Final = 5.0
 API key, and other programs might use the same key.
 """
 GRACE: Final = timedelta(seconds=30)
-"""Requests are polled until this time after ``expiresAt``, because the service's clock might be
-slow.
-"""
+"""How long requests are polled after ``expiresAt``, because the service's clock might be slow."""
 ABOUT_ONE_DEVICE: Final = frozenset({403, 404, 409})
 """HTTP statuses of refusals that concern one device. Requests to other devices continue."""
 
@@ -39,8 +37,10 @@ class DeviceRequest:
 
     Args:
         status: The status that the contract defines. It is "" if the request was not created, or if
-            that is unknown.
+            it is unknown whether it was created.
+        report_ids: The reports of the request, newest first.
         trouble: Why the request was not created, or why its final status is unknown. Otherwise "".
+        next_poll_s: When to poll the request next, as a time of ``time.monotonic()``.
     """
 
     device: Device
@@ -69,8 +69,9 @@ class RequestBatch:
         on_change: Called after each change of a request.
         skip: Called for each device that already has an open request of this kind. Such a device
             gets no new request. If ``skip`` is None, every device gets a new request.
-        raises: Raise every CommandError. By default, an error is stored as ``trouble`` of the
-            request. An error of the first request is raised, unless it concerns only the device.
+        raises: Raise every CommandError, except that polling continues while the service is
+            unreachable. By default, an error is stored as ``trouble`` of the request. An error of
+            the first request is raised, unless it concerns only the device.
     """
 
     def __init__(

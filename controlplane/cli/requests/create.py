@@ -133,17 +133,17 @@ def _finish(
     """Print the results. Returns whether all requests were successful."""
     from controlplane.cli.requests import results  # rich is slow to import
 
-    finished_requests = []
+    request_results = []
     with progress:
         for number, request in enumerate(batch.requests, 1):
             progress.show(f"reading reports: {number} of {len(batch.requests)}")
-            finished_requests.append(results.result_of(client, request))
+            request_results.append(results.result_of(client, request))
             if options.out is not None:
-                results.save(finished_requests[-1], Path(options.out))
-    results.print_results(finished_requests)
+                results.save(request_results[-1], Path(options.out))
+    results.print_results(request_results)
     if not options.wait:
-        return not any(finished_request.request.trouble for finished_request in finished_requests)
-    return all(finished_request.is_good for finished_request in finished_requests)
+        return not any(result.request.trouble for result in request_results)
+    return all(result.is_good for result in request_results)
 
 
 def _progress_of(batch: RequestBatch, total: int) -> str:

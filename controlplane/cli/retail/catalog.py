@@ -26,7 +26,9 @@ def _amount(price: Money | None) -> str | None:
 
 
 def _price_range(good: Good) -> str:
-    """Return ``10.00 AED``, or ``10.00–14.00 AED`` if the prices of its variations differ."""
+    """Return ``10.00 AED``, ``10.00–14.00 AED`` if the prices of its variations differ, or ``open``
+    if no variation has a price.
+    """
     prices = [
         variation.default_price
         for variation in good.variations

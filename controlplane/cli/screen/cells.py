@@ -63,5 +63,5 @@ def grant(key: Any) -> Styled:
 
 
 def utc_text(timestamp: datetime) -> str:
-    """Return a time for programs: UTC, in seconds (RFC 3339)."""
+    """Return a time for programs: in UTC, without fractions of a second (RFC 3339)."""
     return f"{timestamp.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -66,7 +66,7 @@ class Progress:
         if self._status is None:
             self.write_line(line)
 
-    def waits(self, wait_s: float, status: int) -> None:
+    def show_wait(self, wait_s: float, status: int) -> None:
         """Report that the client waits, because the service refused a call with ``status``."""
         reason = "asks to slow down" if status == HTTPStatus.TOO_MANY_REQUESTS else "is busy"
         line = f"the service {reason}: waiting {max(1, round(wait_s))} s"

@@ -1,8 +1,8 @@
 """Prints rows as a table on a terminal, as a list on a narrow terminal, and as lines in a pipe.
 
-On a terminal, ids are shortened to 8 characters, or more if they do not differ in these. Commands
-accept shortened ids. In a pipe or a file, ids are complete. If the variable ``COLUMNS`` is set, the
-output is always that of a terminal with this width.
+On a terminal, ids are shortened to 8 characters, or to more if two ids would look the same.
+Commands accept shortened ids. In a pipe or a file, ids are complete. If the variable ``COLUMNS`` is
+set, the output is always that of a terminal with this width.
 """
 
 import os
@@ -52,7 +52,10 @@ def is_piped() -> bool:
 
 
 def ids_of(ids: Iterable[UUID]) -> dict[UUID, str]:
-    """Return the text of each id: complete in a pipe, otherwise a start that differs by id."""
+    """Return the text of each id: the whole id in a pipe, otherwise its first characters.
+
+    There are enough characters that no two ids have the same text.
+    """
     sorted_ids = sorted({str(id_) for id_ in ids})
     length = 36 if is_piped() else SHORT_ID
     while len({id_text[:length] for id_text in sorted_ids}) < len(sorted_ids):

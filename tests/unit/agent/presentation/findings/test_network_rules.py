@@ -46,7 +46,7 @@ def with_mac(lan_host: MapHost, mac: str) -> MapHost:
     return lan_host.model_copy(update={"mac_address": mac})
 
 
-SWEEP = SweepResult((), (), {"02:bb:00:00:00:01": 212}, unasked=0, ended_early=False)
+SWEEP = SweepResult((), (), {"02:bb:00:00:00:01": 212}, untried=0, ended_early=False)
 (PROXY,) = scan.scan_result_of(SWEEP, targets=254).limitations
 
 

@@ -19,7 +19,7 @@ def targets(count: int) -> list[Target]:
 
 def ask_all(window: ArpWindow, now: float) -> int:
     count = 0
-    while window.next_to_ask(1):
+    while window.next_to_resolve(1):
         window.mark_sent(now)
         count += 1
     return count
@@ -80,7 +80,7 @@ def test_the_limit_of_unresolved_addresses_holds_for_any_sequence_of_events(
     for action, number in steps:
         address = targets(30)[number].address
         now += 0.1
-        if action == "a" and (nexts := window.next_to_ask(1)):
+        if action == "a" and (nexts := window.next_to_resolve(1)):
             window.mark_sent(now)
             if nexts[0].address not in resolved:
                 unresolved[nexts[0].address] = now
