@@ -88,7 +88,7 @@ def _report(client: OperationsClient, batch: RequestBatch) -> ReportDetail:
     (request,) = batch.requests
     if not request.report_ids:
         raise CommandError(f"a request has no report: its status is {request.status}")
-    return client.report(ReportDetailRequest(report_id=request.report_ids[-1]))
+    return client.report(ReportDetailRequest(report_id=request.report_ids[0]))
 
 
 def save_report(report: ReportDetail, home: Path) -> None:
