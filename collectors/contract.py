@@ -226,7 +226,11 @@ HostSource = Literal["local", "gateway", "mdns", "tcp"]
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host. ``latency_ms`` is the round-trip time that the kernel measured for a connection."""
+    """A host. ``latency_ms`` is the round-trip time that the kernel measured for a connection.
+
+    ``sources`` are the ways in which the host was discovered. "tcp" stands for the scan, and
+    "local" for an address of this machine.
+    """
 
     address: str
     services: tuple[Service, ...] = ()
@@ -240,7 +244,12 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One address and port. ``discovered_by`` lists "mdns" before "scan"."""
+    """One address and port. ``discovered_by`` lists "mdns" before "scan".
+
+    ``host`` is the host name, or the address if the name is not known. ``label`` is the name of the
+    service, or the usual service of the port. "reachable": the port accepts connections.
+    "discovered": it was only announced.
+    """
 
     address: str
     host: str

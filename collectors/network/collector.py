@@ -1,7 +1,7 @@
 """The collector of the network report: reads every source, in parallel where that is possible.
 
-1. Read this machine: its interfaces, the version of the system and the neighbour table. They
-   determine the targets of the scan.
+1. Read this machine: the version of the system, its interfaces and the neighbour table. The
+   interfaces and the table determine the targets of the scan.
 2. Run four threads. One scans, one browses mDNS, and one reads this machine's printers. The fourth
    thread queries each host for its name, and each open port for details, as soon as the scan finds
    the host or port. It queries an IPP port only after the paths of the port's queues are known.

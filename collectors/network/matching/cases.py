@@ -68,7 +68,7 @@ class Case:
             if other_match.by == "MAC" and not other_match.is_by_name
         )
         if self.observation is not None and self.observation.contact == "open":
-            # The open port may be another interface of the same device, so weak evidence of a
+            # The open port may be on another interface of the same device, so weak evidence of a
             # device elsewhere does not count.
             other_matches = [
                 e for e in other_matches if not (e.is_by_name or self.comparison.has_claim)

@@ -49,7 +49,7 @@ class LinkRecords:
         self._dropped_packets: Counter[str] = Counter()
         self._networks = networks
         self._books: dict[str, RecordBook] = {}
-        self._macs: dict[str, str] = {}
+        self._announcers: dict[str, str] = {}
         self._queue = FairQueue(UNREAD_MAX, UNREAD_MAX_BYTES)
         self._reading = Pool(READ_MAX_BYTES)
         self._questions = Pool(QUESTIONS_MAX)
@@ -142,15 +142,16 @@ class LinkRecords:
         return book
 
     def _forget_one(self, newcomer: str, *, is_verified: bool) -> bool:
-        """Remove the book of an address that is not known to answer ARP, for ``newcomer``.
+        """Remove the book of an address that is not known to answer ARP, to make room.
 
-        The book of a printer's address is never removed. A book is removed only if ``newcomer``
-        answers ARP, is a printer's address, or has answered a direct query. Returns whether a book
-        was removed.
+        The room is for the book of ``newcomer``. The book of a printer's address is never removed.
+        A book is removed only if ``newcomer`` answers ARP, is a printer's address, or has answered
+        a direct query. Returns whether a book was removed.
         """
 
         def is_weak(source: str) -> bool:
-            return source not in printer_addresses and self._macs.get(source, NO_HOST) == NO_HOST
+            announcer = self._announcers.get(source, NO_HOST)
+            return source not in printer_addresses and announcer == NO_HOST
 
         printer_addresses = self.quota.identifiers().addresses
         weakest = next(filter(is_weak, reversed(self._books)), None)
@@ -164,16 +165,16 @@ class LinkRecords:
 
     def announcer(self, source: str) -> str:
         """Return the announcer of an address: its MAC, `NO_HOST`, or the address itself."""
-        mac = self._macs.get(source)
-        return mac or (NO_HOST if is_outside(source, self._networks) else source)
+        known = self._announcers.get(source)
+        return known or (NO_HOST if is_outside(source, self._networks) else source)
 
     def identify(self, table: Iterable[LinkNeighbour]) -> None:
         """Set the announcers of addresses from the neighbour table."""
         for entry in table:
             announcer = NO_HOST if entry.state == "failed" else entry.mac_address
-            if announcer is None or entry.address in self._macs:
+            if announcer is None or entry.address in self._announcers:
                 continue
-            self._macs[entry.address] = announcer
+            self._announcers[entry.address] = announcer
             for pool in (self._reading, self._questions, self._types):
                 pool.hand_over(entry.address, announcer)
             if entry.address in self._books:
@@ -181,7 +182,7 @@ class LinkRecords:
 
     def describe(self, announcer: str) -> str:
         """Return ``192.168.1.66 (MAC 02:…)`` for a MAC, and any other announcer unchanged."""
-        address = next((a for a, mac in self._macs.items() if mac == announcer), None)
+        address = next((a for a, known in self._announcers.items() if known == announcer), None)
         if announcer == NO_HOST or address is None:
             return announcer
         return f"{address} (MAC {announcer})"

@@ -42,6 +42,9 @@ Value = TypeVar("Value")
 class Quota:
     """The limits of all interfaces together. ``services`` is the limit of the final list.
 
+    ``identifiers`` returns the names and addresses of this machine's printers. Instances with such
+    a name or from such an address get priority (`RecordBook.has_priority`).
+
     Four times as many instances as ``services`` can be stored. A single announcer gets at most half
     of this number, so that there is always room for other announcers. Instances that were announced
     over IPv6 have a pool of their own, because most of them repeat an instance that was
@@ -78,11 +81,12 @@ class RecordBook:
     """The records that one address sent on one interface. All tables are limited in size.
 
     Keys are in lower case. ``types`` are the service types that the host lists. ``instances``,
-    ``servers`` (SRV records) and ``texts`` (TXT records) are by the full name of an instance.
-    ``hosts`` are the addresses of each host name. ``announcer`` is the holder of this book's shares
-    of the pools: the address ``source``, or its MAC once the MAC is known. ``is_verified``: all
-    records certainly came from ``source``. ``dropped`` are the hashes of instances beyond the limit
-    of instances. ``dropped_records`` counts the records for which there was no memory.
+    ``servers`` (SRV records) and ``texts`` (TXT records) have the full name of an instance as key.
+    ``hosts`` maps each host name to its addresses. ``size_bytes`` is the memory that the records
+    take from the pool. ``announcer`` is the holder of this book's shares of the pools: the address
+    ``source``, or its MAC once the MAC is known. ``is_verified``: all records certainly came from
+    ``source``. ``dropped`` are the hashes of instances beyond the limit of instances.
+    ``dropped_records`` counts the records for which there was no memory.
     """
 
     def __init__(self, quota: Quota, source: str, announcer: str) -> None:
