@@ -212,7 +212,11 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """An open or announced port. ``reachable`` is None if no connection to it was tried."""
+    """An open or announced port. ``reachable`` is None if no connection to it was tried.
+
+    ``name`` is the instance name of the announced service, or the usual name of the port. ``type``
+    is the type of the announced service, such as ``_ipp._tcp``.
+    """
 
     port: int
     source: Literal["mdns", "tcp"]

@@ -378,8 +378,8 @@ class Recorder:
     def _write(self, *values: tuple[str, str]) -> None:
         """Write the new rows. If this fails, they stay in memory and are written later.
 
-        Before the record has begun, nothing is written: this would delete the open incidents of the
-        previous run.
+        Before the record has begun, nothing is written: a write would delete the open incidents of
+        the previous run.
         """
         self._write_due_s = self.clock.monotonic() + WRITE_EVERY_S
         self._values.update(values)

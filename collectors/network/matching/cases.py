@@ -249,7 +249,10 @@ class Cases:
     def _preference(
         self, printer: KnownPrinter, address: str, port: int | None
     ) -> tuple[int, bool]:
-        """Return the sort key of an address. The print system tries all addresses."""
+        """Return the sort key of an address, lowest for an open port.
+
+        The print system tries all addresses, so it prints to an address with an open port.
+        """
         device = self.index.at(address)
         is_other = device and compare(printer, device, self.index).likeness == "different"
         return _PORTS.index(self._port_state(address, port)), bool(is_other)

@@ -24,6 +24,7 @@ _BATCH_INTERVAL_S = 0.04
 _DRAIN_MAX = 2048
 _REVERSE_DOMAIN = b"\x04arpa"
 READ_PER_HOST_MAX = 32
+"""The most packets that are parsed from one host."""
 
 OpenLink = Callable[[Interface], LinkSockets | None]
 

@@ -28,8 +28,8 @@ RECORDS_MAX_BYTES = 32 * 2**20
 """The most memory of all stored records, by the cautious estimate of ``_cost``. One announcer can
 use at most half of it, which is enough for 5,000 services."""
 PRINTERS_PER_ANNOUNCER_MAX = 64
-"""How many instances of one announcer get priority because printers of this machine need them. They
-are stored and listed before all others."""
+"""The most instances with priority (`RecordBook.has_priority`) of one announcer. They are stored
+and listed before all others."""
 
 _DOMAIN = ".local"
 _INSTANCES_FACTOR = 4
@@ -125,7 +125,8 @@ class RecordBook:
     def has_priority(self, label: str) -> bool:
         """Return whether an instance is stored and listed before others.
 
-        Its name or its announcer is that of a printer of this machine, or the book is verified.
+        This is so if it has the name of a printer of this machine, if ``source`` is the address of
+        such a printer, or if the book is verified.
         """
         identifiers = self._quota.identifiers()
         is_known = self.source in identifiers.addresses or label.lower() in identifiers.names
@@ -176,7 +177,7 @@ class RecordBook:
         if self._instance_pool.take(self.announcer, 1):
             self._pooled += 1
             return True
-        # Instances that printers need are stored beyond the pool, as far as memory allows.
+        # Instances with priority are stored beyond the pool, as far as memory allows.
         return self.has_priority(label) and len(self.instances) < PRINTERS_PER_ANNOUNCER_MAX
 
     def _add_address(self, name: str, record: AddressRecord) -> bool:

@@ -73,9 +73,9 @@ class Watch:
     ``tries`` maps the question for a missing record to the time of the first query and the number
     of queries. ``seen`` are hashes of the packets so far. ``lost`` is the kernel's count of dropped
     packets at the last round, and ``losses`` is the number of rounds in which this count grew.
-    ``has_received``: a packet arrived from another machine, that is, from an address that is not in
-    ``own``. ``questions_of_machine`` counts the questions that arrived from an address in ``own``.
-    It includes the questions that this session sent, because the kernel delivers them as well.
+    ``own`` are the addresses of this machine. ``has_received``: a packet arrived from another
+    machine. ``questions_of_machine`` counts the questions that arrived from this machine. It
+    includes the questions that this session sent, because the kernel delivers them as well.
     """
 
     link: LinkSockets

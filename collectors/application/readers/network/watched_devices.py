@@ -39,7 +39,7 @@ DEADLINE_S: Final = 9.2
 """The neighbour table may have an older entry for a device that is gone. The kernel needs 8 s to
 find out that such a device does not answer."""
 KNOWN_TRIES: Final = 2
-"""A device on Wi-Fi may miss the requests of one try."""
+"""How often the known addresses are tried. A device on Wi-Fi may miss the requests of one try."""
 _RESERVE_S: Final = 0.2
 _SWEEP_PREFIX: Final = 24
 _DEVICE_ONLY: Final = "network.device_only forbids packets to other devices"
