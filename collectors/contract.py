@@ -296,6 +296,7 @@ class Unavailable:
 class NetworkFacts:
     """The facts of a network report. ``printers`` is None until the sources of printers are read.
 
+    ``scope`` is "device" if no address of the network was scanned.
     ``limitations`` describe what was not tried and what was cut, with the numbers. ``truncated``: a
     bound of the job was reached. ``cancelled``: the run was cancelled before it was complete.
 

@@ -224,7 +224,8 @@ class _Listing:
 
     Services and addresses that identify this machine's printers come first. Then the services at
     their announcers' own addresses follow, then those at addresses of other hosts (hearsay). Within
-    each of these groups, announcers take turns.
+    each of these groups, announcers take turns. ``_announced`` and ``_listed`` count the services
+    of each announcer. ``_listed_at`` counts the services that are listed at each address.
     """
 
     def __init__(

@@ -51,9 +51,9 @@ class LinkRecords:
         self._books: dict[str, RecordBook] = {}
         self._announcers: dict[str, str] = {}
         self._queue = FairQueue(UNREAD_MAX, UNREAD_MAX_BYTES)
-        self._reading = Pool(READ_MAX_BYTES)
-        self._questions = Pool(QUESTIONS_MAX)
-        self._types = Pool(2 * TYPES_MAX)
+        self._reading_pool = Pool(READ_MAX_BYTES)
+        self._question_pool = Pool(QUESTIONS_MAX)
+        self._type_pool = Pool(2 * TYPES_MAX)
 
     def __len__(self) -> int:
         return sum(len(book.instances) for book in self._books.values())
@@ -87,7 +87,7 @@ class LinkRecords:
         """
         announcer = self.announcer(source)
         is_printer = source in self.quota.identifiers().addresses
-        if self._reading.take(announcer, len(packet) + _PACKET_BYTES) or is_printer:
+        if self._reading_pool.take(announcer, len(packet) + _PACKET_BYTES) or is_printer:
             dropped_sources = self._queue.put(announcer, source, packet)
         else:
             dropped_sources = [source]
@@ -101,7 +101,7 @@ class LinkRecords:
 
     def next_round(self) -> None:
         """Begin a new round of questions: each announcer gets a new share of parsed bytes."""
-        self._reading.refill()
+        self._reading_pool.refill()
 
     # ------------------------------------------------------------------ records
 
@@ -114,7 +114,7 @@ class LinkRecords:
         count_before = len(book.types)
         is_new = book.add(records)
         for type_ in tuple(book.types)[count_before:]:
-            if type_ not in self.types and self._types.take(book.announcer, 1):
+            if type_ not in self.types and self._type_pool.take(book.announcer, 1):
                 self.types[type_] = None
         return is_new
 
@@ -175,7 +175,7 @@ class LinkRecords:
             if announcer is None or entry.address in self._announcers:
                 continue
             self._announcers[entry.address] = announcer
-            for pool in (self._reading, self._questions, self._types):
+            for pool in (self._reading_pool, self._question_pool, self._type_pool):
                 pool.hand_over(entry.address, announcer)
             if entry.address in self._books:
                 self._books[entry.address].hand_over(announcer)
@@ -189,7 +189,7 @@ class LinkRecords:
 
     def take_question(self, announcer: str) -> bool:
         """Count a question about an announcer's records. Returns False if it must not be sent."""
-        return self._questions.take(announcer, 1)
+        return self._question_pool.take(announcer, 1)
 
     # ------------------------------------------------------------------ what was left out
 

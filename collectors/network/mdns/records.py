@@ -103,7 +103,7 @@ class RecordBook:
         self.dropped_records = 0
         self._quota = quota
         self._instance_pool = quota.instances[":" in source]
-        self._pooled = 0
+        self._pooled = 0  # the number of instances that were taken from the pool
         self._records_max = 2 * quota.services + 64
 
     def add(self, records: Iterable[Record]) -> bool:
