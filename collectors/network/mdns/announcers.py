@@ -20,10 +20,10 @@ from collectors.shared.linux.rtnetlink import LinkNeighbour
 SOURCES_MAX = 2048
 """The most addresses whose records are stored for one interface. Addresses that answer a direct
 query are stored beyond this limit."""
-UNREAD_MAX = 4096
+QUEUED_MAX = 4096
 """The most packets that wait to be parsed."""
-UNREAD_MAX_BYTES = 6 * 2**20
-READ_MAX_BYTES = 16 * 2**20
+QUEUED_MAX_BYTES = 6 * 2**20
+PARSED_MAX_BYTES = 16 * 2**20
 """The most bytes of packets that are parsed between two rounds of questions. One announcer alone
 gets at most half of them."""
 QUESTIONS_MAX = 8000
@@ -50,8 +50,8 @@ class LinkRecords:
         self._networks = networks
         self._books: dict[str, RecordBook] = {}
         self._announcers: dict[str, str] = {}
-        self._queue = FairQueue(UNREAD_MAX, UNREAD_MAX_BYTES)
-        self._reading_pool = Pool(READ_MAX_BYTES)
+        self._queue = FairQueue(QUEUED_MAX, QUEUED_MAX_BYTES)
+        self._parsing_pool = Pool(PARSED_MAX_BYTES)
         self._question_pool = Pool(QUESTIONS_MAX)
         self._type_pool = Pool(2 * TYPES_MAX)
 
@@ -87,7 +87,7 @@ class LinkRecords:
         """
         announcer = self.announcer(source)
         is_printer = source in self.quota.identifiers().addresses
-        if self._reading_pool.take(announcer, len(packet) + _PACKET_BYTES) or is_printer:
+        if self._parsing_pool.take(announcer, len(packet) + _PACKET_BYTES) or is_printer:
             dropped_sources = self._queue.put(announcer, source, packet)
         else:
             dropped_sources = [source]
@@ -101,7 +101,7 @@ class LinkRecords:
 
     def next_round(self) -> None:
         """Begin a new round of questions: each announcer gets a new share of parsed bytes."""
-        self._reading_pool.refill()
+        self._parsing_pool.refill()
 
     # ------------------------------------------------------------------ records
 
@@ -175,7 +175,7 @@ class LinkRecords:
             if announcer is None or entry.address in self._announcers:
                 continue
             self._announcers[entry.address] = announcer
-            for pool in (self._reading_pool, self._question_pool, self._type_pool):
+            for pool in (self._parsing_pool, self._question_pool, self._type_pool):
                 pool.hand_over(entry.address, announcer)
             if entry.address in self._books:
                 self._books[entry.address].hand_over(announcer)
