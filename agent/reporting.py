@@ -12,6 +12,7 @@ from collectors.contract import Field
 
 SOURCE = "agent"
 PROTOCOL_VERSION = 1
+"""The value of ``environment.nativeProtocolVersion`` (docs/adr/0008)."""
 
 
 def environment_here(config: LocalConfig) -> Environment:

@@ -212,7 +212,11 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """An open or announced port. ``reachable`` is None if no connection to it was tried."""
+    """An open or announced port. ``reachable`` is None if no connection to it was tried.
+
+    ``name`` is the instance name of the announced service, or the usual name of the port. ``type``
+    is the type of the announced service, such as ``_ipp._tcp``.
+    """
 
     port: int
     source: Literal["mdns", "tcp"]
@@ -226,7 +230,11 @@ HostSource = Literal["local", "gateway", "mdns", "tcp"]
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host. ``latency_ms`` is the round-trip time that the kernel measured for a connection."""
+    """A host. ``latency_ms`` is the round-trip time that the kernel measured for a connection.
+
+    ``sources`` are the ways in which the host was discovered. "tcp" stands for the scan, and
+    "local" for an address of this machine.
+    """
 
     address: str
     services: tuple[Service, ...] = ()
@@ -240,7 +248,12 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One address and port. ``discovered_by`` lists "mdns" before "scan"."""
+    """One address and port. ``discovered_by`` lists "mdns" before "scan".
+
+    ``host`` is the host name, or the address if the name is not known. ``label`` is the name of the
+    service, or the usual service of the port. "reachable": the port accepts connections.
+    "discovered": it was only announced.
+    """
 
     address: str
     host: str
@@ -283,6 +296,7 @@ class Unavailable:
 class NetworkFacts:
     """The facts of a network report. ``printers`` is None until the sources of printers are read.
 
+    ``scope`` is "device" if no address of the network was scanned.
     ``limitations`` describe what was not tried and what was cut, with the numbers. ``truncated``: a
     bound of the job was reached. ``cancelled``: the run was cancelled before it was complete.
 

@@ -209,7 +209,7 @@ def _without_groups(facts: ApplicationFacts) -> ApplicationFacts:
     """
     text = (
         f"the facts are too long: {len(facts.interfaces):,} interfaces and"
-        f" {len(facts.peripherals):,} devices are left out"
+        f" {len(facts.peripherals):,} peripherals are left out"
     )
     return replace(
         facts,

@@ -25,7 +25,7 @@ _WITH_BLANKS: Final = re.compile(
     rf"""({_SLASHES})[^\s/?\#@:\[\]"']{{1,64}}+:(?!\d{{1,5}}(?:[\s/?\#,;:)\]}}"']|$))(?=\S)"""
 )
 _BLANKS_WINDOW: Final = 512
-"""Number of characters after the user in which the `@` after such a password is searched."""
+"""Number of characters after the user in which the `@` after a password with blanks is searched."""
 
 _HOST_AND_PATH: Final = re.compile(
     # The last label of a name begins with a letter (RFC 3696, section 2).

@@ -82,11 +82,13 @@ class Receiver:
     _acknowledged_again_at: OrderedDict[UUID, float] = field(default_factory=OrderedDict)
     _stream_refusals: int = 0
     _stream_not_before: float = 0.0
+    """Until this time of the monotonic clock, the agent polls instead of opening a stream."""
     _short_streams: int = 0
     _has_ended_early: bool = False
     """Whether the last reply ended before its renewal was due, and the binding was not lost."""
     _rejections: int = 0
     _breaks: int = 0
+    """Number of broken replies in a row."""
     _renew: asyncio.Event = field(default_factory=asyncio.Event)
     delivery: Method | None = None
     """How the last call of `onCommands` received commands. None if the call failed."""

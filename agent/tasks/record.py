@@ -105,8 +105,11 @@ class Recorder:
     _write_due_s: float = 0.0
     _prune_due_s: float = 0.0
     _slept_s: float = 0.0
+    """How long the machine has slept in total, as last read."""
     _clock_offset_s: float = field(init=False)
+    """The wall clock minus the monotonic clock, as last read. It changes if the clock is set."""
     _excused_until_s: float = 0.0
+    """Until this time of the monotonic clock, interruptions are not recorded."""
     _present: tuple[Incident, ...] = ()
     """The incidents of the present interruption."""
     # The rows that are not written yet:
@@ -181,7 +184,7 @@ class Recorder:
     def stop(self, *, is_reload: bool = False) -> None:
         """End the record of this run. Call this at a clean stop.
 
-        With ``is_reload``, the next recorder of this process continues an interruption that lasts.
+        With ``is_reload``, the next recorder of this process continues the open incidents.
         """
         if not self._has_begun:
             return
@@ -375,8 +378,8 @@ class Recorder:
     def _write(self, *values: tuple[str, str]) -> None:
         """Write the new rows. If this fails, they stay in memory and are written later.
 
-        Before the record has begun, nothing is written: this would delete the open incidents of the
-        previous run.
+        Before the record has begun, nothing is written: a write would delete the open incidents of
+        the previous run.
         """
         self._write_due_s = self.clock.monotonic() + WRITE_EVERY_S
         self._values.update(values)

@@ -18,7 +18,8 @@ from agent.wire.vocabulary import Kind
 JITTER_FRACTION: Final = 0.1
 """Maximum random shift of a heartbeat, as a fraction of the heartbeat interval."""
 CRON_JITTER_S: Final = 60
-"""Maximum random shift of a scheduled report, because many devices can have the same schedule."""
+"""Maximum random shift of a scheduled report. It spreads the reports of devices that have the same
+schedule."""
 MISSED_GRACE_S: Final = 3600
 """A scheduled report that cannot start within this time is skipped."""
 HEARTBEAT: Final = "heartbeat"

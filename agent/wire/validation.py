@@ -58,7 +58,7 @@ class Issue:
 
     ``fault`` is the kind of error: no JSON, a missing key, an unknown key, or any other invalid
     value. ``value`` is the wrong value. ``choices`` are the valid values, if there is a fixed list.
-    ``is_table`` is True if the value must be an object.
+    ``is_table`` is True if the value must be an object, which TOML calls a table.
     """
 
     path: Path

@@ -11,7 +11,7 @@ Object = dict[str, Any]
 
 
 def load_object(data: bytes | str, program: str) -> Object:
-    """Parse a JSON object. Raises ValueError for other data, without quoting the data."""
+    """Parse a JSON object. Raises ValueError if ``data`` is not one. The error never quotes it."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):

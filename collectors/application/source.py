@@ -29,7 +29,8 @@ REASON_MAX = 500
 class Unreadable(Exception):
     """A source cannot be read on this machine.
 
-    ``status`` is the status of all fields of the source. It is never ``available``.
+    ``status`` is the status of the fields that are missing for this reason. It is never
+    ``available``.
     """
 
     def __init__(self, status: FieldStatus, reason: str) -> None:
@@ -78,6 +79,7 @@ class Source(Generic[P]):
             limitations. It may return further keys. It may raise any exception: the exception
             becomes the reason of the missing fields. The registry of a platform binds all
             arguments except the deadline, and thereby creates a ``Source[[]]``.
+        in_browser: Whether the fields belong to ``browser_fields`` of the report.
     """
 
     name: str

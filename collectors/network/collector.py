@@ -1,7 +1,7 @@
 """The collector of the network report: reads every source, in parallel where that is possible.
 
-1. Read this machine: its interfaces, the version of the system and the neighbour table. They
-   determine the targets of the scan.
+1. Read this machine: the version of the system, its interfaces and the neighbour table. The
+   interfaces and the table determine the targets of the scan.
 2. Run four threads. One scans, one browses mDNS, and one reads this machine's printers. The fourth
    thread queries each host for its name, and each open port for details, as soon as the scan finds
    the host or port. It queries an IPP port only after the paths of the port's queues are known.
@@ -75,7 +75,7 @@ Print systems use this resolver, so they wait as long for a name."""
 _DISCOVERY_SHARE = 0.8
 """The share of the job's maximum duration after which the scan and mDNS end."""
 _RESERVE_S = 0.3
-"""How long before the job's maximum duration the collection ends, so that the facts can be sent."""
+"""How much earlier than at the job's maximum duration the collection ends, to send the facts."""
 _GRACE_S = 0.2
 """How long to wait for threads that are not done when the run ends. All threads share this time."""
 _POLL_S = 0.05

@@ -25,7 +25,7 @@ NO_QUEUES = Queues()
 
 @dataclass(frozen=True, slots=True)
 class OpenPort:
-    """An open port. Only ports of the allow-list are queried.
+    """An open port. Only ports for which the allow-list has a question are queried.
 
     ``contacted_s`` is the time of the scan's connection to it (monotonic). ``connection`` is that
     connection if it is still open: the first query is sent over it. The caller that takes the port

@@ -52,8 +52,8 @@ def assemble_endpoints(
             key = (host.address, port)
             if any(service.type in PRINT_SERVICES for service in services):
                 announced_printers.add(key)
-            known, ids = observed.ports.get(key), matches.printer_ids.get(key, ())
-            endpoints.append(_endpoint(host, port, services, known, ids))
+            observation, ids = observed.ports.get(key), matches.printer_ids.get(key, ())
+            endpoints.append(_endpoint(host, port, services, observation, ids))
     return by_importance(endpoints, announced_printers, observed.announcers)
 
 
@@ -181,7 +181,7 @@ def _endpoint(
     host: HostObservation,
     port: int,
     services: Sequence[MdnsService],
-    known: PortObservation | None,
+    observation: PortObservation | None,
     printer_ids: tuple[str, ...],
 ) -> Endpoint:
     is_open = _was_reached(host, port) is True
@@ -189,32 +189,36 @@ def _endpoint(
         address=host.address,
         host=host.hostname or host.address,
         port=port,
-        label=_label(host, services, known) or port_name(port),
+        label=_label(host, services, observation) or port_name(port),
         discovered_by=(*(("mdns",) if services else ()), *(("scan",) if is_open else ())),
         status="reachable" if is_open else "discovered",
-        model=_model(host, services, known),
+        model=_model(host, services, observation),
         mac_address=host.mac_address,
         matched_printer_ids=printer_ids,
     )
 
 
 def _label(
-    host: HostObservation, services: Sequence[MdnsService], known: PortObservation | None
+    host: HostObservation, services: Sequence[MdnsService], observation: PortObservation | None
 ) -> str | None:
     """Return a name of the endpoint, if possible one that is not technical (`is_technical`)."""
     port_names = [friendly_name(service) for service in services if service.instance]
     user_names = [friendly_name(s) for s in host.services if s.type in _NAMED_BY_USERS]
-    names = [*port_names, *(user_names if port_names else ()), *(known.labels if known else ())]
+    names = [
+        *port_names,
+        *(user_names if port_names else ()),
+        *(observation.labels if observation else ()),
+    ]
     return next(
         (name for name in names if name and not is_technical(name)), next(iter(names), None)
     )
 
 
 def _model(
-    host: HostObservation, services: Sequence[MdnsService], known: PortObservation | None
+    host: HostObservation, services: Sequence[MdnsService], observation: PortObservation | None
 ) -> str | None:
     """Return the model, with the role in brackets if the device announces one: ``X (speaker)``."""
-    models = (*(known.models if known else ()), *map(txt_model, services), host.model)
+    models = (*(observation.models if observation else ()), *map(txt_model, services), host.model)
     model = next(filter(None, map(display_model, filter(None, models))), None)
     roles = dict.fromkeys(filter(None, map(role_of, services)))
     role = "screen" if "screen" in roles else next(iter(roles), None)

@@ -39,7 +39,8 @@ class LinkState:
 
     Args:
         interface: the interface of the default route, or of the last known one.
-        has_link: ``interface`` has a carrier. If ``interface`` is None: any hardware interface has.
+        has_link: ``interface`` has a carrier. If ``interface`` is None: any hardware interface has
+            a carrier.
         addresses: the addresses that are valid beyond their link. None: not known.
         has_route: there is a default route.
         gateway: the address of the default gateway. Point-to-point links have none.

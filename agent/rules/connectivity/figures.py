@@ -33,7 +33,7 @@ def interruptions(
     until: datetime,
     causes: Collection[Cause] = PATH_CAUSES,
 ) -> Iterator[Interruption]:
-    """Yield the interruptions between two times, without their parts before and after.
+    """Yield the interruptions between two times. Parts outside of this period are cut off.
 
     If an incident consists of several interruptions, the record does not contain the times of each.
     They are therefore spread evenly over the incident.

@@ -135,7 +135,10 @@ class IncidentBuilder:
         self._segments.append(segment)
 
     def _parts(self, at: datetime) -> Iterator[tuple[_Segment, datetime]]:
-        """Yield each segment with its end. Short segments are joined with a neighbour."""
+        """Yield each segment with its end.
+
+        A segment that belongs to the cause before it is joined with the segment before it.
+        """
         ends = [*(segment.began_at for segment in self._segments[1:]), at]
         parts: list[tuple[_Segment, datetime]] = []
         for segment, ends_at in zip(self._segments, ends, strict=False):

@@ -17,7 +17,8 @@ from agent.wire.payloads.history import LOCAL_CAUSES, SUBJECT_END, Cause, EventK
 Key = tuple[Cause, str]
 """A cause of `LOCAL_CAUSES`, and the subject, such as the name of a print queue."""
 _EARLIER_MAX: Final = timedelta(days=1)
-"""Maximum time from the beginning of a fault to the first reading that shows it."""
+"""A fault begins at most this long before the first reading that shows it, even if the system
+reports an earlier time."""
 
 
 class LocalState(NamedTuple):

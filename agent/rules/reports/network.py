@@ -71,7 +71,7 @@ def switched_off_report(
 
 
 def completeness(collected: facts.NetworkFacts) -> Completeness:
-    """Return "partial" after a failure or an interruption.
+    """Return "partial" after a failure or a cancellation, or if a source was still running.
 
     Return "limited" if facts were denied, cut or not tried, and "complete" if none of this is true.
     """

@@ -13,7 +13,7 @@ from agent.wire.vocabulary import Kind, Outcome
 class SealedReport:
     """A sealed report, whose ``body`` is sent unchanged.
 
-    ``tier`` is the level of reduction that made the body fit (see `sealing`). At level 0, nothing
+    ``tier`` is the level of reduction that made the body fit (see `sealing`). At tier 0, nothing
     was removed.
     ``request_id`` is None for a scheduled report.
     """

@@ -49,7 +49,7 @@ def seal(report: SubmitResultRequest, max_bytes: int, *, first_tier: int = 0) ->
 
 
 def seal_smaller(body: bytes, max_bytes: int, *, tier: int) -> SealedReport | None:
-    """Return a smaller seal of the report in ``body``, or None if it is the smallest already.
+    """Seal the report in ``body`` again, but smaller. Returns None if it is the smallest already.
 
     Raises ValidationError if ``body`` is not a sealed report.
     """

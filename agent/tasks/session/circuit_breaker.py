@@ -115,6 +115,7 @@ class CircuitBreaker:
     reconnect_spread_s: float = 0.0
     """Time over which the devices spread their calls after an outage, in seconds."""
     _contact: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by any reply of the service. Heartbeats wait for it during an outage."""
     _retry_now: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property

@@ -15,6 +15,8 @@ class Identity(Exact):
 
 
 class Environment(Exact):
+    """The program that made the report. docs/adr/0008 defines the values that the agent uses."""
+
     platform: Literal["native", "browser"]
     user_agent: PayloadText
     os_platform: PayloadText | None

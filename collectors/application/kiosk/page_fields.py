@@ -21,6 +21,7 @@ _SOURCES: Final[Mapping[str, str]] = {
 
 PAGE_KEYS: Final = tuple(_SOURCES)
 _PERMISSIONS: Final = PAGE_KEYS[5:]
+"""The keys of the page's permissions, which are the last keys of `STATE`."""
 
 
 def of_crashed_page() -> Reading:

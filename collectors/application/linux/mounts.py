@@ -16,6 +16,7 @@ _NETWORK: Final = frozenset(
 )
 _IMAGES: Final = frozenset({"squashfs", "iso9660", "erofs", "cramfs", "udf"})
 _POOLED: Final = frozenset({"zfs", "btrfs", "bcachefs", "overlay", "virtiofs"})
+"""File systems with data whose mounts may name no device below /dev."""
 _HIDDEN_FUSE: Final = frozenset(
     {"fuse.portal", "fuse.gvfsd-fuse", "fuse.lxcfs", "fusectl"}
     # the images of snaps in a container

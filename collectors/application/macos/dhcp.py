@@ -80,7 +80,7 @@ def _obtained_at(leases: Path, address: str) -> tuple[FieldStatus, str, float | 
         starts = [start for path in files if (start := _start(path, address)) is not None]
     except OSError as error:
         status, reason = status_of(error)
-        return status, f"the stored leases: {reason}", None
+        return status, f"the stored leases cannot be read: {reason}", None
     return "unsupported", "macOS has stored no lease of this address", max(starts, default=None)
 
 

@@ -102,7 +102,10 @@ def usb_fields(device: UsbDevice, source: str) -> PeripheralFields:
 
 @dataclass(frozen=True, slots=True)
 class BluetoothDevice:
-    """A paired device. Only a fingerprint of ``address`` is reported."""
+    """A paired device. Only a fingerprint of ``address`` is reported.
+
+    ``is_personal``: the device may belong to an employee or guest, so ``name`` is not reported.
+    """
 
     address: str
     name: str | None = None

@@ -28,6 +28,11 @@ _REQUESTED_ATTRIBUTES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Queue:
+    """A print queue. ``accepting``: whether it accepts new jobs; None if that is unknown.
+
+    ``reasons`` are the reasons of ``state`` as keywords (printer-state-reasons of IPP).
+    """
+
     name: str
     state: str
     accepting: bool | None

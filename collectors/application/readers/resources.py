@@ -45,8 +45,8 @@ def memory_size_field() -> Field:
 def read_swap(_: Deadline) -> Fields:
     """Read the swap space.
 
-    It is a separate source, because Windows reads it from performance counters, which may be
-    switched off.
+    Windows reads it from performance counters, which may be switched off. It is a separate source,
+    so that only its own fields are missing then.
     """
     swap = psutil.swap_memory()
     return (

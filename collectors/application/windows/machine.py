@@ -14,7 +14,7 @@ from collectors.application.foreign_json import Object, flag, number, text
 from collectors.application.readers.network import interfaces
 from collectors.application.readers.network.dhcp import Dhcp
 from collectors.application.readers.network.interfaces import Links
-from collectors.application.readers.network.name_servers import KEY, WAIT_S, answers_field
+from collectors.application.readers.network.name_servers import ANSWERS_KEY, WAIT_S, answers_field
 from collectors.application.readers.network.resolver import (
     PROXY_KEYS,
     proxy_fields,
@@ -345,10 +345,10 @@ GROUPS: Final = (
 )
 
 
-@source("machine", SOURCE, *keys_of(GROUPS), KEY, deadline_s=SCRIPT_S + WAIT_S)
+@source("machine", SOURCE, *keys_of(GROUPS), ANSWERS_KEY, deadline_s=SCRIPT_S + WAIT_S)
 def read_machine(deadline: Deadline, service_url: str) -> Reading:
     def answers(sections: Sections) -> tuple[Field, ...]:
         return (answers_field(parse_name_servers(sections), service_url, deadline),)
 
-    groups = (*GROUPS, FieldGroup((KEY,), answers))
+    groups = (*GROUPS, FieldGroup((ANSWERS_KEY,), answers))
     return read_groups(groups, read_sections(powershell.MACHINE, deadline.sooner(SCRIPT_S)))

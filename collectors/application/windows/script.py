@@ -73,7 +73,7 @@ def read_groups(groups: Iterable[FieldGroup], sections: Sections) -> Reading:
 
 
 def read_sections(script: str, deadline: Deadline) -> Sections:
-    """Run a script. Raises Unreadable, TimeoutError or ValueError."""
+    """Run a script. Raises NotInstalled, TimeoutError, another OSError, or ValueError."""
     options = ("-NoLogo", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass")
     # The script is passed in Base64, because Windows joins all arguments into one string, and
     # each program splits this string in its own way.

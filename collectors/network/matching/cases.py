@@ -68,7 +68,7 @@ class Case:
             if other_match.by == "MAC" and not other_match.is_by_name
         )
         if self.observation is not None and self.observation.contact == "open":
-            # The open port may be another interface of the same device, so weak evidence of a
+            # The open port may be on another interface of the same device, so weak evidence of a
             # device elsewhere does not count.
             other_matches = [
                 e for e in other_matches if not (e.is_by_name or self.comparison.has_claim)
@@ -249,7 +249,10 @@ class Cases:
     def _preference(
         self, printer: KnownPrinter, address: str, port: int | None
     ) -> tuple[int, bool]:
-        """Return the sort key of an address. The print system tries all addresses."""
+        """Return the sort key of an address, lowest for an open port.
+
+        The print system tries all addresses, so it prints to an address with an open port.
+        """
         device = self.index.at(address)
         is_other = device and compare(printer, device, self.index).likeness == "different"
         return _PORTS.index(self._port_state(address, port)), bool(is_other)

@@ -33,7 +33,7 @@ the setup has no name, UUID or MAC. "" means that there is no problem.
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """The addresses and ports to which the print system connects, in its order.
+    """The addresses and ports to which the print system connects.
 
     A port is None if the setup names none. With ``is_one_of``, the print system takes any one of
     the addresses; otherwise it tries all of them. ``problem`` is the step at which the print system
@@ -123,7 +123,8 @@ class Directory:
         kind = printer.dns_sd_type
         announced_at = next((a for s in services for a in s.addresses), "")
         if kind is None:
-            # A queue of HPLIP has a port and uses any service. One of cups-browsed uses IPP.
+            # A queue of HPLIP has a port, and accepts any print service. A queue of cups-browsed
+            # has no port, and uses IPP.
             types = PRINT_SERVICES if printer.port else _IPP
             usable = [service for service in services if service.type in types]
         else:

@@ -83,7 +83,9 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
     for address, device in single.items():
         # A UUID and a serial number together count like a host name.
         names[address] |= {f"{uuid} {n}" for uuid in device.uuids for n in device.serials}
-        if ":" in address:  # IPv6: services are listed only at IPv4 addresses, so use host names
+        if ":" in address:
+            # A service with an IPv4 address is not listed at its IPv6 addresses, so `_names` has
+            # not returned its host name for them.
             names[address] |= {name.lower() for name in device.hostnames}
     first = _first_addresses(single, names)
     owners = _owners(single, names, first)

@@ -1,8 +1,8 @@
 """Judges each printer of the machine by the observations of the network. Pure.
 
 The table of verdicts (`table.py`) decides. Two rules take precedence: a printer is not reported as
-reachable if the device there may be a different one, and no hint names a device that another queue
-uses.
+reachable if the device at its address may be a different one, and no hint names a device that
+another queue uses.
 """
 
 from collections.abc import Sequence

@@ -113,7 +113,7 @@ def known_macs(printer: KnownPrinter) -> tuple[str, ...]:
 
 
 def may_have_mac(printer: KnownPrinter, device: Device) -> bool:
-    """Return whether a device has a MAC of the printer's setup, or the MAC in its UUID."""
+    """Return whether a device has one of the printer's MACs, or the MAC in the printer's UUID."""
     in_uuid = {mac_in_uuid(uuid) for uuid in _values(printer, "UUID")}
     return _has_mac(_macs(printer), device.mac_addresses) or bool(
         in_uuid & set(device.mac_addresses)

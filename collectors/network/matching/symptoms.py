@@ -64,9 +64,10 @@ class Symptoms:
     printer has moved, ``old_address_state`` describes what is now at its old address, and
     ``set_up_as`` are the names of the printers that are set up with its new address.
     ``failed_lookup`` is the look-up that fails, so that the print system does not reach the
-    printer. It is "other" if no look-up of a name or service fails, for example if nothing answers
-    at the address.
-    ``device_at`` is the address of the printer's device if that is a different address.
+    printer. It is "other" if no device has the printer's mDNS name, MAC or UUID, or if nothing
+    answers at its address.
+    ``device_at`` is the address at which the printer's device was recognised, if it is not the
+    announced address.
     ``out_of_reach`` is the reason why this machine cannot print to ``address``.
     ``attempts`` are the results of all connections to the printer's port, oldest first.
     ``is_answering``: some port of the address accepts or refuses connections.
@@ -75,6 +76,7 @@ class Symptoms:
     ``is_queue_missing``: the device answered that it does not have the queue.
     ``other_open_ports`` lists print ports of the device that are open instead of ``port``.
     ``occupant_name`` is the name of a device at the address that has no print port.
+    ``models`` are the models that the device reports or announces.
     ``own_reasons`` are the printer-state-reasons that the printer itself reports, and
     ``is_stopped`` is True if its own printer-state is "stopped".
     """

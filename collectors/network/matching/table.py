@@ -1,8 +1,8 @@
 """The decision table of verdicts about network printers. Pure.
 
 Two questions are answered first: where does the print system send a job now (`destination.py`),
-and which device is the printer (`recognise.py`)? Each reachable combination of the answers is in
-exactly one row. docs/printer-verdicts.md has the same table.
+and which device is the printer (`recognise.py`)? Each combination of the answers that can occur is
+in exactly one row. docs/printer-verdicts.md has the same table.
 """
 
 from dataclasses import dataclass
@@ -37,8 +37,8 @@ Outcome = Literal[
 ]
 """What is reported. ``prints``, ``closed`` and ``not tried`` describe the printer's port.
 ``taken``: another device has the printer's address. ``off``: nothing answers there. ``unresolved``:
-the destination has no address, and the printer was not seen. ``renamed``: it has none, but the
-printer was seen. ``several``: see `Resolution`."""
+the destination has no address, and the printer was not seen. ``renamed``: the destination has no
+address, but the printer was seen. ``several``: see `Resolution`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,10 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """All situations with any of these values. ``causes`` are codes of the table of causes."""
+    """The verdict for each situation whose values are all among the values of this row.
+
+    ``causes`` are the codes of the possible causes (`causes.py`).
+    """
 
     resolution: Resolution
     occupants: tuple[Occupant | None, ...]

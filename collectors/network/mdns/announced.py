@@ -9,7 +9,7 @@ Any host on a link may announce any service at any address. Therefore these rule
   another device. Devices are identified by their MACs. If a host also forges MACs, only the limit
   of all services together applies to it.
 - If there are too many services, services that devices announce at other devices' addresses are cut
-  first. Those that identify this machine's printers are cut last.
+  first. Services that identify this machine's printers are cut last.
 """
 
 import ipaddress
@@ -85,7 +85,7 @@ class LinkLayer:
         return self.macs.get(address, address)
 
     def describe(self, sources: Sequence[str]) -> str:
-        """Return ``192.168.1.66 (MAC 02:…)``, with the number of addresses if there are many."""
+        """Return ``192.168.1.66 (MAC 02:…)``, with the number of its further addresses."""
         if self.announcer(sources[0]) == NO_HOST:
             if len(sources) == 1:
                 return f"{sources[0]}, where no host answers ARP,"
@@ -224,7 +224,8 @@ class _Listing:
 
     Services and addresses that identify this machine's printers come first. Then the services at
     their announcers' own addresses follow, then those at addresses of other hosts (hearsay). Within
-    each of these groups, announcers take turns.
+    each of these groups, announcers take turns. ``_announced`` and ``_listed`` count the services
+    of each announcer. ``_listed_at`` counts the services that are listed at each address.
     """
 
     def __init__(

@@ -20,10 +20,10 @@ from collectors.shared.linux.rtnetlink import LinkNeighbour
 SOURCES_MAX = 2048
 """The most addresses whose records are stored for one interface. Addresses that answer a direct
 query are stored beyond this limit."""
-UNREAD_MAX = 4096
+QUEUED_MAX = 4096
 """The most packets that wait to be parsed."""
-UNREAD_MAX_BYTES = 6 * 2**20
-READ_MAX_BYTES = 16 * 2**20
+QUEUED_MAX_BYTES = 6 * 2**20
+PARSED_MAX_BYTES = 16 * 2**20
 """The most bytes of packets that are parsed between two rounds of questions. One announcer alone
 gets at most half of them."""
 QUESTIONS_MAX = 8000
@@ -49,11 +49,11 @@ class LinkRecords:
         self._dropped_packets: Counter[str] = Counter()
         self._networks = networks
         self._books: dict[str, RecordBook] = {}
-        self._macs: dict[str, str] = {}
-        self._queue = FairQueue(UNREAD_MAX, UNREAD_MAX_BYTES)
-        self._reading = Pool(READ_MAX_BYTES)
-        self._questions = Pool(QUESTIONS_MAX)
-        self._types = Pool(2 * TYPES_MAX)
+        self._announcers: dict[str, str] = {}
+        self._queue = FairQueue(QUEUED_MAX, QUEUED_MAX_BYTES)
+        self._parsing_pool = Pool(PARSED_MAX_BYTES)
+        self._question_pool = Pool(QUESTIONS_MAX)
+        self._type_pool = Pool(2 * TYPES_MAX)
 
     def __len__(self) -> int:
         return sum(len(book.instances) for book in self._books.values())
@@ -87,7 +87,7 @@ class LinkRecords:
         """
         announcer = self.announcer(source)
         is_printer = source in self.quota.identifiers().addresses
-        if self._reading.take(announcer, len(packet) + _PACKET_BYTES) or is_printer:
+        if self._parsing_pool.take(announcer, len(packet) + _PACKET_BYTES) or is_printer:
             dropped_sources = self._queue.put(announcer, source, packet)
         else:
             dropped_sources = [source]
@@ -101,7 +101,7 @@ class LinkRecords:
 
     def next_round(self) -> None:
         """Begin a new round of questions: each announcer gets a new share of parsed bytes."""
-        self._reading.refill()
+        self._parsing_pool.refill()
 
     # ------------------------------------------------------------------ records
 
@@ -114,7 +114,7 @@ class LinkRecords:
         count_before = len(book.types)
         is_new = book.add(records)
         for type_ in tuple(book.types)[count_before:]:
-            if type_ not in self.types and self._types.take(book.announcer, 1):
+            if type_ not in self.types and self._type_pool.take(book.announcer, 1):
                 self.types[type_] = None
         return is_new
 
@@ -142,15 +142,16 @@ class LinkRecords:
         return book
 
     def _forget_one(self, newcomer: str, *, is_verified: bool) -> bool:
-        """Remove the book of an address that is not known to answer ARP, for ``newcomer``.
+        """Remove the book of an address that is not known to answer ARP, to make room.
 
-        The book of a printer's address is never removed. A book is removed only if ``newcomer``
-        answers ARP, is a printer's address, or has answered a direct query. Returns whether a book
-        was removed.
+        The room is for the book of ``newcomer``. The book of a printer's address is never removed.
+        A book is removed only if ``newcomer`` answers ARP, is a printer's address, or has answered
+        a direct query. Returns whether a book was removed.
         """
 
         def is_weak(source: str) -> bool:
-            return source not in printer_addresses and self._macs.get(source, NO_HOST) == NO_HOST
+            announcer = self._announcers.get(source, NO_HOST)
+            return source not in printer_addresses and announcer == NO_HOST
 
         printer_addresses = self.quota.identifiers().addresses
         weakest = next(filter(is_weak, reversed(self._books)), None)
@@ -164,31 +165,31 @@ class LinkRecords:
 
     def announcer(self, source: str) -> str:
         """Return the announcer of an address: its MAC, `NO_HOST`, or the address itself."""
-        mac = self._macs.get(source)
-        return mac or (NO_HOST if is_outside(source, self._networks) else source)
+        known = self._announcers.get(source)
+        return known or (NO_HOST if is_outside(source, self._networks) else source)
 
     def identify(self, table: Iterable[LinkNeighbour]) -> None:
         """Set the announcers of addresses from the neighbour table."""
         for entry in table:
             announcer = NO_HOST if entry.state == "failed" else entry.mac_address
-            if announcer is None or entry.address in self._macs:
+            if announcer is None or entry.address in self._announcers:
                 continue
-            self._macs[entry.address] = announcer
-            for pool in (self._reading, self._questions, self._types):
+            self._announcers[entry.address] = announcer
+            for pool in (self._parsing_pool, self._question_pool, self._type_pool):
                 pool.hand_over(entry.address, announcer)
             if entry.address in self._books:
                 self._books[entry.address].hand_over(announcer)
 
     def describe(self, announcer: str) -> str:
         """Return ``192.168.1.66 (MAC 02:…)`` for a MAC, and any other announcer unchanged."""
-        address = next((a for a, mac in self._macs.items() if mac == announcer), None)
+        address = next((a for a, known in self._announcers.items() if known == announcer), None)
         if announcer == NO_HOST or address is None:
             return announcer
         return f"{address} (MAC {announcer})"
 
     def take_question(self, announcer: str) -> bool:
         """Count a question about an announcer's records. Returns False if it must not be sent."""
-        return self._questions.take(announcer, 1)
+        return self._question_pool.take(announcer, 1)
 
     # ------------------------------------------------------------------ what was left out
 

@@ -210,7 +210,7 @@ def _limitations(watches: Sequence[Watch], cut: Mapping[str, int]) -> Iterator[s
         if records.rejected:
             yield (
                 f"mDNS: more than {SOURCES_MAX:,} addresses announced something on {name}:"
-                f" packets of further addresses were ignored {records.rejected:,} times"
+                f" packets or records were discarded {records.rejected:,} times"
             )
 
 

@@ -23,7 +23,8 @@ _BATCH_INTERVAL_S = 0.04
 """Time between packets, so that one packet can have the questions for many hosts."""
 _DRAIN_MAX = 2048
 _REVERSE_DOMAIN = b"\x04arpa"
-READ_PER_HOST_MAX = 32
+PARSED_PER_HOST_MAX = 32
+"""The most packets that are parsed from one host."""
 
 OpenLink = Callable[[Interface], LinkSockets | None]
 
@@ -148,7 +149,7 @@ class NameAnswers:
         self.addresses: dict[str, str] = {}
         self._names_from_others: dict[str, str] = {}
         self._reverse: dict[str, str] = {}
-        self._read_counts: Counter[str] = Counter()
+        self._parsed_counts: Counter[str] = Counter()
 
     def add_address(self, address: str) -> str:
         """Accept names for an address from now on. Returns the address's reverse name."""
@@ -158,9 +159,9 @@ class NameAnswers:
         return reverse
 
     @property
-    def read_count(self) -> int:
+    def parsed_count(self) -> int:
         """The number of packets that were parsed."""
-        return self._read_counts.total()
+        return self._parsed_counts.total()
 
     def name(self, reverse: str) -> str | None:
         return self.names.get(reverse) or self._names_from_others.get(reverse)
@@ -172,9 +173,9 @@ class NameAnswers:
             return
         reverse_name = self._reverse.get(source)
         sender = source if reverse_name else ""  # hosts that were not queried share one limit
-        if reverse_name in self.names or self._read_counts[sender] >= READ_PER_HOST_MAX:
+        if reverse_name in self.names or self._parsed_counts[sender] >= PARSED_PER_HOST_MAX:
             return
-        self._read_counts[sender] += 1
+        self._parsed_counts[sender] += 1
         for record in parse_response(packet):
             name = record.name.lower()
             if isinstance(record, PointerRecord) and name in self.addresses:

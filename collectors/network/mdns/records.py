@@ -28,8 +28,8 @@ RECORDS_MAX_BYTES = 32 * 2**20
 """The most memory of all stored records, by the cautious estimate of ``_cost``. One announcer can
 use at most half of it, which is enough for 5,000 services."""
 PRINTERS_PER_ANNOUNCER_MAX = 64
-"""How many instances of one announcer get priority because printers of this machine need them. They
-are stored and listed before all others."""
+"""The most instances with priority (`RecordBook.has_priority`) of one announcer. They are stored
+and listed before all others."""
 
 _DOMAIN = ".local"
 _INSTANCES_FACTOR = 4
@@ -41,6 +41,9 @@ Value = TypeVar("Value")
 
 class Quota:
     """The limits of all interfaces together. ``services`` is the limit of the final list.
+
+    ``identifiers`` returns the names and addresses of this machine's printers. Instances with such
+    a name or from such an address get priority (`RecordBook.has_priority`).
 
     Four times as many instances as ``services`` can be stored. A single announcer gets at most half
     of this number, so that there is always room for other announcers. Instances that were announced
@@ -78,11 +81,12 @@ class RecordBook:
     """The records that one address sent on one interface. All tables are limited in size.
 
     Keys are in lower case. ``types`` are the service types that the host lists. ``instances``,
-    ``servers`` (SRV records) and ``texts`` (TXT records) are by the full name of an instance.
-    ``hosts`` are the addresses of each host name. ``announcer`` is the holder of this book's shares
-    of the pools: the address ``source``, or its MAC once the MAC is known. ``is_verified``: all
-    records certainly came from ``source``. ``dropped`` are the hashes of instances beyond the limit
-    of instances. ``dropped_records`` counts the records for which there was no memory.
+    ``servers`` (SRV records) and ``texts`` (TXT records) have the full name of an instance as key.
+    ``hosts`` maps each host name to its addresses. ``size_bytes`` is the memory that the records
+    take from the pool. ``announcer`` is the holder of this book's shares of the pools: the address
+    ``source``, or its MAC once the MAC is known. ``is_verified``: all records certainly came from
+    ``source``. ``dropped`` are the hashes of instances beyond the limit of instances.
+    ``dropped_records`` counts the records for which there was no memory.
     """
 
     def __init__(self, quota: Quota, source: str, announcer: str) -> None:
@@ -99,7 +103,7 @@ class RecordBook:
         self.dropped_records = 0
         self._quota = quota
         self._instance_pool = quota.instances[":" in source]
-        self._pooled = 0
+        self._pooled = 0  # the number of instances that were taken from the pool
         self._records_max = 2 * quota.services + 64
 
     def add(self, records: Iterable[Record]) -> bool:
@@ -121,7 +125,8 @@ class RecordBook:
     def has_priority(self, label: str) -> bool:
         """Return whether an instance is stored and listed before others.
 
-        Its name or its announcer is that of a printer of this machine, or the book is verified.
+        This is so if it has the name of a printer of this machine, if ``source`` is the address of
+        such a printer, or if the book is verified.
         """
         identifiers = self._quota.identifiers()
         is_known = self.source in identifiers.addresses or label.lower() in identifiers.names
@@ -172,7 +177,7 @@ class RecordBook:
         if self._instance_pool.take(self.announcer, 1):
             self._pooled += 1
             return True
-        # Instances that printers need are stored beyond the pool, as far as memory allows.
+        # Instances with priority are stored beyond the pool, as far as memory allows.
         return self.has_priority(label) and len(self.instances) < PRINTERS_PER_ANNOUNCER_MAX
 
     def _add_address(self, name: str, record: AddressRecord) -> bool:

@@ -128,11 +128,11 @@ def _services(link: LinkRecords) -> Iterator[tuple[bool, MdnsService]]:
     for key, books_with_it in books.items():
         books_with_port = [book for book in books_with_it if key in book.servers]
         books_with_port = books_with_port or books_with_it[:1]
-        first_sources = {
+        priority_sources = {
             book.source for book in books_with_port if book.has_priority(book.instances[key].label)
         }
         services = [_service(key, book, lookup, link.interface_name) for book in books_with_port]
-        yield from ((service.announcer in first_sources, service) for service in _join(services))
+        yield from ((service.announcer in priority_sources, service) for service in _join(services))
 
 
 def _best_books(link: LinkRecords) -> dict[str, RecordBook]:
@@ -181,14 +181,20 @@ def _join(services: Sequence[MdnsService]) -> list[MdnsService]:
             if (service.hostname.lower(), service.port) == target
         ]
         listing = [service for service in candidates if ipv6_service.announcer in service.addresses]
-        other = next(iter(listing or (candidates if len(candidates) == 1 else ())), None)
-        extra = [a for a in ipv6_service.addresses if ":" in a or (other and a in other.addresses)]
-        if other is None or len(extra) < len(ipv6_service.addresses):
+        ipv4_service = next(iter(listing or (candidates if len(candidates) == 1 else ())), None)
+        extra = [
+            a
+            for a in ipv6_service.addresses
+            if ":" in a or (ipv4_service and a in ipv4_service.addresses)
+        ]
+        if ipv4_service is None or len(extra) < len(ipv6_service.addresses):
             unmatched.append(ipv6_service)
             continue
-        addresses = dict.fromkeys((*other.addresses, *extra))
-        joined = replace(other, addresses=_in_order(islice(addresses, ADDRESSES_PER_HOST_MAX)))
-        ipv4_services[ipv4_services.index(other)] = joined
+        addresses = dict.fromkeys((*ipv4_service.addresses, *extra))
+        joined = replace(
+            ipv4_service, addresses=_in_order(islice(addresses, ADDRESSES_PER_HOST_MAX))
+        )
+        ipv4_services[ipv4_services.index(ipv4_service)] = joined
     return [*ipv4_services, *unmatched]
 
 

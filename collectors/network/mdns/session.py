@@ -53,8 +53,8 @@ class QuerySchedule:
     at most 0.12 s, or 0.5 s after a truncated question (RFC 6762, sections 6 and 7.2).
     ``resolve_after_s`` are the times of the questions for a missing record, counted from the first
     question. Every ``resolve_interval_s``, the questions that are due are sent. If packets or
-    records are still being lost after ``crowded_s``, the session ends as "crowded", and the hosts
-    are queried one by one (direct.py).
+    records were lost within the first ``crowded_s``, the session ends as "crowded" after this time,
+    and the hosts are queried one by one (direct.py).
     """
 
     first_delay_s: tuple[float, float] = (0.02, 0.12)
@@ -73,9 +73,9 @@ class Watch:
     ``tries`` maps the question for a missing record to the time of the first query and the number
     of queries. ``seen`` are hashes of the packets so far. ``lost`` is the kernel's count of dropped
     packets at the last round, and ``losses`` is the number of rounds in which this count grew.
-    ``has_received``: a packet arrived from another machine, that is, from an address that is not in
-    ``own``. ``questions_of_machine`` counts the questions that arrived from an address in ``own``.
-    It includes the questions that this session sent, because the kernel delivers them as well.
+    ``own`` are the addresses of this machine. ``has_received``: a packet arrived from another
+    machine. ``questions_of_machine`` counts the questions that arrived from this machine. It
+    includes the questions that this session sent, because the kernel delivers them as well.
     """
 
     link: LinkSockets
@@ -97,10 +97,10 @@ class Watch:
     def known_answers(self) -> Mapping[str, list[tuple[str, ...]]]:
         """Return the instances to list in the questions. Hosts do not answer with them again.
 
-        Returns {} if a host floods the link, because the records may be forged. Returns {} also if
-        another program of this machine sends mDNS questions. After a question that lists a
-        known answer, Avahi does not send this answer to the machine for 0.7 s. So the other program
-        would not receive it.
+        Returns {} if a host floods the link: a question that lists forged instances would keep real
+        hosts from answering. Returns {} also if another program of this machine sends mDNS
+        questions. After a question that lists a known answer, Avahi does not send this answer to
+        the machine for 0.7 s. So the other program would not receive it.
         """
         is_alone = self.questions_of_machine <= self.link.sent
         return known_instances(self.records) if is_alone and not self.records.is_overloaded else {}
@@ -277,7 +277,7 @@ def _receive(watch: Watch, key: selectors.SelectorKey) -> None:
 def due_questions(
     watch: Watch, now: float, after_s: Sequence[float]
 ) -> tuple[list[Question], bool]:
-    """Return the questions to send now, and whether any must be sent again later."""
+    """Return the questions to send now, and whether further questions will be due later."""
     due: list[Question] = []
     is_pending = False
     for question, announcer in open_questions(watch.records).items():

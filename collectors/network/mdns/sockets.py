@@ -72,8 +72,9 @@ class LinkSockets:
         """Return the source and the bytes of the next waiting packet, or None if none is waiting.
 
         The source is "" if the packet may be from another link (RFC 6762, section 11). A packet to
-        the multicast group is certainly from this link. So is a packet whose source address is in
-        the networks of the interface.
+        the multicast group is certainly from this link, because the socket has joined the group
+        only there. A packet is also from this link if its source address is in the networks of the
+        interface.
         """
         try:
             packet, source, is_to_group = _receive(from_socket)
@@ -222,8 +223,8 @@ def _receive(from_socket: socket.socket) -> tuple[bytes, Any, bool]:
 def _set_if_known(socket_: socket.socket, level: int, option: int, value: int) -> None:
     """Set a socket option of Linux, if the kernel has it.
 
-    The MULTICAST_ALL options limit a socket to the groups that it joined. On kernels without them,
-    packets are filtered only by their source address.
+    With the value 0, the MULTICAST_ALL options limit a socket to the groups that it joined itself.
+    Before Linux 4.20, IPv6 packets are filtered only by their source address.
     """
     if sys.platform == "linux":
         with suppress(OSError):

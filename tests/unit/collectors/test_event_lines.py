@@ -154,7 +154,7 @@ def test_whole_interfaces_are_left_out_if_there_are_too_many_short_fields() -> N
     facts = ApplicationFacts("2026", fields=group.fields[:3], interfaces=(group,) * 100)
     content = facts_of(line_of(Result(facts), LIMIT))
     assert len(content["fields"]) == 3
-    assert "100 interfaces and 0 devices are left out" in content["limitations"][0]
+    assert "100 interfaces and 0 peripherals are left out" in content["limitations"][0]
 
 
 def test_a_crash_event_is_bounded() -> None:

@@ -1,6 +1,7 @@
 """Reads the Wi-Fi connections of the Linux kernel by generic netlink (linux/nl80211.h).
 
-The dumps need no privileges and start no scan. Other networks are not read.
+The requests need no privileges and start no scan. Only the network to which an interface is
+connected is read.
 """
 
 import struct

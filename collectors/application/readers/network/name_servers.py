@@ -20,7 +20,7 @@ from collectors.contract import Field
 from collectors.shared.addresses import is_loopback, is_mdns_name, plain_address
 from collectors.shared.dns import HEADER, RECURSION_DESIRED, parse_reply, write_question
 
-KEY: Final = "network.dnsAnswers"
+ANSWERS_KEY: Final = "network.dnsAnswers"
 SOURCE: Final = "DNS"
 WAIT_S: Final = 2.0
 """Time in which a name server must answer. After half of it, the query is sent once more, because
@@ -52,13 +52,13 @@ def answers_field(servers: Iterable[str], url: str, deadline: Deadline) -> Field
     host = _host(url)
     question = None if host is None else write_question(host.split("."), "A")
     if not server_addresses:
-        return not_applicable(KEY, SOURCE, "no name server is set")
+        return not_applicable(ANSWERS_KEY, SOURCE, "no name server is set")
     if question is None:
-        return not_applicable(KEY, SOURCE, "no service with a host name is configured")
+        return not_applicable(ANSWERS_KEY, SOURCE, "no service with a host name is configured")
     wait_s = min(WAIT_S, deadline.remaining_s() - _RESERVE_S)
     if wait_s < _WAIT_MIN_S:
-        return failed(KEY, SOURCE, "no time was left to query the name servers")
-    return available(KEY, SOURCE, query_servers(server_addresses, question, wait_s))
+        return failed(ANSWERS_KEY, SOURCE, "no time was left to query the name servers")
+    return available(ANSWERS_KEY, SOURCE, query_servers(server_addresses, question, wait_s))
 
 
 def query_servers(

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, getproxies_environment
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers.network.name_servers import KEY, WAIT_S, answers_field
+from collectors.application.readers.network.name_servers import ANSWERS_KEY, WAIT_S, answers_field
 from collectors.application.source import Fields, absent, either, source, status_of, unsupported
 from collectors.contract import Field
 from collectors.shared.host.resolv_conf import read_name_servers
@@ -24,7 +24,7 @@ ReadServers = Callable[[Deadline], tuple[str, ...]]
     "resolver",
     "resolv.conf",
     "network.dnsServers",
-    KEY,
+    ANSWERS_KEY,
     *PROXY_KEYS,
     deadline_s=RESOLVER_S,
 )

@@ -110,8 +110,9 @@ def timed(action: Callable[[], T]) -> tuple[T, float]:
 
 
 def resolve(host: str, port: int, deadline: Deadline) -> list[Address]:
-    """Resolve the name in a thread. The thread is abandoned at the deadline, because the system's
-    resolver has no timeout.
+    """Resolve the name in a thread, because getaddrinfo(3) takes no time limit.
+
+    The thread is abandoned at the deadline.
     """
     lookup = in_background(
         lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM), "resolver"

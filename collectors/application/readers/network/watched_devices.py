@@ -39,7 +39,7 @@ DEADLINE_S: Final = 9.2
 """The neighbour table may have an older entry for a device that is gone. The kernel needs 8 s to
 find out that such a device does not answer."""
 KNOWN_TRIES: Final = 2
-"""A device on Wi-Fi may miss the requests of one try."""
+"""How often the known addresses are tried. A device on Wi-Fi may miss the requests of one try."""
 _RESERVE_S: Final = 0.2
 _SWEEP_PREFIX: Final = 24
 _DEVICE_ONLY: Final = "network.device_only forbids packets to other devices"
@@ -121,9 +121,10 @@ def known_answers(network: ArpNetwork) -> Answers:
 class Search:
     """One search for the devices. ``local`` is this machine's network.
 
-    ``table`` is the neighbour table before the search. ``swept`` are the addresses of the sweep
-    that are not in ``table``. The search waits only for answers from ``swept``. It does not wait
-    for the addresses in ``table``, because they belong to other MACs. If a device takes one of
+    If a device with a known MAC is missing, all addresses of the /24 network are resolved (the
+    sweep). ``table`` is the neighbour table before the search. ``swept`` are the addresses of the
+    sweep that are not in ``table``. The sweep waits only for answers from ``swept``. It does not
+    wait for the addresses in ``table``, because they belong to other MACs. If a device takes one of
     them, it announces the address, and the kernel updates the entry.
     """
 
@@ -134,7 +135,7 @@ class Search:
     network: ArpNetwork
     table: dict[str, str] = field(default_factory=dict)
     swept: tuple[str, ...] = ()
-    has_swept: bool = False
+    has_begun_sweep: bool = False
 
     def run(self, is_over: Callable[[], bool]) -> Answers:
         """Resolve the addresses of the devices, and then the network if it is necessary."""
@@ -150,8 +151,8 @@ class Search:
             missing = [
                 expectation for expectation in self.expected if self._is_missing(expectation)
             ]
-            if missing and not self.has_swept:
-                self.has_swept = True
+            if missing and not self.has_begun_sweep:
+                self.has_begun_sweep = True
                 addresses = tuple(filter(self._may_resolve, self._neighbourhood(missing)))
                 self.resolver.add(addresses)
                 self.swept = tuple(address for address in addresses if address not in self.table)
@@ -163,7 +164,7 @@ class Search:
             {**own_macs, **self.resolver.answers},
             frozenset(self.resolver.silent),
             self.table,
-            is_whole=self._is_swept,
+            is_whole=self._is_sweep_complete,
             reason=NOT_TRIED if self.resolver.is_done else _TIME_UP,
         )
 
@@ -187,11 +188,11 @@ class Search:
         old_addresses = {a for a, mac in self.table.items() if mac == expected_mac}
         if any(map(self.resolver.is_pending, (expectation.address or "", *old_addresses))):
             return False
-        return expected_mac is None or bool(addresses) or self._is_swept
+        return expected_mac is None or bool(addresses) or self._is_sweep_complete
 
     @property
-    def _is_swept(self) -> bool:
-        return self.has_swept and all(map(self.resolver.is_known, self.swept))
+    def _is_sweep_complete(self) -> bool:
+        return self.has_begun_sweep and all(map(self.resolver.is_known, self.swept))
 
     def _may_resolve(self, address: str) -> bool:
         parsed = ipaddress.ip_address(address)
@@ -225,5 +226,8 @@ class Search:
 
 
 def _is_on(address: str | None, network: Network, number: int) -> bool:
-    """Return whether a device is on the link with this number, which has ``network``."""
+    """Return whether a device is on the link with this number, which has ``network``.
+
+    The link with the default route has the number 0.
+    """
     return number == 0 if address is None else ipaddress.ip_address(address) in network

@@ -221,7 +221,7 @@ def test_without_the_stored_lease_only_its_times_are_missing(tmp_path: Path) -> 
     assert (known.is_used, known.server, known.obtained_at) == (True, "192.168.1.1", None)
     assert known.reason == "macOS has stored no lease of this address"
     gone = dhcp.parse_packet(PACKET, tmp_path / "gone")
-    assert gone.reason == "the stored leases: No such file or directory"
+    assert gone.reason == "the stored leases cannot be read: No such file or directory"
 
 
 def test_an_interface_without_a_packet_has_a_static_address(tmp_path: Path) -> None:

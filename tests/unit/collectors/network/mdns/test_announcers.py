@@ -7,10 +7,10 @@ import pytest
 
 from collectors.network.mdns.announcers import (
     NO_HOST,
+    PARSED_MAX_BYTES,
     QUESTIONS_MAX,
-    READ_MAX_BYTES,
+    QUEUED_MAX,
     SOURCES_MAX,
-    UNREAD_MAX,
     LinkRecords,
 )
 from collectors.network.mdns.records import ENUMERATION, RECORDS_MAX_BYTES, TYPES_MAX, Quota
@@ -183,10 +183,10 @@ def test_packets_of_the_announcers_are_read_in_turns() -> None:
 def test_a_flood_of_one_announcer_does_not_displace_packets_of_others() -> None:
     records = link()
     packet = bytes(8700)
-    for _ in range(3 * READ_MAX_BYTES // len(packet)):
+    for _ in range(3 * PARSED_MAX_BYTES // len(packet)):
         records.put(LIAR, packet)
         list(iter(records.next_packet, None))
-    assert records.dropped_packets[LIAR] > READ_MAX_BYTES // len(packet)
+    assert records.dropped_packets[LIAR] > PARSED_MAX_BYTES // len(packet)
     records.put(HONEST, packet)
     assert records.next_packet() == (HONEST, packet)
     records.next_round()
@@ -197,10 +197,10 @@ def test_a_flood_of_one_announcer_does_not_displace_packets_of_others() -> None:
 def test_unread_packets_are_bounded_and_those_of_the_largest_sender_are_dropped() -> None:
     records = link()
     records.put(HONEST, b"truth")
-    for n in range(UNREAD_MAX + 100):
+    for n in range(QUEUED_MAX + 100):
         records.put(LIAR, b"lie %d" % n)
     read = list(iter(records.next_packet, None))
-    assert len(read) == UNREAD_MAX
+    assert len(read) == QUEUED_MAX
     assert (HONEST, b"truth") in read
     assert records.dropped_packets == {LIAR: 101}
 

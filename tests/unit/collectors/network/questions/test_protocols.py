@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from collectors.contract import Interface, InterfaceAddress
 from collectors.network.discoveries import Discoveries, OpenPort, Queues
-from collectors.network.mdns.names import READ_PER_HOST_MAX, NameAnswers, ask_names
+from collectors.network.mdns.names import PARSED_PER_HOST_MAX, NameAnswers, ask_names
 from collectors.network.mdns.sockets import LinkSockets
 from collectors.network.observations import Evidence, HostName
 from collectors.network.questions.ipp import ask_ipp, parse_attributes, parse_device_id
@@ -394,7 +394,7 @@ def test_the_name_that_a_host_gives_itself_is_preferred():
     for number in range(1000):
         answers.add("127.0.0.66", naming(f"lie-{number}"))
     assert answers.name(reverse) == "lie-0.local"
-    assert answers.read_count <= 2 * READ_PER_HOST_MAX
+    assert answers.parsed_count <= 2 * PARSED_PER_HOST_MAX
     answers.add("", naming("from-beyond-the-link"))
     answers.add("127.0.0.9", b"noise")
     answers.add("127.0.0.9", naming("till"))
