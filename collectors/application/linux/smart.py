@@ -3,6 +3,7 @@
 This is for machines without UDisks2. The agent's account must be permitted to open the drive.
 """
 
+import contextlib
 import re
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -40,10 +41,10 @@ def start_checks(devices: Iterable[str]) -> AskDrive:
     not be able to start smartctl, and smartctl is started before the confinement. If smartctl is
     not installed, the returned function raises NotInstalled.
     """
-    try:
-        running = {device: start_command(_command(device)) for device in devices}
-    except OSError:
-        return read_health
+    running = {}
+    for device in devices:
+        with contextlib.suppress(OSError):
+            running[device] = start_command(_command(device))
 
     def answer(device: str, deadline: Deadline) -> str:
         if device not in running:

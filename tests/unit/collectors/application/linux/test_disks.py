@@ -239,6 +239,25 @@ def test_without_udisks_smartctl_is_used(
     assert fields["disk.drive.vda.health"].status == "unsupported"
 
 
+def test_a_drive_whose_check_cannot_start_does_not_affect_the_other_drives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def start(words: tuple[str, ...]) -> subprocess.Popen[bytes]:
+        if words[-1] == "/dev/sdb":
+            raise BlockingIOError
+        verdict = '{"smart_status":{"passed":true}}'
+        return subprocess.Popen(
+            ("/bin/echo", verdict), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )  # fmt: skip
+
+    monkeypatch.setattr(smart, "start_command", start)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    ask = smart.start_checks(["sda", "sdb"])
+    assert ask("sda", NOW) == "good"
+    with pytest.raises(FileNotFoundError, match="smartctl is not installed"):
+        ask("sdb", NOW)
+
+
 def test_a_failing_system_bus_affects_only_the_health_of_drives(tmp_path: Path) -> None:
     def late(_: Deadline) -> Objects:
         raise TimeoutError("busctl did not answer before the deadline")
