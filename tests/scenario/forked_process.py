@@ -8,6 +8,7 @@ the command line of the server. A test of this list, or of how Python finds modu
 
 import asyncio
 import gc
+import importlib
 import multiprocessing
 import os
 import runpy
@@ -29,13 +30,27 @@ PRELOADED_MODULES: Final = (
     "cryptography.hazmat.primitives.asymmetric.ed25519", "httpcore2", "truststore",
     "tests.fakes.unredacted_agent", "tests.scenario.forked_process",
 )  # fmt: skip
-_CONTEXT: Final = multiprocessing.get_context("forkserver" if os.name == "posix" else "spawn")
+_context: multiprocessing.context.BaseContext = multiprocessing.get_context(
+    "forkserver" if os.name == "posix" else "spawn"
+)
 
 
 def context() -> multiprocessing.context.BaseContext:
     """Return a context whose processes are forks of the server."""
-    _CONTEXT.set_forkserver_preload(list(PRELOADED_MODULES))
-    return _CONTEXT
+    _context.set_forkserver_preload(list(PRELOADED_MODULES))
+    return _context
+
+
+def fork_this_process() -> None:
+    """From now on, fork the calling process instead of a server. The forks share its namespaces.
+
+    The process must have no other threads when it forks.
+    """
+    global _context  # noqa: PLW0603 - a process has one way to start its forks
+    for name in PRELOADED_MODULES:
+        importlib.import_module(name)
+    gc.freeze()  # as in each fork
+    _context = multiprocessing.get_context("fork")
 
 
 @dataclass(frozen=True)

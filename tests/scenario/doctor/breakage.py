@@ -5,7 +5,6 @@ packets. It also runs the control plane as a service, and a real agent.
 import asyncio
 import contextlib
 import os
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -17,6 +16,7 @@ from tests.fakes.http_server import Reply, Request
 from tests.fakes.tls_front import make_authority, server_context, tls_front
 from tests.scenario.agent_process import AgentProcess, running_agent, write_config
 from tests.scenario.doctor.world import World, run
+from tests.scenario.forked_process import run_forked, start_forked
 
 Outcomes = tuple[CheckResult, ...]
 
@@ -36,11 +36,10 @@ async def reference_service(world: World, *grants: str) -> AsyncIterator[dict[st
     """
     database = ("--database", f"sqlite:///{world.home / 'service.db'}")
     log = world.home / "service.log"
-    with log.open("wb") as output:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "controlplane", "serve", "--port", "0", *database,
-            stdout=output, stderr=output,
-        )  # fmt: skip
+    log.touch()  # `start_forked` may return before the fork has created the file
+    process = start_forked(
+        "controlplane", "serve", "--port", "0", *database, environment=dict(os.environ), output=log
+    )
     try:
         async with asyncio.timeout(120):
             while "listening on " not in log.read_text():  # noqa: ASYNC110 - a file is watched
@@ -56,13 +55,11 @@ async def reference_service(world: World, *grants: str) -> AsyncIterator[dict[st
 
 
 async def _control(*words: str, **variables: str) -> str:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "controlplane", *words,
-        stdout=asyncio.subprocess.PIPE, env={**os.environ, **variables},
-    )  # fmt: skip
-    output, _ = await process.communicate()
-    assert process.returncode == 0
-    return output.decode()
+    code, output, errors = await run_forked(
+        "controlplane", *words, environment={**os.environ, **variables}
+    )
+    assert code == 0, errors
+    return output
 
 
 async def doctor_of_a_real_agent(world: World, revoke: dict[str, str] | None = None) -> Outcomes:

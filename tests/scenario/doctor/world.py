@@ -37,6 +37,7 @@ from agent.wire.codec import decode
 from agent.wire.device_operations import EnrollmentRecord
 from tests.fakes.strict_service import StrictService
 from tests.scenario.agent_process import write_config
+from tests.scenario.forked_process import fork_this_process
 
 ADDRESS, GATEWAY, UNUSED_ADDRESS = "192.168.77.2", "192.168.77.1", "192.168.77.99"
 CLONE_NEWNS, CLONE_NEWNET = 0x00020000, 0x40000000
@@ -236,6 +237,7 @@ def main() -> None:
     """Run the named situations; print a line of JSON for each."""
     from tests.scenario.doctor.situations import SITUATIONS
 
+    fork_this_process()
     home, names = Path(sys.argv[1]), sys.argv[2:]
     for name in names:
         sys.stdout.write(play_in_a_fork(SITUATIONS[name].play, home / name))
