@@ -1,7 +1,7 @@
 """Creates the software bill of materials of a packaged build, as CycloneDX 1.6.
 
-It lists the actual content of the build: the Python distributions whose files it contains, the
-Python interpreter, and each native library with its hash.
+It lists the actual content of the build: the Python distributions whose files it contains, the npm
+packages of the console, the Python interpreter, and each native library with its hash.
 
 Usage: python packaging/sbom.py PYINSTALLER_WORK_DIR ONEDIR > NAME.cdx.json
 The last component of ONEDIR is the name of the program.
@@ -27,7 +27,7 @@ from agent import __version__
 
 ROOT = Path(__file__).resolve().parents[1]
 VENDORED = re.compile(r"npmjs\.com/package/([\w@/-]+)\) (\d[\w.-]+\d)")
-"""The name and version of an npm package on the page about its files."""
+"""Matches the name and version of an npm package in viewer_files/README.md."""
 NAMESPACE = uuid.UUID("6f3c2a52-6b0e-4a38-9b6c-0d6b8a1f5f11")
 
 
@@ -78,7 +78,7 @@ def bill(
 
     Args:
         modules: the source file of each top-level module of the program, if it has an archive of
-            modules. The component of a module names it as evidence.
+            modules. The component to which a module belongs names the module as evidence.
     """
     epoch = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
     packages = tuple(distributions)
@@ -184,7 +184,9 @@ def _native_libraries(onedir: Path) -> Iterator[dict[str, Any]]:
 
 
 def _vendored(onedir: Path) -> Iterator[dict[str, Any]]:
-    """Yield the npm packages whose files are part of the service, from the page about them."""
+    """Yield the npm packages whose files are part of the service, as viewer_files/README.md lists
+    them.
+    """
     for page in sorted((onedir / "_internal").glob("controlplane/**/viewer_files/README.md")):
         for name, version in VENDORED.findall(page.read_text(encoding="utf-8")):
             yield {

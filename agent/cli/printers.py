@@ -100,7 +100,7 @@ def _forget(file: PrinterMemory, memory: Memory, printer_id: str | None) -> None
 
 def _show(screen: Screen, memory: Memory) -> None:
     if not memory.printers:
-        screen.line(("remembered: no report has found a printer yet", "quiet"))
+        screen.line(("no printer is remembered from earlier reports", "quiet"))
         return
     screen.line(("remembered from earlier reports", "strong"))
     screen.table(

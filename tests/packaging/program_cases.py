@@ -150,7 +150,7 @@ ALONE: Final = Story(
         agent("timeline --config agent.toml", output="Nothing is recorded yet"),
         agent("check till --config agent.toml", 1, "this machine has no printer 'till'"),
         agent("check till --config agent.toml --json", 1, "this machine has no printer"),
-        agent("printers --config agent.toml", output="no report has found a printer"),
+        agent("printers --config agent.toml", output="no printer is remembered"),
         agent("printers list --config agent.toml --json", output='"printers"'),
         agent("printers forget till --config agent.toml", 1, "name one printer to forget"),
         agent("--debug doctor --config agent.toml", 1, "connect|refused"),

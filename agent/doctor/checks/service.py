@@ -81,11 +81,13 @@ def write_grant(context: Context) -> Outcome:
 
 
 def _judge_grant(error: ServiceError | None) -> Outcome:
+    if isinstance(error, ServiceUnavailable | BodyRejected):
+        return skipped(f"the service gave no answer: {error}")
     if not isinstance(error, Refused) or error.status != FORBIDDEN or _is_about_location(error):
         return ok(
             "the service would enroll this device"
             if error is None
-            else "the service did not deny it"
+            else "the service did not report a missing write grant"
         )
     if error.code in READ_ONLY:
         return fail(f"this key has no write grant: {error}", "create a key with a write grant")

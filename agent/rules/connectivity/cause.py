@@ -151,7 +151,7 @@ def _beyond(sample: Sample) -> Diagnosis | None:
     if sample.is_service_local:
         return Diagnosis("service-down", "the service in this network does not answer")
     gateway = f"the gateway {sample.link.gateway} answers, " if sample.gateway_answers else ""
-    if _is_beyond_reachable(sample):
+    if _anything_beyond_gateway_answers(sample):
         names = _names(s for s in sample.name_servers if s.answer == "answer" or s.can_forward)
         verb = "answers" if len(names) == 1 else "answer"
         evidence = f"{gateway}{' and '.join(names)} {verb}, the service does not"
@@ -176,7 +176,7 @@ def _names(servers: Iterable[NameServer]) -> list[str]:
     return [f"name server {server.address}" for server in servers]
 
 
-def _is_beyond_reachable(sample: Sample) -> bool:
+def _anything_beyond_gateway_answers(sample: Sample) -> bool:
     """Return whether something beyond the gateway, other than the service, answered."""
     return any(
         server.can_forward or (server.answer == "answer" and not server.is_local)

@@ -87,7 +87,8 @@ def end_maintenance(
 ) -> int:
     """End the current maintenance windows and cancel the planned ones.
 
-    If ``instance_id`` is None, this applies to the windows of the whole location.
+    If ``instance_id`` is None, this applies to the windows that cover the whole location. The
+    windows of single devices continue.
     Returns the number of windows that were ended or canceled.
     """
     windows = session.scalars(

@@ -179,7 +179,8 @@ def finish_maintenance(
 ) -> messages.MaintenanceEndReply:
     """End the current maintenance windows, and cancel the planned ones.
 
-    Without a device, this applies to the windows of the whole location.
+    Without a device, this applies to the windows that cover the whole location. The windows of
+    single devices continue.
     """
     _require_existing(context, body.location_id)
     device = _device(context, body.location_id, body.instance_id)

@@ -30,7 +30,8 @@ Provides: systemd = {systemd}
 Provides: /bin/sh
 Provides: policycoreutils
 %description
-Stands for the packages of the distribution. The machine has their files from Debian.
+Stands for the packages of a distribution with RPM, and contains no files: the machine that runs the
+tests has these files from Debian packages.
 %files
 """
 

@@ -149,7 +149,7 @@ def deb(*modules: str) -> bytes:
 
 
 def frozen_program(*modules: str) -> bytes:
-    """Return the part of a program that PyInstaller appends to its bootloader."""
+    """Return a program of PyInstaller: a bootloader, followed by the archive of its modules."""
     toc = marshal.dumps([(name, (0, 0, 0)) for name in modules])
     pyz = b"PYZ\0" + b"\0" * 4 + struct.pack("!I", 12) + toc
     entry = struct.pack("!IIIIBc", 32, 0, len(pyz), len(pyz), 0, b"z") + b"PYZ.pyz".ljust(14, b"\0")

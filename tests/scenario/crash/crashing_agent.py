@@ -3,9 +3,9 @@
     python -m tests.scenario.crash.crashing_agent PLAN TRACE CONFIG
 
 PLAN is ``failpoint:before|after:n``: the agent dies when it reaches this side of the failpoint for
-the n-th time. With the PLAN ``never`` it does not die. The agent appends the name of each failpoint
-that it passes to TRACE, one per line, before it continues. A fast child process with constant facts
-creates the reports (tests/fakes/collectors/quick.py).
+the n-th time. With the PLAN ``never`` it does not die. At each side of each failpoint, before it
+continues, the agent appends a line such as ``failpoint:before`` to the file TRACE. A fast child
+process with constant facts creates the reports (tests/fakes/collectors/quick.py).
 """
 
 import asyncio

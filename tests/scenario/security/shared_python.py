@@ -1,4 +1,7 @@
-"""Finds a Python that the service's user can run with our libraries. Some machines have none."""
+"""Finds a Python that the owner of the agent's state directory can run with our libraries.
+
+Some machines have none.
+"""
 
 import os
 import subprocess
@@ -20,7 +23,9 @@ ENVIRONMENT: Final = {
 
 
 def shared_python() -> str:
-    """Return a Python of this version that the service's user can run with our libraries.
+    """Return a Python of this version that the owner of the agent's state directory can run.
+
+    It can import our libraries.
 
     Raises:
         LookupError: There is no such Python.

@@ -54,7 +54,7 @@ MESSAGES: Mapping[tuple[str, str], str] = {
     ("running service", "root status"): "healthy",
     ("running service", "root doctor"): "ok daemon process",
     ("running service", "root history"): "no requests yet",
-    ("running service", "root printers"): "no report has found a printer yet",
+    ("running service", "root printers"): "no printer is remembered",
     ("running service", "root check kitchen"): "this machine has no printer 'kitchen'",
     ("running service", "root printers forget kitchen"): "Known printers: none",
     ("running service", "root enroll"): "the agent is running and enrolls itself",

@@ -122,7 +122,7 @@ def test_list_shows_the_present_state_with_the_broken_printers_first(
         "Office: needs attention\n"
     )
     assert output.index("Office: needs attention") < output.index("Bar: reachable")
-    assert output.endswith("remembered: no report has found a printer yet\n")
+    assert output.endswith("no printer is remembered from earlier reports\n")
     assert all(len(line) <= 80 for line in output.splitlines())
     (job,) = Child.jobs
     assert isinstance(job, NetworkJob)
@@ -209,7 +209,7 @@ def test_no_printer_is_contacted_with_an_invalid_configuration(
     assert run(tmp_path) == 0
     captured = capsys.readouterr()
     assert "network.exclude must be a list" in captured.err
-    assert captured.out == "remembered: no report has found a printer yet\n"
+    assert captured.out == "no printer is remembered from earlier reports\n"
     assert Child.jobs == []
 
 

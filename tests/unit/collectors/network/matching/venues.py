@@ -83,8 +83,8 @@ class Device:
         is_hidden: The device is behind a Wi-Fi repeater, which replaces the device's MAC with its
             own.
         relayed: The printer whose UUID this relay announces.
-        path: The path of its queue. The path on a computer that shares its printer contains the
-            name of the queue.
+        path: The path of its queue. ``printers/NAME`` means that the device is a computer that
+            shares a printer.
         announces_link_local: Its announcements reach this machine with only its link-local IPv6
             address.
     """
