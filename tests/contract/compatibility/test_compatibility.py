@@ -1,4 +1,4 @@
-"""The public surface of 1.x stays: nothing of its record is gone, and additions are recorded."""
+"""Nothing of the recorded public surface of 1.x is gone, and every addition is recorded."""
 
 import re
 

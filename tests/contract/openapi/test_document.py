@@ -48,8 +48,9 @@ READING = {
     "current", "listDevices", "deviceDetail", "reportDetail", "contact", "inspect",
     *(path.rpartition("/")[2] for path in FIGURES),
 }  # fmt: skip
-"""The operations without side effects. The contract names these operations of remoteControl. In our
-interpretation, the figures and two operations of support have no side effects either.
+"""The operations without side effects. The contract names those of remoteControl. In our
+interpretation, the figures and the operations `contact` and `inspect` of support have no side
+effects either.
 """
 REPORTS = {
     "network": json.loads(encode(small_venue())),
@@ -92,7 +93,7 @@ def test_deprecated_operations_are_marked_and_send_headers() -> None:
         assert ({"Deprecation", "Link"} <= set(headers)) == is_deprecated
 
 
-def test_reading_operations_are_those_of_the_contract() -> None:
+def test_only_reading_operations_permit_a_read_only_key() -> None:
     assert {operation.name for operation in OPERATIONS if not operation.writes} == READING
     for path, methods in document()["paths"].items():
         codes = json.dumps(methods["post"]["responses"].get("403"))

@@ -61,7 +61,7 @@ SECOND_NAME_SERVER = f"""
 import os, socket, struct
 mute = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); mute.bind(("127.0.0.9", 53))
 server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); server.bind(("127.0.0.1", 53))
-if pid := os.fork():  # both sockets are open
+if pid := os.fork():  # the first process ends as soon as both sockets are open
     print(pid)
     os._exit(0)
 while True:

@@ -28,7 +28,6 @@ def test_every_test_target_runs_in_ci_or_before_a_release() -> None:
     in_ci = set(IN_CI.findall((ROOT / ".ci/run").read_text()))
     before_a_release = {check.split()[0] for check in CHECKS}
     tests = {name for name in targets() if name.startswith("test-")}
-    # CI runs these in a short form, or all tests.
     assert tests - in_ci - before_a_release == set()
 
 

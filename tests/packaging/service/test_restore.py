@@ -149,8 +149,8 @@ async def test_agents_continue_after_a_restore_that_lost_the_last_minutes(tmp_pa
         kept = await operator.request_report(old)
         await operator.until(old, kept, *DONE)
 
-        # The first request is created before the backup and answered after it. The second one is
-        # created and answered after the backup.
+        # The request `open_at_backup` is created before the backup and answered after it. The
+        # request `answered` is created and answered after the backup.
         open_at_backup = await operator.request_report(old)
         backup = tmp_path / "backup.db"
         venue.service.command("backup", str(backup))

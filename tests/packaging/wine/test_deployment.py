@@ -37,7 +37,9 @@ def table(heading: str) -> list[list[str]]:
 
 
 def row(start: str, protocol: str) -> list[str]:
-    """Return the only row of the packets whose first cell and protocol begin like this."""
+    """Return the only row of the table of packets whose first cell begins with ``start``, and whose
+    third cell begins with ``protocol``.
+    """
     (match,) = (
         each for each in table("who")
         if each[0].startswith(start) and each[2].startswith(protocol)
@@ -179,7 +181,7 @@ def stand_in(folder: Path, action: str, *, exit_code: int) -> Path:
 
 
 def jamf(name: str, program: Path, *words: str) -> str:
-    """Run a script with another path of the program. Return its output."""
+    """Run a script of Jamf with ``program`` in place of the installed agent. Return its output."""
     text = (RECIPES / "jamf" / name).read_text()
     assert "/opt/venue-agent/venue-agent" in text
     command = ("sh", "-c", text.replace("/opt/venue-agent/venue-agent", str(program)), name, *words)

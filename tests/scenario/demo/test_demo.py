@@ -25,7 +25,8 @@ LINES_MAX = 24
 COLUMNS = 80
 DEMO = (sys.executable, "-I", "-m", "controlplane", "demo", "--dir")
 ORPHANS = (sys.executable, "-m", "tests.scenario.demo.orphans")
-# The demo is killed when this file exists in its directory; "" means at once.
+# Each name is a test: the demo is killed when a file with this name exists in its directory. With
+# the name "", it is killed at once.
 KILL_AT = (
     "", "spooler.log", "api-key", "service.out", "agent.log", "state/agent.db", "state/status.json",
     "network.json", "application.html",

@@ -40,7 +40,7 @@ OTHER_CODES: Final = {
 }
 """Exit codes other than 0."""
 IN_A_HOME: Final = "is in a home directory, which the service cannot reach"
-"""`service install` refuses a Python that it cannot use, for example that of a developer."""
+"""`service install` prints this if the service cannot run the Python, for example a developer's."""
 
 
 @cache

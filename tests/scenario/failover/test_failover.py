@@ -1,6 +1,6 @@
 """Tests that the service survives the loss of a host, and of its database server.
 
-`make test-failover` runs the drill with more devices, and checks how long each recovery takes.
+`make test-failover` runs the same drill with more devices, and checks how long each recovery takes.
 """
 
 import json
