@@ -1,7 +1,7 @@
 """Tests outages that last from minutes to a month, sleep of the machine, and clock changes.
 
-Medium and large runs simulate a few outages, and one of a few days. `make test-absence` simulates a
-hundred outages, and one of a month.
+A medium run simulates some short outages and one of 4 hours, a large run some more and one of 3
+days. `make test-absence` simulates a hundred short outages, and one of a month.
 """
 
 import asyncio
@@ -125,7 +125,7 @@ OUTBOX_MAX_BYTES = 100_000
 REQUESTS = 20
 
 
-async def _month(home: Path) -> None:
+async def _long_outage(home: Path) -> None:
     # The maximum age is so long that only the limit of bytes applies.
     limits: dict[str, object] = {"outbox_max_bytes": OUTBOX_MAX_BYTES, "outbox_max_age_days": 365}
     async with enrolled_agent(home, limits=limits) as scene:
@@ -212,7 +212,7 @@ def _waiting(app: SimulatedApp) -> list[Item]:
 def test_outbox_stays_within_limits_in_a_long_outage_and_is_sent_afterwards(
     memory_home: Path,
 ) -> None:
-    run_in_virtual_time(_month(memory_home))
+    run_in_virtual_time(_long_outage(memory_home))
 
 
 async def _sleep_through_the_night(home: Path) -> None:

@@ -223,7 +223,7 @@ def test_an_echo_request_has_a_valid_checksum() -> None:
     assert (total >> 16) + (total & 0xFFFF) == 0xFFFF
 
 
-def test_the_first_change_is_notified_at_once_and_further_ones_together() -> None:
+def test_the_first_change_is_reported_at_once_and_further_ones_together() -> None:
     async def run() -> None:
         calls: list[float] = []
         loop = asyncio.get_running_loop()
