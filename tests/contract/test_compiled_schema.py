@@ -1,4 +1,4 @@
-"""A compiled schema accepts and refuses the documents that jsonschema accepts and refuses."""
+"""A compiled schema accepts and refuses the same documents as jsonschema."""
 
 from typing import Any
 

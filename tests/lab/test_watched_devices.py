@@ -197,7 +197,7 @@ def test_a_generated_venue_sends_nothing_to_its_terminals(tmp_path: Path, seed: 
     ).runs
     fields = {field["key"]: field["value"] for field in runs[1].facts["fields"]}
     for watched_device, state in zip(venue.watched, runs[0].facts["devices"], strict=True):
-        # Only its host name identifies a device with a new MAC, and this LAN announces no names.
+        # A device with a new MAC is identified by its host name only. This LAN announces no names.
         if watched_device.fate != "new MAC":
             assert (state["state"], state["address"]) == (
                 watched_device.network.state,

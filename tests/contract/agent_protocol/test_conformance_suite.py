@@ -1,6 +1,7 @@
-"""Of the official MCP conformance suite, exactly the scenarios pass that the contract permits.
+"""Runs the official MCP conformance suite: exactly the permitted scenarios must pass.
 
-`FORBIDDEN` lists every other scenario, with the sentence of the contract that forbids it.
+`PERMITTED` lists the scenarios that the contract permits. `FORBIDDEN` lists all others, with the
+sentence of the contract that forbids each.
 """
 
 import asyncio

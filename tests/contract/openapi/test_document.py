@@ -1,4 +1,4 @@
-"""The OpenAPI document agrees with the contract, the service, the client and the handbook."""
+"""The OpenAPI document agrees with the contract, the service, its client and its documentation."""
 
 import json
 import re
@@ -255,10 +255,10 @@ def statuses_of(code: str) -> set[int]:
     return {status for status, codes in CODES.items() if code in codes}
 
 
-def test_the_handbook_lists_the_same_codes() -> None:
-    handbook = (ROOT / "docs/controlplane.md").read_text()
+def test_the_documentation_lists_every_code_with_its_statuses() -> None:
+    text = (ROOT / "docs/controlplane.md").read_text()
     listed: dict[str, set[int]] = {}
-    for status, words in re.findall(r"^\| (\d{3}) \| (.*) \|$", handbook, re.MULTILINE):
+    for status, words in re.findall(r"^\| (\d{3}) \| (.*) \|$", text, re.MULTILINE):
         for code in re.findall(r"`([a-z]+_?[a-z_]*)`", words):
             listed.setdefault(code, set()).add(int(status))
     assert listed == {code: statuses_of(code) for codes in CODES.values() for code in codes}

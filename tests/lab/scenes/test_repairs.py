@@ -43,7 +43,7 @@ MOVED = (
     LanHost(f"{NET}.20", BAR_MAC, (631, 9100)),
     LanHost(f"{NET}.21", PASS_MAC, (631, 9100)),
     printer(22, "Named"),
-    # A repeater has put its MAC in place of those of a printer and a telephone.
+    # A repeater has replaced the MACs of a printer and of a telephone with its own.
     LanHost(f"{NET}.9", REPEATER, (631, 9100)),
     LanHost(f"{NET}.30", REPEATER, ()),
 )

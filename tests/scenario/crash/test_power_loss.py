@@ -149,7 +149,8 @@ def _rows_on_disk(home: Path) -> dict[str, list[tuple[object, ...]]]:
 async def _continue_after_power_cut(recording: Recording, home: Path, length: int) -> None:
     """Start the agent after a power cut that left ``length`` bytes of the log.
 
-    The service has the state that it had at that time. Check that each request ends exactly once.
+    The service has the state that it had when the power was cut. Check that each request ends
+    exactly once.
     """
     mark = recording.last_mark(length)
     clock = VirtualClock()

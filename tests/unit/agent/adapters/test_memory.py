@@ -1,5 +1,5 @@
-"""Tests that `memory.settle` returns memory to the system. It changes the settings of its process
-permanently, so the test calls it in a separate process.
+"""Tests that `memory.settle` returns memory to the system. The function permanently changes the
+settings of its process, so the test calls it in a separate process.
 """
 
 import subprocess

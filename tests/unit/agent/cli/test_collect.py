@@ -26,7 +26,7 @@ KITCHEN = LearnedPrinter(
 
 
 class Child:
-    """A fake collector. It records its job, and returns facts with a learned printer."""
+    """A fake collector. It records its job, and returns facts without a failure."""
 
     jobs: ClassVar[list[Job]] = []
 
