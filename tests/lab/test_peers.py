@@ -373,7 +373,7 @@ def test_concurrent_browses_return_the_same_printers(venue: Venue):
     assert _names(first) == _names(second)
 
 
-def test_other_program_on_the_mdns_port_is_tolerated(venue: Venue):
+def test_another_program_on_the_mdns_port_is_tolerated(venue: Venue):
     script = (
         "import socket, sys; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
         " s.bind(('', 5353)); print('bound', flush=True); sys.stdin.read()"

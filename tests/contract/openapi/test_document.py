@@ -135,7 +135,7 @@ def test_a_body_field_is_required_only_if_it_is_a_constant_or_has_no_default() -
         assert "version" in schemas[name]["required"]
 
 
-def test_only_the_operation_contact_has_no_body() -> None:
+def test_contact_is_the_only_operation_without_a_body() -> None:
     (without_body,) = [operation for operation in OPERATIONS if operation.body is None]
     described = document()["paths"][without_body.path]["post"]
     assert described["operationId"] == "support.contact"

@@ -65,7 +65,7 @@ def test_queried_ports_are_those_of_the_allow_list() -> None:
     ]
 
 
-def test_other_ports_and_addresses_are_those_of_the_code() -> None:
+def test_ports_of_arp_icmp_dns_snmp_mdns_and_printing_are_those_of_the_code() -> None:
     assert numbers(row("network report, watched", "UDP")[2]) == [DISCARD_PORT]
     assert numbers(row("daemon, when calls fail", "ICMP")[2]) == [
         gateway._UDP_PORT, *gateway._TCP_PORTS,
@@ -145,7 +145,7 @@ def test_extension_attribute_shows_version_and_state(
     assert jamf("extension_attribute.sh", program) == f"<result>{expected}</result>\n"
 
 
-def test_extension_attribute_without_the_program(tmp_path: Path) -> None:
+def test_extension_attribute_reports_a_missing_program(tmp_path: Path) -> None:
     expected = "<result>not installed</result>\n"
     assert jamf("extension_attribute.sh", tmp_path / "none") == expected
 

@@ -103,7 +103,7 @@ def test_every_command_within_a_sentence_exists(document: str) -> None:
 
 
 @pytest.mark.large
-def test_a_newcomer_needs_one_command_to_the_first_report() -> None:
+def test_a_newcomer_needs_one_command_for_the_first_report() -> None:
     first = steps_of("README.md")[0]
     assert first.command.startswith("make demo")
     assert first.output.strip() == ".venv/bin/venue-control demo"

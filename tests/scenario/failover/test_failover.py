@@ -18,7 +18,7 @@ RECOVERIES = {"host lost", "database restarted", "primary replaced"}
 
 @pytest.mark.large
 @pytest.mark.needs("postgresql", "veth", "other-user")
-def test_nothing_accepted_is_lost() -> None:
+def test_nothing_that_the_service_accepted_is_lost() -> None:
     drill = (sys.executable, "-m", "tests.scenario.failover.drill", "--devices", str(DEVICES))
     process = subprocess.run(
         drill, cwd=ROOT, capture_output=True, text=True, check=False, timeout=WITHIN_S

@@ -169,7 +169,7 @@ def test_root_never_gets_the_exit_code_for_missing_rights() -> None:
     assert not {key for key, code in CODES.items() if key[1] == "root" and code == 3}
 
 
-def test_status_finds_an_agent_started_by_hand_in_the_process_list(
+def test_status_uses_the_process_list_to_find_an_agent_started_by_hand(
     cells: Mapping[tuple[str, str, str], Cell],
 ) -> None:
     status, doctor = cells[BY_HAND, "user", "status"], cells[BY_HAND, "user", "doctor --json"]

@@ -196,7 +196,7 @@ def test_check_of_an_unknown_printer_raises_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("memory")
-def test_list_of_one_printer_names_the_verb_check(tmp_path: Path) -> None:
+def test_list_with_the_name_of_a_printer_refers_to_the_verb_check(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="`venue-agent check bar` shows one printer"):
         run(tmp_path, "list", "bar")
 

@@ -174,7 +174,7 @@ def test_a_body_without_a_list_of_pages_is_refused(body: bytes) -> None:
         kiosk_page.fault_of(body)
 
 
-async def test_a_closed_port_is_a_missing_browser() -> None:
+async def test_a_closed_port_is_reported_as_a_missing_browser() -> None:
     server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     server.close()
