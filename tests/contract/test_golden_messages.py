@@ -236,9 +236,9 @@ def test_a_boolean_is_refused_as_a_number_and_a_number_as_a_boolean(name: str) -
             place[path[-1]] = other
             if MODELS[name] is device.SubmitResultRequest:
                 content = document["report"]
-                kind: type[Any] = PAYLOADS[document["kind"]]
+                model: type[Any] = PAYLOADS[document["kind"]]
             else:
-                content, kind = document, MODELS[name]
+                content, model = document, MODELS[name]
             with pytest.raises(ValidationError) as refusal:
-                validate(content, kind)
+                validate(content, model)
             assert path[-1] in refusal.value.issues[0].path, (path, other)

@@ -195,8 +195,8 @@ def _set_up(venue: Venue) -> None:
     lan.stop(printers["Office"])
     lan.unplug(printers["Terrace"])
     page = OUT_OF_PAPER.format(address=printers["Bar"].address)
-    ask = f"import urllib.request; urllib.request.urlopen({page!r}, timeout=60).read()"
-    _, errors = venue.start("-c", ask).communicate(timeout=120)
+    get_page = f"import urllib.request; urllib.request.urlopen({page!r}, timeout=60).read()"
+    _, errors = venue.start("-c", get_page).communicate(timeout=120)
     assert not errors, errors.decode()
     peers = {name: {**asdict(without_process(peer))} for name, peer in printers.items()}
     venue.truth.write_text(json.dumps(peers))

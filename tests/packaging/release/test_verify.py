@@ -278,8 +278,10 @@ def test_a_rebuild_with_different_bytes_or_tools_is_refused(
     bash = {"name": "bash", "version": "5", "architecture": "amd64", "sha256": "0" * 64}
     root = Root(tmp_path, {"packages": [bash]})
 
-    def build(source: Source, _: Root, target: Path, targets: list[str], more: list[str]) -> None:
-        assert (source.commit, targets, more) == (tiny.source.commit, ["deb"], [])
+    def build(
+        source: Source, _: Root, target: Path, targets: list[str], machine_targets: list[str]
+    ) -> None:
+        assert (source.commit, targets, machine_targets) == (tiny.source.commit, ["deb"], [])
         shutil.copytree(tiny.directory, target)
         (target / DEB).write_bytes(deb("intruder"))
         (target / "Containerfile").unlink()

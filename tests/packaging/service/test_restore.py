@@ -54,16 +54,16 @@ class Operator:
         return next((r["status"] for r in detail["requests"] if r["id"] == request_id), "unknown")
 
     async def until(self, instance_id: str, request_id: str, *statuses: str) -> None:
-        async def is_there() -> bool:
+        async def has_status() -> bool:
             return await self.status(instance_id, request_id) in statuses
 
-        await until(is_there, BACK_WITHIN_S)
+        await until(has_status, BACK_WITHIN_S)
 
     async def enrolled(self, *names: str) -> dict[str, str]:
-        async def are_there() -> bool:
+        async def are_listed() -> bool:
             return set(names) <= (await self.devices()).keys()
 
-        await until(are_there, BACK_WITHIN_S)
+        await until(are_listed, BACK_WITHIN_S)
         return await self.devices()
 
 

@@ -301,7 +301,7 @@ async def test_devices_that_share_a_key_are_healthy_and_answer_their_own_request
         binding_of_request = {
             await service.request_from(binding): binding
             for binding in service.devices
-            for _ in "12"
+            for _ in range(2)
         }
         await service.until(lambda: len(service.reports) == len(binding_of_request), 60)
         # A refused call makes a device call `current`, which returns the record of another device.

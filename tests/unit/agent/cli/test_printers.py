@@ -104,9 +104,9 @@ def test_json_output_contains_all_learned_details(
 ) -> None:
     memory.write(Memory((KITCHEN,), (REPLACEMENT,)))
     assert run(tmp_path, "--json") == 0
-    message = json.loads(capsys.readouterr().out)
-    assert message["printers"][0]["mac_address"] == "00:1b:a9:00:00:01"
-    assert message["replacements"][0]["reports"] == 2
+    document = json.loads(capsys.readouterr().out)
+    assert document["printers"][0]["mac_address"] == "00:1b:a9:00:00:01"
+    assert document["replacements"][0]["reports"] == 2
 
 
 def test_list_shows_the_present_state_with_the_broken_printers_first(

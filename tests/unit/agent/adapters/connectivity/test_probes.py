@@ -45,8 +45,8 @@ def reply_with(code: int, address: str = "") -> Reply:
 def hostile(query: bytes) -> list[bytes]:
     """Send invalid messages before the valid reply."""
     (real,) = reply_with(0, "192.0.2.7")(query)
-    number = bytes((query[0] ^ 1, query[1]))
-    return [b"", b"\xff" * 5000, query, number + real[2:], real[: QUESTION_AT + 3], real]
+    wrong_id = bytes((query[0] ^ 1, query[1]))
+    return [b"", b"\xff" * 5000, query, wrong_id + real[2:], real[: QUESTION_AT + 3], real]
 
 
 def only_known(query: bytes) -> list[bytes]:
