@@ -233,7 +233,7 @@ def test_a_new_stream_is_opened_at_once_after_the_machine_slept(memory_home: Pat
     run_in_virtual_time(_sleep_through_the_night(memory_home))
 
 
-async def _wake_up_during_an_outage(home: Path) -> float:
+async def _sleep_after_an_outage(home: Path) -> float:
     async with enrolled_agent(home) as scene:
         await scene.service.go_away()
         await asyncio.sleep(600)  # after this time, the waits between attempts are at their maximum
@@ -248,10 +248,10 @@ async def _wake_up_during_an_outage(home: Path) -> float:
 
 
 def test_sleep_of_the_machine_ends_an_old_retry_delay(memory_home: Path) -> None:
-    assert run_in_virtual_time(_wake_up_during_an_outage(memory_home)) <= CHECK_EVERY_S + 5
+    assert run_in_virtual_time(_sleep_after_an_outage(memory_home)) <= CHECK_EVERY_S + 5
 
 
-async def _step(home: Path, step_s: float) -> None:
+async def _change_the_clock(home: Path, step_s: float) -> None:
     async with enrolled_agent(home) as scene:
         running_id = await scene.service.request_report("network", expires_in_s=600)
         scene.app.collectors.may_end.clear()
@@ -293,10 +293,10 @@ def _state(app: SimulatedApp, request_id: str) -> State | None:
 def test_clock_change_does_not_change_when_requests_expire(
     step_s: float, memory_home: Path
 ) -> None:
-    run_in_virtual_time(_step(memory_home, step_s))
+    run_in_virtual_time(_change_the_clock(memory_home, step_s))
 
 
-async def _reports_over_a_step(home: Path, step_s: float) -> None:
+async def _change_the_clock_while_a_report_waits(home: Path, step_s: float) -> None:
     async with enrolled_agent(home) as scene:
         scene.service.faults["submitResult"] = hang
         scene.app._executor.schedule("network")
@@ -313,7 +313,7 @@ async def _reports_over_a_step(home: Path, step_s: float) -> None:
 
 @pytest.mark.parametrize("step_s", [-DAY_S, DAY_S, 60 * DAY_S])
 def test_clock_change_does_not_age_reports(step_s: float, memory_home: Path) -> None:
-    run_in_virtual_time(_reports_over_a_step(memory_home, step_s))
+    run_in_virtual_time(_change_the_clock_while_a_report_waits(memory_home, step_s))
 
 
 async def test_timers_are_rescheduled_after_the_clock_was_set_back() -> None:
