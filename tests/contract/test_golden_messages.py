@@ -96,9 +96,9 @@ def test_a_model_built_by_hand_is_written_as_the_golden_message(name: str) -> No
 
 
 def test_every_sent_message_is_built_by_hand() -> None:
-    texts = {name for name in MODELS if "/request" in name or name.startswith("payloads/")}
+    sent = {name for name in MODELS if "/request" in name or name.startswith("payloads/")}
 
-    assert MESSAGES.keys() == texts
+    assert MESSAGES.keys() == sent
 
 
 @pytest.mark.parametrize(("later", "today"), LATER.items())
@@ -119,7 +119,7 @@ def test_an_unknown_key_in_a_sent_message_is_an_error(name: str) -> None:
         decode(json.dumps(document), MODELS[name])
 
 
-REQUIRED = [(name, key) for name in sorted(MODELS) for key in golden.document_of(name)]
+ALL_KEYS = [(name, key) for name in sorted(MODELS) for key in golden.document_of(name)]
 OPTIONAL = {
     ("challenge/request", "appVersion"),
     ("onCommands/command", "status"),
@@ -132,7 +132,7 @@ OPTIONAL = {
 }
 
 
-@pytest.mark.parametrize(("name", "key"), [pair for pair in REQUIRED if pair not in OPTIONAL])
+@pytest.mark.parametrize(("name", "key"), [pair for pair in ALL_KEYS if pair not in OPTIONAL])
 def test_a_missing_key_is_an_error(name: str, key: str) -> None:
     document = golden.document_of(name)
     del document[key]
@@ -236,9 +236,9 @@ def test_a_boolean_is_refused_as_a_number_and_a_number_as_a_boolean(name: str) -
             place[path[-1]] = other
             if MODELS[name] is device.SubmitResultRequest:
                 content = document["report"]
-                kind: type[Any] = PAYLOADS[document["kind"]]
+                model: type[Any] = PAYLOADS[document["kind"]]
             else:
-                content, kind = document, MODELS[name]
+                content, model = document, MODELS[name]
             with pytest.raises(ValidationError) as refusal:
-                validate(content, kind)
+                validate(content, model)
             assert path[-1] in refusal.value.issues[0].path, (path, other)

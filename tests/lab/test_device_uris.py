@@ -27,7 +27,7 @@ QUEUES = {
 
 @pytest.fixture(scope="module")
 def printers_by_queue() -> dict[str, KnownPrinter]:
-    """Create a queue for each URI in a cupsd. Returns the printers that were read, by queue."""
+    """Create a queue in a cupsd for each URI. Returns the printers read from it, by queue."""
     with tempfile.TemporaryDirectory(prefix="peers-") as path:
         Path(path).chmod(0o755)
         spooler = Spooler(Path(path) / "cups")

@@ -21,7 +21,7 @@ DATAGRAM = """
 import socket
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
     opened.connect(("{address}", {port}))
-    for _ in range(2):  # the port of the host is closed, so that the second call is refused
+    for _ in range(2):  # a closed port refuses the datagram, and then a later call raises
         try:
             opened.send({data})
             opened.recv(1)

@@ -80,16 +80,17 @@ class Venue:
         return process
 
     def browse(self, limit: int = 1000) -> subprocess.Popen[bytes]:
-        """Start the script browse.py. It waits until `findings_of` lets it begin."""
+        """Start the script browse.py. It waits until `browse_results` lets it begin."""
         script = str(ROOT / "tests/lab/peers/browse.py")
-        words = (script, "eth0", f"{self.machine.address}/24", str(limit), "300")
-        return self.start(*words, stdin=subprocess.PIPE)
+        arguments = ("eth0", f"{self.machine.address}/24", str(limit), "300")
+        return self.start(script, *arguments, stdin=subprocess.PIPE)
 
 
 def facts_of(report: subprocess.Popen[bytes]) -> dict[str, Any]:
     """Return the facts of a collector's result.
 
-    The standard input stays open until then, because closing it would end the collector.
+    The collector's standard input stays open until the result, because closing it would end the
+    collector.
     """
     assert report.stdout is not None
     try:
@@ -104,8 +105,8 @@ def facts_of(report: subprocess.Popen[bytes]) -> dict[str, Any]:
         report.communicate()
 
 
-def findings_of(*browsing: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
-    """Let all scripts begin at the same time, when all are ready. Returns their output."""
+def browse_results(*browsing: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
+    """Let all scripts begin at the same time, when all are ready. Returns their results."""
     for process in browsing:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
@@ -113,12 +114,12 @@ def findings_of(*browsing: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
         assert process.stdin is not None
         process.stdin.write(b"\n")
         process.stdin.flush()
-    findings = []
+    results = []
     for process in browsing:
         output, errors = process.communicate(timeout=600)
         assert process.returncode == 0, errors.decode()
-        findings.append(dict(json.loads(output)))
-    return findings
+        results.append(dict(json.loads(output)))
+    return results
 
 
 @pytest.fixture(scope="module")
@@ -194,8 +195,8 @@ def _set_up(venue: Venue) -> None:
     lan.stop(printers["Office"])
     lan.unplug(printers["Terrace"])
     page = OUT_OF_PAPER.format(address=printers["Bar"].address)
-    ask = f"import urllib.request; urllib.request.urlopen({page!r}, timeout=60).read()"
-    _, errors = venue.start("-c", ask).communicate(timeout=120)
+    get_page = f"import urllib.request; urllib.request.urlopen({page!r}, timeout=60).read()"
+    _, errors = venue.start("-c", get_page).communicate(timeout=120)
     assert not errors, errors.decode()
     peers = {name: {**asdict(without_process(peer))} for name, peer in printers.items()}
     venue.truth.write_text(json.dumps(peers))
@@ -363,16 +364,16 @@ def test_two_reports_at_once_do_not_disturb_each_other(venue: Venue, facts: dict
 
 
 def test_concurrent_browses_return_the_same_printers(venue: Venue):
-    first, second = findings_of(venue.browse(), venue.browse())
-    for findings in (first, second):
-        assert findings["state"]["state"] == "succeeded"
-        printing = [s for s in findings["services"] if s["type"] == "_ipp._tcp"]
+    first, second = browse_results(venue.browse(), venue.browse())
+    for result in (first, second):
+        assert result["state"]["state"] == "succeeded"
+        printing = [s for s in result["services"] if s["type"] == "_ipp._tcp"]
         assert {s["instance"] for s in printing} == {"Kitchen", "Bar", "Cellar"}
         assert all(s["addresses"] and s["port"] == 631 for s in printing)
     assert _names(first) == _names(second)
 
 
-def test_other_program_on_the_mdns_port_is_tolerated(venue: Venue):
+def test_another_program_on_the_mdns_port_is_tolerated(venue: Venue):
     script = (
         "import socket, sys; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
         " s.bind(('', 5353)); print('bound', flush=True); sys.stdin.read()"
@@ -381,12 +382,12 @@ def test_other_program_on_the_mdns_port_is_tolerated(venue: Venue):
     try:
         assert blocker.stdout is not None
         assert blocker.stdout.readline() == b"bound\n"
-        (findings,) = findings_of(venue.browse())
+        (result,) = browse_results(venue.browse())
     finally:
         blocker.communicate(timeout=60)
-    assert findings["state"]["state"] == "succeeded"
-    assert "another program uses UDP port 5353 exclusively" in findings["limitations"][0]
-    assert {"Kitchen", "Bar"} <= {s["instance"] for s in findings["services"]}
+    assert result["state"]["state"] == "succeeded"
+    assert "another program uses UDP port 5353 exclusively" in result["limitations"][0]
+    assert {"Kitchen", "Bar"} <= {s["instance"] for s in result["services"]}
 
 
 def test_thousands_of_services_with_hostile_names_are_listed_up_to_the_limit(venue: Venue):
@@ -402,7 +403,8 @@ def test_thousands_of_services_with_hostile_names_are_listed_up_to_the_limit(ven
     try:
         assert announcer.stdout is not None
         assert announcer.stdout.readline() == b"ready\n"
-        (whole,), (cut,) = findings_of(venue.browse(2 * services)), findings_of(venue.browse(limit))
+        (whole,) = browse_results(venue.browse(2 * services))
+        (cut,) = browse_results(venue.browse(limit))
     finally:
         announcer.kill()
         announcer.communicate()
@@ -445,5 +447,5 @@ def test_faults_disappear_after_the_fix(venue: Venue):
         assert ";" not in queue["reason"], queue
 
 
-def _names(findings: dict[str, Any]) -> set[tuple[str, str]]:
-    return {(service["instance"], service["type"]) for service in findings["services"]}
+def _names(result: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(service["instance"], service["type"]) for service in result["services"]}

@@ -84,10 +84,10 @@ def test_moved_swapped_and_replaced_printers_are_identified_by_mac(tmp_path: Pat
     } == MACS
 
     printers = report(memory, SECOND, tmp_path)
-    for name, place in (("kitchen", 6), ("bar", 5), ("office", 20)):
+    for name, number in (("kitchen", 6), ("bar", 5), ("office", 20)):
         assert printers[name]["status"] == "unreachable"
-        assert printers[name]["matched_endpoint"] == f"{LAN}.{place}:9100"
-        assert f"oved to {LAN}.{place}:9100 (same MAC)" in printers[name]["reason"]
+        assert printers[name]["matched_endpoint"] == f"{LAN}.{number}:9100"
+        assert f"oved to {LAN}.{number}:9100 (same MAC)" in printers[name]["reason"]
     assert f"{LAN}.5 is another device now" in printers["kitchen"]["reason"]
     assert f"nothing answers at {LAN}.7 any more" in printers["office"]["reason"]
     assert (printers["pass"]["status"], printers["pass"]["matched_endpoint"]) == ("unknown", None)

@@ -60,7 +60,8 @@ def check_truth(plan: LabPlan, run: ChildRun) -> None:
 def check_harmless(result: LabResult) -> None:
     assert result.counters.harm() == {}
     assert result.counters.most_print_connections <= 1
-    # The pause is one second. It is measured by the timestamps of TCP, in whole milliseconds.
+    # Connections to one print port are at least a second apart. The pause is measured by TCP
+    # timestamps, in whole milliseconds.
     assert result.counters.shortest_print_pause_s >= 0.998
     assert result.counters.wrong_mac_frames == 0
 
@@ -127,7 +128,7 @@ def test_network_with_only_a_gateway_has_the_finding_nothing_but_gateway(tmp_pat
     assert finding.code == "nothing-but-gateway"
 
 
-def test_addresses_without_a_host_behind_proxy_arp_are_not_listed(tmp_path: Path) -> None:
+def test_an_address_that_only_proxy_arp_claims_is_not_listed(tmp_path: Path) -> None:
     plan = plan_lan("10.77.0.0/24", 8, seed=6, wifi_share=0.0)
     proxy_mac = "02:bb:00:00:00:01"
     proxied_host = LanHost("10.77.0.40", proxy_mac, (80,))
@@ -147,7 +148,7 @@ def test_addresses_without_a_host_behind_proxy_arp_are_not_listed(tmp_path: Path
     check_harmless(result)
 
 
-def test_collector_with_device_only_sends_nothing(tmp_path: Path) -> None:
+def test_a_device_only_report_sends_nothing(tmp_path: Path) -> None:
     plan = plan_lan("10.77.0.0/24", 10, seed=8)
     result = collect_in_lan(plan, {**JOB, "device_only": True}, tmp_path)
     (run,) = result.runs

@@ -47,7 +47,7 @@ PLAN = LabPlan(
         terminal(10, BAR),
         terminal(21, PATIO),  # moved from 11
         LanHost(f"{LAN}.12", PHONE, (80,)),  # has the address of the hall's terminal
-        terminal(24, CELLAR),  # moved from 14, where a printer is set up on this machine
+        terminal(24, CELLAR),  # moved from 14 to the address at which printer P1 is set up
         LanHost(f"{LAN}.15", DISPLAY, (80,)),
     ),
     terminals=(BAR, PATIO, CELLAR),
@@ -153,7 +153,7 @@ def test_both_reports_find_the_devices_and_send_nothing_to_the_terminals(tmp_pat
 
 @pytest.mark.large
 def test_older_entries_of_the_neighbour_table_do_not_deceive_the_reports(tmp_path: Path) -> None:
-    """The terminals at the bar and in the cellar are there, the others have left."""
+    """Only the older entries of the terminals at the bar and in the cellar are still right."""
     stale = {at(10): BAR, at(11): PATIO, at(12): HALL, at(24): CELLAR, at(13): LOFT, at(30): PHONE}
     check_both(collect_in_lan(PLAN, JOB, tmp_path, others=(SNAPSHOT,), stale=stale))
 
@@ -197,9 +197,8 @@ def test_a_generated_venue_sends_nothing_to_its_terminals(tmp_path: Path, seed: 
     ).runs
     fields = {field["key"]: field["value"] for field in runs[1].facts["fields"]}
     for watched_device, state in zip(venue.watched, runs[0].facts["devices"], strict=True):
-        if (
-            watched_device.fate != "new MAC"
-        ):  # only its host name identifies such a device, and this LAN announces none
+        # A device with a new MAC is identified by its host name only. This LAN announces no names.
+        if watched_device.fate != "new MAC":
             assert (state["state"], state["address"]) == (
                 watched_device.network.state,
                 watched_device.network.address,

@@ -1,7 +1,7 @@
 """Tests outages that last from minutes to a month, sleep of the machine, and clock changes.
 
-Medium and large runs simulate a few outages, and one of a few days. `make test-absence` simulates a
-hundred outages, and one of a month.
+A medium run simulates some short outages and one of 4 hours, a large run some more and one of 3
+days. `make test-absence` simulates a hundred short outages, and one of a month.
 """
 
 import asyncio
@@ -125,7 +125,7 @@ OUTBOX_MAX_BYTES = 100_000
 REQUESTS = 20
 
 
-async def _month(home: Path) -> None:
+async def _long_outage(home: Path) -> None:
     # The maximum age is so long that only the limit of bytes applies.
     limits: dict[str, object] = {"outbox_max_bytes": OUTBOX_MAX_BYTES, "outbox_max_age_days": 365}
     async with enrolled_agent(home, limits=limits) as scene:
@@ -212,7 +212,7 @@ def _waiting(app: SimulatedApp) -> list[Item]:
 def test_outbox_stays_within_limits_in_a_long_outage_and_is_sent_afterwards(
     memory_home: Path,
 ) -> None:
-    run_in_virtual_time(_month(memory_home))
+    run_in_virtual_time(_long_outage(memory_home))
 
 
 async def _sleep_through_the_night(home: Path) -> None:
@@ -233,7 +233,7 @@ def test_a_new_stream_is_opened_at_once_after_the_machine_slept(memory_home: Pat
     run_in_virtual_time(_sleep_through_the_night(memory_home))
 
 
-async def _wake_up_during_an_outage(home: Path) -> float:
+async def _sleep_after_an_outage(home: Path) -> float:
     async with enrolled_agent(home) as scene:
         await scene.service.go_away()
         await asyncio.sleep(600)  # after this time, the waits between attempts are at their maximum
@@ -248,10 +248,10 @@ async def _wake_up_during_an_outage(home: Path) -> float:
 
 
 def test_sleep_of_the_machine_ends_an_old_retry_delay(memory_home: Path) -> None:
-    assert run_in_virtual_time(_wake_up_during_an_outage(memory_home)) <= CHECK_EVERY_S + 5
+    assert run_in_virtual_time(_sleep_after_an_outage(memory_home)) <= CHECK_EVERY_S + 5
 
 
-async def _step(home: Path, step_s: float) -> None:
+async def _change_the_clock(home: Path, step_s: float) -> None:
     async with enrolled_agent(home) as scene:
         running_id = await scene.service.request_report("network", expires_in_s=600)
         scene.app.collectors.may_end.clear()
@@ -293,10 +293,10 @@ def _state(app: SimulatedApp, request_id: str) -> State | None:
 def test_clock_change_does_not_change_when_requests_expire(
     step_s: float, memory_home: Path
 ) -> None:
-    run_in_virtual_time(_step(memory_home, step_s))
+    run_in_virtual_time(_change_the_clock(memory_home, step_s))
 
 
-async def _reports_over_a_step(home: Path, step_s: float) -> None:
+async def _change_the_clock_while_a_report_waits(home: Path, step_s: float) -> None:
     async with enrolled_agent(home) as scene:
         scene.service.faults["submitResult"] = hang
         scene.app._executor.schedule("network")
@@ -313,7 +313,7 @@ async def _reports_over_a_step(home: Path, step_s: float) -> None:
 
 @pytest.mark.parametrize("step_s", [-DAY_S, DAY_S, 60 * DAY_S])
 def test_clock_change_does_not_age_reports(step_s: float, memory_home: Path) -> None:
-    run_in_virtual_time(_reports_over_a_step(memory_home, step_s))
+    run_in_virtual_time(_change_the_clock_while_a_report_waits(memory_home, step_s))
 
 
 async def test_timers_are_rescheduled_after_the_clock_was_set_back() -> None:

@@ -63,7 +63,7 @@ async def test_error_about_an_empty_configuration_names_the_required_key(tmp_pat
     assert "the key 'service' is required" in errors
 
 
-async def _meet_an_absent_service(home: Path, caplog: pytest.LogCaptureFixture) -> set[str]:
+async def _problems_without_a_service(home: Path, caplog: pytest.LogCaptureFixture) -> set[str]:
     config = config_for(home, "http://127.0.0.1:9")
     async with simulated_agent(config, home, VirtualClock()) as app, asyncio.timeout(60):
         while "try 4:" not in caplog.text:  # noqa: ASYNC110 - virtual time
@@ -75,7 +75,7 @@ def test_unreachable_service_is_retried_with_increasing_delays(
     memory_home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    problems = run_in_virtual_time(_meet_an_absent_service(memory_home, caplog))
+    problems = run_in_virtual_time(_problems_without_a_service(memory_home, caplog))
     waits = [float(s) for s in re.findall(r"next try in ([\d.]+) s", caplog.text)]
     assert len(waits) == 4
     for attempt, wait_s in enumerate(waits):

@@ -71,7 +71,7 @@ async def _full_disk(home: Path) -> None:
             first = await service.request_report("network", expires_in_s=1e5)
             await service.until(lambda: len(service.acknowledged) == 2)
             # Each write now raises sqlite3.OperationalError, as on a full disk.
-            _let_write(app, False)
+            _set_writable(app, False)
             app.collectors.may_end.set()
             second = await service.request_report("application", expires_in_s=1e5)
             await asyncio.sleep(1)
@@ -80,7 +80,7 @@ async def _full_disk(home: Path) -> None:
             assert service.report_for(first) is None
             assert service.heartbeats > 5, "heartbeats must continue"
             assert service.most_calls_a_minute() <= 30
-            _let_write(app, True)
+            _set_writable(app, True)
             await app.until_ended({first, second}, 600)
             assert app.collectors.runs == 2, (
                 "the collected report must be kept until there is space"
@@ -91,7 +91,7 @@ async def _full_disk(home: Path) -> None:
         assert service.violations == []
 
 
-def _let_write(app: SimulatedApp, is_writable: bool) -> None:
+def _set_writable(app: SimulatedApp, is_writable: bool) -> None:
     app._database._connection.execute(f"PRAGMA query_only = {'OFF' if is_writable else 'ON'}")
 
 

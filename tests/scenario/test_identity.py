@@ -35,8 +35,8 @@ async def _until_enrolled(service: HostileService) -> None:
     await service.until(lambda: service.heartbeats > 0, 60)
 
 
-async def _with_an_unsent_report(home: Path, service: HostileService, clock: VirtualClock) -> str:
-    """Create a state directory with one report that was not sent."""
+async def _leave_an_unsent_report(home: Path, service: HostileService, clock: VirtualClock) -> str:
+    """Create a state directory with one unsent report. Return the id of its request."""
     service.faults["submitResult"] = hang
     async with simulated_agent(config_for(home, service.base_url), home, clock):
         request_id = await service.request_report("network")
@@ -48,7 +48,7 @@ async def _with_an_unsent_report(home: Path, service: HostileService, clock: Vir
 async def _copied_disk(home: Path) -> None:
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
-        await _with_an_unsent_report(home, service, clock)
+        await _leave_an_unsent_report(home, service, clock)
         first = _record(home)
         record = {**first, "fingerprint": "that of another machine"}
         (home / "state" / "device.json").write_text(json.dumps(record))
@@ -82,7 +82,7 @@ async def _old_backup(home: Path) -> None:
     clock = VirtualClock()
     backup = home / "backup"
     async with HostileService(clock.true_time) as service:
-        await _with_an_unsent_report(home, service, clock)
+        await _leave_an_unsent_report(home, service, clock)
         shutil.copytree(home / "state", backup)
         async with simulated_agent(config_for(home, service.base_url), home, clock):
             later_id = await service.request_report("application")
@@ -142,7 +142,7 @@ def test_another_binding_of_this_device_is_adopted(memory_home: Path) -> None:
 async def _another_service(home: Path) -> None:
     clock = VirtualClock()
     async with HostileService(clock.true_time) as old, HostileService(clock.true_time) as new:
-        request_id = await _with_an_unsent_report(home, old, clock)
+        request_id = await _leave_an_unsent_report(home, old, clock)
         call_count = len(old.called_at)
         async with simulated_agent(config_for(home, new.base_url), home, clock) as app:
             await _until_enrolled(new)
@@ -164,7 +164,7 @@ def test_reports_for_another_service_are_quarantined_and_not_sent(memory_home: P
 async def _another_location(home: Path, *, is_refused: bool) -> None:
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
-        request_id = await _with_an_unsent_report(home, service, clock)
+        request_id = await _leave_an_unsent_report(home, service, clock)
         if is_refused:
             service.faults["submitResult"] = status(403)
         moved_config = config_for(home, service.base_url, service={"location_id": "loc-2"})

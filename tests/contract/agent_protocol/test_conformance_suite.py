@@ -1,6 +1,7 @@
-"""The official conformance suite: the scenarios that the contract permits pass, and no others.
+"""Runs the official MCP conformance suite: exactly the permitted scenarios must pass.
 
-`FORBIDDEN` lists every other scenario, with the sentence of the contract that forbids it.
+`PERMITTED` lists the scenarios that the contract permits. `FORBIDDEN` lists all others, with the
+sentence of the contract that forbids each.
 """
 
 import asyncio
@@ -63,11 +64,11 @@ FORBIDDEN = {
 }
 
 
-async def suite(*words: str) -> str:
-    """Run the suite, and return its results."""
+async def run_suite(*arguments: str) -> str:
+    """Run the suite, and return its output."""
     process = await asyncio.create_subprocess_exec(
         *mcp_conformance(),
-        *words,
+        *arguments,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
@@ -82,14 +83,14 @@ async def suite(*words: str) -> str:
 
 
 async def test_each_scenario_is_permitted_or_forbidden() -> None:
-    message = await suite("list", "--server")
-    listed = {line.split()[1] for line in message.splitlines() if line.startswith("  - ")}
+    output = await run_suite("list", "--server")
+    listed = {line.split()[1] for line in output.splitlines() if line.startswith("  - ")}
     assert listed == PERMITTED | FORBIDDEN.keys()
     assert not PERMITTED & FORBIDDEN.keys()
 
 
 async def test_exactly_the_permitted_conformance_scenarios_pass(served: Served) -> None:
-    output = await suite("server", "--url", served.url, "--suite", "all")
+    output = await run_suite("server", "--url", served.url, "--suite", "all")
     counts = {
         name: (int(passed_count), int(failed_count))
         for name, passed_count, failed_count in _SUMMARY.findall(output)

@@ -1,7 +1,7 @@
-"""More than twenty questions of a merchant, each answered with at most three calls of tools.
+"""More than twenty questions of a merchant, each answered with at most three tool calls.
 
-The answers use only what `tools/list` publishes. They equal a recount of the raw rows, for
-generated merchants with two currencies.
+The answers use only what `tools/list` publishes. The tests compare them with a recount of the raw
+rows, for generated merchants with two currencies.
 """
 
 import json

@@ -78,9 +78,9 @@ class SimulatedUser:
         assert self._redirect.startswith(REDIRECT)
 
     async def authorization_result(self) -> AuthorizationCodeResult:
-        message = parse_qs(urlsplit(self._redirect).query)
+        parameters = parse_qs(urlsplit(self._redirect).query)
         return AuthorizationCodeResult(
-            code=message["code"][0], state=message["state"][0], iss=message["iss"][0]
+            code=parameters["code"][0], state=parameters["state"][0], iss=parameters["iss"][0]
         )
 
     async def end_every_grant(self) -> None:
@@ -158,7 +158,7 @@ async def test_the_official_client_gets_its_token_by_itself(bare: Served) -> Non
         assert simulated_user.visits == 2
 
 
-async def test_the_refusal_of_an_unknown_token_has_the_address_of_the_metadata(
+async def test_an_unknown_token_is_refused_with_the_address_of_the_metadata(
     bare: Served,
 ) -> None:
     make_user(bare)

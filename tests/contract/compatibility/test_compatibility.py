@@ -1,4 +1,4 @@
-"""The public surface of 1.x stays: nothing of its record is gone, and additions are recorded."""
+"""Nothing of the recorded public surface of 1.x is gone, and every addition is recorded."""
 
 import re
 
@@ -17,12 +17,12 @@ DOCUMENT = (ROOT / "docs/compatibility.md").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
-def now() -> Surface:
+def current() -> Surface:
     return surface()
 
 
-def test_nothing_of_the_recorded_surface_is_gone_and_additions_are_recorded(now: Surface) -> None:
-    assert problems(recorded(), now) == []
+def test_no_recorded_line_is_gone_and_every_addition_is_recorded(current: Surface) -> None:
+    assert problems(recorded(), current) == []
 
 
 def test_a_removed_line_is_reported_with_what_to_do() -> None:
@@ -52,26 +52,26 @@ def listed(heading: str) -> list[str]:
     return re.findall(r"`([^`]+)`", "\n".join(re.findall(r"^[-|] .*$", section, re.MULTILINE)))
 
 
-def test_the_document_lists_every_verb(now: Surface) -> None:
-    words = {tuple(line.split()[:2]) for line in now["command line"]}
-    verbs = {f"{line[0]} {line[1]}" for line in words if len(line) > 1 and line[1][0] != "-"}
+def test_the_document_lists_every_verb(current: Surface) -> None:
+    commands = {tuple(line.split()[:2]) for line in current["command line"]}
+    verbs = {" ".join(words) for words in commands if len(words) > 1 and words[1][0] != "-"}
     assert sorted(listed("Commands")) == sorted(verbs)
 
 
-def test_the_document_lists_every_section_of_the_configuration(now: Surface) -> None:
-    sections = {f"[{line.partition('.')[0]}]" for line in now["configuration keys"]}
+def test_the_document_lists_every_section_of_the_configuration(current: Surface) -> None:
+    sections = {f"[{line.partition('.')[0]}]" for line in current["configuration keys"]}
     assert sorted(listed("Configuration")) == sorted(sections)
 
 
-def test_the_document_lists_every_exit_code(now: Surface) -> None:
-    codes = {line.split()[1] for line in now["exit codes"]}
+def test_the_document_lists_every_exit_code(current: Surface) -> None:
+    codes = {line.split()[1] for line in current["exit codes"]}
     assert sorted(listed("Exit codes")) == sorted(codes)
 
 
-def test_the_document_lists_every_file_of_the_state(now: Surface) -> None:
-    assert sorted(listed("State on disk")) == sorted(now["state directory"])
+def test_the_document_lists_every_file_of_the_state(current: Surface) -> None:
+    assert sorted(listed("State on disk")) == sorted(current["state directory"])
 
 
-def test_the_document_names_every_part_of_the_surface(now: Surface) -> None:
+def test_the_document_names_every_part_of_the_surface(current: Surface) -> None:
     table = DOCUMENT.partition("| part |")[2].partition("\n\n")[0]
-    assert sorted(re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE)) == sorted(now)
+    assert sorted(re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE)) == sorted(current)

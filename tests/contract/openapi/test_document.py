@@ -1,4 +1,4 @@
-"""The OpenAPI document agrees with the contract, the service, the client and the handbook."""
+"""The OpenAPI document agrees with the contract, the service, its client and its documentation."""
 
 import json
 import re
@@ -48,8 +48,9 @@ READING = {
     "current", "listDevices", "deviceDetail", "reportDetail", "contact", "inspect",
     *(path.rpartition("/")[2] for path in FIGURES),
 }  # fmt: skip
-"""The operations without side effects. The contract names these operations of remoteControl. In our
-interpretation, the figures and two operations of support have no side effects either.
+"""The operations without side effects. The contract names those of remoteControl. In our
+interpretation, the figures and the operations `contact` and `inspect` of support have no side
+effects either.
 """
 REPORTS = {
     "network": json.loads(encode(small_venue())),
@@ -92,7 +93,7 @@ def test_deprecated_operations_are_marked_and_send_headers() -> None:
         assert ({"Deprecation", "Link"} <= set(headers)) == is_deprecated
 
 
-def test_reading_operations_are_those_of_the_contract() -> None:
+def test_only_reading_operations_permit_a_read_only_key() -> None:
     assert {operation.name for operation in OPERATIONS if not operation.writes} == READING
     for path, methods in document()["paths"].items():
         codes = json.dumps(methods["post"]["responses"].get("403"))
@@ -134,7 +135,7 @@ def test_a_body_field_is_required_only_if_it_is_a_constant_or_has_no_default() -
         assert "version" in schemas[name]["required"]
 
 
-def test_only_the_operation_contact_has_no_body() -> None:
+def test_contact_is_the_only_operation_without_a_body() -> None:
     (without_body,) = [operation for operation in OPERATIONS if operation.body is None]
     described = document()["paths"][without_body.path]["post"]
     assert described["operationId"] == "support.contact"
@@ -254,10 +255,10 @@ def statuses_of(code: str) -> set[int]:
     return {status for status, codes in CODES.items() if code in codes}
 
 
-def test_the_handbook_lists_the_same_codes() -> None:
-    handbook = (ROOT / "docs/controlplane.md").read_text()
+def test_the_documentation_lists_every_code_with_its_statuses() -> None:
+    text = (ROOT / "docs/controlplane.md").read_text()
     listed: dict[str, set[int]] = {}
-    for status, words in re.findall(r"^\| (\d{3}) \| (.*) \|$", handbook, re.MULTILINE):
+    for status, words in re.findall(r"^\| (\d{3}) \| (.*) \|$", text, re.MULTILINE):
         for code in re.findall(r"`([a-z]+_?[a-z_]*)`", words):
             listed.setdefault(code, set()).add(int(status))
     assert listed == {code: statuses_of(code) for codes in CODES.values() for code in codes}

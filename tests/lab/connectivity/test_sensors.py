@@ -1,4 +1,4 @@
-"""Tests the sensors of the path to the service on a till, behind a gateway and an internet."""
+"""Tests a till's sensors of the path to the service, behind a simulated gateway and internet."""
 
 import contextlib
 from collections.abc import Iterator
@@ -67,7 +67,7 @@ def test_a_working_path_has_no_fault(sensor: SensorProcess) -> None:
     assert (sample["service"], sample["is_service_local"]) == ("connected", False)
 
 
-def test_a_lost_carrier_is_notified_although_address_and_route_remain(
+def test_a_lost_carrier_is_detected_although_address_and_route_remain(
     lab: Venue, sensor: SensorProcess
 ) -> None:
     sensor.ask("link")
@@ -77,11 +77,11 @@ def test_a_lost_carrier_is_notified_although_address_and_route_remain(
     assert cause == "link-down"
     assert (sample["link"]["addresses"], sample["link"]["has_route"]) == ([TILL], True)
     sensor.wait_until(lambda link: link["has_link"] is True)
-    # At first, the kernel still reports that there is no route.
+    # At first, the kernel still reports that there is no route. The probe then tries again.
     assert sensor.ask("probe")[0]["service"] != "unreachable"
 
 
-def test_a_removed_address_is_notified(lab: Venue, sensor: SensorProcess) -> None:
+def test_a_removed_address_is_detected(lab: Venue, sensor: SensorProcess) -> None:
     repairs = (f"addr add {TILL}/24 dev eth0", f"route add default via {GATEWAY}")
     with with_fault(lab, "till", f"addr del {TILL}/24 dev eth0", *repairs):
         sensor.wait_until(lambda link: link["addresses"] == [])
@@ -91,7 +91,7 @@ def test_a_removed_address_is_notified(lab: Venue, sensor: SensorProcess) -> Non
     sensor.wait_until(lambda link: link["has_route"] is True)
 
 
-def test_a_removed_default_route_is_notified(lab: Venue, sensor: SensorProcess) -> None:
+def test_a_removed_default_route_is_detected(lab: Venue, sensor: SensorProcess) -> None:
     with with_fault(lab, "till", "route del default", f"route add default via {GATEWAY}"):
         sensor.wait_until(lambda link: link["has_route"] is False)
         sample, cause = sensor.ask("probe")
@@ -120,17 +120,19 @@ def test_a_gateway_that_never_answered_is_silent(lab: Venue) -> None:
     assert cause == "gateway-silent"
 
 
-def test_a_valid_entry_for_a_lost_gateway_is_no_answer(lab: Venue, sensor: SensorProcess) -> None:
-    """The kernel detects only after half a minute that a valid entry leads nowhere."""
+def test_a_valid_neighbour_entry_for_a_lost_gateway_is_no_answer(
+    lab: Venue, sensor: SensorProcess
+) -> None:
+    """The entry of a lost gateway stays valid for half a minute, until the kernel checks it."""
     assert sensor.ask("probe")[0]["gateway_answers"] is True
     with without_gateway(lab):
         assert lab.sensor(INTERNET).ask("probe")[0]["gateway_answers"] is None
 
 
-def test_a_local_name_server_without_others_shows_that_the_provider_is_down(
+def test_the_provider_is_down_if_only_the_local_name_server_answers(
     lab: Venue, sensor: SensorProcess
 ) -> None:
-    """The local server still answers the service's name from its cache."""
+    """The local server still answers queries for the service's name from its cache."""
     with with_fault(lab, "gateway", "link set wan0 down", "link set wan0 up"):
         sample, cause = sensor.ask("probe")
     assert cause == "provider-down"
@@ -157,7 +159,7 @@ def test_a_stopped_service_refuses_connections(lab: Venue) -> None:
     assert sample["service"] == "refused"
 
 
-def test_a_silent_service_in_the_own_network_needs_no_gateway(lab: Venue) -> None:
+def test_a_silent_service_in_the_local_network_is_down_even_without_a_gateway(lab: Venue) -> None:
     sensor = lab.sensor(GATEWAY, base_url="https://10.66.1.77")
     with without_gateway(lab):
         sample, cause = sensor.ask("probe")

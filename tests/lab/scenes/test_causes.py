@@ -174,7 +174,7 @@ _NO_DHCP_AND_NO_SPOOLER = Act(
     queues=(),
     commands=(
         f"ip addr flush dev {DEVICE} scope global && ip addr add 169.254.3.4/16 dev {DEVICE}",
-        # Every user may connect to the socket of CUPS, which has this mode.
+        # The socket of a real CUPS has mode 666, too, so that every user may connect to it.
         "python3 -c \"import socket; socket.socket(1).bind('/run/cups/cups.sock')\"",
         "chmod 666 /run/cups/cups.sock",
     ),
@@ -246,7 +246,7 @@ def test_a_missing_dhcp_server_and_a_stopped_spooler_are_reported_until_fixed(
         (2, "multicast does not pass on"),
     ],
 )
-def test_network_problem_is_listed_once_and_explains_a_printer(
+def test_network_problem_is_listed_once_and_in_the_reason_of_a_printer(
     number: int, words: str, reports: list[Report]
 ) -> None:
     assert sum(words in limitation for limitation in reports[number]["limitations"]) == 1

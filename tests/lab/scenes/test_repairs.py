@@ -43,7 +43,7 @@ MOVED = (
     LanHost(f"{NET}.20", BAR_MAC, (631, 9100)),
     LanHost(f"{NET}.21", PASS_MAC, (631, 9100)),
     printer(22, "Named"),
-    # A repeater has put its MAC in place of those of a printer and a telephone.
+    # A repeater has replaced the MACs of a printer and of a telephone with its own.
     LanHost(f"{NET}.9", REPEATER, (631, 9100)),
     LanHost(f"{NET}.30", REPEATER, ()),
 )
@@ -61,7 +61,7 @@ SECOND_NAME_SERVER = f"""
 import os, socket, struct
 mute = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); mute.bind(("127.0.0.9", 53))
 server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); server.bind(("127.0.0.1", 53))
-if pid := os.fork():  # both sockets are open
+if pid := os.fork():  # the first process ends as soon as both sockets are open
     print(pid)
     os._exit(0)
 while True:

@@ -42,7 +42,7 @@ def test_report_is_clean_after_the_fix(scene: Any, reports: list[Report]) -> Non
 def test_check_of_the_printers_agrees_with_the_report(
     reports: list[Report], directory: Path
 ) -> None:
-    """`venue-agent printers` contacts only the printers, and has the same result for each."""
+    """`venue-agent printers` contacts only the printers, but has the results of the report."""
     states = json.loads((directory / CHECKED).read_text())["states"]
     checked_states = {state["id"]: (state["status"], state["matchedEndpoint"]) for state in states}
     assert checked_states == {

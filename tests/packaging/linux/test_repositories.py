@@ -22,7 +22,7 @@ fpr:::::::::99992222333344445555AAAABBBBCCCCDDDD9999:
 """
 
 
-def test_release_file_has_the_hash_of_each_index_and_no_end_by_default() -> None:
+def test_release_file_has_the_hash_of_each_index_and_never_expires_by_default() -> None:
     publish = module("apt/publish.py")
     indices = {"main/binary-amd64/Packages": b"Package: venue-agent\n"}
     text = publish.release(indices, ["amd64"], NOW)
@@ -35,8 +35,8 @@ def test_release_file_has_the_hash_of_each_index_and_no_end_by_default() -> None
     assert "\nValid-Until: Mon, 30 Nov 2026 20:10:30 GMT\n" in limited
 
 
-def test_an_index_is_newer_than_the_one_of_the_same_second(tmp_path: Path) -> None:
-    """Otherwise, an attacker could offer the older index again, and apt would accept it."""
+def test_an_index_has_a_later_date_than_the_published_one(tmp_path: Path) -> None:
+    """If two indices had the same date, apt would accept the older one again from an attacker."""
     publish = module("apt/publish.py")
     later = datetime.datetime.now(datetime.UTC).replace(microsecond=0) + datetime.timedelta(days=1)
     (tmp_path / "Release").write_text(publish.release({}, ["amd64"], later))
@@ -51,7 +51,7 @@ def test_documented_origin_and_suite_are_those_of_the_release_file() -> None:
     assert '"origin=venue-agent,suite=stable";' in documented("docs/install.md")["unattended"]
 
 
-def test_lists_of_older_packages_stay_below_their_hashes(tmp_path: Path) -> None:
+def test_an_older_index_remains_available_by_its_hash(tmp_path: Path) -> None:
     publish = module("apt/publish.py")
     first = publish.write_index(tmp_path, "Package: a\n")
     publish.write_index(tmp_path, "Package: b\n")
@@ -118,7 +118,7 @@ def test_prerelease_sorts_before_the_release_in_rpm(version: str, expected: str)
 def test_scriptlets_are_plain_shell_and_never_fail_an_upgrade(script: Path) -> None:
     assert script.read_text().startswith("#!/bin/sh\n")
     subprocess.run(("sh", "-n", str(script)), check=True)
-    # If a scriptlet before the removal of the old files fails, both versions stay installed.
+    # If a scriptlet fails before the old files are removed, both versions stay installed.
     assert "set -e" not in script.read_text()
 
 
@@ -158,6 +158,6 @@ def test_rpm_keeps_and_verifies_versions_as_the_debian_package_does(tmp_path: Pa
         str((tree / "usr/bin/venue-agent").readlink()) == "../lib/venue-agent.current/venue-agent"
     )
     scripts = build.scripts_of(program)
-    # %pre and %postun run without the package's files.
+    # %pre and %postun run without the package's files, so each contains the script for upgrades.
     assert scripts.count("select_version()") == 2
     assert """upgrade keep "${old:-unknown}" '%{version}'""" in scripts

@@ -1,4 +1,4 @@
-"""Every check either runs in CI or before a release, and a failed one makes the run fail."""
+"""Every check runs in CI or before a release, and the run fails if one of its checks fails."""
 
 import re
 import subprocess
@@ -28,7 +28,6 @@ def test_every_test_target_runs_in_ci_or_before_a_release() -> None:
     in_ci = set(IN_CI.findall((ROOT / ".ci/run").read_text()))
     before_a_release = {check.split()[0] for check in CHECKS}
     tests = {name for name in targets() if name.startswith("test-")}
-    # CI runs these in a short form, or all tests.
     assert tests - in_ci - before_a_release == set()
 
 
@@ -51,7 +50,7 @@ def test_every_package_of_a_release_is_a_target_of_make() -> None:
     assert set(" ".join(target_lists).split()) <= rules
 
 
-def test_a_failed_check_makes_the_run_fail_after_the_others(tmp_path: Path) -> None:
+def test_the_run_continues_after_a_failed_check_and_then_fails(tmp_path: Path) -> None:
     makefile = tmp_path / "Makefile"
     makefile.write_text("broken:\n\t@echo the reason; false\ngood:\n\t@test $(ARGS) = --all\n")
     words = ("--makefile", str(makefile), "--logs", str(tmp_path / "logs"))

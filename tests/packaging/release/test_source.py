@@ -90,7 +90,7 @@ def test_a_commit_without_a_version_is_refused(checkout: Path) -> None:
             read(checkout)
 
 
-def test_a_version_is_not_a_pattern() -> None:
+def test_a_dot_of_a_version_matches_only_a_dot() -> None:
     with pytest.raises(ReleaseError):
         changelog_section("## 1x2x3 - 2026-11-23\n- x\n", "1.2.3")
 

@@ -208,7 +208,7 @@ def test_a_tag_that_names_another_commit_is_refused(tiny: TinyRelease, tmp_path:
     assert line.startswith("v1.2.3: in this clone, the tag names the commit")
 
 
-def test_content_is_not_read_if_the_signature_is_invalid(tiny: TinyRelease) -> None:
+def test_content_is_not_read_if_its_checksum_is_wrong(tiny: TinyRelease) -> None:
     (tiny.directory / DEB).write_bytes(b"!<arch>\n")
     lines = problems(tiny)
     assert lines == [f"{DEB}: the content does not match SHA256SUMS"]
@@ -220,7 +220,11 @@ def test_contents_of_a_package_include_its_control_files(original: TinyRelease) 
 
 
 def rpm(*files: tuple[str, int, int, bytes]) -> bytes:
-    """Return an RPM package without metadata. A file has a name, an inode, its links, a content."""
+    """Return an RPM package without metadata.
+
+    Args:
+        files: The name, inode, number of links and content of each file.
+    """
     archive = b""
     for name, inode, links, content in (*files, ("TRAILER!!!", 0, 1, b"")):
         numbers = (inode, 0o100644, 0, 0, links, 0, len(content), 0, 0, 0, 0, len(name) + 1, 0)
@@ -232,7 +236,7 @@ def rpm(*files: tuple[str, int, int, bytes]) -> bytes:
     return bytes(96) + signatures + bytes(-len(signatures) % 8) + header + lzma.compress(archive)
 
 
-def test_contents_of_an_rpm_are_its_files_also_those_with_two_names(tmp_path: Path) -> None:
+def test_contents_of_an_rpm_include_both_names_of_a_linked_file(tmp_path: Path) -> None:
     package = tmp_path / "tiny.rpm"
     package.write_bytes(
         rpm(("./a", 1, 1, b"first"), ("./b", 2, 2, b""), ("./usr/c", 2, 2, b"both"))
@@ -274,8 +278,10 @@ def test_a_rebuild_with_different_bytes_or_tools_is_refused(
     bash = {"name": "bash", "version": "5", "architecture": "amd64", "sha256": "0" * 64}
     root = Root(tmp_path, {"packages": [bash]})
 
-    def build(source: Source, _: Root, target: Path, targets: list[str], more: list[str]) -> None:
-        assert (source.commit, targets, more) == (tiny.source.commit, ["deb"], [])
+    def build(
+        source: Source, _: Root, target: Path, targets: list[str], machine_targets: list[str]
+    ) -> None:
+        assert (source.commit, targets, machine_targets) == (tiny.source.commit, ["deb"], [])
         shutil.copytree(tiny.directory, target)
         (target / DEB).write_bytes(deb("intruder"))
         (target / "Containerfile").unlink()

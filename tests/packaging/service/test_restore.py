@@ -54,16 +54,16 @@ class Operator:
         return next((r["status"] for r in detail["requests"] if r["id"] == request_id), "unknown")
 
     async def until(self, instance_id: str, request_id: str, *statuses: str) -> None:
-        async def is_there() -> bool:
+        async def has_status() -> bool:
             return await self.status(instance_id, request_id) in statuses
 
-        await until(is_there, BACK_WITHIN_S)
+        await until(has_status, BACK_WITHIN_S)
 
     async def enrolled(self, *names: str) -> dict[str, str]:
-        async def are_there() -> bool:
+        async def are_listed() -> bool:
             return set(names) <= (await self.devices()).keys()
 
-        await until(are_there, BACK_WITHIN_S)
+        await until(are_listed, BACK_WITHIN_S)
         return await self.devices()
 
 
@@ -149,8 +149,8 @@ async def test_agents_continue_after_a_restore_that_lost_the_last_minutes(tmp_pa
         kept = await operator.request_report(old)
         await operator.until(old, kept, *DONE)
 
-        # The first request is created before the backup and answered after it. The second one is
-        # created and answered after the backup.
+        # The request `open_at_backup` is created before the backup and answered after it. The
+        # request `answered` is created and answered after the backup.
         open_at_backup = await operator.request_report(old)
         backup = tmp_path / "backup.db"
         venue.service.command("backup", str(backup))

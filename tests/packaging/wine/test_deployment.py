@@ -37,7 +37,9 @@ def table(heading: str) -> list[list[str]]:
 
 
 def row(start: str, protocol: str) -> list[str]:
-    """Return the only row of the packets whose first cell and protocol begin like this."""
+    """Return the only row of the table of packets whose first cell begins with ``start``, and whose
+    third cell begins with ``protocol``.
+    """
     (match,) = (
         each for each in table("who")
         if each[0].startswith(start) and each[2].startswith(protocol)
@@ -63,7 +65,7 @@ def test_queried_ports_are_those_of_the_allow_list() -> None:
     ]
 
 
-def test_other_ports_and_addresses_are_those_of_the_code() -> None:
+def test_ports_of_arp_icmp_dns_snmp_mdns_and_printing_are_those_of_the_code() -> None:
     assert numbers(row("network report, watched", "UDP")[2]) == [DISCARD_PORT]
     assert numbers(row("daemon, when calls fail", "ICMP")[2]) == [
         gateway._UDP_PORT, *gateway._TCP_PORTS,
@@ -143,7 +145,7 @@ def test_extension_attribute_shows_version_and_state(
     assert jamf("extension_attribute.sh", program) == f"<result>{expected}</result>\n"
 
 
-def test_extension_attribute_without_the_program(tmp_path: Path) -> None:
+def test_extension_attribute_reports_a_missing_program(tmp_path: Path) -> None:
     expected = "<result>not installed</result>\n"
     assert jamf("extension_attribute.sh", tmp_path / "none") == expected
 
@@ -179,7 +181,7 @@ def stand_in(folder: Path, action: str, *, exit_code: int) -> Path:
 
 
 def jamf(name: str, program: Path, *words: str) -> str:
-    """Run a script with another path of the program. Return its output."""
+    """Run a script of Jamf with ``program`` in place of the installed agent. Return its output."""
     text = (RECIPES / "jamf" / name).read_text()
     assert "/opt/venue-agent/venue-agent" in text
     command = ("sh", "-c", text.replace("/opt/venue-agent/venue-agent", str(program)), name, *words)

@@ -1,4 +1,4 @@
-"""Tests the parts of the Windows packages that exist without Wine: tables, manifests, formula."""
+"""Tests the parts of the Windows packages that need no Wine, and the Homebrew formula."""
 
 import importlib.util
 import re

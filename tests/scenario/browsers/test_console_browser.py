@@ -30,8 +30,8 @@ pytestmark = pytest.mark.needs("browser", "axe")
 ACTS: Final = {
     "play", "keyboard", "figures", "people", "consent", "settings", "alerts", "routes", "company",
 }  # fmt: skip
-"""The acts, which are scripted sessions in the browser. The fixture of the same name returns the
-results of an act."""
+"""The acts, which are scripted sessions in the browser. For each act, a fixture with the name of
+the act returns its results."""
 IN_MEDIUM: Final = {("play", "narrow")}
 """The acts and widths of `make test`. `make test-all` plays all acts at both widths."""
 PLAY_STATES: Final = {
@@ -246,7 +246,7 @@ def test_during_an_outage_states_are_marked_as_old_and_buttons_are_off(
 ) -> None:
     assert play["outage"].startswith("The service does not answer. You see the state of ")
     assert set(play["off"]["buttons"]) == {"true"}
-    assert play["off"]["state"] == "rgb(95, 102, 109)"  # the colour of no severity
+    assert play["off"]["state"] == "rgb(95, 102, 109)"  # grey, whatever the severity is
     assert play["loading"] == "Loading …"
     assert set(play["on"]["buttons"]) == {None}
     assert play["on"]["state"] != play["off"]["state"]
@@ -508,7 +508,7 @@ def test_a_support_token_creates_one_link_and_the_link_can_be_removed(
 
 def test_ended_session_and_too_many_sign_in_attempts_are_explained(people: dict[str, Any]) -> None:
     assert people["ended"] == "Your session has ended. Sign in again."
-    # The wait starts at ten minutes. On a slow machine, the message can show fewer.
+    # The wait starts at ten minutes. On a slow machine, fewer minutes are left when it is printed.
     assert re.fullmatch(
         r"Too many attempts\. Try again in ([1-9]|10) minutes?\.", people["too often"]
     )

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.needs("browser")
 
 @pytest.fixture(scope="module")
 def observations() -> dict[str, Any]:
-    """The collector's facts, and the values that the page observed before and after them."""
+    """The collector's facts, and the values of the page before and after the collection."""
     command = (sys.executable, "-m", "tests.fakes.devtools_browser", browser())
     result = subprocess.run(
         (*namespaces.entering(), *command),
@@ -34,8 +34,8 @@ def observations() -> dict[str, Any]:
         check=False,
     )
     assert result.returncode == 0, result.stderr.decode()[-3000:]
-    facts: dict[str, Any] = json.loads(result.stdout)
-    return facts
+    output: dict[str, Any] = json.loads(result.stdout)
+    return output
 
 
 def test_browser_fields_match_the_values_of_the_page(observations: dict[str, Any]) -> None:
@@ -68,7 +68,7 @@ def test_fields_without_a_value_are_unsupported_and_the_page_observes_no_value(
 
 
 def test_the_collector_does_not_change_the_page(observations: dict[str, Any]) -> None:
-    """The collector causes no click, no change of the document, and no new name in the page."""
+    """The collector causes no click, no change of the document, and no new property of `window`."""
     assert observations["after"]["touched"] == observations["before"]["touched"]
     assert observations["after"]["touched"][0] == 0
 
@@ -91,7 +91,7 @@ PERMISSIONS = ("kiosk.localNetworkPermission", "kiosk.loopbackPermission")
 
 
 def state_in(fields: dict[str, Any]) -> dict[str, object]:
-    """Return the reported state of the page, without permissions that older browsers lack."""
+    """Return the reported state of the page, without the permissions, which older browsers lack."""
     return {
         k: f["value"] for k, f in fields.items() if k in WORKING_PAGE and f["status"] == "available"
     }

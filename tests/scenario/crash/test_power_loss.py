@@ -69,7 +69,7 @@ class Recording:
         """Return 0, and every length at which the log ends with a whole frame."""
         return [0, *range(WAL_HEADER, len(self.wal) + 1, self.frame_bytes)]
 
-    def last_mark(self, length: int) -> Mark | None:
+    def last_mark_within(self, length: int) -> Mark | None:
         return next((m for m in reversed(self.marks) if m.wal_bytes <= length), None)
 
 
@@ -149,9 +149,10 @@ def _rows_on_disk(home: Path) -> dict[str, list[tuple[object, ...]]]:
 async def _continue_after_power_cut(recording: Recording, home: Path, length: int) -> None:
     """Start the agent after a power cut that left ``length`` bytes of the log.
 
-    The service has the state that it had at that time. Check that each request ends exactly once.
+    The service has the state that it had when the power was cut. Check that each request ends
+    exactly once.
     """
-    mark = recording.last_mark(length)
+    mark = recording.last_mark_within(length)
     clock = VirtualClock()
     service = HostileService(clock.true_time)
     service._port = recording.port
@@ -197,7 +198,7 @@ def test_power_cut_keeps_committed_transactions_only(
     for length in recording.boundaries():
         home = memory_home / str(length)
         _restore(recording, home, recording.wal[:length])
-        mark = recording.last_mark(length)
+        mark = recording.last_mark_within(length)
         assert _rows_on_disk(home) == (mark.rows if mark else {"requests": [], "outbox": []})
 
 

@@ -25,7 +25,8 @@ LINES_MAX = 24
 COLUMNS = 80
 DEMO = (sys.executable, "-I", "-m", "controlplane", "demo", "--dir")
 ORPHANS = (sys.executable, "-m", "tests.scenario.demo.orphans")
-# The demo is killed when this file exists in its directory; "" means at once.
+# Each name is a test: the demo is killed when a file with this name exists in its directory. With
+# the name "", it is killed at once.
 KILL_AT = (
     "", "spooler.log", "api-key", "service.out", "agent.log", "state/agent.db", "state/status.json",
     "network.json", "application.html",
@@ -69,7 +70,7 @@ def check_is_whole(database: Path) -> None:
 
 
 @pytest.mark.needs("tap")
-def test_the_demo_reports_a_moved_printer_and_option_keep_preserves_its_files(
+def test_the_demo_reports_a_moved_printer_and_keeps_its_files_on_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     home, mark = tmp_path / "demo", tmp_path / "kill"
@@ -121,7 +122,7 @@ def check_the_link(link: str) -> None:
 
 
 @pytest.mark.parametrize("file_name", KILL_AT if IS_FULL else SHORT)
-def test_killed_demo_leaves_no_process_lock_or_damaged_database(
+def test_a_killed_demo_leaves_no_process_no_lock_and_no_damaged_database(
     tmp_path: Path, file_name: str
 ) -> None:
     home = tmp_path / "demo"

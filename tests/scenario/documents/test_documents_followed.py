@@ -40,7 +40,7 @@ OTHER_CODES: Final = {
 }
 """Exit codes other than 0."""
 IN_A_HOME: Final = "is in a home directory, which the service cannot reach"
-"""`service install` refuses a Python that it cannot use, for example that of a developer."""
+"""`service install` prints this if the service cannot run the Python, for example a developer's."""
 
 
 @cache
@@ -105,7 +105,7 @@ def test_every_command_within_a_sentence_exists(document: str) -> None:
 
 
 @pytest.mark.large
-def test_a_newcomer_needs_one_command_to_the_first_report() -> None:
+def test_a_newcomer_needs_one_command_for_the_first_report() -> None:
     first = steps_of("README.md")[0]
     assert first.command.startswith("make demo")
     assert first.output.strip() == ".venv/bin/venue-control demo"

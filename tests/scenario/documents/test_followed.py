@@ -30,7 +30,7 @@ def test_a_fleet_is_rolled_out_with_the_commands_of_the_document() -> None:
     assert failed_steps == []
     assert steps[0]["output"] == "wrote 120 keys and manifest.csv to keys\n"
     by_command = {step["command"]: step for step in steps}
-    text = next(command for command in by_command if command.startswith("venue-control request"))
-    assert __version__ in text
-    assert "1 completed" in by_command[text]["output"] + by_command[text]["errors"]
+    request = next(command for command in by_command if command.startswith("venue-control request"))
+    assert __version__ in request
+    assert "1 completed" in by_command[request]["output"] + by_command[request]["errors"]
     assert any(command.startswith("venue-control keys revoke") for command in by_command)

@@ -1,4 +1,4 @@
-"""No reply of a service or a network causes a crash, a loss, a duplicate or a busy loop.
+"""No reply of a service or a network causes a crash, a lost or duplicate report, or a busy loop.
 
 Each case runs the whole agent, over real connections and on virtual time, against a service that
 answers one operation wrongly for some minutes and then recovers. A medium run tests at least a

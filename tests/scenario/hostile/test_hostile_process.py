@@ -114,7 +114,7 @@ async def _problem_of(agent: AgentProcess, code: str) -> dict[str, str]:
         ("127.0.0.1", 1, ssl.TLSVersion.TLSv1_3, False, "tls"),
         ("127.0.0.1", 1, ssl.TLSVersion.TLSv1_1, True, "tls"),
     ],
-    ids=["good", "TLS 1.2", "wrong name", "run out", "unknown issuer", "TLS 1.1"],
+    ids=["good", "TLS 1.2", "wrong name", "expired", "unknown issuer", "TLS 1.1"],
 )
 async def test_key_is_sent_only_over_trusted_and_current_tls(  # noqa: PLR0917 - one row each
     tmp_path: Path, name: str, days: int, version_max: ssl.TLSVersion, is_trusted: bool, code: str

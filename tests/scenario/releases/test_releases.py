@@ -1,6 +1,6 @@
 """Today's programs open the data of every release, and keep the identity and all reports.
 
-`make_fixture` made the data with the programs of that release.
+`make_fixture` made the data of each release with the programs of the release.
 """
 
 import asyncio
@@ -90,7 +90,7 @@ def on_the_same_machine(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.medium
 @pytest.mark.usefixtures("on_the_same_machine")
-async def test_the_agent_keeps_its_identity_and_submits_what_waited_once(
+async def test_the_agent_keeps_its_identity_and_submits_the_waiting_report_once(
     folder: Path, tmp_path: Path
 ) -> None:
     """The service of today, on the database of the release, accepts the same bytes."""

@@ -194,7 +194,7 @@ from collectors.contract import Confinement
 from tests.lab.loopback import raise_loopback
 raise_loopback()
 if sys.argv.pop(1) == "free":
-    child.confine_this_process = lambda: Confinement("refused", "the test's")
+    child.confine_this_process = lambda: Confinement("refused", "by the test")
 os._exit(child.main())
 """
 
@@ -221,7 +221,7 @@ def test_confined_collector_reports_the_same_facts(kind: str, watched_program: s
             "service_url": "https://localhost:1",
         }
     free, confined = (_collect(kind, mode, job) for mode in ("free", "confined"))
-    assert free.pop("confinement") == {"state": "refused", "reason": "the test's"}
+    assert free.pop("confinement") == {"state": "refused", "reason": "by the test"}
     assert confined.pop("confinement") == {"state": "confined", "reason": None}
     for facts in (free, confined):
         assert facts.pop("started_at")
@@ -277,7 +277,7 @@ def _is_root() -> bool:
 
 @contextlib.contextmanager
 def _private_socket() -> Iterator[str | None]:
-    """Yield the path of a socket that only root may use. An ordinary user has no such socket."""
+    """Yield the path of a socket that only root may use, or None if this process is not root."""
     if not _is_root():
         yield None
         return

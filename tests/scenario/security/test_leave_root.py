@@ -1,4 +1,4 @@
-"""Tests that a collector of root becomes an ordinary user, and what happens if it cannot."""
+"""Tests that a collector started by root becomes an ordinary user, or else stays root."""
 
 import json
 import os

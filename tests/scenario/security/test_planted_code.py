@@ -1,7 +1,7 @@
-"""No verb runs code that another user planted in the working directory or on a path.
+"""No verb runs code that another user planted in the working directory or on a search path.
 
-One test calls the verbs in the other user's directory, with this directory in PATH. The other test
-sets PYTHONPATH to this directory. `make test` calls each verb in at most one of these two tests.
+Both tests call the verbs in the other user's directory, with this directory in PATH. One of them
+also sets PYTHONPATH to it. `make test` calls each verb in at most one of the two tests.
 """
 
 import os

@@ -80,7 +80,7 @@ VERBS = (
     ("collect", "network", "--json"), ("status", f"--{VCK}"),
 )  # fmt: skip
 UNREDACTED_VERBS = VERBS[: sizes.amount(medium=3, large=len(VERBS))]
-"""The verbs that test the search itself."""
+"""The verbs with which the search itself is tested."""
 DAEMON = (("run",), ("--debug", "run"))
 
 

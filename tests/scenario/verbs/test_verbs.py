@@ -1,8 +1,8 @@
 """Checks the output and exit code of every verb in every situation.
 
 Each verb runs as root and as an ordinary user. The expected exit codes come from the table in
-docs/cli.md. `make test` runs each verb in one situation as one user. Together, these
-cells contain each situation with each user.
+docs/cli.md. A cell is one verb in one situation, run by one user. `make test` runs one cell for
+each verb; together, these cells contain each situation with each user.
 """
 
 import itertools
@@ -137,12 +137,12 @@ def test_each_verb_has_the_documented_exit_code_and_message(
     situation: str, user: str, verb: str, cells: Mapping[tuple[str, str, str], Cell]
 ) -> None:
     key = (situation, user, verb)
-    same_base = [cell for k, cell in cells.items() if (*k[:2], base_of(k[2])) == key]
-    if not same_base:
+    matching_cells = [cell for k, cell in cells.items() if (*k[:2], base_of(k[2])) == key]
+    if not matching_cells:
         assert (user, verb in VERBS_ONLY_AS_USER) == ("root", True), (
             "only verbs that change the machine may be missing"
         )
-    for cell in same_base:
+    for cell in matching_cells:
         words = " ".join((cell.output + cell.errors).split())
         assert cell.code == CODES[key], words
         for forbidden in ("Traceback", "unexpected", "another agent runs", "TypeError"):
@@ -169,7 +169,7 @@ def test_root_never_gets_the_exit_code_for_missing_rights() -> None:
     assert not {key for key, code in CODES.items() if key[1] == "root" and code == 3}
 
 
-def test_status_finds_an_agent_started_by_hand_in_the_process_list(
+def test_status_uses_the_process_list_to_find_an_agent_started_by_hand(
     cells: Mapping[tuple[str, str, str], Cell],
 ) -> None:
     status, doctor = cells[BY_HAND, "user", "status"], cells[BY_HAND, "user", "doctor --json"]

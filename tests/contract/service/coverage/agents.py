@@ -81,7 +81,7 @@ AGENTS: Final = (
                 EXAMPLE,
                 PROTOCOL + "test_a_refusal_without_a_valid_credential_contains_the_metadata_url",
                 "tests/contract/agent_protocol/test_official_oauth_client.py::"
-                "test_the_refusal_of_an_unknown_token_has_the_address_of_the_metadata",
+                "test_an_unknown_token_is_refused_with_the_address_of_the_metadata",
             ),
             row(
                 "API keys are accepted",

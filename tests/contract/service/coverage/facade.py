@@ -171,7 +171,7 @@ FACADE: Final = (
             ),
             row(
                 "status and body of refusals (not documented; ours: see Refusals above)",
-                OPENAPI + "test_the_handbook_lists_the_same_codes",
+                OPENAPI + "test_the_documentation_lists_every_code_with_its_statuses",
                 DOCUMENT_TESTS + "test_the_document_matches_the_service",
             ),
             not_observable("events", OURS),

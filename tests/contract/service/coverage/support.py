@@ -23,7 +23,7 @@ SUPPORT: Final = (
                 EXAMPLE,
                 OPERATIONS + "test_contact_accepts_no_body_or_an_empty_object",
                 OPERATIONS + "test_contact_refuses_any_other_body",
-                "tests/contract/openapi/test_document.py::test_only_the_operation_contact_has_no_body",
+                "tests/contract/openapi/test_document.py::test_contact_is_the_only_operation_without_a_body",
             ),
             row(
                 "`support.inspect`", EXAMPLE, CONNECTED, OPERATIONS + "test_inspect_changes_nothing"

@@ -365,8 +365,8 @@ async def test_a_collection_does_not_wait_for_leftover_grandchildren(
         await end(child, within_s)
 
     monkeypatch.setattr(collector_process, "_end", end_after_the_exit)
-    heir = f"echo >{tmp_path}/lives; exec cat {fifo} >{tmp_path}/heard"
-    script = f"setsid sh -c '{heir}' & until test -e {tmp_path}/lives; do :; done"
+    grandchild = f"echo >{tmp_path}/started; exec cat {fifo} >{tmp_path}/output"
+    script = f"setsid sh -c '{grandchild}' & until test -e {tmp_path}/started; do :; done"
     collector = CollectorProcess(
         lambda _kind: ("/bin/sh", "-c", script), timeouts=Timeouts(gone_s=0.1)
     )

@@ -19,7 +19,7 @@ from tests.unit.agent.samples import config
 
 NAME = "ops.example.test"
 pytestmark = pytest.mark.skipif(
-    not hasattr(socket, "TCP_KEEPIDLE"), reason="this system has other names for the options"
+    not hasattr(socket, "TCP_KEEPIDLE"), reason="this system has other keep-alive options"
 )
 
 
@@ -96,7 +96,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 async def options(service: Service, *, watch: bool) -> tuple[int, ...]:
-    """Return SO_KEEPALIVE, and the times of the connection of a call."""
+    """Make a call. Return the keep-alive options of its connection: on, idle, interval, count."""
     async with (
         client_for(service, watch=watch) as client,
         client.stream("POST", service.base_url) as response,
@@ -114,7 +114,7 @@ async def test_a_watched_connection_is_checked_by_the_kernel() -> None:
         assert await options(service, watch=True) == (1, 4, 1, 3)
 
 
-async def test_other_connections_are_not_checked() -> None:
+async def test_a_connection_that_is_not_watched_is_not_checked() -> None:
     async with server() as port:
         on, *_ = await options(config(f"http://127.0.0.1:{port}").service, watch=False)
         assert on == 0

@@ -1,5 +1,5 @@
-"""Tests that `memory.settle` returns memory to the system. It changes the settings of its process
-permanently, so the test calls it in a separate process.
+"""Tests that `memory.settle` returns memory to the system. The function permanently changes the
+settings of its process, so the test calls it in a separate process.
 """
 
 import subprocess
@@ -17,13 +17,13 @@ from agent.config.model import Config
 from agent.wire.codec import validate
 from agent.wire.validation import ValidationError
 
-def mistakes():
+def issues_of_an_invalid_configuration():
     try:
         validate({"service": {"base_url": "x", "nonsense": 1}, "heartbeat": 3}, Config)
     except ValidationError as error:
         return error.issues
 
-found = mistakes()
+issues = issues_of_an_invalid_configuration()
 
 def kibibytes(field):
     with open("/proc/self/smaps_rollup") as smaps:
@@ -39,7 +39,7 @@ after = {field: kibibytes(field) for field in ("Rss:", "Anonymous:")}
 ssl.create_default_context()
 sqlite3.connect(":memory:").execute("select 1").fetchall()
 asyncio.run(asyncio.sleep(0))
-assert len(found) >= 4 and mistakes() == found
+assert len(issues) >= 4 and issues_of_an_invalid_configuration() == issues
 memory.settle()
 print(before["Anonymous:"] - after["Anonymous:"])
 print(before["Rss:"] - after["Rss:"])

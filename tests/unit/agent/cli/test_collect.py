@@ -19,14 +19,14 @@ from agent.rules.learned_printers import Memory
 from collectors.contract import Job, LearnedPrinter, NetworkFacts, NetworkJob, SourceState
 from tests.fakes.collectors.fake_collectors import good_facts
 
-TIMELESS = timedelta(days=36_500)
+UNLIMITED_AGE = timedelta(days=36_500)
 KITCHEN = LearnedPrinter(
     "cups:kitchen", "192.168.1.50", "2026-11-20T19:00:00+00:00", mac_address="00:1b:a9:00:00:01"
 )
 
 
 class Child:
-    """A fake collector. It records its job, and returns facts with a learned printer."""
+    """A fake collector. It records its job, and returns facts without a failure."""
 
     jobs: ClassVar[list[Job]] = []
 
@@ -59,7 +59,7 @@ def test_child_receives_the_learned_printers_and_writes_no_state(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     PrinterMemory(StateDirectory(home / "state")).write(Memory((KITCHEN,)))
-    monkeypatch.setattr("agent.rules.learned_printers.DETAILS_AGE_MAX", TIMELESS)
+    monkeypatch.setattr("agent.rules.learned_printers.DETAILS_AGE_MAX", UNLIMITED_AGE)
     before = {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in (home / "state").iterdir()}
     report = collect_report(home, capsys)
     (job,) = Child.jobs

@@ -91,7 +91,7 @@ def store_report(config: Path, *, is_sent: bool, has_payload: bool = True) -> No
 
 @pytest.mark.parametrize("is_sent", [False, True])
 @pytest.mark.parametrize("report_or_request_id", [REPORT, REPORT[:4].upper(), REQUEST])
-def test_history_prints_a_report_by_report_id_prefix_or_request_id(
+def test_history_prints_a_report_by_its_id_a_prefix_or_its_request_id(
     config: Path, capsys: pytest.CaptureFixture[str], report_or_request_id: str, is_sent: bool
 ) -> None:
     store_report(config, is_sent=is_sent)

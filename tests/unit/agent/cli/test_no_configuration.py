@@ -65,7 +65,7 @@ def test_the_message_without_configuration_names_the_install_command(
     )
 
 
-def test_a_missing_file_of_the_option_config_has_its_own_message(
+def test_a_missing_file_given_with_config_has_its_own_message(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["config", "check", "--config", str(tmp_path / "none.toml")]) == 2

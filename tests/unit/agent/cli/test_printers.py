@@ -104,9 +104,9 @@ def test_json_output_contains_all_learned_details(
 ) -> None:
     memory.write(Memory((KITCHEN,), (REPLACEMENT,)))
     assert run(tmp_path, "--json") == 0
-    message = json.loads(capsys.readouterr().out)
-    assert message["printers"][0]["mac_address"] == "00:1b:a9:00:00:01"
-    assert message["replacements"][0]["reports"] == 2
+    document = json.loads(capsys.readouterr().out)
+    assert document["printers"][0]["mac_address"] == "00:1b:a9:00:00:01"
+    assert document["replacements"][0]["reports"] == 2
 
 
 def test_list_shows_the_present_state_with_the_broken_printers_first(
@@ -196,7 +196,7 @@ def test_check_of_an_unknown_printer_raises_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("memory")
-def test_list_of_one_printer_names_the_verb_check(tmp_path: Path) -> None:
+def test_list_with_the_name_of_a_printer_refers_to_the_verb_check(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="`venue-agent check bar` shows one printer"):
         run(tmp_path, "list", "bar")
 

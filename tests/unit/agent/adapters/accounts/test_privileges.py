@@ -96,8 +96,8 @@ def test_no_root_privilege_remains_after_step_down(
             "state": os.environ["STATE_DIRECTORY"],
         }
 
-    message = run_in_a_fork(act)
-    assert message == {
+    result = run_in_a_fork(act)
+    assert result == {
         "done": True,
         "ids": [[OWNER] * 3, [OWNER] * 3, [OWNER]],
         "left": OWNER,

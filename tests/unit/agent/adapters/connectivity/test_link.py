@@ -1,4 +1,4 @@
-"""Tests of which interface is reported and with which state, with tables of different machines."""
+"""Tests which interface is reported, and in which state, for the tables of different machines."""
 
 from dataclasses import replace
 from typing import Any

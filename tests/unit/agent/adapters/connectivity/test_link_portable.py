@@ -36,7 +36,7 @@ WINDOWS = {
         Address(socket.AF_INET6, "fe80::7%12"),
     ],
 }
-MAC = {
+MACOS = {
     "lo0": [Address(socket.AF_INET, "127.0.0.1", "255.0.0.0")],
     "en0": [Address(socket.AF_INET, "10.0.0.20", "255.255.255.0")],
     "utun0": [Address(socket.AF_INET6, "fe80::1%utun0", "ffff:ffff:ffff:ffff::")],
@@ -75,7 +75,7 @@ def test_virtual_interfaces_of_windows_do_not_count_as_a_link() -> None:
 
 
 def test_the_link_of_a_mac_without_a_gateway_is_known() -> None:
-    link = state(MAC, "darwin", last="en0")
+    link = state(MACOS, "darwin", last="en0")
     assert (link.interface, link.has_link, link.has_route) == ("en0", True, False)
-    link = state(MAC, "darwin", down="en0")
+    link = state(MACOS, "darwin", down="en0")
     assert (link.interface, link.has_link) == ("en0", False)

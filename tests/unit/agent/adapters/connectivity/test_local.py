@@ -169,12 +169,12 @@ def test_a_list_of_targets_shows_whether_a_page_is_open(body: bytes, fault: str 
 @pytest.mark.parametrize(
     "body", [b"", b"{}", b"[" * 100_000, b"\xff"], ids=["empty", "object", "deep", "no UTF-8"]
 )
-def test_another_body_is_refused(body: bytes) -> None:
+def test_a_body_without_a_list_of_pages_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match="did not list its pages"):
         kiosk_page.fault_of(body)
 
 
-async def test_a_closed_port_is_a_missing_browser() -> None:
+async def test_a_closed_port_is_reported_as_a_missing_browser() -> None:
     server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     server.close()
@@ -285,7 +285,7 @@ def test_without_a_link_the_state_of_watched_devices_is_unknown() -> None:
     assert not watched.is_pending
 
 
-def test_excluded_addresses_and_a_silent_agent_resolve_nothing() -> None:
+def test_an_excluded_address_is_not_resolved_and_a_silent_agent_resolves_none() -> None:
     lan = Lan()
     excluded = lan.devices(TERMINAL, exclude=("10.0.0.0/29",))
     silent = lan.devices(TERMINAL, sends_nothing=True)

@@ -45,8 +45,8 @@ def reply_with(code: int, address: str = "") -> Reply:
 def hostile(query: bytes) -> list[bytes]:
     """Send invalid messages before the valid reply."""
     (real,) = reply_with(0, "192.0.2.7")(query)
-    number = bytes((query[0] ^ 1, query[1]))
-    return [b"", b"\xff" * 5000, query, number + real[2:], real[: QUESTION_AT + 3], real]
+    wrong_id = bytes((query[0] ^ 1, query[1]))
+    return [b"", b"\xff" * 5000, query, wrong_id + real[2:], real[: QUESTION_AT + 3], real]
 
 
 def only_known(query: bytes) -> list[bytes]:
@@ -223,7 +223,7 @@ def test_an_echo_request_has_a_valid_checksum() -> None:
     assert (total >> 16) + (total & 0xFFFF) == 0xFFFF
 
 
-def test_the_first_change_is_notified_at_once_and_further_ones_together() -> None:
+def test_the_first_change_is_reported_at_once_and_further_ones_together() -> None:
     async def run() -> None:
         calls: list[float] = []
         loop = asyncio.get_running_loop()

@@ -45,7 +45,7 @@ class FakeSystemd:
     user: str = ""
     """The user's line in /etc/passwd, which `systemd-sysusers` creates. Empty without the user."""
     group: str = ""
-    userdel_takes_the_group: bool = True
+    userdel_deletes_the_group: bool = True
     calls: list[str] = field(default_factory=list)
 
     def run(self, *words: str) -> CompletedProcess[str]:
@@ -60,7 +60,7 @@ class FakeSystemd:
         if words[0] == "systemd-sysusers":
             self.user, self.group = self.user or OUR_USER, self.group or "venue-agent:x:997:"
         if words[0] == "userdel":
-            self.user, self.group = "", "" if self.userdel_takes_the_group else self.group
+            self.user, self.group = "", "" if self.userdel_deletes_the_group else self.group
         if words[0] == "groupdel":
             self.group = ""
         if words[0] == "getent":
@@ -155,11 +155,11 @@ def test_a_packaged_unit_is_used_and_never_removed(tmp_path: Path) -> None:
     assert package_unit.exists()
 
 
-@pytest.mark.parametrize("userdel_takes_the_group", [True, False])
+@pytest.mark.parametrize("userdel_deletes_the_group", [True, False])
 def test_purge_deletes_the_user_that_install_made(
-    tmp_path: Path, userdel_takes_the_group: bool
+    tmp_path: Path, userdel_deletes_the_group: bool
 ) -> None:
-    systemd = FakeSystemd(tmp_path, userdel_takes_the_group=userdel_takes_the_group)
+    systemd = FakeSystemd(tmp_path, userdel_deletes_the_group=userdel_deletes_the_group)
     service = service_in(systemd)
     service.install()
     service.uninstall()

@@ -29,7 +29,7 @@ class FakeService:
     names_the_key_file: bool = False
     calls: list[str] = field(default_factory=list)
     protected: list[Path] = field(default_factory=list)
-    was_written_before: bool = False
+    had_key_at_prepare: bool = False
 
     @property
     def paths(self) -> ServicePaths:
@@ -42,7 +42,7 @@ class FakeService:
         self.calls.append("require_rights")
 
     def prepare(self) -> None:
-        self.was_written_before = self.paths.api_key.exists()
+        self.had_key_at_prepare = self.paths.api_key.exists()
         self.calls.append("prepare")
 
     def protect(self, file: Path) -> None:
@@ -92,7 +92,7 @@ def test_the_first_installation_writes_a_configuration_and_starts(
     assert paths.api_key.stat().st_mode & 0o077 == 0
     assert service.protected == [paths.api_key, paths.config]
     assert service.calls == ["prepare", "install", "restart"]
-    assert not service.was_written_before
+    assert not service.had_key_at_prepare
 
 
 def test_the_key_is_read_from_standard_input(

@@ -256,14 +256,14 @@ class FakeScm:
     and records the statuses that the service sets.
     """
 
-    is_scm: bool = True
+    has_started_this_process: bool = True
     statuses: list[tuple[Status, int]] = field(default_factory=list)
     logged: list[str] = field(default_factory=list)
     is_running: threading.Event = field(default_factory=threading.Event)
     control: Callable[[int], None] = lambda control: None
 
     def serve(self, on_start: Callable[[], None], on_control: Callable[[int], None]) -> None:
-        if not self.is_scm:
+        if not self.has_started_this_process:
             raise OSError(1063, "The service process could not connect to the controller")
         self.control = on_control
         service = threading.Thread(target=on_start)
@@ -342,7 +342,7 @@ def test_the_host_ends_with_the_exit_code_of_the_daemon() -> None:
 
 def test_a_windows_service_started_by_hand_raises_an_error() -> None:
     with pytest.raises(OSError, match="could not connect"):
-        Host(FakeScm(is_scm=False), lambda on_ready: 0).run()
+        Host(FakeScm(has_started_this_process=False), lambda on_ready: 0).run()
 
 
 def test_a_log_beyond_its_bound_is_rotated(tmp_path: Path) -> None:

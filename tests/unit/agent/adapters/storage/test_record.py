@@ -122,7 +122,7 @@ def test_an_open_incident_is_kept_if_there_are_too_many_incidents(state: StateDi
 
 
 def test_errors_of_the_disk_are_raised(state: StateDirectory) -> None:
-    """Otherwise the next write would delete the open incidents of the previous run."""
+    """If an error were read as an empty record, the next write would delete the open incidents."""
     write_record(state)
     database = UnreadableDatabase(state)
     record = Record(database)

@@ -101,7 +101,7 @@ def test_only_the_directorys_owner_is_trusted(place: Path, directory: int, file:
             read()
 
 
-def test_path_is_checked_before_it_is_opened(place: Path, outside: Path) -> None:
+def test_a_path_can_be_checked_without_opening_it(place: Path, outside: Path) -> None:
     require_own(place)
     place.write_text("")
     require_own(place)

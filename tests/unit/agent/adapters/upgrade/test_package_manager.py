@@ -27,7 +27,7 @@ Venue agent VenueAgent.VenueAgent 1.0.0   1.1.0     winget
 
 
 class Programs:
-    """Runs no programs: it returns given output by the first words of the command line."""
+    """Returns the output that was given for the first words of a command line, and runs nothing."""
 
     def __init__(self, outputs: dict[str, str]) -> None:
         self._outputs = outputs
