@@ -75,11 +75,11 @@ def test_a_shared_address_is_a_finding_at_once() -> None:
     )
 
 
-def test_foreign_lines_are_ignored() -> None:
-    foreign: Changes = {
+def test_malformed_lines_are_ignored() -> None:
+    malformed: Changes = {
         "history.since": "2026-11-02T08:15:00+00:00",
         "history.causes7d": ("provider-down 99999999999 s x2", "x", "link-down 9 s x"),
         "history.recent": ("<script>", ""),
         "history.hours": ("2026-11-22T19+01:00: provider-down 99999 s, \x1b[31m",),
     }
-    assert {finding.code for finding in findings_of(changed(foreign))} == set()
+    assert {finding.code for finding in findings_of(changed(malformed))} == set()

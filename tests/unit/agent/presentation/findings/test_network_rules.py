@@ -47,7 +47,7 @@ def with_mac(lan_host: MapHost, mac: str) -> MapHost:
 
 
 SWEEP = SweepResult((), (), {"02:bb:00:00:00:01": 212}, untried=0, ended_early=False)
-(PROXY,) = scan.scan_result_of(SWEEP, targets=254).limitations
+(PROXY_ARP,) = scan.scan_result_of(SWEEP, targets=254).limitations
 
 
 class Case(NamedTuple):
@@ -210,8 +210,8 @@ CASES = (
     ),
     Case(
         "proxy-arp",
-        healthy_network().model_copy(update={"limitations": (PROXY,)}),
-        healthy_network().model_copy(update={"limitations": (f"mDNS: {PROXY}",)}),
+        healthy_network().model_copy(update={"limitations": (PROXY_ARP,)}),
+        healthy_network().model_copy(update={"limitations": (f"mDNS: {PROXY_ARP}",)}),
         "The device 02:bb:00:00:00:01 answers for 212 addresses.",
     ),
     Case(
