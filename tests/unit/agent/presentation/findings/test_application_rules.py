@@ -1,5 +1,5 @@
-"""Applies each rule to a healthy machine with one change, exactly at the rule's threshold and just
-short of it.
+"""Applies each rule to a healthy machine with a few changes: once exactly at the rule's threshold,
+and once just short of it.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ DAY_S = 86400
 
 
 class Case(NamedTuple):
-    """A finding, and the changes of a healthy machine at and just short of its threshold."""
+    """A finding, and the changes to a healthy machine at its threshold and just short of it."""
 
     code: str
     at_threshold: Changes

@@ -1,4 +1,4 @@
-"""Tests of the findings of the connectivity record, at the rules' thresholds and just short of
+"""Tests of the findings about the connectivity record, at the rules' thresholds and just short of
 them.
 """
 

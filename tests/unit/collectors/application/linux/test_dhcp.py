@@ -54,10 +54,10 @@ DHCPCD = dhcp_message(
 )
 
 
-def address_of(valid_s: int, changed: int, now_s: float) -> Address | None:
+def address_of(valid_s: int, changed_cs: int, now_s: float) -> Address | None:
     """Parse an RTM_NEWADDR message with an IFA_CACHEINFO attribute."""
     head = struct.pack("=BBBBI", 2, 24, 0, 0, 2)
-    cache = struct.pack("=IIII", valid_s, valid_s, changed, changed)
+    cache = struct.pack("=IIII", valid_s, valid_s, changed_cs, changed_cs)
     address = ipaddress.IPv4Address(ADDRESS).packed
     body = head + netlink.write_attribute(2, address) + netlink.write_attribute(6, cache)
     assert dhcp.parse_address(body, {3: "wlan0"}, now_s) is None
