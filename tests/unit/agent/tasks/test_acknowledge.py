@@ -69,7 +69,7 @@ async def test_a_request_whose_acknowledgement_is_refused_is_rejected(
     assert home.binding_state.is_bound
 
 
-async def test_a_request_that_ran_out_is_not_acknowledged(home: Harness) -> None:
+async def test_an_expired_request_is_not_acknowledged(home: Harness) -> None:
     home.journal.add(command(1, expires_at=NOW), NOW)
     home.journal.add(command(2, expires_at=NOW + timedelta(seconds=1)), NOW)
 

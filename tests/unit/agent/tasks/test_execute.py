@@ -241,7 +241,7 @@ async def test_waiting_requests_and_schedules_share_one_collection(
     assert all(body == bodies[0] for body in bodies)
 
 
-async def test_two_collections_of_one_kind_are_a_minimum_time_apart(
+async def test_a_minimum_time_passes_between_two_collections_of_one_kind(
     rig: ExecutorRig,
 ) -> None:
     home, began = rig.home, rig.home.clock.elapsed_s

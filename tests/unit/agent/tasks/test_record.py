@@ -286,7 +286,7 @@ async def test_the_start_of_the_record_is_written_later_if_the_disk_is_full(
         assert seconds(recorder.history(START).since) == 0.0
 
 
-async def test_a_stop_before_the_first_step_keeps_the_record(record: Record) -> None:
+async def test_stopping_a_recorder_that_has_not_run_keeps_the_record(record: Record) -> None:
     path = FakePath(FakeClock(), [Fault("cable", 100.0, 4000.0)])
     recorder = recorder_of(path, record, boot_id="one")
     task = asyncio.create_task(recorder.run())
@@ -301,7 +301,7 @@ async def test_a_stop_before_the_first_step_keeps_the_record(record: Record) -> 
     assert [event.kind for event in history.events] == ["agent-killed"]
 
 
-async def test_a_report_before_the_record_can_be_read_keeps_the_open_incident(
+async def test_a_failed_read_of_the_record_keeps_the_open_incident(
     record: Record, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = FakePath(FakeClock(), [Fault("cable", 100.0, 4000.0)])

@@ -54,7 +54,7 @@ def test_the_number_of_days_is_limited() -> None:
     assert len(day_rows(rows)) == DAYS_MAX
 
 
-def test_the_longest_downtime_names_the_cause_and_letters_are_unique() -> None:
+def test_the_cause_with_the_longest_downtime_sets_the_letter_and_letters_are_unique() -> None:
     downtime: tuple[tuple[Cause, int], ...] = (("link-down", 90), ("provider-down", 20))
     (day,) = day_rows([HourRow(Hour(datetime(2026, 11, 2, 8, tzinfo=UTC)), downtime)])
     assert (day.hours[8].letter, day.hours[8].downtime_s) == ("L", 110)

@@ -19,7 +19,7 @@ def findings(history: History, more: Changes | None = None) -> dict[str, str]:
     return {finding.code: finding.sentences[0] for finding in findings_of(payload)}
 
 
-def test_one_short_interruption_each_night_is_no_finding_and_five_today_are() -> None:
+def test_five_short_interruptions_in_a_day_are_a_finding_but_one_each_night_is_not() -> None:
     nights = tuple(incident("provider-down", NOW - 24 * n * HOUR, 42) for n in range(6, -1, -1))
     assert findings(History(SINCE, nights)) == {}
     today = tuple(incident("provider-down", NOW - n * HOUR, 10) for n in range(10, 0, -2))

@@ -240,7 +240,7 @@ def test_no_rule_creates_a_finding_for_the_similar_harmless_report(case: Case) -
     assert case.code not in {finding.code for finding in findings_of(case.harmless)}
 
 
-def test_no_route_text_equals_the_text_of_the_collector() -> None:
+def test_the_text_for_a_missing_route_equals_the_text_of_the_collector() -> None:
     assert NO_ROUTE == progress.NO_DEFAULT_ROUTE
 
 

@@ -37,7 +37,7 @@ DEADLINE = Deadline.after(3600)
 GIB = 1024**3
 
 
-def test_a_stopped_queue_of_cups_with_jobs_is_a_finding() -> None:
+def test_a_stopped_cups_queue_with_jobs_is_a_finding() -> None:
     """The replies were captured from CUPS 2.4. The queue kitchen is paused and has two jobs."""
     (sentence,) = judged(read_print_queues(DEADLINE, cups))["print-queue-stuck"]
     assert sentence.startswith("The print queue kitchen is stuck: 2 jobs wait, the oldest for ")

@@ -93,7 +93,7 @@ def test_each_cause_of_an_interruption_has_a_colour() -> None:
     assert {f"cause-{cause}" for cause in PATH_CAUSES} <= set(re.findall(r"\.(cause-[\w-]+)", CSS))
 
 
-def test_an_unfinished_incident_is_bad_and_a_young_record_has_its_beginning() -> None:
+def test_an_unfinished_incident_is_bad_and_the_summary_names_the_start_of_a_young_record() -> None:
     begin = NOW - timedelta(hours=5)
     open_incident = unfinished(incident("provider-down", NOW - timedelta(minutes=40), 60))
     view = connection_view(with_record(History(begin, (open_incident,), hours=hours(days=1))))
@@ -117,7 +117,7 @@ def test_a_missing_hour_interrupts_the_line_and_a_peak_is_cut() -> None:
     assert chart.description.endswith("Higher values are cut.")
 
 
-def test_without_hours_times_are_in_utc() -> None:
+def test_times_are_in_utc_if_the_record_has_no_hours() -> None:
     view = connection_view(with_record(bad_venue(), {"history.hours": ()}))
     assert view is not None
     assert (view.days, view.charts, view.zone) == ((), (), "UTC")

@@ -212,7 +212,7 @@ def test_damaged_messages_are_parsed_or_ignored(data: st.DataObject) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_give_possible_values(data: bytes) -> None:
+def test_any_bytes_give_a_signal_in_range_or_none(data: bytes) -> None:
     nl80211.parse_interface(struct.pack("=BBxx", 7, 1) + data)
     connection = nl80211.parse_station(struct.pack("=BBxx", 19, 1) + data)
     assert connection is None or connection.signal_dbm is None or -128 < connection.signal_dbm < 0

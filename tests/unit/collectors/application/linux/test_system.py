@@ -147,7 +147,7 @@ def test_a_sensor_that_is_in_hwmon_and_in_a_thermal_zone_is_listed_once(tmp_path
     )
 
 
-def test_the_reported_temperature_is_of_the_connected_sensor_closest_to_its_limit(
+def test_the_reported_temperature_comes_from_the_connected_sensor_closest_to_its_limit(
     tmp_path: Path,
 ) -> None:
     sensors = {

@@ -58,7 +58,7 @@ def test_the_connection_to_an_access_point_is_read() -> None:
     assert known[IDLE].reason == "the interface is on no network"
 
 
-def test_the_entries_of_the_own_network_are_requested() -> None:
+def test_only_the_entries_of_the_connected_network_are_requested() -> None:
     requested = []
 
     def entries(interface: uuid.UUID, connection: Connection) -> bytes:
