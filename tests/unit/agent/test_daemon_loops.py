@@ -1,5 +1,5 @@
-"""Tests that a loop of the daemon that fails is reported and restarted, and that the daemon ends if
-the loop cannot be restarted.
+"""Tests that a failed loop of the daemon is reported and restarted, and that the daemon ends if the
+loop cannot be restarted.
 """
 
 import asyncio
@@ -28,21 +28,21 @@ class Broken:
         await self._loop()
 
 
-async def ends() -> None:
+async def end_at_once() -> None:
     """Return at once. A loop must never return."""
 
 
-async def is_cancelled_from_inside() -> None:
+async def cancel_itself() -> None:
     future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     future.cancel()
     await future
 
 
-async def breaks() -> None:
+async def raise_error() -> None:
     raise ValueError("\x1b[31mwords of a service")
 
 
-@pytest.mark.parametrize("loop", [ends, is_cancelled_from_inside, breaks])
+@pytest.mark.parametrize("loop", [end_at_once, cancel_itself, raise_error])
 async def test_failed_loop_is_reported_and_restarted(
     loop: Callable[[], Awaitable[None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,7 +66,7 @@ async def test_a_loop_that_ends_stops_the_daemon_with_an_error() -> None:
         await asyncio.Event().wait()
 
     signal_task: Any = asyncio.create_task(wait_forever())
-    loop = asyncio.create_task(ends(), name="execute")
+    loop = asyncio.create_task(end_at_once(), name="execute")
     with pytest.raises(AgentError, match="cannot continue without: execute"):
         await daemon._while_all_run(signal_task, [loop])
     signal_task.cancel()

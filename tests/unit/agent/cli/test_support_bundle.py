@@ -1,4 +1,4 @@
-"""Tests of when a support bundle contains a new report, and of the reason if it does not."""
+"""Tests of the fresh reports of a support bundle, and of the reasons why one is left out."""
 
 from pathlib import Path
 
@@ -85,7 +85,7 @@ def test_fresh_reports_are_collected_after_the_running_collection_of_the_agent(
     assert len(pauses_s) == 3
 
 
-def test_fresh_reports_are_skipped_while_the_agent_is_collecting(
+def test_fresh_reports_are_left_out_if_the_agent_does_not_stop_collecting(
     tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses_s: list[float] = []

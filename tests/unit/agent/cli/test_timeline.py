@@ -1,4 +1,4 @@
-"""Tests of `venue-agent timeline`: its width, the documented JSON, messages without a record."""
+"""Tests of `venue-agent timeline`: width, documented JSON, messages if there is no record."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Tests of `venue-agent upgrade check`, and of the upgrade in `status` and `doctor`."""
+"""Tests of `venue-agent upgrade check`, and of a failed upgrade in `status` and `doctor`."""
 
 import json
 from pathlib import Path

@@ -62,7 +62,7 @@ def test_white_space_and_byte_order_marks_are_removed_from_the_api_key(
         (b"x" * (MAX_KEY_LENGTH + 1), "does not contain an API key"),
     ],
 )
-def test_invalid_key_is_refused_without_its_content(
+def test_the_error_for_an_invalid_key_does_not_contain_the_key(
     file: Path, content: bytes, complaint: str
 ) -> None:
     file.write_bytes(content)

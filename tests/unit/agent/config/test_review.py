@@ -1,5 +1,5 @@
 """Tests of the review of the configuration. It reports settings that are wrong in combination or
-probably unintended: all problems at once, with their positions.
+probably unintended. All problems are reported at once, with their positions.
 """
 
 from pathlib import Path
@@ -46,8 +46,8 @@ def test_all_problems_of_the_review_are_reported_at_once(file: Path) -> None:
 def test_problems_of_watched_devices_are_reported(file: Path) -> None:
     bar = '[[watched_devices]]\nname = "Bar"\n'
     text = SERVICE + bar + bar + 'address = "192.168.1.40"\n'
-    needs, duplicate = problems_in(file, text)
-    assert needs == (
+    incomplete, duplicate = problems_in(file, text)
+    assert incomplete == (
         ':4:3: watched_devices needs an address = "192.168.1.40" or a mac = "00:11:22:33:44:55"'
     )
     assert duplicate.startswith(":7:1: watched_devices.name is also the name of")
@@ -165,7 +165,7 @@ def test_invalid_printer_addresses_are_reported(file: Path, transport: str, addr
         ('[application]\nkiosk_debug_url = "http://127.0.0.1:99999"\n', "5:1", "a port from 1"),
     ],
 )  # fmt: skip
-def test_other_mistakes_of_a_configuration_are_reported(
+def test_each_mistake_is_reported_at_its_position(
     file: Path, text: str, position: str, message: str
 ) -> None:
     (line,) = problems_in(file, SERVICE + text)
@@ -238,7 +238,7 @@ def test_a_problem_from_the_environment_names_the_variable(file: Path) -> None:
         'base_url = "https://ops venue.test"',
     ],
 )
-def test_settings_that_the_service_would_always_refuse_are_refused(file: Path, line: str) -> None:
+def test_service_settings_that_can_never_work_are_refused(file: Path, line: str) -> None:
     key = line.partition(" ")[0]
     text = "".join(f"{text}\n" for text in SERVICE.splitlines() if not text.startswith(key))
     (problem,) = problems_in(file, f"{text}{line}\n")

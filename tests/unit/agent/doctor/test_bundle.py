@@ -99,7 +99,7 @@ def test_a_bundle_contains_no_secrets(planted: Context, tmp_path: Path) -> None:
         assert "PRIVATE KEY" not in text
 
 
-BROKEN = f"""
+BROKEN_CONFIG = f"""
 [service]
 base_url = "https://ops.example.com"
 api_key = "{API_KEY}
@@ -115,7 +115,7 @@ location_id = "kept"
 [service.secrets]
 anything = "in-a-section"
 """
-PLANTED = (
+BROKEN_CONFIG_SECRETS = (
     API_KEY, "p/ss", "word#1", "sche/me", "us%65r", "lanks", "first-line", "second-line", "rem4rk",
     "comm3nted", "in-a-section",
 )  # fmt: skip
@@ -125,11 +125,11 @@ def test_a_bundle_contains_no_secrets_of_an_invalid_configuration(
     planted: Context, tmp_path: Path
 ) -> None:
     assert planted.config_path is not None
-    planted.config_path.write_text(BROKEN)
+    planted.config_path.write_text(BROKEN_CONFIG)
     broken = Context(planted.config_path, {"ALL_PROXY": "user:al/l@proxy"}, state=planted.state)
     members = _write(broken, tmp_path / "bundle.zip")
     for name, text in members.items():
-        for secret in (*PLANTED, "al/l"):
+        for secret in (*BROKEN_CONFIG_SECRETS, "al/l"):
             assert secret not in text, f"{name} holds {secret}"
     text = members["config.toml"]
     for part in ('base_url = "https://ops.example.com"', 'location_id = "kept"', "proxy:3128"):

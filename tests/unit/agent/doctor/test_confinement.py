@@ -22,7 +22,7 @@ def test_doctor_reports_the_confinement_of_the_collector(
 ) -> None:
     facts: dict[str, Any] = {"os_platform": "linux", "os_version": None, "started_at": ""}
     context = Context(facts=NetworkFacts(scope="device", confinement=reported, **facts))
-    finding = confinement(context)
-    assert finding.status == status
-    assert expected_text in finding.detail
-    assert bool(finding.fix) == (status == "warn")
+    outcome = confinement(context)
+    assert outcome.status == status
+    assert expected_text in outcome.detail
+    assert bool(outcome.fix) == (status == "warn")

@@ -22,7 +22,7 @@ from tests.unit.agent.histories import (
 )
 
 
-def test_a_daemon_with_an_unreadable_status_is_not_another_agent(tmp_path: Path) -> None:
+def test_a_daemon_with_an_unreadable_status_is_identified_by_its_process_id(tmp_path: Path) -> None:
     state = StateDirectory(tmp_path / "state")
     state.prepare()
     (state.path / NAME).mkdir()

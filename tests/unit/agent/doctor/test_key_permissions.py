@@ -11,7 +11,7 @@ from agent.doctor.checks.storage import key_permissions
 from agent.doctor.context import Context
 
 
-def finding_for(folder: Path, mode: int) -> Outcome:
+def outcome_for(folder: Path, mode: int) -> Outcome:
     key = folder / KEY_NAME
     key.touch()
     key.chmod(mode)
@@ -22,11 +22,11 @@ def finding_for(folder: Path, mode: int) -> Outcome:
 def test_a_device_key_that_other_users_can_access_fails_the_check(
     tmp_path: Path, mode: int
 ) -> None:
-    finding = finding_for(tmp_path, mode)
-    assert finding.status == "fail"
-    assert f"mode {mode:04o}" in finding.detail
-    assert finding.fix == f"chmod 600 {tmp_path / KEY_NAME}"
+    outcome = outcome_for(tmp_path, mode)
+    assert outcome.status == "fail"
+    assert f"mode {mode:04o}" in outcome.detail
+    assert outcome.fix == f"chmod 600 {tmp_path / KEY_NAME}"
 
 
 def test_a_private_key_passes(tmp_path: Path) -> None:
-    assert finding_for(tmp_path, 0o600).status == "ok"
+    assert outcome_for(tmp_path, 0o600).status == "ok"

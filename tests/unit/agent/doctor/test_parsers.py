@@ -41,15 +41,18 @@ PROXY = Proxy("http", "proxy.example", 3128, authorization="Basic x")
 T = TypeVar("T")
 
 
-def call_with_reply(answer: bytes, ask: Callable[[socket.socket], T], queried: bytes = b"") -> T:
-    """Return the result of ``ask`` if the peer sends ``answer`` and then closes the connection."""
+def call_with_reply(answer: bytes, ask: Callable[[socket.socket], T], sent: bytes = b"") -> T:
+    """Return the result of ``ask`` if the peer sends ``answer`` and then closes the connection.
+
+    Check that ``ask`` sends data that begins with ``sent``.
+    """
     own_end, peer_end = socket.socketpair()
     with own_end, peer_end:
         peer_end.sendall(answer)
         peer_end.shutdown(socket.SHUT_WR)
         own_end.settimeout(5)
         actual = ask(own_end)
-        assert peer_end.recv(4096).startswith(queried)
+        assert peer_end.recv(4096).startswith(sent)
         assert own_end.fileno() > 0, "the connection must stay open"
         return actual
 
@@ -61,13 +64,13 @@ def date(answer: bytes) -> str:
 
 
 def browser(answer: bytes) -> str | None:
-    queried = b"GET /json/version HTTP/1.1\r\nHost: 127.0.0.1:9222\r\n"
-    return call_with_reply(answer, lambda sock: request_browser(sock, "127.0.0.1", 9222), queried)
+    sent = b"GET /json/version HTTP/1.1\r\nHost: 127.0.0.1:9222\r\n"
+    return call_with_reply(answer, lambda sock: request_browser(sock, "127.0.0.1", 9222), sent)
 
 
 def tunnel(answer: bytes) -> None:
-    queried = b"CONNECT ops.example:80 HTTP/1.1\r\n"
-    call_with_reply(answer, lambda sock: open_tunnel(sock, PROXY, ROUTE), queried)
+    sent = b"CONNECT ops.example:80 HTTP/1.1\r\n"
+    call_with_reply(answer, lambda sock: open_tunnel(sock, PROXY, ROUTE), sent)
 
 
 @pytest.mark.parametrize("end", [b"\r\n", b"\n"])
@@ -116,9 +119,9 @@ def test_a_reply_that_is_not_from_a_browser_has_no_version(answer: bytes) -> Non
 def test_the_spooler_is_healthy_only_if_it_answers_with_http(
     tmp_path: Path, answer: bytes, status: str
 ) -> None:
-    with spooler(tmp_path / "cups.sock", answer) as queried:
+    with spooler(tmp_path / "cups.sock", answer) as requests:
         assert judge_cups(tmp_path / "cups.sock").status == status
-    assert queried[0].startswith(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n")
+    assert requests[0].startswith(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n")
 
 
 def test_a_missing_spooler_fails_the_check(tmp_path: Path) -> None:
@@ -163,10 +166,10 @@ def test_running_agents_are_listed_among_the_processes() -> None:
         start_process("venue-agent", "run") as agent,
         start_process("venue-agent", "status") as status,
     ):
-        actual, others = other_agents(None), other_agents(agent)
-    assert actual is not None
-    assert agent in actual
-    assert status not in actual
+        agents, others = other_agents(None), other_agents(agent)
+    assert agents is not None
+    assert agent in agents
+    assert status not in agents
     assert others is not None
     assert agent not in others
 
@@ -282,9 +285,9 @@ def test_a_certificate_with_a_negative_serial_number_is_parsed() -> None:
     ],
 )
 def test_clock_differences_are_classified(ahead: timedelta, status: str, words: str) -> None:
-    finding = judge_clock(NOW + ahead, NOW)
-    assert finding.status == status
-    assert words in finding.detail
+    outcome = judge_clock(NOW + ahead, NOW)
+    assert outcome.status == status
+    assert words in outcome.detail
 
 
 def _certificate(begins: int, ends: int, issuer: str = "Some CA") -> Certificate:
@@ -306,10 +309,10 @@ def _certificate(begins: int, ends: int, issuer: str = "Some CA") -> Certificate
 def test_the_reason_why_a_certificate_is_not_trusted_is_reported(
     actual: Certificate | None, why: str, words: str
 ) -> None:
-    finding = judge_untrusted(why, actual, NOW)
-    assert finding.status == "fail"
-    assert words in finding.detail
-    assert finding.fix
+    outcome = judge_untrusted(why, actual, NOW)
+    assert outcome.status == "fail"
+    assert words in outcome.detail
+    assert outcome.fix
 
 
 def shake_hands(authority: Authority, folder: Path) -> None:
@@ -334,10 +337,10 @@ def test_a_certificate_authority_without_key_usage_is_reported(tmp_path: Path) -
         shake_hands(incomplete, tmp_path)
     assert error_info.value.verify_code in STRICT_ERRORS
     why = error_info.value.verify_message
-    finding = judge_untrusted(why, _certificate(-9, 9), NOW, is_malformed=True)
+    outcome = judge_untrusted(why, _certificate(-9, 9), NOW, is_malformed=True)
     assert "key usage" in why
-    assert finding.detail == f"issued by Some CA, but not as RFC 5280 requires ({why})"
-    assert "key usage keyCertSign" in finding.fix
+    assert outcome.detail == f"issued by Some CA, but not as RFC 5280 requires ({why})"
+    assert "key usage keyCertSign" in outcome.fix
     assert 18 not in STRICT_ERRORS, "a self-signed certificate must not count as malformed"
 
 

@@ -48,7 +48,7 @@ def statuses(*checks: Check) -> tuple[dict[str, str], tuple[CheckResult, ...]]:
     return {result.name: result.status for result in results}, results
 
 
-def test_a_check_is_not_visible_if_a_check_it_depends_on_is_not_visible() -> None:
+def test_a_check_is_unseen_if_a_check_it_depends_on_is_unseen() -> None:
     actual, results = statuses(
         check("state", unseen("it is closed")),
         check("journal", ok("whole"), "state"),
@@ -61,7 +61,7 @@ def test_a_check_is_not_visible_if_a_check_it_depends_on_is_not_visible() -> Non
     assert not all_visible(results)
 
 
-def test_a_skipped_check_names_the_failed_dependency_before_one_that_is_not_visible() -> None:
+def test_a_check_with_a_failed_and_an_unseen_dependency_names_the_failed_one() -> None:
     actual, results = statuses(
         check("daemon", fail("it does not run", "start it")),
         check("state", unseen("it is closed")),

@@ -1,5 +1,5 @@
-"""Tests of the runner of doctor's checks, with checks made for the tests: order, deadlines and
-causes.
+"""Tests of the runner of doctor's checks: order, deadlines and causes. The checks are made for the
+tests.
 """
 
 import threading
@@ -32,8 +32,8 @@ def results_by_name(*checks: Check, total_s: float = 60.0) -> dict[str, CheckRes
 
 @pytest.fixture
 def release() -> Iterator[threading.Event]:
-    """An event that ends the hanging checks. It is set only after the test, so that a test does not
-    pass if the runner waits for a hanging check.
+    """An event that ends the hanging checks. It is set only after the test, so that a test hangs
+    if the runner waits for a hanging check.
     """
     event = threading.Event()
     yield event
@@ -43,9 +43,9 @@ def release() -> Iterator[threading.Event]:
 def test_a_skipped_check_names_the_first_failed_check() -> None:
     actual = results_by_name(
         check("a", fail("broken", "fix it")),
-        check("b", ok("never asked"), ("a",)),
-        check("c", ok("never asked"), ("b",)),
-        check("d", ok("queried")),
+        check("b", ok("never run"), ("a",)),
+        check("c", ok("never run"), ("b",)),
+        check("d", ok("run")),
     )
     assert [actual[name].status for name in "abcd"] == ["fail", "skipped", "skipped", "ok"]
     assert (actual["b"].because, actual["c"].because) == ("a", "a")
@@ -55,7 +55,7 @@ def test_skipped_checks_and_warnings_block_no_dependent_checks() -> None:
     actual = results_by_name(
         check("a", skipped("not here")),
         check("b", warn("hm", "look")),
-        check("c", ok("queried"), ("a", "b")),
+        check("c", ok("run"), ("a", "b")),
     )
     assert actual["c"].status == "ok"
 
@@ -63,16 +63,16 @@ def test_skipped_checks_and_warnings_block_no_dependent_checks() -> None:
 def test_the_field_after_orders_checks_and_creates_no_dependency() -> None:
     names: list[str] = []
 
-    def recording(name: str, finding: Outcome) -> Callable[[Context], Outcome]:
+    def recording(name: str, outcome: Outcome) -> Callable[[Context], Outcome]:
         def run(_: Context) -> Outcome:
             names.append(name)
-            return finding
+            return outcome
 
         return run
 
     actual = results_by_name(
         check("a", recording("a", fail("broken", "fix it"))),
-        check("b", recording("b", ok("queried")), after=("a",)),
+        check("b", recording("b", ok("run")), after=("a",)),
     )
     assert names == ["a", "b"]
     assert actual["b"].status == "ok"
@@ -82,7 +82,7 @@ def test_an_explained_failure_and_its_dependent_checks_name_the_cause() -> None:
     actual = results_by_name(
         check("gateway", warn("none", "plug it in", may_cause=True)),
         check("name", fail("no name", "check DNS", explained_by=("gateway",))),
-        check("connection", ok("never asked"), ("name",)),
+        check("connection", ok("never run"), ("name",)),
     )
     assert actual["gateway"].status == "fail"
     assert actual["name"].because == actual["connection"].because == "gateway"
@@ -112,7 +112,7 @@ def test_a_check_that_hangs_is_given_up_and_its_own_fix_reported(release: thread
         release.wait()
         return ok("too late")
 
-    actual = results_by_name(check("a", hang, deadline_s=0.1), check("b", ok("queried")))
+    actual = results_by_name(check("a", hang, deadline_s=0.1), check("b", ok("run")))
     assert actual["a"].status == "fail"
     assert actual["a"].fix == "look closer"
     assert actual["b"].status == "ok"
@@ -149,7 +149,7 @@ def test_a_check_that_raises_an_error_fails() -> None:
 
 
 @pytest.mark.parametrize(
-    ("finding", "is_success"), [(ok(""), True), (warn("", "f"), True), (fail("", "f"), False)]
+    ("outcome", "is_success"), [(ok(""), True), (warn("", "f"), True), (fail("", "f"), False)]
 )
-def test_only_a_failed_check_counts_as_a_failure(finding: Outcome, is_success: bool) -> None:
-    assert none_failed(results_by_name(check("a", finding)).values()) is is_success
+def test_only_a_failed_check_counts_as_a_failure(outcome: Outcome, is_success: bool) -> None:
+    assert none_failed(results_by_name(check("a", outcome)).values()) is is_success

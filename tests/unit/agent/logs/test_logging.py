@@ -61,11 +61,11 @@ def test_ids_in_messages_become_fields() -> None:
     calls = list(calls_that_name_an_id())
     assert len(calls) > 15, "the search must find log calls"
     for message, count in calls:
-        report = record(message, *(f"argument-{number}" for number in range(count)))
-        RedactFilter().filter(report)
-        ids = re.findall(r"\b(request|report|binding) (argument-\d)", report.getMessage())
+        entry = record(message, *(f"argument-{number}" for number in range(count)))
+        RedactFilter().filter(entry)
+        ids = re.findall(r"\b(request|report|binding) (argument-\d)", entry.getMessage())
         fields = {f"{word}_id": value for word, value in ids}
-        assert {name: getattr(report, name, None) for name in fields} == fields, message
+        assert {name: getattr(entry, name, None) for name in fields} == fields, message
 
 
 def test_json_lines_contain_the_ids() -> None:
@@ -78,10 +78,10 @@ def test_json_lines_contain_the_ids() -> None:
     assert (line["level"], line["logger"]) == ("error", "agent.tasks.x")
 
 
-def test_json_lines_contain_given_ids_and_omit_ids_that_are_none() -> None:
-    entry = record("request %s", "r-1", request_id="given", report_id=None)
+def test_json_lines_contain_ids_that_are_set_and_omit_ids_that_are_none() -> None:
+    entry = record("request %s", "r-1", request_id="r-2", report_id=None)
     line = json.loads(JsonFormatter().format(entry))
-    assert {name: line[name] for name in FIELDS if name in line} == {"request_id": "given"}
+    assert {name: line[name] for name in FIELDS if name in line} == {"request_id": "r-2"}
 
 
 class Repeats:
@@ -164,7 +164,7 @@ def test_debug_messages_are_never_suppressed() -> None:
     assert len(repeats.written) == 100
 
 
-def test_the_memory_of_repeated_messages_is_bounded_and_drops_are_counted() -> None:
+def test_the_count_of_a_message_is_written_when_its_entry_is_dropped() -> None:
     repeats = Repeats()
     for number in range(ENTRIES_MAX * 2):
         for _ in range(3):

@@ -124,15 +124,15 @@ def test_the_last_of_two_equal_keys_is_used() -> None:
     assert parse_frame(text).commands[0].kind == "application"
 
 
-def test_keys_of_a_later_service_are_ignored() -> None:
+def test_keys_of_a_newer_service_are_ignored() -> None:
     assert ids(parse_frame(json.dumps(command(1, priority=3, by={"name": "Sam"})))) == [1]
 
 
-@pytest.mark.parametrize("joint", [",", "\n"])
-def test_entries_beyond_the_bound_are_cut_and_reported(joint: str) -> None:
-    entries = joint.join(json.dumps(command(n)) for n in range(1, COMMANDS_MAX + 50))
+@pytest.mark.parametrize("separator", [",", "\n"])
+def test_entries_beyond_the_bound_are_cut_and_reported(separator: str) -> None:
+    entries = separator.join(json.dumps(command(n)) for n in range(1, COMMANDS_MAX + 50))
 
-    frame = parse_frame(f"[{entries}]" if joint == "," else entries)
+    frame = parse_frame(f"[{entries}]" if separator == "," else entries)
 
     assert COMMANDS_MAX <= len(frame.commands) <= COMMANDS_MAX + 1
     assert frame.rejected == (f"more than {COMMANDS_MAX} entries in one frame",)
@@ -176,9 +176,9 @@ def test_a_frame_of_many_lines_is_parsed_in_linear_time(line: bytes) -> None:
     assert frame.rejected[-1] == f"more than {COMMANDS_MAX} entries in one frame"
 
 
-@pytest.mark.parametrize("year", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"])
-def test_expiry_in_the_first_or_last_year_is_accepted(year: str) -> None:
-    assert ids(parse_frame(json.dumps(command(1, expiresAt=year)))) == [1]
+@pytest.mark.parametrize("expires_at", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"])
+def test_expiry_in_the_first_or_last_year_is_accepted(expires_at: str) -> None:
+    assert ids(parse_frame(json.dumps(command(1, expiresAt=expires_at)))) == [1]
 
 
 @given(st.binary(max_size=300))

@@ -55,6 +55,6 @@ def test_any_host_name_gives_an_install_id_within_the_contract(host: str, is_cop
         assert again != name
 
 
-@pytest.mark.parametrize("number", ["", "unenrolled", str(UNIQUE), f"install-{UNIQUE}"])
-def test_a_generated_install_id_is_not_a_machine_name(number: str) -> None:
-    assert machine_name(number) is None
+@pytest.mark.parametrize("install_id", ["", "unenrolled", str(UNIQUE), f"install-{UNIQUE}"])
+def test_a_generated_install_id_is_not_a_machine_name(install_id: str) -> None:
+    assert machine_name(install_id) is None

@@ -74,7 +74,7 @@ def test_throttling_without_retry_after_uses_the_usual_backoff(attempt: int, see
 
 
 @given(st.floats(allow_nan=False) | st.none(), st.randoms())
-def test_no_retry_after_allows_more_than_30_calls_a_minute(
+def test_no_value_of_retry_after_allows_more_than_30_calls_a_minute(
     requested_s: float | None, rng: Random
 ) -> None:
     at_s, calls = 0.0, 0

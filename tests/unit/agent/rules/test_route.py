@@ -81,7 +81,7 @@ def test_an_ipv6_address_stands_in_brackets_before_its_port() -> None:
 def route_with_system_proxy(
     monkeypatch: pytest.MonkeyPatch, proxies: dict[str, str], script: str | None = None
 ) -> Outcome:
-    """Run the check for `service.proxy = "system"` on a system that has such settings."""
+    """Run the check for `service.proxy = "system"` on a system with these proxy settings."""
     monkeypatch.setattr(service_route, "HAS_SETTINGS", True)
     monkeypatch.setattr(service_route, "system_proxies", lambda _: proxies)
     monkeypatch.setattr(connection, "script_address", lambda: script)

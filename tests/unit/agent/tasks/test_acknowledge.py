@@ -50,9 +50,10 @@ async def test_acknowledgement_is_retried_after_a_lost_reply(home: Harness) -> N
 
 
 @pytest.mark.parametrize(
-    "error", [Refused(409, None, "gone by"), BodyRejected(400, "gone by"), BodyTooLarge("gone by")]
+    "error",
+    [Refused(409, None, "too late"), BodyRejected(400, "too late"), BodyTooLarge("too late")],
 )
-async def test_a_request_whose_acknowledgement_is_refused_ends(
+async def test_a_request_whose_acknowledgement_is_refused_is_rejected(
     home: Harness, error: ServiceError
 ) -> None:
     home.requested()
@@ -62,13 +63,13 @@ async def test_a_request_whose_acknowledgement_is_refused_ends(
         await until(lambda: home.entry().state is State.REJECTED)
         await settle()
 
-    assert home.entry().detail == "gone by"
+    assert home.entry().detail == "too late"
     rechecks = 1 + isinstance(error, Refused)  # at the start, and after a refusal
     assert len(home.client.named("current")) == rechecks
     assert home.binding_state.is_bound
 
 
-async def test_a_request_that_ran_out_is_not_acknowledged(home: Harness) -> None:
+async def test_an_expired_request_is_not_acknowledged(home: Harness) -> None:
     home.journal.add(command(1, expires_at=NOW), NOW)
     home.journal.add(command(2, expires_at=NOW + timedelta(seconds=1)), NOW)
 

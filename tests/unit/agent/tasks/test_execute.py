@@ -50,15 +50,15 @@ ENVIRONMENT = environment_here(LocalConfig())
 
 
 @dataclass
-class ExecutorHarness:
-    """The state of an agent, with the executor that runs its requests."""
+class ExecutorRig:
+    """The state of an agent, and the executor that runs its requests with fake collectors."""
 
     home: Harness
     executor: Executor
     work: asyncio.Event
     collectors: FakeCollectors
     status_lines: list[str]
-    sends: list[int]
+    submitter_wakes: list[int]
 
     def report(self) -> dict[str, Any]:
         """Return the parsed body of the oldest report in the outbox."""
@@ -71,8 +71,8 @@ class ExecutorHarness:
         return [sent.status for sent in self.home.client.named("acknowledge")]
 
 
-def workshop_in(home: Harness, settings: LocalConfig) -> ExecutorHarness:
-    collectors, work, text, sends = FakeCollectors(), asyncio.Event(), [], []
+def rig_in(home: Harness, settings: LocalConfig) -> ExecutorRig:
+    collectors, work, status_lines, submitter_wakes = FakeCollectors(), asyncio.Event(), [], []
 
     def collection() -> Collection:
         return Collection(
@@ -84,7 +84,7 @@ def workshop_in(home: Harness, settings: LocalConfig) -> ExecutorHarness:
             memory=PrinterMemory(home.state),
             health=home.health,
             clock=home.clock,
-            on_activity=text.append,
+            on_activity=status_lines.append,
         )
 
     executor = Executor(
@@ -94,25 +94,25 @@ def workshop_in(home: Harness, settings: LocalConfig) -> ExecutorHarness:
         ledger=home.ledger,
         work=work,
         clock=home.clock,
-        wake_submitter=lambda: sends.append(1),
-        on_activity=text.append,
+        wake_submitter=lambda: submitter_wakes.append(1),
+        on_activity=status_lines.append,
     )
-    return ExecutorHarness(home, executor, work, collectors, text, sends)
+    return ExecutorRig(home, executor, work, collectors, status_lines, submitter_wakes)
 
 
 @pytest.fixture
-async def workshop(tmp_path: Path) -> AsyncIterator[ExecutorHarness]:
+async def rig(tmp_path: Path) -> AsyncIterator[ExecutorRig]:
     with harness(tmp_path) as home:
-        yield workshop_in(home, config())
+        yield rig_in(home, config())
 
 
-async def test_a_request_is_run_and_reported(workshop: ExecutorHarness) -> None:
-    workshop.home.requested(Event.ACCEPTED)
+async def test_a_request_is_run_and_reported(rig: ExecutorRig) -> None:
+    rig.home.requested(Event.ACCEPTED)
 
-    async with running(workshop.executor.run):
-        await until(lambda: workshop.home.entry().state is State.REPORTED)
+    async with running(rig.executor.run):
+        await until(lambda: rig.home.entry().state is State.REPORTED)
 
-    entry, report = workshop.home.entry(), workshop.report()
+    entry, report = rig.home.entry(), rig.report()
     assert (entry.attempt, entry.outcome, entry.running_acknowledged) == (1, "completed", True)
     assert report["reportId"] == str(entry.report_id) == report["report"]["reportId"]
     assert report["requestId"] == str(entry.request_id)
@@ -122,22 +122,22 @@ async def test_a_request_is_run_and_reported(workshop: ExecutorHarness) -> None:
         "locationId": "loc-0001",
         "installId": "install-1",
     }
-    assert workshop.acknowledged() == ["running"]
-    assert workshop.collectors.jobs == [network_job(config())]
+    assert rig.acknowledged() == ["running"]
+    assert rig.collectors.jobs == [network_job(config())]
     decode(json.dumps(report["report"]), NetworkPayload)
 
 
-async def test_learned_printers_are_sent_with_the_next_job(workshop: ExecutorHarness) -> None:
-    seen_at = workshop.home.clock.now().isoformat()
+async def test_learned_printers_are_sent_with_the_next_job(rig: ExecutorRig) -> None:
+    seen_at = rig.home.clock.now().isoformat()
     kitchen = LearnedPrinter("cups:kitchen", "192.168.1.50", seen_at, mac_address="00:1b:a9:0:0:1")
     facts = good_facts("network")
     assert isinstance(facts, NetworkFacts)
     learned = Collected(replace(facts, learned=(kitchen,)))
     broken = Collected(replace(facts, learned=(replace(kitchen, address="?"),)), "it was killed")
-    workshop.collectors.script.extend([learned, broken])
-    results = [await workshop.executor.collection().gather("network") for _ in range(3)]
+    rig.collectors.script.extend([learned, broken])
+    results = [await rig.executor.collection().gather("network") for _ in range(3)]
 
-    jobs = [job for job in workshop.collectors.jobs if isinstance(job, NetworkJob)]
+    jobs = [job for job in rig.collectors.jobs if isinstance(job, NetworkJob)]
     assert [job.learned for job in jobs] == [(), (kitchen,), (kitchen,)]
     for result in results:
         assert result.payload is not None
@@ -146,88 +146,88 @@ async def test_learned_printers_are_sent_with_the_next_job(workshop: ExecutorHar
 
 async def test_macs_of_watched_devices_are_sent_with_the_next_snapshot(stranger: Harness) -> None:
     watched = [{"name": "Bar", "kind": "payment-terminal", "address": "192.168.1.40"}]
-    workshop = workshop_in(stranger, config(watched_devices=watched))
-    seen_at = workshop.home.clock.now().isoformat()
+    rig = rig_in(stranger, config(watched_devices=watched))
+    seen_at = rig.home.clock.now().isoformat()
     bar = LearnedPrinter("device:Bar", "192.168.1.40", seen_at, mac_address="00:11:22:0:0:1")
     facts = good_facts("application")
     assert isinstance(facts, ApplicationFacts)
-    workshop.collectors.script.append(Collected(replace(facts, learned=(bar,))))
+    rig.collectors.script.append(Collected(replace(facts, learned=(bar,))))
     for _ in range(2):
-        await workshop.executor.collection().gather("application")
+        await rig.executor.collection().gather("application")
 
-    jobs = [job for job in workshop.collectors.jobs if isinstance(job, ApplicationJob)]
+    jobs = [job for job in rig.collectors.jobs if isinstance(job, ApplicationJob)]
     assert [job.learned for job in jobs] == [(), (bar,)]
     assert [[device.name for device in job.devices] for job in jobs] == [["Bar"]] * 2
 
 
-async def test_unreadable_printer_memory_is_quarantined(workshop: ExecutorHarness) -> None:
-    (workshop.home.state.path / "printers.json").write_bytes(b"garbage")
-    workshop.home.requested(Event.ACCEPTED)
+async def test_unreadable_printer_memory_is_quarantined(rig: ExecutorRig) -> None:
+    (rig.home.state.path / "printers.json").write_bytes(b"garbage")
+    rig.home.requested(Event.ACCEPTED)
 
-    async with running(workshop.executor.run):
-        await until(lambda: workshop.home.entry().state is State.REPORTED)
+    async with running(rig.executor.run):
+        await until(lambda: rig.home.entry().state is State.REPORTED)
 
-    (line,) = workshop.report()["report"]["limitations"]
+    (line,) = rig.report()["report"]["limitations"]
     assert line.startswith("the details of printers from earlier reports cannot be read: ")
-    memory, reason = PrinterMemory(workshop.home.state).load()
+    memory, reason = PrinterMemory(rig.home.state).load()
     assert (memory.printers, reason) == ((), None)  # created again
-    (copy,) = workshop.home.state.quarantine_path.iterdir()
+    (copy,) = rig.home.state.quarantine_path.iterdir()
     assert copy.read_bytes() == b"garbage"
 
 
 async def test_a_printer_forgotten_during_a_collection_stays_forgotten(
-    workshop: ExecutorHarness,
+    rig: ExecutorRig,
 ) -> None:
-    memory = PrinterMemory(workshop.home.state)
-    seen_at = workshop.home.clock.now().isoformat()
+    memory = PrinterMemory(rig.home.state)
+    seen_at = rig.home.clock.now().isoformat()
     memory.write(Memory((LearnedPrinter("cups:kitchen", seen_at=seen_at),)))
-    workshop.collectors.waits_for_release = True
-    gathering = asyncio.create_task(workshop.executor.collection().gather("network"))
-    await until(lambda: bool(workshop.collectors.jobs))
+    rig.collectors.waits_for_release = True
+    gathering = asyncio.create_task(rig.executor.collection().gather("network"))
+    await until(lambda: bool(rig.collectors.jobs))
     memory.write(Memory())
-    workshop.collectors.release.set()
+    rig.collectors.release.set()
     await gathering
     assert memory.load() == (Memory(), None)
 
 
-async def test_status_lines_follow_the_execution(workshop: ExecutorHarness) -> None:
-    workshop.home.requested(Event.ACCEPTED)
+async def test_status_lines_follow_the_execution(rig: ExecutorRig) -> None:
+    rig.home.requested(Event.ACCEPTED)
 
-    async with running(workshop.executor.run):
-        await until(lambda: workshop.home.entry().state is State.REPORTED)
+    async with running(rig.executor.run):
+        await until(lambda: rig.home.entry().state is State.REPORTED)
 
-    assert workshop.status_lines == [
+    assert rig.status_lines == [
         "collecting network", "collecting: disks 1 of 2", "collecting: ports 3", IDLE,
     ]  # fmt: skip
-    assert workshop.status_lines[-1] == IDLE
+    assert rig.status_lines[-1] == IDLE
 
 
-async def test_requests_run_one_at_a_time_in_their_order(workshop: ExecutorHarness) -> None:
-    async with running(workshop.executor.run):
+async def test_requests_run_one_at_a_time_in_their_order(rig: ExecutorRig) -> None:
+    async with running(rig.executor.run):
         await settle()
         for number in (1, 2, 3):
-            workshop.home.clock.advance(1)
-            workshop.home.requested(Event.ACCEPTED, number=number)
-        workshop.work.set()
-        await until(lambda: len(workshop.home.journal.in_state(State.REPORTED)) == 3)
+            rig.home.clock.advance(1)
+            rig.home.requested(Event.ACCEPTED, number=number)
+        rig.work.set()
+        await until(lambda: len(rig.home.journal.in_state(State.REPORTED)) == 3)
 
-    assert workshop.collectors.most_at_once == 1
-    reported = workshop.home.client.named("acknowledge")
+    assert rig.collectors.most_at_once == 1
+    reported = rig.home.client.named("acknowledge")
     assert [sent.request_id.int for sent in reported] == [1, 2, 3]
 
 
 async def test_waiting_requests_and_schedules_share_one_collection(
-    workshop: ExecutorHarness,
+    rig: ExecutorRig,
 ) -> None:
     for number in range(1, 21):
-        workshop.home.requested(Event.ACCEPTED, number=number)
-    workshop.executor.schedule("network")
-    async with running(workshop.executor.run):
-        await until(lambda: workshop.home.outbox.depth().reports == 21)
+        rig.home.requested(Event.ACCEPTED, number=number)
+    rig.executor.schedule("network")
+    async with running(rig.executor.run):
+        await until(lambda: rig.home.outbox.depth().reports == 21)
 
-    assert len(workshop.collectors.jobs) == 1
+    assert len(rig.collectors.jobs) == 1
     items = []
-    while (item := workshop.home.outbox.oldest({i.report_id for i in items})) is not None:
+    while (item := rig.home.outbox.oldest({i.report_id for i in items})) is not None:
         items.append(item)
     bodies = [json.loads(item.body) for item in items]
     assert len({body["reportId"] for body in bodies}) == 21
@@ -241,18 +241,18 @@ async def test_waiting_requests_and_schedules_share_one_collection(
     assert all(body == bodies[0] for body in bodies)
 
 
-async def test_two_collections_of_one_kind_are_a_minimum_time_apart(
-    workshop: ExecutorHarness,
+async def test_a_minimum_time_passes_between_two_collections_of_one_kind(
+    rig: ExecutorRig,
 ) -> None:
-    home, began = workshop.home, workshop.home.clock.elapsed_s
+    home, began = rig.home, rig.home.clock.elapsed_s
     home.requested(Event.ACCEPTED)
-    async with running(workshop.executor.run):
+    async with running(rig.executor.run):
         await until(lambda: home.entry().state is State.REPORTED)
         assert home.clock.elapsed_s == began, "a first request must not wait"
         home.requested(Event.ACCEPTED, number=2)
         home.journal.add(command(3, "application"), home.clock.now())
         home.journal.move(home.entry(3), Event.ACCEPTED, home.clock.now())
-        workshop.work.set()
+        rig.work.set()
         await until(lambda: home.entry(3).state is State.REPORTED)
         assert home.clock.elapsed_s == began, "a request of another kind must not wait"
         await until(lambda: home.entry(2).state is State.REPORTED)
@@ -261,44 +261,42 @@ async def test_two_collections_of_one_kind_are_a_minimum_time_apart(
 
 
 async def test_a_second_collection_waits_for_pending_acknowledgements(
-    workshop: ExecutorHarness,
+    rig: ExecutorRig,
 ) -> None:
-    home = workshop.home
+    home = rig.home
     home.requested(Event.ACCEPTED)
-    async with running(workshop.executor.run):
+    async with running(rig.executor.run):
         await until(lambda: home.entry().state is State.REPORTED)
         home.requested(Event.ACCEPTED, number=2)
         unacknowledged = home.requested(number=3)
-        workshop.work.set()
+        rig.work.set()
         await until(lambda: home.clock.elapsed_s >= 10)
         await settle(10)
         assert home.entry(2).state is State.ACKNOWLEDGED
         home.journal.move(unacknowledged, Event.ACCEPTED, home.clock.now())
-        workshop.work.set()
+        rig.work.set()
         await until(lambda: home.entry(2).state is State.REPORTED)
         await until(lambda: home.entry(3).state is State.REPORTED)
-        assert len(workshop.collectors.jobs) == 2
+        assert len(rig.collectors.jobs) == 2
         home.requested(Event.ACCEPTED, number=4)
         home.requested(number=5)  # is never acknowledged
-        workshop.work.set()
+        rig.work.set()
         await until(lambda: home.entry(4).state is State.REPORTED)
 
-    assert len(workshop.collectors.jobs) == 3
+    assert len(rig.collectors.jobs) == 3
 
 
 async def test_a_report_that_would_displace_another_report_is_not_sealed(tmp_path: Path) -> None:
     settings = config(limits={"outbox_max_bytes": 100_000})
     with harness(tmp_path, limits=settings.limits) as home:
-        workshop = workshop_in(home, settings)
+        rig = rig_in(home, settings)
         many = tuple(Field(f"key{n}", "source", "available", "v" * 200) for n in range(100))
-        workshop.collectors.script.append(
-            Collected(replace(good_facts("application"), fields=many))
-        )
+        rig.collectors.script.append(Collected(replace(good_facts("application"), fields=many)))
         for number in range(1, 21):
             home.journal.add(command(number, "application"), NOW)
             home.journal.move(home.entry(number), Event.ACCEPTED, NOW)
         largest_bytes = 0
-        async with running(workshop.executor.run):
+        async with running(rig.executor.run):
             for _ in range(20):
                 await until(lambda: home.outbox.depth().reports > 0)
                 await settle(300)
@@ -307,23 +305,23 @@ async def test_a_report_that_would_displace_another_report_is_not_sealed(tmp_pat
                 item = home.outbox.oldest()
                 assert item is not None
                 home.ledger.settle(item, home.clock.now())
-                workshop.work.set()
+                rig.work.set()
         assert 50_000 < largest_bytes <= 100_000
         assert len(home.journal.in_state(State.SUBMITTED)) == 20
-        assert len(workshop.collectors.jobs) == 1
+        assert len(rig.collectors.jobs) == 1
         assert "reports-dropped" not in home.codes()
 
 
-async def test_a_stop_leaves_the_requests_without_a_report_acknowledged(
-    workshop: ExecutorHarness,
+async def test_requests_without_a_report_stay_acknowledged_after_a_stop(
+    rig: ExecutorRig,
 ) -> None:
     for number in range(1, 201):
-        workshop.home.requested(Event.ACCEPTED, number=number)
-    async with running(workshop.executor.run):
-        await until(lambda: workshop.home.outbox.depth().reports >= 3)
+        rig.home.requested(Event.ACCEPTED, number=number)
+    async with running(rig.executor.run):
+        await until(lambda: rig.home.outbox.depth().reports >= 3)
 
-    reported = len(workshop.home.journal.in_state(State.REPORTED))
-    waiting = workshop.home.journal.in_state(State.ACKNOWLEDGED)
+    reported = len(rig.home.journal.in_state(State.REPORTED))
+    waiting = rig.home.journal.in_state(State.ACKNOWLEDGED)
     assert 3 <= reported < 200
     assert reported + len(waiting) == 200
     assert {entry.attempt for entry in waiting} == {0}
@@ -335,100 +333,100 @@ async def test_an_identity_longer_than_a_report_may_carry_is_clipped(tmp_path: P
         home.binding_state.adopt(
             home.client.record.model_copy(update={"organization_id": "ü" * 2000}), "loc-0001"
         )
-        workshop = workshop_in(home, config())
+        rig = rig_in(home, config())
         home.requested(Event.ACCEPTED)
-        async with running(workshop.executor.run):
+        async with running(rig.executor.run):
             await until(lambda: home.entry().state is State.REPORTED)
 
-        message = workshop.report()["report"]["identity"]["organizationId"]
-        assert message == "ü" * 1023 + "…"
+        organization_id = rig.report()["report"]["identity"]["organizationId"]
+        assert organization_id == "ü" * 1023 + "…"
 
 
-async def test_a_scheduled_report_has_no_request(workshop: ExecutorHarness) -> None:
-    async with running(workshop.executor.run):
+async def test_a_scheduled_report_has_no_request(rig: ExecutorRig) -> None:
+    async with running(rig.executor.run):
         await settle()
-        workshop.executor.schedule("application")
-        workshop.executor.schedule("application")
-        await until(lambda: workshop.home.outbox.depth().reports == 1)
+        rig.executor.schedule("application")
+        rig.executor.schedule("application")
+        await until(lambda: rig.home.outbox.depth().reports == 1)
         await settle()
 
-    report = workshop.report()
+    report = rig.report()
     assert "requestId" not in report
     assert report["kind"] == "application"
-    assert len(workshop.collectors.jobs) == 1, "a report scheduled twice must be made once"
+    assert len(rig.collectors.jobs) == 1, "a report scheduled twice must be made once"
     payload = decode(json.dumps(report["report"]), ApplicationPayload)
     assert payload.snapshot.fields[0].key == "agent.version"
 
 
-async def test_requests_are_run_before_scheduled_reports(workshop: ExecutorHarness) -> None:
-    workshop.home.requested(Event.ACCEPTED)
-    workshop.executor.schedule("application")
+async def test_requests_are_run_before_scheduled_reports(rig: ExecutorRig) -> None:
+    rig.home.requested(Event.ACCEPTED)
+    rig.executor.schedule("application")
 
-    async with running(workshop.executor.run):
-        await until(lambda: workshop.home.outbox.depth().reports == 2)
+    async with running(rig.executor.run):
+        await until(lambda: rig.home.outbox.depth().reports == 2)
 
-    assert [job.kind for job in workshop.collectors.jobs] == ["network", "application"]
+    assert [job.kind for job in rig.collectors.jobs] == ["network", "application"]
 
 
-async def test_an_expired_request_is_not_run(workshop: ExecutorHarness) -> None:
-    async with running(workshop.executor.run):
+async def test_an_expired_request_is_not_run(rig: ExecutorRig) -> None:
+    async with running(rig.executor.run):
         await settle()
-        workshop.home.requested(Event.ACCEPTED)
-        workshop.home.client.skew = ClockSkew(timedelta(hours=1))
-        workshop.work.set()
-        await until(lambda: workshop.home.entry().state is State.EXPIRED)
+        rig.home.requested(Event.ACCEPTED)
+        rig.home.client.skew = ClockSkew(timedelta(hours=1))
+        rig.work.set()
+        await until(lambda: rig.home.entry().state is State.EXPIRED)
 
-    assert workshop.collectors.jobs == []
-
-
-async def test_a_request_that_was_withdrawn_is_not_run(workshop: ExecutorHarness) -> None:
-    workshop.home.requested(Event.ACCEPTED)
-    workshop.home.client.script["acknowledge"].append(Refused(409, None, "withdrawn"))
-
-    async with running(workshop.executor.run):
-        await until(lambda: workshop.home.entry().state is State.REJECTED)
-
-    assert workshop.home.entry().detail == "withdrawn"
-    assert workshop.collectors.jobs == []
+    assert rig.collectors.jobs == []
 
 
-async def test_a_silent_service_does_not_delay_the_collection(workshop: ExecutorHarness) -> None:
-    workshop.home.requested(Event.ACCEPTED)
-    workshop.home.client.always["acknowledge"] = TimeoutError()
+async def test_a_request_that_was_withdrawn_is_not_run(rig: ExecutorRig) -> None:
+    rig.home.requested(Event.ACCEPTED)
+    rig.home.client.script["acknowledge"].append(Refused(409, None, "withdrawn"))
 
-    async with running(workshop.executor.run):
-        await until(lambda: workshop.home.entry().state is State.REPORTED)
+    async with running(rig.executor.run):
+        await until(lambda: rig.home.entry().state is State.REJECTED)
 
-    assert not workshop.home.entry().running_acknowledged
+    assert rig.home.entry().detail == "withdrawn"
+    assert rig.collectors.jobs == []
 
 
-async def test_collection_without_facts_is_a_failed_report(workshop: ExecutorHarness) -> None:
-    workshop.home.requested(Event.ACCEPTED)
-    workshop.collectors.script.append(no_facts_error())
+async def test_a_silent_service_does_not_delay_the_collection(rig: ExecutorRig) -> None:
+    rig.home.requested(Event.ACCEPTED)
+    rig.home.client.always["acknowledge"] = TimeoutError()
 
-    async with running(workshop.executor.run):
-        await until(lambda: workshop.home.entry().state is State.REPORTED)
+    async with running(rig.executor.run):
+        await until(lambda: rig.home.entry().state is State.REPORTED)
 
-    report = workshop.report()
+    assert not rig.home.entry().running_acknowledged
+
+
+async def test_collection_without_facts_is_a_failed_report(rig: ExecutorRig) -> None:
+    rig.home.requested(Event.ACCEPTED)
+    rig.collectors.script.append(no_facts_error())
+
+    async with running(rig.executor.run):
+        await until(lambda: rig.home.entry().state is State.REPORTED)
+
+    report = rig.report()
     assert (report["outcome"], report["failureReason"]) == ("failed", "collection-failed")
     assert report["report"] is None
-    assert workshop.home.entry().outcome == "failed"
-    assert workshop.home.codes() == {"collector-failed"}
+    assert rig.home.entry().outcome == "failed"
+    assert rig.home.codes() == {"collector-failed"}
 
 
-async def test_an_interrupted_collection_is_a_partial_report(workshop: ExecutorHarness) -> None:
+async def test_an_interrupted_collection_is_a_partial_report(rig: ExecutorRig) -> None:
     broken = replace(good_facts("network"), failures=(Failure("collector", "killed"),))
-    workshop.collectors.script.append(Collected(broken, "killed"))
-    workshop.home.requested(Event.ACCEPTED)
+    rig.collectors.script.append(Collected(broken, "killed"))
+    rig.home.requested(Event.ACCEPTED)
 
-    async with running(workshop.executor.run):
-        await until(lambda: workshop.home.entry().state is State.REPORTED)
-        assert workshop.report()["outcome"] == "partial"
-        assert workshop.home.codes() == {"collector-failed"}
-        workshop.executor.schedule("network")
-        await until(lambda: workshop.home.outbox.depth().reports == 2)
+    async with running(rig.executor.run):
+        await until(lambda: rig.home.entry().state is State.REPORTED)
+        assert rig.report()["outcome"] == "partial"
+        assert rig.home.codes() == {"collector-failed"}
+        rig.executor.schedule("network")
+        await until(lambda: rig.home.outbox.depth().reports == 2)
 
-    assert workshop.home.codes() == set()
+    assert rig.home.codes() == set()
 
 
 @pytest.mark.parametrize("kind", ["network", "application"])
@@ -436,14 +434,14 @@ async def test_a_request_of_a_disabled_kind_is_answered_with_a_limited_report(
     tmp_path: Path, kind: Any
 ) -> None:
     with harness(tmp_path) as home:
-        workshop = workshop_in(home, config(**{kind: {"enabled": False}}))
+        rig = rig_in(home, config(**{kind: {"enabled": False}}))
         home.journal.add(command(1, kind), NOW)
         home.journal.move(home.entry(), Event.ACCEPTED, NOW)
-        async with running(workshop.executor.run):
+        async with running(rig.executor.run):
             await until(lambda: home.entry().state is State.REPORTED)
 
-        report = workshop.report()
-        assert workshop.collectors.jobs == []
+        report = rig.report()
+        assert rig.collectors.jobs == []
         assert report["outcome"] == "completed"
         assert report["report"]["completeness"] == "limited"
         (line,) = report["report"]["limitations"]
@@ -456,13 +454,13 @@ async def test_a_request_of_a_disabled_kind_is_answered_with_a_limited_report(
 
 async def test_a_report_that_is_too_large_is_sealed_smaller(tmp_path: Path) -> None:
     with harness(tmp_path) as home:
-        workshop = workshop_in(home, config(limits={"max_report_bytes": 10_000}))
+        rig = rig_in(home, config(limits={"max_report_bytes": 10_000}))
         collected = good_facts("application")
         many = tuple(Field(f"key{n}", "source", "available", "v" * 200) for n in range(200))
-        workshop.collectors.script.append(Collected(replace(collected, fields=many)))
-        async with running(workshop.executor.run):
+        rig.collectors.script.append(Collected(replace(collected, fields=many)))
+        async with running(rig.executor.run):
             await settle()
-            workshop.executor.schedule("application")
+            rig.executor.schedule("application")
             await until(lambda: home.outbox.depth().reports == 1)
 
         item = home.outbox.oldest()
@@ -477,13 +475,13 @@ async def test_report_that_cannot_be_made_small_enough_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with harness(tmp_path) as home:
-        workshop = workshop_in(home, config(limits={"max_report_bytes": 10_000}))
+        rig = rig_in(home, config(limits={"max_report_bytes": 10_000}))
         many = tuple(Field("\u20ac" * 1000, "s", "available", "\u20ac" * 1000) for _ in range(9))
         facts = replace(good_facts("application"), fields=many)
-        workshop.collectors.script.append(Collected(facts))
-        async with running(workshop.executor.run):
+        rig.collectors.script.append(Collected(facts))
+        async with running(rig.executor.run):
             await settle()
-            workshop.executor.schedule("application")
+            rig.executor.schedule("application")
             await until(lambda: home.outbox.depth().reports == 1)
 
         item = home.outbox.oldest()
@@ -496,33 +494,33 @@ async def test_report_that_cannot_be_made_small_enough_is_logged(
 
 
 async def test_a_collection_ended_by_a_clean_stop_does_not_count_as_an_attempt(
-    workshop: ExecutorHarness,
+    rig: ExecutorRig,
 ) -> None:
-    workshop.home.requested(Event.ACCEPTED)
-    workshop.collectors.waits_for_release = True
-    async with running(workshop.executor.run):
-        await until(lambda: workshop.collectors.at_once == 1)
+    rig.home.requested(Event.ACCEPTED)
+    rig.collectors.waits_for_release = True
+    async with running(rig.executor.run):
+        await until(lambda: rig.collectors.at_once == 1)
 
-    entry = workshop.home.entry()
+    entry = rig.home.entry()
     assert (entry.state, entry.attempt) == (State.ACKNOWLEDGED, 0)
-    assert workshop.home.outbox.depth().reports == 0
-    assert workshop.status_lines[-1] == IDLE
+    assert rig.home.outbox.depth().reports == 0
+    assert rig.status_lines[-1] == IDLE
 
 
 async def test_a_stop_during_the_acknowledgement_of_the_start_counts_no_attempt(
-    workshop: ExecutorHarness,
+    rig: ExecutorRig,
 ) -> None:
-    workshop.home.requested(Event.ACCEPTED)
+    rig.home.requested(Event.ACCEPTED)
 
     async def never_answer(_: object) -> None:
         await asyncio.Event().wait()
 
-    workshop.home.client.always["acknowledge"] = never_answer
-    async with running(workshop.executor.run):
-        await until(lambda: workshop.acknowledged() == ["running"])
+    rig.home.client.always["acknowledge"] = never_answer
+    async with running(rig.executor.run):
+        await until(lambda: rig.acknowledged() == ["running"])
 
-    assert (workshop.home.entry().state, workshop.home.entry().attempt) == (State.ACKNOWLEDGED, 0)
-    assert workshop.collectors.jobs == []
+    assert (rig.home.entry().state, rig.home.entry().attempt) == (State.ACKNOWLEDGED, 0)
+    assert rig.collectors.jobs == []
 
 
 @pytest.mark.parametrize(
@@ -546,26 +544,26 @@ async def test_a_stop_during_the_acknowledgement_of_the_start_counts_no_attempt(
     ],
 )
 async def test_each_journal_row_is_handled_at_the_start(  # noqa: PLR0917
-    workshop: ExecutorHarness,
+    rig: ExecutorRig,
     events: tuple[Event, ...],
     is_expired: bool,
     after: State,
     runs: int,
     outcome: str | None,
 ) -> None:
-    workshop.home.requested(*events)
+    rig.home.requested(*events)
     if is_expired:
-        workshop.home.client.skew = ClockSkew(timedelta(hours=1))
+        rig.home.client.skew = ClockSkew(timedelta(hours=1))
 
-    async with running(workshop.executor.run):
-        await until(lambda: workshop.home.entry().state is after)
+    async with running(rig.executor.run):
+        await until(lambda: rig.home.entry().state is after)
         await settle()
 
-    assert workshop.home.entry().state is after
-    assert len(workshop.collectors.jobs) == runs
-    assert workshop.home.outbox.depth().reports == (outcome is not None)
+    assert rig.home.entry().state is after
+    assert len(rig.collectors.jobs) == runs
+    assert rig.home.outbox.depth().reports == (outcome is not None)
     if outcome is not None:
-        report = workshop.report()
+        report = rig.report()
         assert report["outcome"] == outcome
         assert report.get("failureReason") == (
             "execution-interrupted" if outcome == "failed" else None
@@ -573,111 +571,109 @@ async def test_each_journal_row_is_handled_at_the_start(  # noqa: PLR0917
 
 
 async def test_a_stored_report_is_sent_and_not_created_again(
-    workshop: ExecutorHarness,
+    rig: ExecutorRig,
 ) -> None:
-    workshop.home.requested(Event.ACCEPTED)
-    async with running(workshop.executor.run):
-        await until(lambda: workshop.home.entry().state is State.REPORTED)
-    first_report = workshop.report()
-    restarted = workshop_in(workshop.home, config())
+    rig.home.requested(Event.ACCEPTED)
+    async with running(rig.executor.run):
+        await until(lambda: rig.home.entry().state is State.REPORTED)
+    first_report = rig.report()
+    restarted = rig_in(rig.home, config())
 
     async with running(restarted.executor.run):
         await settle()
 
     assert restarted.collectors.jobs == []
-    assert restarted.sends, "the submitter must be woken"
-    assert workshop.report() == first_report
+    assert restarted.submitter_wakes, "the submitter must be woken"
+    assert rig.report() == first_report
 
 
-async def test_requests_are_not_executed_without_a_binding(workshop: ExecutorHarness) -> None:
-    workshop.home.requested(Event.ACCEPTED)
-    workshop.home.binding_state.revoke()
+async def test_requests_are_not_executed_without_a_binding(rig: ExecutorRig) -> None:
+    rig.home.requested(Event.ACCEPTED)
+    rig.home.binding_state.revoke()
 
-    async with running(workshop.executor.run):
+    async with running(rig.executor.run):
         await settle()
-        assert workshop.collectors.jobs == []
-        workshop.home.binding_state.confirm()
-        await until(lambda: workshop.home.entry().state is State.REPORTED)
+        assert rig.collectors.jobs == []
+        rig.home.binding_state.confirm()
+        await until(lambda: rig.home.entry().state is State.REPORTED)
 
 
-async def test_a_revocation_while_idle_stops_the_work(workshop: ExecutorHarness) -> None:
-    async with running(workshop.executor.run):
+async def test_a_revocation_while_idle_stops_the_work(rig: ExecutorRig) -> None:
+    async with running(rig.executor.run):
         await settle()
-        workshop.home.binding_state.revoke()
-        workshop.home.requested(Event.ACCEPTED)
-        workshop.work.set()
+        rig.home.binding_state.revoke()
+        rig.home.requested(Event.ACCEPTED)
+        rig.work.set()
         await settle()
-        first = workshop.home.entry().state
-        workshop.home.requested(Event.ACCEPTED, number=2)
-        workshop.work.set()
+        first = rig.home.entry().state
+        rig.home.requested(Event.ACCEPTED, number=2)
+        rig.work.set()
         await settle()
 
     assert first is State.ACKNOWLEDGED
-    assert workshop.collectors.jobs == []
+    assert rig.collectors.jobs == []
 
 
-async def test_a_finished_request_creates_no_second_report(workshop: ExecutorHarness) -> None:
-    workshop.home.requested(Event.ACCEPTED)
-    async with running(workshop.executor.run):
-        await until(lambda: workshop.home.entry().state is State.REPORTED)
-    item = workshop.home.outbox.oldest()
+async def test_a_finished_request_creates_no_second_report(rig: ExecutorRig) -> None:
+    rig.home.requested(Event.ACCEPTED)
+    async with running(rig.executor.run):
+        await until(lambda: rig.home.entry().state is State.REPORTED)
+    item = rig.home.outbox.oldest()
     assert item is not None
-    workshop.home.ledger.settle(item, NOW)
+    rig.home.ledger.settle(item, NOW)
 
-    async with running(workshop.executor.run):
+    async with running(rig.executor.run):
         await settle()
 
-    assert workshop.home.entry().state is State.SUBMITTED
-    assert workshop.home.outbox.oldest() is None
+    assert rig.home.entry().state is State.SUBMITTED
+    assert rig.home.outbox.oldest() is None
 
 
-async def test_invalid_facts_are_retried_once_and_then_fail(workshop: ExecutorHarness) -> None:
+async def test_invalid_facts_are_retried_once_and_then_fail(rig: ExecutorRig) -> None:
     """It is a bug if the facts and the job have different kinds. The collection must not be
     repeated without end.
     """
-    workshop.home.requested(Event.ACCEPTED)
+    rig.home.requested(Event.ACCEPTED)
     wrong = Collected(good_facts("application"))
-    workshop.collectors.script.extend([wrong, wrong, wrong])
+    rig.collectors.script.extend([wrong, wrong, wrong])
 
     for _ in range(2):
         with pytest.raises(TypeError, match="returned application facts"):
-            await asyncio.wait_for(workshop.executor.run(), 5)
-    async with running(workshop.executor.run):
-        await until(lambda: workshop.home.entry().state is State.REPORTED)
+            await asyncio.wait_for(rig.executor.run(), 5)
+    async with running(rig.executor.run):
+        await until(lambda: rig.home.entry().state is State.REPORTED)
 
-    assert workshop.report()["failureReason"] == "execution-interrupted"
+    assert rig.report()["failureReason"] == "execution-interrupted"
 
 
 async def test_a_report_that_cannot_be_written_is_not_lost_with_its_request(
-    workshop: ExecutorHarness,
+    rig: ExecutorRig,
 ) -> None:
-    workshop.home.requested(Event.ACCEPTED)
-    with workshop.home.database.transaction(Failpoint.COUNTED) as connection:
+    rig.home.requested(Event.ACCEPTED)
+    with rig.home.database.transaction(Failpoint.COUNTED) as connection:
         connection.execute(
             "CREATE TRIGGER full BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'no room'); END"
         )
 
     with pytest.raises(sqlite3.Error, match="no room"):
-        await asyncio.wait_for(workshop.executor.run(), 5)
-    assert workshop.home.entry().state is State.RUNNING
-    with workshop.home.database.transaction(Failpoint.COUNTED) as connection:
+        await asyncio.wait_for(rig.executor.run(), 5)
+    assert rig.home.entry().state is State.RUNNING
+    with rig.home.database.transaction(Failpoint.COUNTED) as connection:
         connection.execute("DROP TRIGGER full")
-    async with running(workshop.executor.run):
-        await until(lambda: workshop.home.entry().state is State.REPORTED)
+    async with running(rig.executor.run):
+        await until(lambda: rig.home.entry().state is State.REPORTED)
 
-    assert workshop.report()["outcome"] == "completed"
+    assert rig.report()["outcome"] == "completed"
 
 
 async def test_an_outage_during_the_collection_does_not_prevent_the_report(
-    workshop: ExecutorHarness,
+    rig: ExecutorRig,
 ) -> None:
-    workshop.home.requested(Event.ACCEPTED)
-    workshop.home.client.script["acknowledge"].extend(
-        [ServiceUnavailable("timeout", "silence")] * 3
-    )
+    rig.home.requested(Event.ACCEPTED)
+    rig.home.client.script["acknowledge"].extend([ServiceUnavailable("timeout", "silence")] * 3)
 
-    async with running(workshop.executor.run):
-        await until(lambda: workshop.home.entry().state is State.REPORTED)
+    async with running(rig.executor.run):
+        await until(lambda: rig.home.entry().state is State.REPORTED)
 
 
 # --------------------------------------------------------------- jobs and payloads
@@ -730,15 +726,15 @@ def test_facts_of_another_kind_raise_an_error(job: Job, kind: str) -> None:
 
 
 async def test_a_scheduled_report_without_a_binding_raises_an_error(stranger: Harness) -> None:
-    workshop = workshop_in(stranger, config())
-    collection = workshop.executor.collection()
+    rig = rig_in(stranger, config())
+    collection = rig.executor.collection()
 
     with pytest.raises(RuntimeError, match="needs a binding"):
         collection.report(await collection.gather("network"), None)
 
 
-async def test_every_report_has_an_id_of_its_own(workshop: ExecutorHarness) -> None:
-    collection = workshop.executor.collection()
+async def test_every_report_has_an_id_of_its_own(rig: ExecutorRig) -> None:
+    collection = rig.executor.collection()
 
     result = await collection.gather("application")
     reports = [collection.report(result, None) for _ in range(3)]

@@ -298,7 +298,7 @@ async def test_a_poll_between_streams_resets_the_delay(home: Harness) -> None:
     assert home.clock.slept[6] <= 0.5
 
 
-async def test_a_stream_that_lasted_is_opened_again_at_once(home: Harness) -> None:
+async def test_a_stream_that_was_open_for_an_hour_is_opened_again_at_once(home: Harness) -> None:
     def wait_an_hour(_: object) -> CommandStream:
         home.clock.advance(3600)
         return ending_stream()

@@ -31,8 +31,8 @@ from tests.sizes import amount, large_except
 
 LENGTHS_S = (3.0, 10.0, 60.0, 300.0, 1200.0)
 LINK_FAULTS: frozenset[FaultKind] = frozenset({"cable", "wifi", "address", "lease", "no-route"})
-FIRST_S = 600.0
-CLOSE_S = 10.0
+FIRST_FAULT_S = 600.0
+TOLERANCE_S = 10.0
 SILENT_FAULTS: frozenset[FaultKind] = frozenset({"cable", "address", "gateway", "provider"})
 SHORTEST_S: dict[FaultKind, float] = {
     **dict.fromkeys(CAUSE_OF, 10.0),
@@ -41,9 +41,9 @@ SHORTEST_S: dict[FaultKind, float] = {
     "name-servers": 61.0,
     "key": 61.0,
 }
-"""The length in seconds from which each fault is noticed. If nothing answers on the path, the
-command stream breaks after some seconds. Faults of the key and of name servers are noticed at a
-heartbeat, because only heartbeats use the API key and resolve the service's name."""
+"""The shortest length in seconds at which each fault is always noticed. If nothing answers on the
+path, the command stream breaks after some seconds. Faults of the key and of name servers are
+noticed at a heartbeat, because only heartbeats use the API key and resolve the service's name."""
 
 
 @pytest.fixture
@@ -94,20 +94,20 @@ def seconds(at: datetime | None) -> float:
 async def test_a_single_fault_is_one_incident_with_its_cause(
     kind: FaultKind, length_s: float, record: Record
 ) -> None:
-    fault = Fault(kind, FIRST_S + 37, length_s)
+    fault = Fault(kind, FIRST_FAULT_S + 37, length_s)
     incidents = (await history_of([fault], record)).incidents
     if length_s < SHORTEST_S[kind]:
         return  # it can go unnoticed
     (incident,) = incidents
     assert incident.cause == CAUSE_OF[kind]
-    assert abs(seconds(incident.ended_at) - fault.ends_s) <= CLOSE_S
+    assert abs(seconds(incident.ended_at) - fault.ends_s) <= TOLERANCE_S
     delay_s = seconds(incident.began_at) - fault.at_s
-    assert -CLOSE_S <= delay_s <= max(CLOSE_S, SHORTEST_S[kind])
+    assert -TOLERANCE_S <= delay_s <= max(TOLERANCE_S, SHORTEST_S[kind])
 
 
 async def test_faults_of_three_seconds_on_this_machine_are_recorded(record: Record) -> None:
     kinds = sorted(LINK_FAULTS) * 8
-    faults = [Fault(kind, FIRST_S + 900 * i, 3.0) for i, kind in enumerate(kinds)]
+    faults = [Fault(kind, FIRST_FAULT_S + 900 * i, 3.0) for i, kind in enumerate(kinds)]
     history = await history_of(faults, record)
     assert [(i.cause, i.downtime_s) for i in history.incidents] == [
         (CAUSE_OF[kind], 3.0) for kind in kinds
@@ -119,8 +119,8 @@ async def test_of_two_faults_at_once_the_nearest_is_the_cause(tmp_path: Path) ->
     for number in range(pairs):
         first, second = rng.sample(sorted(SILENT_FAULTS), 2)
         faults = [
-            Fault(first, FIRST_S + rng.uniform(0, 60), rng.choice(LENGTHS_S[2:])),
-            Fault(second, FIRST_S + rng.uniform(0, 60), rng.choice(LENGTHS_S[2:])),
+            Fault(first, FIRST_FAULT_S + rng.uniform(0, 60), rng.choice(LENGTHS_S[2:])),
+            Fault(second, FIRST_FAULT_S + rng.uniform(0, 60), rng.choice(LENGTHS_S[2:])),
         ]
         history = await history_of(faults, record_in(tmp_path / str(number)))
         expected = nearest_causes([(CAUSE_OF[f.kind], f.at_s, f.ends_s) for f in faults])
@@ -137,7 +137,7 @@ async def test_a_healthy_month_has_no_incident(record: Record) -> None:
     for day in range(days := amount(small=2, medium=2, large=30)):
         async with running(path, record, boot_id=f"boot {day // 7}") as recorder:
             await path.play(recorder, day * 86_400.0 + 43_200.0)
-            path.faults = [Fault("wifi", clock.elapsed_s + 7200.0, 4.0)]  # as it wakes up
+            path.faults = [Fault("wifi", clock.elapsed_s + 7200.0, 4.0)]  # after the sleep
             clock.advance(7200.0)
             clock.suspended_s += 7200.0
             path.on_change()
@@ -170,60 +170,62 @@ async def test_a_healthy_day_writes_less_than_100_kib(tmp_path: Path) -> None:
 
 
 async def test_many_short_incidents_in_an_hour_become_one_with_a_count(record: Record) -> None:
-    faults = [Fault("wifi", FIRST_S + 240 * i, 5.0) for i in range(14)]
+    faults = [Fault("wifi", FIRST_FAULT_S + 240 * i, 5.0) for i in range(14)]
     (incident,) = (await history_of(faults, record)).incidents
     assert (incident.count, incident.downtime_s) == (14, 70.0)
     assert seconds(incident.ended_at) == faults[-1].ends_s
 
 
 async def test_interruptions_within_a_minute_are_one_incident(record: Record) -> None:
-    faults = [Fault("cable", FIRST_S, 5.0), Fault("cable", FIRST_S + 30, 5.0)]
+    faults = [Fault("cable", FIRST_FAULT_S, 5.0), Fault("cable", FIRST_FAULT_S + 30, 5.0)]
     (incident,) = (await history_of(faults, record)).incidents
     assert (incident.count, incident.downtime_s) == (2, 10.0)
 
 
 async def test_quiet_hours_have_no_incidents(record: Record) -> None:
     clock = FakeClock()
-    local = (START + timedelta(seconds=FIRST_S)).astimezone()
+    local = (START + timedelta(seconds=FIRST_FAULT_S)).astimezone()
     hours = parse_local_hours(f"{local - timedelta(minutes=5):%H:%M}-{local:%H:%M}")
-    path = FakePath(clock, [Fault("cable", FIRST_S - 200, 100.0), Fault("cable", FIRST_S + 99, 9)])
+    path = FakePath(
+        clock, [Fault("cable", FIRST_FAULT_S - 200, 100.0), Fault("cable", FIRST_FAULT_S + 99, 9)]
+    )
     async with running(path, record, quiet_hours=hours) as recorder:
-        await path.play(recorder, FIRST_S + 300)
+        await path.play(recorder, FIRST_FAULT_S + 300)
     (incident,) = record.history(START, clock.now()).incidents
-    assert seconds(incident.began_at) == FIRST_S + 99
+    assert seconds(incident.began_at) == FIRST_FAULT_S + 99
 
 
-async def test_a_refused_device_is_interrupted_although_it_may_ask_for_its_binding(
+async def test_a_refusal_is_one_incident_although_the_call_current_succeeds(
     record: Record,
 ) -> None:
-    path = FakePath(FakeClock(), [Fault("key", FIRST_S, 300.0)])
+    path = FakePath(FakeClock(), [Fault("key", FIRST_FAULT_S, 300.0)])
     async with running(path, record) as recorder:
         for _ in range(8):
-            await path.play(recorder, path.clock.elapsed_s + FIRST_S / 4)
+            await path.play(recorder, path.clock.elapsed_s + FIRST_FAULT_S / 4)
             recorder.note_attempt("current", None, 0.02)
     (incident,) = record.history(START, path.clock.now()).incidents
     assert (incident.cause, incident.count) == ("service-refuses", 1)
 
 
-async def test_an_end_that_only_a_later_call_shows_is_called_uncertain(record: Record) -> None:
-    path = FakePath(FakeClock(), [Fault("key", FIRST_S, 1000.0)])
+async def test_an_end_that_only_a_later_call_shows_is_reported_as_uncertain(record: Record) -> None:
+    path = FakePath(FakeClock(), [Fault("key", FIRST_FAULT_S, 1000.0)])
     async with running(path, record) as recorder:
-        await path.play(recorder, FIRST_S + 300)
+        await path.play(recorder, FIRST_FAULT_S + 300)
         await path.clock.sleep(900.0)  # the agent tries a refused key ever less often
         recorder.note_attempt("heartbeat", None, 0.02)
         await path.clock.sleep(60.0)
     (incident,) = record.history(START, path.clock.now()).incidents
-    assert seconds(incident.ended_at) == pytest.approx(FIRST_S + 1200.0, abs=1.0)
+    assert seconds(incident.ended_at) == pytest.approx(FIRST_FAULT_S + 1200.0, abs=1.0)
     assert incident.evidence == (
         "the service does not accept the API key; the end may be up to 15 min earlier"
     )
 
 
 async def test_an_incident_survives_a_killed_agent(record: Record) -> None:
-    path = FakePath(FakeClock(), [Fault("gateway", FIRST_S, 4000.0)])
+    path = FakePath(FakeClock(), [Fault("gateway", FIRST_FAULT_S, 4000.0)])
     recorder = recorder_of(path, record, boot_id="one")
     task = asyncio.create_task(recorder.run())
-    await path.play(recorder, FIRST_S + 900)
+    await path.play(recorder, FIRST_FAULT_S + 900)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     (incident,) = record.history(START, path.clock.now()).incidents
@@ -231,49 +233,49 @@ async def test_an_incident_survives_a_killed_agent(record: Record) -> None:
     assert incident.downtime_s >= 900 - 70
     path.faults = ()
     async with running(path, record, boot_id="two") as recorder:
-        await path.play(recorder, FIRST_S + 1200)
+        await path.play(recorder, FIRST_FAULT_S + 1200)
     history = record.history(START, path.clock.now())
     (incident,) = history.incidents
     assert incident.cause == "gateway-silent"
-    assert seconds(incident.ended_at) >= FIRST_S + 900 - 70
+    assert seconds(incident.ended_at) >= FIRST_FAULT_S + 900 - 70
     assert [event.kind for event in history.events] == ["power-lost"]
 
 
 async def test_a_recorder_that_failed_continues_its_interruption(record: Record) -> None:
-    path = FakePath(FakeClock(), [Fault("gateway", FIRST_S, 600.0)])
+    path = FakePath(FakeClock(), [Fault("gateway", FIRST_FAULT_S, 600.0)])
     recorder = Recorder(sensors=path, record=record, clock=path.clock, keep=timedelta(days=30))
     failing = asyncio.create_task(recorder.run())
-    await path.play(recorder, FIRST_S + 300)
+    await path.play(recorder, FIRST_FAULT_S + 300)
     with pytest.MonkeyPatch.context() as broken:
         broken.setattr(path, "read_link", lambda: 1 / 0)
         path.on_change()
         with pytest.raises(ZeroDivisionError):
             await failing
     task = asyncio.create_task(recorder.run())
-    await path.play(recorder, FIRST_S + 900)
+    await path.play(recorder, FIRST_FAULT_S + 900)
     task.cancel()
     history = record.history(START, path.clock.now())
     (incident,) = history.incidents
-    assert abs(incident.downtime_s - 600.0) < CLOSE_S
+    assert abs(incident.downtime_s - 600.0) < TOLERANCE_S
     assert history.events == ()
 
 
 async def test_on_a_full_disk_incidents_are_written_later(
     record: Record, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = FakePath(FakeClock(), [Fault("cable", FIRST_S, 10.0)])
+    path = FakePath(FakeClock(), [Fault("cable", FIRST_FAULT_S, 10.0)])
     write = record.write
     async with running(path, record) as recorder:
-        await path.play(recorder, FIRST_S - 10)
+        await path.play(recorder, FIRST_FAULT_S - 10)
         with monkeypatch.context() as full:
             full.setattr(record, "write", _no_space)
-            await path.play(recorder, FIRST_S + 100)
+            await path.play(recorder, FIRST_FAULT_S + 100)
         assert record.write == write
     (incident,) = record.history(START, path.clock.now()).incidents
     assert incident.downtime_s == 10.0
 
 
-async def test_the_begin_of_the_record_is_written_later_if_the_disk_is_full(
+async def test_the_start_of_the_record_is_written_later_if_the_disk_is_full(
     record: Record, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = FakePath(FakeClock())
@@ -284,7 +286,7 @@ async def test_the_begin_of_the_record_is_written_later_if_the_disk_is_full(
         assert seconds(recorder.history(START).since) == 0.0
 
 
-async def test_a_stop_before_the_first_step_keeps_the_record(record: Record) -> None:
+async def test_stopping_a_recorder_that_has_not_run_keeps_the_record(record: Record) -> None:
     path = FakePath(FakeClock(), [Fault("cable", 100.0, 4000.0)])
     recorder = recorder_of(path, record, boot_id="one")
     task = asyncio.create_task(recorder.run())
@@ -299,7 +301,7 @@ async def test_a_stop_before_the_first_step_keeps_the_record(record: Record) -> 
     assert [event.kind for event in history.events] == ["agent-killed"]
 
 
-async def test_a_report_before_the_record_can_be_read_keeps_the_open_incident(
+async def test_a_failed_read_of_the_record_keeps_the_open_incident(
     record: Record, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = FakePath(FakeClock(), [Fault("cable", 100.0, 4000.0)])
@@ -329,8 +331,8 @@ async def test_a_working_connection_is_probed_only_once(record: Record) -> None:
 
 
 async def test_an_interruption_continues_when_the_configuration_is_reloaded(record: Record) -> None:
-    path = FakePath(FakeClock(), [Fault("gateway", FIRST_S, 300.0)])
-    for until_s in (FIRST_S + 100, FIRST_S + 200, FIRST_S + 600):
+    path = FakePath(FakeClock(), [Fault("gateway", FIRST_FAULT_S, 300.0)])
+    for until_s in (FIRST_FAULT_S + 100, FIRST_FAULT_S + 200, FIRST_FAULT_S + 600):
         recorder = recorder_of(path, record, run_id="one", boot_id="one")
         task = asyncio.create_task(recorder.run())
         await path.play(recorder, until_s)
@@ -341,7 +343,7 @@ async def test_an_interruption_continues_when_the_configuration_is_reloaded(reco
     assert history.events == ()
     (incident,) = history.incidents
     assert (incident.cause, incident.count) == ("gateway-silent", 1)
-    assert incident.downtime_s == pytest.approx(300, abs=CLOSE_S)
+    assert incident.downtime_s == pytest.approx(300, abs=TOLERANCE_S)
 
 
 async def test_a_restart_of_the_loop_is_no_start_of_the_agent(record: Record) -> None:
@@ -355,7 +357,7 @@ async def test_a_restart_of_the_loop_is_no_start_of_the_agent(record: Record) ->
     assert record.history(START, path.clock.now()).events == ()
 
 
-async def test_the_figures_of_an_hour_contain_those_before_a_restart(record: Record) -> None:
+async def test_the_figures_of_an_hour_include_the_time_before_a_restart(record: Record) -> None:
     path = FakePath(FakeClock())
     for until_s in (600.0, 1200.0, 1800.0):
         async with running(path, record) as recorder:
@@ -369,15 +371,17 @@ async def test_the_figures_of_an_hour_contain_those_before_a_restart(record: Rec
 async def test_setting_the_clock_does_not_change_the_length_of_an_interruption(
     stepped_s: float, record: Record
 ) -> None:
-    path = FakePath(FakeClock(), [Fault("cable", FIRST_S, 100.0), Fault("cable", FIRST_S + 400, 9)])
+    path = FakePath(
+        FakeClock(), [Fault("cable", FIRST_FAULT_S, 100.0), Fault("cable", FIRST_FAULT_S + 400, 9)]
+    )
     async with running(path, record) as recorder:
-        await path.play(recorder, FIRST_S + 50)
+        await path.play(recorder, FIRST_FAULT_S + 50)
         path.clock.stepped_s = stepped_s
         recorder.note_clock_set(stepped_s)
-        await path.play(recorder, FIRST_S + 300)
+        await path.play(recorder, FIRST_FAULT_S + 300)
         (incident,) = recorder.history(START - timedelta(days=1)).incidents
         assert incident.downtime_s == 100.0
-        await path.play(recorder, FIRST_S + 600)
+        await path.play(recorder, FIRST_FAULT_S + 600)
         incidents = recorder.history(START - timedelta(days=1)).incidents
     assert [incident.downtime_s for incident in incidents] == [100.0, 9.0]
 
@@ -395,16 +399,16 @@ async def test_a_record_that_began_in_the_future_begins_now(record: Record) -> N
 
 async def test_an_interruption_begins_when_quiet_hours_end(record: Record) -> None:
     clock = FakeClock()
-    local = (START + timedelta(seconds=FIRST_S)).astimezone()
+    local = (START + timedelta(seconds=FIRST_FAULT_S)).astimezone()
     hours = parse_local_hours(f"{local - timedelta(minutes=5):%H:%M}-{local:%H:%M}")
-    path = FakePath(clock, [Fault("provider", FIRST_S - 200, 300.0)])
+    path = FakePath(clock, [Fault("provider", FIRST_FAULT_S - 200, 300.0)])
     async with running(path, record, quiet_hours=hours) as recorder:
-        await path.play(recorder, FIRST_S + 300)
+        await path.play(recorder, FIRST_FAULT_S + 300)
     (incident,) = record.history(START, clock.now()).incidents
-    assert abs(seconds(incident.began_at) - FIRST_S) <= TIMEOUT_S
+    assert abs(seconds(incident.began_at) - FIRST_FAULT_S) <= TIMEOUT_S
 
 
-async def test_an_interruption_begins_after_the_one_before(record: Record) -> None:
+async def test_an_interruption_begins_only_after_the_previous_one_has_ended(record: Record) -> None:
     path = FakePath(FakeClock(), [Fault("cable", 100.0, 10.0), Fault("cable", 120.0, 10.0)])
     async with running(path, record) as recorder:
         await path.clock.sleep(90.0)

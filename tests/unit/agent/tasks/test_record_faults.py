@@ -19,14 +19,14 @@ from agent.tasks.record import SILENT_PROBES_MAX, Recorder
 from agent.wire.payloads.history import Cause
 from tests.fakes.fake_clock import START, FakeClock
 from tests.fakes.fake_path import HEARTBEAT_S, FakePath, Fault
-from tests.unit.agent.tasks.test_record import CLOSE_S, FIRST_S, record_in, seconds
+from tests.unit.agent.tasks.test_record import FIRST_FAULT_S, TOLERANCE_S, record_in, seconds
 
 Span = tuple[Cause, str, float, float]
 
 
 @dataclass
 class FakeLocal:
-    """Returns local faults: each span is a cause, a subject, and when its fault lasts."""
+    """Simulates local faults. Each span is a cause, a subject, and the begin and end in seconds."""
 
     clock: FakeClock
     spans: Sequence[Span] = ()
@@ -101,18 +101,18 @@ async def test_local_faults_are_read_every_five_minutes_with_a_heartbeat(record:
     assert local.reads[0] >= 60.0  # not in the minute after the start
     assert all(EVERY_S <= gap <= EVERY_S + HEARTBEAT_S + 1 for gap in gaps)
     assert len(gaps) >= 7200 // (EVERY_S + HEARTBEAT_S) - 1
-    # The recorder has no timer of its own: its only waits are those of the played path.
+    # The recorder has no timer of its own: only the simulated path sleeps.
     assert path.clock.slept.count(EVERY_S) == 0
 
 
 async def test_local_faults_are_read_during_an_interruption(record: Record) -> None:
-    path = FakePath(FakeClock(), [Fault("provider", FIRST_S, 3000.0)])
+    path = FakePath(FakeClock(), [Fault("provider", FIRST_FAULT_S, 3000.0)])
     local = FakeLocal(path.clock, [("queue-stopped", "receipts", 1500.0, 2500.0)])
     async with running(path, local, record) as recorder:
         await path.play(recorder, 7200.0)
         incidents = recorder.history(START).incidents
     assert [incident.cause for incident in incidents] == ["provider-down", "queue-stopped"]
-    assert abs(incidents[0].downtime_s - 3000.0) <= 2 * CLOSE_S
+    assert abs(incidents[0].downtime_s - 3000.0) <= 2 * TOLERANCE_S
 
 
 async def test_a_lasting_fault_is_written_when_it_begins_and_once_an_hour(record: Record) -> None:

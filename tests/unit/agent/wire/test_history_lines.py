@@ -84,12 +84,12 @@ INCIDENTS = st.builds(
 
 
 @given(INCIDENTS)
-def test_each_incident_survives_its_line(incident: Incident) -> None:
+def test_each_incident_can_be_restored_from_its_line(incident: Incident) -> None:
     assert parse_incident(incident_line(incident)) == incident
 
 
 @given(TIMES, ZONES, st.integers(0, 9999), st.integers(1, 3600), st.none() | st.integers(-99, 0))
-def test_each_hour_survives_its_line(
+def test_each_hour_can_be_restored_from_its_line(
     at: datetime, zone: timezone, heartbeats: int, seconds: int, signal_dbm: int | None
 ) -> None:
     start = at.replace(minute=0, second=0).astimezone(zone)
@@ -101,12 +101,12 @@ def test_each_hour_survives_its_line(
 
 
 @given(TIMES, st.sampled_from(EVENT_KINDS), st.text())
-def test_each_event_survives_its_line(at: datetime, kind: str, detail: str) -> None:
+def test_each_event_can_be_restored_from_its_line(at: datetime, kind: str, detail: str) -> None:
     event = Event(kind, at, detail)  # type: ignore[arg-type]
     assert parse_event(event_line(event)) == event
 
 
-def test_total_survives_its_line() -> None:
+def test_a_total_can_be_restored_from_its_line() -> None:
     total = CauseTotal("provider-down", 2, 660)
     assert total_line(total) == "provider-down 660 s x2"
     assert parse_total(total_line(total)) == total

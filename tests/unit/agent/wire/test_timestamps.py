@@ -64,9 +64,9 @@ def test_invalid_timestamp_raises_an_error(text: str) -> None:
 
 def test_an_invalid_timestamp_rejects_only_its_own_entry() -> None:
     def entry(number: int, expires: str) -> str:
-        ids = f"00000000-0000-4000-8000-{number:012}"
+        uuid = f"00000000-0000-4000-8000-{number:012}"
         return (
-            f'{{"version": 1, "requestId": "{ids}", "bindingId": "{ids}", "kind": "network",'
+            f'{{"version": 1, "requestId": "{uuid}", "bindingId": "{uuid}", "kind": "network",'
             f' "expiresAt": "{expires}", "status": "queued"}}'
         )
 

@@ -44,6 +44,6 @@ def test_any_name_is_parsed(name: str, kind: str, state: WatchedState) -> None:
 
 
 @given(st.text(max_size=80))
-def test_other_limitations_are_no_devices(text: str) -> None:
+def test_limitations_that_are_not_about_watched_devices_are_not_parsed(text: str) -> None:
     assert parse_watched(text) is None
     assert parse_watched(f"{text} answers ARP for 212 addresses (proxy ARP)") is None

@@ -115,8 +115,10 @@ def no_handler(_: socket.socket, __: bytes) -> bool:
     return False
 
 
-def streams(chunk: bytes, first: bytes = b"", *, after: bytes = b"GET") -> ConnectionHandler:
-    """Answer requests that begin with ``after``: send ``first``, and then ``chunk`` without end."""
+def stream_handler(chunk: bytes, first: bytes = b"", *, after: bytes = b"GET") -> ConnectionHandler:
+    """Return a handler for requests that begin with ``after``. It sends ``first``, and then
+    ``chunk`` without end.
+    """
 
     def handler(connection: socket.socket, data: bytes) -> bool:
         if not data.startswith(after):
@@ -132,11 +134,17 @@ def streams(chunk: bytes, first: bytes = b"", *, after: bytes = b"GET") -> Conne
 
 WEBSOCKET = b"GET /devtools/page/"
 CASES: dict[str, tuple[ConnectionHandler, str]] = {
-    "garbage instead of HTTP": (streams(b"\xff\x00garbage" * 1000), "does not speak HTTP"),
-    "an endless head": (streams(b"X: y\r\n", b"HTTP/1.1 200 OK\r\n"), "does not speak HTTP"),
-    "an endless body": (streams(b"x" * 4096, b"HTTP/1.1 200 OK\r\n\r\n"), "sent more than"),
-    "an endless handshake": (streams(b"X: y\r\n" * 99, b"HTTP/1.1 101 x\r\n", after=WEBSOCKET), ""),
-    "garbage instead of a handshake": (streams(b"\xff\x00" * 500, after=WEBSOCKET), "WebSocket"),
+    "garbage instead of HTTP": (stream_handler(b"\xff\x00garbage" * 1000), "does not speak HTTP"),
+    "an endless head": (stream_handler(b"X: y\r\n", b"HTTP/1.1 200 OK\r\n"), "does not speak HTTP"),
+    "an endless body": (stream_handler(b"x" * 4096, b"HTTP/1.1 200 OK\r\n\r\n"), "sent more than"),
+    "an endless handshake": (
+        stream_handler(b"X: y\r\n" * 99, b"HTTP/1.1 101 x\r\n", after=WEBSOCKET),
+        "",
+    ),
+    "garbage instead of a handshake": (
+        stream_handler(b"\xff\x00" * 500, after=WEBSOCKET),
+        "WebSocket",
+    ),
 }
 
 
@@ -146,8 +154,8 @@ def test_a_misbehaving_devtools_port_is_reported(name: str) -> None:
     assert_fails({"A": answer_with(ANSWERS)}, handler, reason)
 
 
-def answers(reply: bytes) -> ConnectionHandler:
-    """Answer the request for the list of pages with ``reply``, and close the connection."""
+def page_list_handler(reply: bytes) -> ConnectionHandler:
+    """Return a handler that answers the request for the list of pages, and then disconnects."""
 
     def handler(connection: socket.socket, data: bytes) -> bool:
         if data.startswith(b"GET /json/list "):
@@ -174,7 +182,7 @@ def answers(reply: bytes) -> ConnectionHandler:
     ],
 )
 def test_each_unusable_list_of_pages_is_reported_with_its_reason(reply: bytes, reason: str) -> None:
-    assert_fails({"A": answer_with(ANSWERS)}, answers(reply), reason)
+    assert_fails({"A": answer_with(ANSWERS)}, page_list_handler(reply), reason)
 
 
 @pytest.mark.medium

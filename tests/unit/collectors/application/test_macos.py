@@ -21,7 +21,7 @@ from tests.sizes import examples
 from tests.unit.collectors.application.fixtures import by_key, fixture, values
 from tests.unit.collectors.application.linux.test_disks import json_values
 
-NOW = Deadline.after(3600)
+DEADLINE = Deadline.after(3600)
 
 FILES = {
     "SPUSBDataType": "usb.json",
@@ -54,13 +54,13 @@ def test_usb_devices_are_parsed_from_macos_26() -> None:
 
 
 def test_usb_facts_are_read() -> None:
-    reading = readers.read_usb(NOW, profile)
+    reading = readers.read_usb(DEADLINE, profile)
     assert by_key(reading)["peripherals.usbCount"].value == 2
     assert values(reading.peripherals[1].fields)["usb.guess"] == "printer"
 
 
 def test_bluetooth_facts_are_read() -> None:
-    reading = readers.read_bluetooth(NOW, profile)
+    reading = readers.read_bluetooth(DEADLINE, profile)
     assert values(reading.fields) == {
         "peripherals.bluetoothCount": 2,
         "peripherals.bluetoothPowered": True,
@@ -156,31 +156,31 @@ def test_usb_placeholders_of_macos_are_ignored() -> None:
         ("Unknown", None),
     ],
 )
-def test_the_form_factor_of_a_mac_is_parsed_and_an_unknown_chip_is_unsupported(
+def test_the_form_factor_is_parsed_and_an_unknown_chip_is_unsupported_on_macos(
     machine_name: str, form: str | None
 ) -> None:
     entry = {"machine_name": machine_name, "chip_type": "Unknown"}
     data = json.dumps({"SPHardwareDataType": [entry]}).encode()
-    fields = by_key(readers.read_hardware(NOW, lambda _type, _deadline: data))
+    fields = by_key(readers.read_hardware(DEADLINE, lambda _type, _deadline: data))
     assert fields["hardware.formFactor"].value == form
     assert fields["hardware.cpuModel"].status == "unsupported"
 
 
 def test_hardware_facts_are_read_on_macos() -> None:
-    facts = values(readers.read_hardware(NOW, profile).fields)
+    facts = values(readers.read_hardware(DEADLINE, profile).fields)
     assert facts["hardware.model"] == "Mac14,3"
     assert facts["hardware.cpuModel"] == "Apple M2"
     assert facts["hardware.formFactor"] == "mini-pc"
 
 
 def test_display_facts_are_read() -> None:
-    facts = values(readers.read_displays(NOW, profile).fields)
+    facts = values(readers.read_displays(DEADLINE, profile).fields)
     assert facts["display.count"] == 1
     assert facts["display.0.preferredMode"] == "1920 x 1080 @ 60.00Hz"
 
 
 def test_drive_facts_are_read() -> None:
-    facts = values(readers.read_drives(NOW, profile).fields)
+    facts = values(readers.read_drives(DEADLINE, profile).fields)
     assert facts["disk.drive.disk0.health"] == "good"
     assert facts["disk.drive.disk0.sizeBytes"] == 251000193024
 
@@ -204,10 +204,10 @@ def stored_lease(directory: Path, address: str, start: datetime) -> Path:
     return directory
 
 
-def test_the_lease_of_a_mac_has_server_begin_and_end(tmp_path: Path) -> None:
+def test_a_lease_on_macos_has_a_server_and_times(tmp_path: Path) -> None:
     stored_lease(tmp_path, "192.168.1.21", datetime(2026, 11, 23, 16, tzinfo=UTC))
     stored_lease(tmp_path, "192.168.1.20", datetime(2026, 11, 23, 15, tzinfo=UTC))
-    known = dhcp.read_dhcp(["en0"], NOW, lambda *_: PACKET, tmp_path)
+    known = dhcp.read_dhcp(["en0"], DEADLINE, lambda *_: PACKET, tmp_path)
     assert values(dhcp_fields(known["en0"], ["192.168.1.20/24"])) == {
         "interface.ipv4Assignment": "DHCP",
         "interface.dhcpServer": "192.168.1.1",
@@ -228,7 +228,7 @@ def test_an_interface_without_a_packet_has_a_static_address(tmp_path: Path) -> N
     assert dhcp.parse_packet(Output(1, b"", b""), tmp_path).is_used is False
     inform = PACKET.data.replace(b"yiaddr = 192.168.1.20", b"yiaddr = 0.0.0.0")
     assert dhcp.parse_packet(Output(0, inform, b""), tmp_path).is_used is False
-    known = dhcp.read_dhcp(["en9"], NOW, lambda *_: Output(1, b"", b"no interface"), tmp_path)
+    known = dhcp.read_dhcp(["en9"], DEADLINE, lambda *_: Output(1, b"", b"no interface"), tmp_path)
     assert (known["en9"].is_used, known["en9"].status) == (None, "collection-failed")
 
 
@@ -240,9 +240,9 @@ def test_any_packet_and_stored_lease_is_parsed_or_ignored(data: bytes) -> None:
     dhcp.parse_packet(Output(0, PACKET.data[:40] + data, b""), Path("/nowhere"))
 
 
-def test_no_serial_number_of_a_mac_is_reported() -> None:
+def test_no_serial_number_is_reported_on_macos() -> None:
     readings = [
-        reader(NOW, profile)
+        reader(DEADLINE, profile)
         for reader in (
             readers.read_usb,
             readers.read_bluetooth,
@@ -322,6 +322,6 @@ def read_all_of(data: bytes) -> None:
         readers.read_drives,
     ):
         with contextlib.suppress(ValueError):
-            reader(NOW, lambda _type, _deadline: data)
+            reader(DEADLINE, lambda _type, _deadline: data)
     with contextlib.suppress(ValueError):
         profiler.parse_airport(data)

@@ -12,7 +12,7 @@ from collectors.application.linux.edid import Screen, parse_edid
 from collectors.application.readers.peripherals import UsbDevice, guess, usb_reading
 from tests.unit.collectors.application.fixtures import by_key, plant, values
 
-NOW = Deadline.after(3600)
+DEADLINE = Deadline.after(3600)
 
 USB = "sys/bus/usb/devices"
 
@@ -41,7 +41,7 @@ def usb_tree(root: Path) -> Path:
 
 
 def test_usb_facts_are_read(tmp_path: Path) -> None:
-    reading = usb.read_usb(NOW, usb_tree(tmp_path))
+    reading = usb.read_usb(DEADLINE, usb_tree(tmp_path))
     assert by_key(reading)["peripherals.usbCount"].value == 2
     printer, scanner = reading.peripherals
     facts = values(printer.fields)
@@ -58,7 +58,7 @@ def test_usb_facts_are_read(tmp_path: Path) -> None:
 
 
 def test_usb_facts_of_a_machine_without_usb_are_not_applicable(tmp_path: Path) -> None:
-    assert usb.read_usb(NOW, tmp_path).fields[0].status == "not-applicable"
+    assert usb.read_usb(DEADLINE, tmp_path).fields[0].status == "not-applicable"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_display_facts_are_read(tmp_path: Path) -> None:
             "sys/class/drm/card0-DP-1/status": "disconnected\n",
         },
     )
-    reading = displays.read_displays(NOW, root)
+    reading = displays.read_displays(DEADLINE, root)
     assert values(reading.fields) == {
         "display.count": 1,
         "display.connectors": ("DP-1", "HDMI-A-1"),
@@ -166,7 +166,7 @@ def test_display_facts_are_read(tmp_path: Path) -> None:
 
 
 def test_display_facts_without_a_screen_output_are_not_applicable(tmp_path: Path) -> None:
-    for field in displays.read_displays(NOW, tmp_path).fields:
+    for field in displays.read_displays(DEADLINE, tmp_path).fields:
         assert field.status == "not-applicable"
 
 

@@ -15,7 +15,7 @@ from collectors.shared.ipp import Response, decode_response
 from collectors.shared.print_jobs import Job, parse_jobs
 from tests.unit.collectors.application.fixtures import fixture, values
 
-NOW = Deadline.after(3600)
+DEADLINE = Deadline.after(3600)
 JOBS_CAME_AT = 1795217553
 PRINTERS = fixture("linux/cups-get-printers.ipp")
 JOBS = fixture("linux/cups-get-jobs.ipp")
@@ -27,7 +27,7 @@ def cups(request: bytes, _: float) -> Response:
 
 
 def test_facts_about_queues_and_jobs_are_read() -> None:
-    facts = values(print_queues.read_print_queues(NOW, cups).fields)
+    facts = values(print_queues.read_print_queues(DEADLINE, cups).fields)
     assert facts["printqueue.queues"] == ("bar", "kitchen")
     assert facts["printqueue.waitingJobs"] == 2
     assert facts["printqueue.stuckJobs"] == 2
@@ -43,7 +43,7 @@ def test_job_names_and_owners_are_not_requested() -> None:
         requests.append(request)
         return cups(request, deadline_s)
 
-    print_queues.read_print_queues(NOW, ask)
+    print_queues.read_print_queues(DEADLINE, ask)
     for request in requests:
         for word in (b"job-name", b"user-name", b"all", b"info", b"location"):
             assert word not in request
@@ -97,5 +97,5 @@ def test_print_queue_facts_without_a_spooler_are_not_applicable(*, is_socket_the
         raise NotRunning(is_socket_there=is_socket_there)
 
     with pytest.raises(Unreadable, match="no print spooler") as refused:
-        print_queues.read_print_queues(NOW, ask)
+        print_queues.read_print_queues(DEADLINE, ask)
     assert refused.value.status == "not-applicable"

@@ -12,7 +12,7 @@ from collectors.application.readers import processes, resources
 from collectors.application.readers.processes import Restarts, Sample
 from tests.unit.collectors.application.fixtures import by_key, values
 
-NOW = Deadline.after(3600)
+DEADLINE = Deadline.after(3600)
 
 
 def sample(pid: int, cpu_s: float, created: float = 1_795_000_000.0) -> Sample:
@@ -22,7 +22,7 @@ def sample(pid: int, cpu_s: float, created: float = 1_795_000_000.0) -> Sample:
 def test_facts_of_a_running_program_are_read() -> None:
     tables = iter([(sample(1, 5.0),), (sample(1, 5.25), sample(2, 0.5, 1_795_000_100.0))])
     reading = processes.read_processes(
-        NOW,
+        DEADLINE,
         ("pos",),
         lambda pid, _: Restarts(pid),
         table=lambda _: next(tables),
@@ -41,7 +41,7 @@ def test_facts_of_a_running_program_are_read() -> None:
 
 def test_a_watched_program_that_is_not_running_is_reported() -> None:
     fields = by_key(
-        processes.read_processes(NOW, ("pos",), table=lambda _: (), wait=lambda _: None)
+        processes.read_processes(DEADLINE, ("pos",), table=lambda _: (), wait=lambda _: None)
     )
     assert fields["process.pos.running"].value is False
     assert fields["process.pos.count"].value == 0
@@ -52,7 +52,9 @@ def test_empty_watch_list_reads_no_process_table() -> None:
     def table(_: frozenset[str]) -> tuple[Sample, ...]:
         raise AssertionError("no process must be read without watched programs")
 
-    assert values(processes.read_processes(NOW, (), table=table).fields) == {"process.watched": ()}
+    assert values(processes.read_processes(DEADLINE, (), table=table).fields) == {
+        "process.watched": ()
+    }
 
 
 def test_the_process_of_the_test_is_in_the_process_table() -> None:
@@ -64,14 +66,14 @@ def test_the_process_of_the_test_is_in_the_process_table() -> None:
 
 def test_watched_programs_beyond_the_limit_are_counted() -> None:
     names = tuple(f"p{n}" for n in range(40))
-    reading = processes.read_processes(NOW, names, table=lambda _: (), wait=lambda _: None)
+    reading = processes.read_processes(DEADLINE, names, table=lambda _: (), wait=lambda _: None)
     assert reading.truncated
     assert reading.limitations == ("8 watched programs beyond 32 are not listed",)
 
 
 @given(st.lists(st.text(), max_size=5))
 def test_any_watched_names_have_distinct_keys(names: list[str]) -> None:
-    reading = processes.read_processes(NOW, names, table=lambda _: (), wait=lambda _: None)
+    reading = processes.read_processes(DEADLINE, names, table=lambda _: (), wait=lambda _: None)
     keys = [field.key for field in reading.fields]
     assert len(set(keys)) == len(keys)
 
@@ -84,7 +86,7 @@ def test_use_of_each_core_is_measured_between_two_readings(monkeypatch: pytest.M
     readings = iter([[before, before], [after, before]])
     monkeypatch.setattr(psutil, "cpu_times", lambda percpu: next(readings))
     monkeypatch.setattr(resources, "WINDOW_S", 0.001)
-    facts = {field.key: field.value for field in resources.read_cpu(NOW).fields}
+    facts = {field.key: field.value for field in resources.read_cpu(DEADLINE).fields}
     uses = [facts[f"cpu.core.{number}.useFraction"] for number in (0, 1)]
     assert uses == [0.25, 0.0]
     assert facts["cpu.useFraction"] == 0.125

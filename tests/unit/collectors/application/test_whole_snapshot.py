@@ -90,7 +90,7 @@ def wire_field(field: dict[str, Any]) -> SnapshotField:
     return SnapshotField(**given)
 
 
-def test_a_snapshot_has_sixty_keys_and_needs_at_most_sixty_mebibytes(
+def test_a_snapshot_has_at_least_sixty_keys_and_needs_at_most_sixty_mebibytes(
     child_run: dict[str, Any],
 ) -> None:
     facts = facts_of(child_run)
@@ -202,7 +202,7 @@ def test_planted_secrets_are_not_in_the_snapshot(
     program = tmp_path / "till-program"
     shutil.copy("/bin/sh", program)
     arguments = (str(program), "-c", "read line; exit 0", "--password=planted-argument")
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE) as victim:
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE) as process:
         output = run_child(
             {
                 "max_duration_s": 300,
@@ -211,7 +211,7 @@ def test_planted_secrets_are_not_in_the_snapshot(
                 "service_url": "http://127.0.0.1:1/planted-path?key=planted-key",
             }
         )
-        victim.communicate(b"\n")
+        process.communicate(b"\n")
     fields = {field["key"]: field for field in facts_of(output)["fields"]}
     assert fields["process.till-program.count"]["value"] == 1
     assert fields["network.proxy"]["value"] == "127.0.0.1:3128"
@@ -234,8 +234,8 @@ def test_a_key_of_one_platform_is_unsupported_on_the_others(
     monkeypatch.setattr(registry, "linux_sources", lambda *_, **__: (new,))
     assert sources_for("linux", ApplicationJob(5))[0] is new
     for platform in ("darwin", "win32"):
-        *_, foreign = sources_for(platform, ApplicationJob(5))
-        (field,) = foreign(Deadline.after(5)).fields
+        *_, placeholder = sources_for(platform, ApplicationJob(5))
+        (field,) = placeholder(Deadline.after(5)).fields
         assert (field.key, field.status) == ("os.new", "unsupported")
 
 

@@ -38,7 +38,7 @@ DEVICES = script.parse_sections(b"\xef\xbb\xbf" + fixture("windows/devices.json"
         ("rw,remote", "", True),
     ],
 )
-def test_disks_without_data_of_programs_are_not_listed(
+def test_recovery_partitions_installation_media_and_cd_drives_are_not_listed(
     options: str, label: str, is_listed: bool
 ) -> None:
     assert disk_space.holds_data("D:\\", options.split(","), lambda _: label) is is_listed

@@ -15,7 +15,7 @@ DAY = timedelta(days=1)
 
 
 def report(history: History, age: timedelta = timedelta()) -> ApplicationPayload:
-    """Return a report of that age, with the record of that time."""
+    """Return a report of that age that contains the record ``history``."""
     uptime_s = int((30 * DAY - age).total_seconds())
     payload = with_record(history, {"agent.uptimeSeconds": uptime_s})
     collected_at = (NOW - age).isoformat()
@@ -30,8 +30,8 @@ def sentences(before: ApplicationPayload, after: ApplicationPayload) -> list[tup
 @pytest.mark.parametrize("history", [good_venue(), bad_venue()], ids=["good", "bad"])
 def test_figures_of_the_record_are_no_changes(history: History) -> None:
     later = shifted(history, timedelta(hours=1))
-    older = replace(later, incidents=history.incidents, events=history.events)
-    assert sentences(report(history), report(older)) == []
+    later_figures = replace(later, incidents=history.incidents, events=history.events)
+    assert sentences(report(history), report(later_figures)) == []
 
 
 def test_new_incidents_are_changes_by_cause() -> None:

@@ -226,7 +226,7 @@ def test_another_router_at_the_gateway_address_is_reported() -> None:
 
 
 def test_a_router_whose_address_another_device_also_used_is_reported_once() -> None:
-    """The reports also agree if they are exchanged."""
+    """The comparison in the reverse order has the same changes, with before and after exchanged."""
     gateway = next(lan_host for lan_host in hosts() if "gateway" in lan_host.sources)
     second = gateway.model_copy(update={"mac_address": "00:26:ab:00:00:98"})
     conflict = venue(hosts=(*hosts(), second))
@@ -307,7 +307,7 @@ def test_hosts_of_unchecked_networks_are_not_reported_as_missing(
 def test_an_incomplete_report_reports_no_missing_hosts(completeness: str) -> None:
     cut = {
         "completeness": completeness,
-        "limitations": ("only half of the network was asked",),
+        "limitations": ("only half of the network was scanned",),
         "failures": (Failure(step="scan", reason="cut"),) if completeness == "partial" else (),
     }
     changes = compare(venue(), venue(hosts=hosts_without(40)).model_copy(update=cut))

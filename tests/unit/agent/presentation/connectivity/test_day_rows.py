@@ -14,7 +14,7 @@ HOUR = timedelta(hours=1)
 
 
 def letters(begin: datetime, zone: str, *, outage_at: int, length: int = 30) -> list[str]:
-    """Return the letters of each day of 30 recorded hours with one outage of 30 minutes."""
+    """Record ``length`` hours with one outage of 30 minutes. Return the letters of each day."""
     hours = tuple(Hour(begin + n * HOUR, 60) for n in range(length))
     outage = incident("provider-down", begin + outage_at * HOUR, 1800)
     history = History(begin, (outage,), hours=hours)
@@ -36,7 +36,7 @@ def test_an_hour_that_does_not_exist_is_blank() -> None:
     assert first == ".. P...................."
 
 
-def test_zones_with_half_hours_have_their_own_hours() -> None:
+def test_hours_of_zones_with_half_hour_offsets_are_local_hours() -> None:
     (day, *_) = letters(datetime(2026, 11, 21, 19, tzinfo=UTC), "Asia/Kolkata", outage_at=3)
     assert day == "...P...................."
 
@@ -54,7 +54,7 @@ def test_the_number_of_days_is_limited() -> None:
     assert len(day_rows(rows)) == DAYS_MAX
 
 
-def test_the_longest_downtime_names_the_cause_and_letters_are_unique() -> None:
+def test_the_cause_with_the_longest_downtime_sets_the_letter_and_letters_are_unique() -> None:
     downtime: tuple[tuple[Cause, int], ...] = (("link-down", 90), ("provider-down", 20))
     (day,) = day_rows([HourRow(Hour(datetime(2026, 11, 2, 8, tzinfo=UTC)), downtime)])
     assert (day.hours[8].letter, day.hours[8].downtime_s) == ("L", 110)

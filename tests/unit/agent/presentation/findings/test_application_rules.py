@@ -1,5 +1,5 @@
-"""Applies each rule to a healthy machine with one change, exactly at the rule's threshold and just
-short of it.
+"""Applies each rule to a healthy machine with a few changes: once exactly at the rule's threshold,
+and once just short of it.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ DAY_S = 86400
 
 
 class Case(NamedTuple):
-    """A finding, and the changes of a healthy machine at and just short of its threshold."""
+    """A finding, and the changes to a healthy machine at its threshold and just short of it."""
 
     code: str
     at_threshold: Changes
@@ -44,16 +44,16 @@ SILENT_MOUNT = Missing("collection-failed", "the mount does not answer")
 TLS_FAILED = Missing("collection-failed", "the TLS handshake failed: WRONG_VERSION_NUMBER")
 NO_BROWSER = Missing("collection-failed", "no browser listens at kiosk_debug_url")
 
-SINCE_LONG: Changes = {"history.since": "2026-01-01T00:00:00Z"}
+LONG_RECORD: Changes = {"history.since": "2026-01-01T00:00:00Z"}
 
 
 def outages(*totals: str) -> Changes:
-    return {**SINCE_LONG, "history.causes7d": totals}
+    return {**LONG_RECORD, "history.causes7d": totals}
 
 
 def events(text: str, *days: int) -> Changes:
     lines = tuple(f"2026-11-{day:02}T01:00:00Z {text}" for day in days)
-    return {**SINCE_LONG, "history.events": lines}
+    return {**LONG_RECORD, "history.events": lines}
 
 
 def lost_link(total: str) -> Changes:
@@ -423,7 +423,7 @@ CASES = (
     Case(
         "print-queue-refusing",
         {"printqueue.bar.accepting": False},
-        {"printqueue.bar.accepting": Missing("unsupported", "not told")},
+        {"printqueue.bar.accepting": Missing("unsupported", "not reported")},
         "The print queue bar does not accept jobs.",
     ),
     Case(
@@ -557,7 +557,7 @@ CASES = (
     Case(
         "no-name-server",
         {"network.dnsServers": NO_NAME_SERVER},
-        {"network.dnsServers": Missing("unsupported", "not told")},
+        {"network.dnsServers": Missing("unsupported", "not reported")},
         "No name server (DNS) is configured.",
     ),
     Case(

@@ -20,18 +20,18 @@ DOCUMENTED = (ROOT / "docs/application-fields.md").read_text()
 
 
 def rows_of(rules: tuple[AnyRule, ...]) -> str:
-    """Return the table of rules in docs/findings.md. Placeholders are in italics."""
+    """Return the table that docs/findings.md must contain, with placeholders in italics."""
     return HEADING + "".join(map(row_of, rules))
 
 
 def row_of(rule: AnyRule) -> str:
-    sentence, fix = map(in_italics, (rule.sentence, rule.fix))
+    sentence, fix = map(with_italic_placeholders, (rule.sentence, rule.fix))
     fields = re.sub(r"[\w.<>\[\]]+\.[\w.<>\[\]]+", r"`\g<0>`", rule.fields)
     return f"| {LABELS[rule.severity]} | {sentence} | {rule.when} | {fields} | {fix} |\n"
 
 
-def in_italics(form: str) -> str:
-    parts = Formatter().parse(form)
+def with_italic_placeholders(template: str) -> str:
+    parts = Formatter().parse(template)
     return "".join(text + (f"*{name}*" if name else "") for text, name, _, _ in parts)
 
 
@@ -59,5 +59,5 @@ def test_codes_are_unique_and_sentences_complete(rules: tuple[AnyRule, ...]) -> 
         assert rule.fix[0].islower() or rule.fix.startswith("`")
 
 
-def test_there_are_more_than_twenty_rules() -> None:
+def test_there_are_at_least_twenty_rules() -> None:
     assert len(APPLICATION_RULES) + len(NETWORK_RULES) >= 20

@@ -1,4 +1,4 @@
-"""Tests of the findings of the connectivity record, at the rules' thresholds and just short of
+"""Tests of the findings about the connectivity record, at the rules' thresholds and just short of
 them.
 """
 
@@ -19,7 +19,7 @@ def findings(history: History, more: Changes | None = None) -> dict[str, str]:
     return {finding.code: finding.sentences[0] for finding in findings_of(payload)}
 
 
-def test_one_short_interruption_each_night_is_no_finding_and_five_today_are() -> None:
+def test_five_short_interruptions_in_a_day_are_a_finding_but_one_each_night_is_not() -> None:
     nights = tuple(incident("provider-down", NOW - 24 * n * HOUR, 42) for n in range(6, -1, -1))
     assert findings(History(SINCE, nights)) == {}
     today = tuple(incident("provider-down", NOW - n * HOUR, 10) for n in range(10, 0, -2))
@@ -75,11 +75,11 @@ def test_a_shared_address_is_a_finding_at_once() -> None:
     )
 
 
-def test_foreign_lines_are_ignored() -> None:
-    foreign: Changes = {
+def test_malformed_lines_are_ignored() -> None:
+    malformed: Changes = {
         "history.since": "2026-11-02T08:15:00+00:00",
         "history.causes7d": ("provider-down 99999999999 s x2", "x", "link-down 9 s x"),
         "history.recent": ("<script>", ""),
         "history.hours": ("2026-11-22T19+01:00: provider-down 99999 s, \x1b[31m",),
     }
-    assert {finding.code for finding in findings_of(changed(foreign))} == set()
+    assert {finding.code for finding in findings_of(changed(malformed))} == set()

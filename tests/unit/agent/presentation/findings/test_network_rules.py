@@ -47,7 +47,7 @@ def with_mac(lan_host: MapHost, mac: str) -> MapHost:
 
 
 SWEEP = SweepResult((), (), {"02:bb:00:00:00:01": 212}, untried=0, ended_early=False)
-(PROXY,) = scan.scan_result_of(SWEEP, targets=254).limitations
+(PROXY_ARP,) = scan.scan_result_of(SWEEP, targets=254).limitations
 
 
 class Case(NamedTuple):
@@ -210,8 +210,8 @@ CASES = (
     ),
     Case(
         "proxy-arp",
-        healthy_network().model_copy(update={"limitations": (PROXY,)}),
-        healthy_network().model_copy(update={"limitations": (f"mDNS: {PROXY}",)}),
+        healthy_network().model_copy(update={"limitations": (PROXY_ARP,)}),
+        healthy_network().model_copy(update={"limitations": (f"mDNS: {PROXY_ARP}",)}),
         "The device 02:bb:00:00:00:01 answers for 212 addresses.",
     ),
     Case(
@@ -240,7 +240,7 @@ def test_no_rule_creates_a_finding_for_the_similar_harmless_report(case: Case) -
     assert case.code not in {finding.code for finding in findings_of(case.harmless)}
 
 
-def test_no_route_text_equals_the_text_of_the_collector() -> None:
+def test_the_text_for_a_missing_route_equals_the_text_of_the_collector() -> None:
     assert NO_ROUTE == progress.NO_DEFAULT_ROUTE
 
 

@@ -33,13 +33,13 @@ from tests.unit.collectors.application.test_print_queues import cups
 
 __all__ = ["tls_service"]  # a fixture
 
-NOW = Deadline.after(3600)
+DEADLINE = Deadline.after(3600)
 GIB = 1024**3
 
 
-def test_a_stopped_queue_of_cups_with_jobs_is_a_finding() -> None:
+def test_a_stopped_cups_queue_with_jobs_is_a_finding() -> None:
     """The replies were captured from CUPS 2.4. The queue kitchen is paused and has two jobs."""
-    (sentence,) = judged(read_print_queues(NOW, cups))["print-queue-stuck"]
+    (sentence,) = judged(read_print_queues(DEADLINE, cups))["print-queue-stuck"]
     assert sentence.startswith("The print queue kitchen is stuck: 2 jobs wait, the oldest for ")
 
 
@@ -76,7 +76,7 @@ def test_findings_of_drives_from_udisks_and_from_their_wear_counter(tmp_path: Pa
         "sys/block/mmcblk0/device/life_time": "0x01 0x0b\n",
     }
     objects = parse_objects(fixture("linux/udisks.json"))
-    actual = judged(drives.read_drives(NOW, plant(tmp_path, files), lambda _: objects))
+    actual = judged(drives.read_drives(DEADLINE, plant(tmp_path, files), lambda _: objects))
     assert actual == {
         "drive-failing": (
             "The drive sda (KINGSTON SA400S3) is failing according to its self-diagnosis (SMART).",
@@ -96,7 +96,7 @@ def test_findings_of_local_and_remote_mounts() -> None:
         "/home/anna": Space(200 * GIB, GIB),
         "/mnt/share": "the mount does not answer",
     }
-    assert judged(disk_space.read_disk_space(NOW, lambda: mounts, lambda *_: answers)) == {
+    assert judged(disk_space.read_disk_space(DEADLINE, lambda: mounts, lambda *_: answers)) == {
         "disk-read-only": ("The disk / is read-only: programs cannot save data on it.",),
         "disk-full": ("The disk /home/* is full: 1 GiB of 200 GiB free.",),
         "disk-silent": ("The disk /mnt/share cannot be read: the mount does not answer.",),
@@ -113,7 +113,7 @@ def test_findings_of_the_pressure_that_the_kernel_measures(tmp_path: Path) -> No
             "proc/pressure/io": line.format("55.00"),
         },
     )
-    assert judged(pressure.read_pressure(NOW, root)) == {
+    assert judged(pressure.read_pressure(DEADLINE, root)) == {
         "memory-stalls": ("Programs waited for memory during 22 % of the last minute.",),
         "disk-slow": ("Programs waited for a disk during 55 % of the last minute.",),
     }
@@ -121,9 +121,13 @@ def test_findings_of_the_pressure_that_the_kernel_measures(tmp_path: Path) -> No
 
 def test_findings_of_an_unsynchronised_and_of_a_wrong_clock(tmp_path: Path) -> None:
     unsynchronised, nanoseconds = 0x0040, 0x2000
-    unsynchronised_clock = clock.read_clock(NOW, tmp_path, lambda: (5, figures(unsynchronised, 0)))
+    unsynchronised_clock = clock.read_clock(
+        DEADLINE, tmp_path, lambda: (5, figures(unsynchronised, 0))
+    )
     assert list(judged(unsynchronised_clock)) == ["clock-not-synchronised"]
-    wrong_clock = clock.read_clock(NOW, tmp_path, lambda: (0, figures(nanoseconds, -2_500_000_000)))
+    wrong_clock = clock.read_clock(
+        DEADLINE, tmp_path, lambda: (0, figures(nanoseconds, -2_500_000_000))
+    )
     assert judged(wrong_clock) == {"clock-off": ("The clock is off by 2.5 s.",)}
 
 
@@ -151,7 +155,7 @@ def test_a_hot_sensor_is_named(tmp_path: Path) -> None:
             "sys/class/hwmon/hwmon1/temp1_input": "51850\n",
         },
     )
-    assert judged(read_temperatures(NOW, root)) == {
+    assert judged(read_temperatures(DEADLINE, root)) == {
         "hot": ("The machine is hot: 97 °C (coretemp Package id 0).",)
     }
 
@@ -162,7 +166,7 @@ def test_findings_of_failed_and_restarting_services() -> None:
         "chrony.service": UnitState("failed", "failed"),
     }
     failed_services = services.read_services(
-        NOW, lambda *_: dead, lambda *_: {"UnitFileState": "enabled"}
+        DEADLINE, lambda *_: dead, lambda *_: {"UnitFileState": "enabled"}
     )
     assert judged(failed_services) == {
         "spooler-stopped": ("The print spooler (cups) is not running: nothing can be printed.",),
@@ -170,13 +174,13 @@ def test_findings_of_failed_and_restarting_services() -> None:
     }
     often = {"UnitFileState": "enabled", "NRestarts": 12}
     running = {"cups.service": UnitState("active", "running")}
-    restarting_service = services.read_services(NOW, lambda *_: running, lambda *_: often)
+    restarting_service = services.read_services(DEADLINE, lambda *_: running, lambda *_: often)
     assert list(judged(restarting_service)) == ["service-restarting"]
 
 
 def test_a_missing_watched_program_is_a_finding() -> None:
     no_process = processes.read_processes(
-        NOW, ("pos-till",), table=lambda _: (), wait=lambda _: None
+        DEADLINE, ("pos-till",), table=lambda _: (), wait=lambda _: None
     )
     assert judged(no_process) == {"program-missing": ("The program pos-till is not running.",)}
 
@@ -192,7 +196,7 @@ def test_a_weak_signal_read_from_the_kernel_is_a_finding() -> None:
 
 def test_a_service_that_refuses_connections_is_reported() -> None:
     url = f"https://127.0.0.1:{closed_port()}"
-    assert judged(service_probe.read_service(NOW, url)) == {
+    assert judged(service_probe.read_service(DEADLINE, url)) == {
         "service-unreachable": ("The service cannot be reached: Connection refused.",)
     }
 
@@ -204,7 +208,7 @@ def test_a_name_of_the_service_that_does_not_exist_is_a_finding(
         raise socket.gaierror(errno.ENOENT, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", fail_to_resolve)
-    assert judged(service_probe.read_service(NOW, "https://ops.example")) == {
+    assert judged(service_probe.read_service(DEADLINE, "https://ops.example")) == {
         "name-not-resolved": ("The service's name could not be resolved; name servers: none.",)
     }
 
@@ -214,7 +218,7 @@ def test_a_resolver_that_never_answers_is_a_finding(monkeypatch: pytest.MonkeyPa
         raise TimeoutError("the name was not resolved in time")
 
     monkeypatch.setattr(service_probe, "resolve", too_late)
-    assert list(judged(service_probe.read_service(NOW, "https://ops.example"))) == [
+    assert list(judged(service_probe.read_service(DEADLINE, "https://ops.example"))) == [
         "name-not-resolved"
     ]
 

@@ -15,15 +15,15 @@ def test_discovered_printers_are_named() -> None:
         return printers_verdict(payload)[0]
 
     kitchen, bar = printer(50, "TM-T88VI"), printer(51, None, "bar")
-    none, one = (
+    no_queue, discovered = (
         "No printer is configured on this machine",
         "discovered on the network: TM-T88VI at 192.168.1.50",
     )
-    assert verdict_of() == f"{none}."
-    assert verdict_of(kitchen) == f"{none}; 1 {one}."
-    assert verdict_of(kitchen, bar) == f"{none}; 2 {one}, bar at .51."
+    assert verdict_of() == f"{no_queue}."
+    assert verdict_of(kitchen) == f"{no_queue}; 1 {discovered}."
+    assert verdict_of(kitchen, bar) == f"{no_queue}; 2 {discovered}, bar at .51."
     assert verdict_of(kitchen, bar, printer(52, None), printer(53, "X")) == (
-        f"{none}; 4 {one}, bar at .51, one at .52 and 1 more."
+        f"{no_queue}; 4 {discovered}, bar at .51, one at .52 and 1 more."
     )
 
 

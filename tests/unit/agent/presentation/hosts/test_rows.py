@@ -114,7 +114,7 @@ def test_a_page_title_with_a_model_is_the_model_of_the_host() -> None:
     assert row_of(host(7, None, 80), endpoint(80, "Bookings", by=("scan",))).model == ""
     raw = endpoint(9100, "Raw printing", by=("scan",))
     assert row_of(host(7, None, 9100), raw).model == "", (
-        "the usual name of a port must not count as a name"
+        "the usual name of a port must not count as a model"
     )
     this_machine = host(7, None, 631, sources=("local",))
     assert row_of(this_machine, endpoint(631, "CUPS/2.4 IPP/2.1", by=("scan",))).model == ""
@@ -177,7 +177,7 @@ def test_recognisable_hosts_are_listed_first() -> None:
     )
 
 
-def test_endpoints_of_hosts_beyond_the_map_are_listed_as_hosts() -> None:
+def test_endpoints_are_listed_as_hosts_if_there_is_no_map() -> None:
     payload = small_venue().model_copy(update={"network_map": None})
     rows = {row.address: row for row in host_rows(payload)}
     assert len(rows) == len({e.address for e in payload.endpoints})

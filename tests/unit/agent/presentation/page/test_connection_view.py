@@ -44,8 +44,8 @@ def text_of(payload: ApplicationPayload) -> str:
 
 def test_hours_of_a_bad_venue_are_drawn_by_cause() -> None:
     section = section_of(with_record(bad_venue()))
-    assert section.count("cause-link-down") == 4 + 1
-    assert section.count("cause-gateway-silent") == 2 + 1
+    assert section.count("cause-link-down") == 4 + 1  # four hours and the legend
+    assert section.count("cause-gateway-silent") == 2 + 1  # two hours and the legend
     assert "18 interruptions in 7 days, 1 h 48 min in total." in section
     assert "no link: 15 times, 7 min 6 s" in section
     assert "Sun 22 Nov 18:00: no link 2 min 53 s; 60 heartbeats, 4 failed, 244 ms" in section
@@ -93,7 +93,7 @@ def test_each_cause_of_an_interruption_has_a_colour() -> None:
     assert {f"cause-{cause}" for cause in PATH_CAUSES} <= set(re.findall(r"\.(cause-[\w-]+)", CSS))
 
 
-def test_an_incident_that_lasts_is_bad_and_a_young_record_names_its_begin() -> None:
+def test_an_unfinished_incident_is_bad_and_the_summary_names_the_start_of_a_young_record() -> None:
     begin = NOW - timedelta(hours=5)
     open_incident = unfinished(incident("provider-down", NOW - timedelta(minutes=40), 60))
     view = connection_view(with_record(History(begin, (open_incident,), hours=hours(days=1))))
@@ -117,7 +117,7 @@ def test_a_missing_hour_interrupts_the_line_and_a_peak_is_cut() -> None:
     assert chart.description.endswith("Higher values are cut.")
 
 
-def test_without_hours_times_are_in_utc() -> None:
+def test_times_are_in_utc_if_the_record_has_no_hours() -> None:
     view = connection_view(with_record(bad_venue(), {"history.hours": ()}))
     assert view is not None
     assert (view.days, view.charts, view.zone) == ((), (), "UTC")
@@ -132,7 +132,7 @@ def test_hours_have_tooltips() -> None:
     assert hour_tooltip(first, first.hours[21]) == "Sun 15 Nov 21:00: 60 heartbeats, 240 ms"
 
 
-def test_a_long_list_of_incidents_is_cut_at_the_oldest() -> None:
+def test_the_newest_incidents_of_a_long_list_are_kept() -> None:
     lines = tuple(
         incident_line(incident("link-down", NOW - timedelta(hours=n), 60)) for n in range(1, 50)
     )
@@ -141,12 +141,12 @@ def test_a_long_list_of_incidents_is_cut_at_the_oldest() -> None:
     assert view.entries[0].when == "22 Nov 20:30"
 
 
-def test_foreign_lines_are_plain_and_the_drawing_is_small() -> None:
+def test_untrusted_lines_are_plain_and_the_drawing_is_small() -> None:
     far = tuple(f"{year}-01-01T00+00:00: 1 heartbeats" for year in range(1900, 2900))
     lines = tuple(
         f"2026-11-22T18:02:11Z/.. link-down 9 s: {text}"[:1024] for text in HOSTILE_STRINGS
     )
-    foreign: Changes = {
+    untrusted: Changes = {
         "history.since": "0001-01-01T00:00:00+14:00",
         "history.hours": (*far, "9999-12-31T23-12:00: 5/7 ms"),
         "history.recent": lines,
@@ -154,7 +154,7 @@ def test_foreign_lines_are_plain_and_the_drawing_is_small() -> None:
         "history.incidents7d": 10**17,
         "history.downtimeSeconds7d": -1,
     }
-    payload = changed(foreign)
+    payload = changed(untrusted)
     section = section_of(payload)
     assert "<script>" not in section
     assert "<b>" not in section

@@ -1,4 +1,6 @@
-"""Tests of events between two states of a machine and at a start, and of the figures of an hour."""
+"""Tests of the events between two states of a machine and at a start of the agent, of the figures
+of an hour, of the pauses between probes, and of local hours.
+"""
 
 from datetime import UTC, datetime, timedelta
 
@@ -48,7 +50,7 @@ def test_a_disk_becomes_full_once() -> None:
     assert list(machine_events(full, full, AT)) == []
 
 
-def test_ended_programs_are_counted_since_the_agent_began() -> None:
+def test_programs_ended_since_the_previous_state_are_counted() -> None:
     assert list(machine_events(MachineState(), MachineState(3), AT)) == []
     (event,) = machine_events(MachineState(3), MachineState(5), AT)
     assert (event.kind, event.detail) == ("memory-exhausted", "2 programs were ended")

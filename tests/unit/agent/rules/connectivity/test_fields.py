@@ -89,7 +89,7 @@ def test_lines_contain_no_secrets() -> None:
     assert parse_incident(line) is not None
 
 
-def test_an_open_incident_lasts_until_now_and_an_old_one_counts_from_the_period_on() -> None:
+def test_downtime_counts_until_now_and_from_the_start_of_the_period() -> None:
     old = incident("provider-down", NOW - 25 * HOUR, 7200)
     open_incident = unfinished(incident("gateway-silent", NOW - HOUR, 60))
     fields_by_key = values(History(SINCE, (old, open_incident)))
@@ -111,7 +111,7 @@ def test_downtime_of_an_hour_is_by_cause_and_in_local_time() -> None:
     ]
 
 
-def test_an_incident_without_duration_and_a_clock_set_back_are_safe() -> None:
+def test_incidents_without_duration_or_with_a_clock_set_back_have_no_downtime() -> None:
     instant = incident("link-down", NOW - HOUR, 0)
     backwards = replace(instant, began_at=NOW - HOUR, ended_at=NOW - 2 * HOUR, count=3)
     for interruption in (instant, backwards):

@@ -10,7 +10,7 @@ from agent.rules.connectivity.repeats import HOUR_S, GatewayMacs, Throttling
 from agent.wire.payloads.history import Incident
 
 AT = datetime(2026, 11, 22, 18, 0, tzinfo=UTC)
-FIVE = timedelta(minutes=5)
+FIVE_MINUTES = timedelta(minutes=5)
 
 
 def queues(**faults: str | None) -> LocalReading:
@@ -22,8 +22,8 @@ def summary(incidents: tuple[Incident, ...]) -> list[tuple[str, float, float | N
     return [
         (
             incident.evidence,
-            (incident.began_at - AT) / FIVE,
-            None if incident.ended_at is None else (incident.ended_at - AT) / FIVE,
+            (incident.began_at - AT) / FIVE_MINUTES,
+            None if incident.ended_at is None else (incident.ended_at - AT) / FIVE_MINUTES,
         )
         for incident in incidents
     ]
@@ -34,70 +34,78 @@ def test_a_fault_counts_from_the_second_reading_and_begins_with_the_first() -> N
     assert faults.observe(AT, queues(receipts="stopped")) == ()
     assert faults.is_suspected
     assert faults.present(AT) == ()
-    faults.observe(AT + FIVE, queues(receipts="stopped"))
-    assert summary(faults.present(AT + FIVE)) == [("receipts: stopped", 0, None)]
-    ended = faults.observe(AT + 2 * FIVE, queues(receipts=None))
+    faults.observe(AT + FIVE_MINUTES, queues(receipts="stopped"))
+    assert summary(faults.present(AT + FIVE_MINUTES)) == [("receipts: stopped", 0, None)]
+    ended = faults.observe(AT + 2 * FIVE_MINUTES, queues(receipts=None))
     assert summary(ended) == [("receipts: stopped", 0, 2)]
     assert [fault.subject for fault in ended] == ["receipts"]
-    assert faults.present(AT + 2 * FIVE) == ()
+    assert faults.present(AT + 2 * FIVE_MINUTES) == ()
 
 
 def test_a_fault_of_one_reading_is_no_incident() -> None:
     faults = LocalFaults()
     faults.observe(AT, queues(receipts="stopped"))
-    assert faults.observe(AT + FIVE, queues(receipts=None)) == ()
+    assert faults.observe(AT + FIVE_MINUTES, queues(receipts=None)) == ()
     assert not faults.is_suspected
 
 
-def test_two_queues_that_stop_together_are_two_incidents_with_different_begins() -> None:
+def test_two_queues_that_stop_together_are_two_incidents_with_different_begin_times() -> None:
     faults = LocalFaults()
     for number in range(2):
-        faults.observe(AT + number * FIVE, queues(receipts="stopped", kitchen="stopped"))
-    begins = {fault.began_at for fault in faults.present(AT + FIVE)}
+        faults.observe(AT + number * FIVE_MINUTES, queues(receipts="stopped", kitchen="stopped"))
+    begins = {fault.began_at for fault in faults.present(AT + FIVE_MINUTES)}
     assert len(begins) == 2
-    ended = faults.observe(AT + 2 * FIVE, queues(receipts=None, kitchen="stopped"))
+    ended = faults.observe(AT + 2 * FIVE_MINUTES, queues(receipts=None, kitchen="stopped"))
     assert [fault.subject for fault in ended] == ["receipts"]
-    assert [fault.subject for fault in faults.present(AT + 2 * FIVE)] == ["kitchen"]
+    assert [fault.subject for fault in faults.present(AT + 2 * FIVE_MINUTES)] == ["kitchen"]
 
 
-def test_the_spooler_knows_when_a_queue_stopped_and_resumed() -> None:
+def test_an_incident_has_the_times_at_which_the_spooler_stopped_and_resumed_a_queue() -> None:
     faults = LocalFaults()
-    stopped = LocalState("stopped", AT - 2 * FIVE)
+    stopped = LocalState("stopped", AT - 2 * FIVE_MINUTES)
     for number in range(2):
-        faults.observe(AT + number * FIVE, LocalReading({("queue-stopped", "bar"): stopped}))
-    resumed = LocalState(None, AT + 1.5 * FIVE)
-    ended = faults.observe(AT + 2 * FIVE, LocalReading({("queue-stopped", "bar"): resumed}))
+        faults.observe(
+            AT + number * FIVE_MINUTES, LocalReading({("queue-stopped", "bar"): stopped})
+        )
+    resumed = LocalState(None, AT + 1.5 * FIVE_MINUTES)
+    ended = faults.observe(AT + 2 * FIVE_MINUTES, LocalReading({("queue-stopped", "bar"): resumed}))
     assert summary(ended) == [("bar: stopped", -2, 1.5)]
 
 
 def test_an_unknown_state_ends_nothing_and_a_removed_queue_ends_its_incident() -> None:
     faults = LocalFaults()
     for number in range(2):
-        faults.observe(AT + number * FIVE, queues(receipts="stopped"))
-    assert faults.observe(AT + 2 * FIVE, LocalReading()) == ()
-    assert summary(faults.observe(AT + 3 * FIVE, queues())) == [("receipts: stopped", 0, 3)]
+        faults.observe(AT + number * FIVE_MINUTES, queues(receipts="stopped"))
+    assert faults.observe(AT + 2 * FIVE_MINUTES, LocalReading()) == ()
+    assert summary(faults.observe(AT + 3 * FIVE_MINUTES, queues())) == [("receipts: stopped", 0, 3)]
 
 
 def test_lasting_faults_continue_after_a_reload() -> None:
     lasting_incident = Incident("queue-stopped", AT, None, 0.0, "receipts: stopped")
     faults = LocalFaults((), (lasting_incident,))
-    faults.observe(AT + FIVE, queues(receipts="stopped"))
-    faults.shift(FIVE)
-    assert summary(faults.end_all(AT + 3 * FIVE)) == [("receipts: stopped", 1, 3)]
+    faults.observe(AT + FIVE_MINUTES, queues(receipts="stopped"))
+    faults.shift(FIVE_MINUTES)
+    assert summary(faults.end_all(AT + 3 * FIVE_MINUTES)) == [("receipts: stopped", 1, 3)]
 
 
 def test_frequent_faults_before_and_after_a_reload_are_one_incident() -> None:
     minute = timedelta(minutes=1)
     recent = tuple(
-        Incident("queue-stopped", AT + n * FIVE, AT + n * FIVE + minute, 60.0, "receipts: stopped")
+        Incident(
+            "queue-stopped",
+            AT + n * FIVE_MINUTES,
+            AT + n * FIVE_MINUTES + minute,
+            60.0,
+            "receipts: stopped",
+        )
         for n in range(6)
     )
     faults = LocalFaults(recent)
-    assert faults.present(AT + 6 * FIVE) == ()
+    assert faults.present(AT + 6 * FIVE_MINUTES) == ()
     stopped = LocalReading({("queue-stopped", "receipts"): LocalState("stopped")})
-    faults.observe(AT + 6 * FIVE, stopped)
-    faults.observe(AT + 7 * FIVE, stopped)
-    (incident,) = faults.observe(AT + 8 * FIVE, queues(receipts=None))
+    faults.observe(AT + 6 * FIVE_MINUTES, stopped)
+    faults.observe(AT + 7 * FIVE_MINUTES, stopped)
+    (incident,) = faults.observe(AT + 8 * FIVE_MINUTES, queues(receipts=None))
     assert (incident.count, incident.began_at) == (7, AT)
 
 
@@ -119,7 +127,7 @@ def gateway(mac: str, address: str = "10.0.0.1") -> LinkState:
     return LinkState(gateway=address, gateway_mac=f"02:00:00:00:00:0{mac}")
 
 
-def test_two_macs_that_have_the_gateway_by_turns_are_a_conflict() -> None:
+def test_two_macs_that_use_the_gateway_address_by_turns_are_a_conflict() -> None:
     macs = GatewayMacs()
     events = [macs.note(gateway(mac), AT, 60.0 * n) for n, mac in enumerate("aabab")]
     assert [event and event.kind for event in events] == [

@@ -71,7 +71,7 @@ def test_payload_contains_the_facts_unchanged() -> None:
         ((), ()),
     ],
 )
-def test_a_value_is_written_within_the_contract(value: Any, expected: Any) -> None:
+def test_a_value_is_cut_to_the_limits_of_the_contract(value: Any, expected: Any) -> None:
     facts_with_field = replace(CLEAN, fields=(facts.Field("k", "s", "available", value),))
 
     field = application_report(facts_with_field, (), CONTEXT).snapshot.fields[0]

@@ -58,7 +58,7 @@ def test_any_facts_become_a_payload(collected: facts.NetworkFacts) -> None:
     assert "\u202e" not in strings
 
 
-def test_watched_devices_are_among_the_limitations_and_limit_nothing() -> None:
+def test_watched_devices_are_lines_of_the_limitations_in_a_complete_report() -> None:
     bar = facts.WatchedDevice("Bar", "payment-terminal", "10.0.0.4")
     state = facts.DeviceState(bar, "moved", "10.0.0.7", "10.0.0.4")
     payload = network_report(replace(CLEAN, devices=(state,)), JOB, CONTEXT)

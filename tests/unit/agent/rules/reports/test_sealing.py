@@ -1,5 +1,5 @@
-"""Tests that a report small enough for the service is sealed whole, and a larger report in a
-smaller tier, which leaves out content.
+"""Tests that a report small enough for the service is sealed whole, and that a larger report is
+sealed in a later tier. Each tier leaves out more content.
 """
 
 import json
@@ -152,7 +152,7 @@ def test_the_last_tier_has_no_payload_and_is_small(large: ReportPayload) -> None
 
 
 @pytest.mark.parametrize("name", HEALTHY)
-def test_smallest_limit_still_sends_the_facts_of_a_machine(name: str) -> None:
+def test_the_facts_of_a_machine_fit_the_smallest_limit(name: str) -> None:
     sealed = seal(report(healthy(name)), SMALLEST_LIMIT)
 
     assert len(sealed.body) <= SMALLEST_LIMIT
@@ -164,7 +164,7 @@ def test_smallest_limit_still_sends_the_facts_of_a_machine(name: str) -> None:
     assert "browser fields" in payload["limitations"][0]
 
 
-def test_smallest_limit_still_sends_a_large_network(large: ReportPayload) -> None:
+def test_a_large_report_keeps_a_payload_at_the_smallest_limit(large: ReportPayload) -> None:
     sealed = seal(report(large), SMALLEST_LIMIT)
 
     assert sealed.outcome == "completed"
@@ -284,7 +284,9 @@ def test_invalid_sealed_report_raises_an_error(body: bytes) -> None:
 
 @settings(max_examples=examples(40))
 @given(network_facts | application_facts, st.integers(1, 20_000))
-def test_no_seal_with_a_payload_is_over_the_bound(collected: facts.Facts, max_bytes: int) -> None:
+def test_no_sealed_report_with_a_payload_exceeds_the_limit(
+    collected: facts.Facts, max_bytes: int
+) -> None:
     payload: ReportPayload
     if isinstance(collected, facts.NetworkFacts):
         payload = network_report(collected, JOB, CONTEXT)

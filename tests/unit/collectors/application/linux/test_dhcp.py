@@ -54,10 +54,10 @@ DHCPCD = dhcp_message(
 )
 
 
-def address_of(valid_s: int, changed: int, now_s: float) -> Address | None:
+def address_of(valid_s: int, changed_cs: int, now_s: float) -> Address | None:
     """Parse an RTM_NEWADDR message with an IFA_CACHEINFO attribute."""
     head = struct.pack("=BBBBI", 2, 24, 0, 0, 2)
-    cache = struct.pack("=IIII", valid_s, valid_s, changed, changed)
+    cache = struct.pack("=IIII", valid_s, valid_s, changed_cs, changed_cs)
     address = ipaddress.IPv4Address(ADDRESS).packed
     body = head + netlink.write_attribute(2, address) + netlink.write_attribute(6, cache)
     assert dhcp.parse_address(body, {3: "wlan0"}, now_s) is None
@@ -83,7 +83,7 @@ def read(
     ],
     ids=["networkd", "dhclient", "dhclient-redhat", "dhcpcd", "dhcpcd5"],
 )
-def test_the_lease_of_each_client_has_server_begin_and_end(
+def test_the_lease_of_each_client_has_a_server_and_times(
     tmp_path: Path, name: str, content: str | bytes
 ) -> None:
     known = read(tmp_path, valid_s=3000.0, files={name: content})
@@ -103,7 +103,7 @@ def test_networkmanager_reports_its_lease_by_dbus(tmp_path: Path) -> None:
     assert known["wlan0"].server == "192.168.1.1"
 
 
-def test_the_kernel_knows_a_lease_that_no_client_has_stored(tmp_path: Path) -> None:
+def test_a_lease_that_no_client_has_stored_is_read_from_the_kernel(tmp_path: Path) -> None:
     known = read(tmp_path, valid_s=3000.0, files={})
     assert (known.is_used, known.server) == (True, None)
     assert (known.obtained_at, known.expires_at) == (NOW - 600, NOW + 3000)
@@ -191,7 +191,7 @@ def test_a_refused_netlink_socket_is_the_reason_of_each_interface(tmp_path: Path
         (["127.0.0.1/8", "::1/128"], None),
     ],
 )
-def test_the_assignment_is_that_of_the_ipv4_address(
+def test_the_ipv4_address_determines_the_assignment(
     addresses: list[str], assignment: str | None
 ) -> None:
     fields = dhcp_fields(Dhcp(is_used=False), addresses)
@@ -200,7 +200,7 @@ def test_the_assignment_is_that_of_the_ipv4_address(
     assert all(field.status == "not-applicable" for field in fields[1:])
 
 
-def test_an_impossible_time_is_missing() -> None:
+def test_impossible_times_are_left_out() -> None:
     assert values(dhcp_fields(Dhcp(True, None, 1e300, -1e300), [ADDRESS])) == {KEYS[0]: "DHCP"}
 
 

@@ -20,7 +20,7 @@ from collectors.shared.text import decode
 from tests.sizes import examples
 from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
 
-NOW = Deadline.after(3600)
+DEADLINE = Deadline.after(3600)
 
 
 def test_each_file_system_with_data_is_listed_once() -> None:
@@ -64,13 +64,13 @@ def test_the_overlay_of_a_container_is_not_listed_if_its_disk_is_listed() -> Non
     options = f"rw,lowerdir=/a,upperdir={layer}/diff"
     container = f"60 22 0:70 / {layer}/merged rw - overlay overlay {options}"
     memory = "61 22 0:71 / /run rw - tmpfs tmpfs rw"
-    of_memory = "62 22 0:72 / /data rw - overlay overlay rw,lowerdir=/a,upperdir=/run/up"
+    overlay_in_memory = "62 22 0:72 / /data rw - overlay overlay rw,lowerdir=/a,upperdir=/run/up"
     listed = mounts.data_mounts(
-        mounts.parse_mountinfo("\n".join((ROOT, container, memory, of_memory)))
+        mounts.parse_mountinfo("\n".join((ROOT, container, memory, overlay_in_memory)))
     )
     assert [mount.path for mount in listed] == ["/", "/data"]
-    own = f"22 1 0:70 / / rw - overlay overlay {options}"
-    assert len(mounts.data_mounts(mounts.parse_mountinfo(own))) == 1
+    root_overlay = f"22 1 0:70 / / rw - overlay overlay {options}"
+    assert len(mounts.data_mounts(mounts.parse_mountinfo(root_overlay))) == 1
 
 
 @settings(max_examples=examples(50))
@@ -94,7 +94,7 @@ def test_the_space_of_each_mount_is_reported() -> None:
     def ask(_: Sequence[Mount], __: Deadline) -> Answers:
         return {"/": Space(1000, 250), "/home/anna": "the mount does not answer"}
 
-    reading = disk_space.read_disk_space(NOW, lambda: listed, ask)
+    reading = disk_space.read_disk_space(DEADLINE, lambda: listed, ask)
     fields = by_key(reading)
     assert fields["disk.mounts"].value == ("/", "/home/*")
     assert fields["disk./.usedFraction"].value == 0.75
@@ -105,7 +105,7 @@ def test_the_space_of_each_mount_is_reported() -> None:
 
 def test_mounts_beyond_the_limit_are_counted() -> None:
     listed = [Mount(f"/m{n}", "ext4", False) for n in range(40)]
-    reading = disk_space.read_disk_space(NOW, lambda: listed, lambda _, __: {})
+    reading = disk_space.read_disk_space(DEADLINE, lambda: listed, lambda _, __: {})
     assert reading.truncated
     assert reading.limitations == ("8 mounts beyond 32 are not listed",)
 
@@ -173,7 +173,7 @@ def test_drive_facts_are_read(tmp_path: Path) -> None:
         },
     )
     objects = parse_objects(fixture("linux/udisks.json"))
-    reading = drives.read_drives(NOW, root, lambda _: objects)
+    reading = drives.read_drives(DEADLINE, root, lambda _: objects)
     facts = values(reading.fields)
     assert facts["disk.drives"] == ("mmcblk0", "sda")
     assert facts["disk.drive.sda.health"] == "failing"
@@ -231,7 +231,9 @@ def test_without_udisks_smartctl_is_used(
     tmp_path: Path, answer: bytes, status: str, value: str | None
 ) -> None:
     root = plant(tmp_path, {"sys/block/sda/size": "8\n", "sys/block/vda/size": "8\n"})
-    reading = drives.read_drives(NOW, root, no_udisks, lambda _, __: smart.parse_health(answer))
+    reading = drives.read_drives(
+        DEADLINE, root, no_udisks, lambda _, __: smart.parse_health(answer)
+    )
     fields = by_key(reading)
     assert fields["disk.drive.sda.health"].status == status
     assert fields["disk.drive.sda.health"].value == value
@@ -253,9 +255,9 @@ def test_a_drive_whose_check_cannot_start_does_not_affect_the_other_drives(
     monkeypatch.setattr(smart, "start_command", start)
     monkeypatch.setenv("PATH", "/nonexistent")
     ask = smart.start_checks(["sda", "sdb"])
-    assert ask("sda", NOW) == "good"
+    assert ask("sda", DEADLINE) == "good"
     with pytest.raises(FileNotFoundError, match="smartctl is not installed"):
-        ask("sdb", NOW)
+        ask("sdb", DEADLINE)
 
 
 def test_a_failing_system_bus_affects_only_the_health_of_drives(tmp_path: Path) -> None:
@@ -263,7 +265,7 @@ def test_a_failing_system_bus_affects_only_the_health_of_drives(tmp_path: Path) 
         raise TimeoutError("busctl did not answer before the deadline")
 
     root = plant(tmp_path, {"sys/block/sda/size": "8\n"})
-    fields = by_key(drives.read_drives(NOW, root, late))
+    fields = by_key(drives.read_drives(DEADLINE, root, late))
     assert fields["disk.drive.sda.health"].status == "collection-failed"
     assert fields["disk.drive.sda.sizeBytes"].status == "available"
 

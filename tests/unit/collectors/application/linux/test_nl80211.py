@@ -68,7 +68,9 @@ def station(signal: int = -58, rate: int = 8667, *, has_rate_32: bool = True) ->
 
 
 class Kernel:
-    """Answers the dumps. ``stations`` are the answers by the index of the interface."""
+    """A fake kernel that answers dump requests. ``stations`` maps the index of an interface to the
+    messages about its stations.
+    """
 
     def __init__(self, interfaces: list[bytes], stations: dict[int, list[bytes]]) -> None:
         self.families = [family("nlctrl", 16), family("nl80211", FAMILY)]
@@ -82,7 +84,7 @@ class Kernel:
             return self.families
         if command == (FAMILY, 5):
             return self._interfaces
-        assert command == (FAMILY, 17), "no other request, and no scan"
+        assert command == (FAMILY, 17), "no other request may be sent, and no scan"
         index = struct.unpack("=I", body[8:12])[0]
         if index not in self._stations:
             raise OSError(errno.ENODEV, "No such device")
@@ -136,7 +138,7 @@ def test_the_stations_of_an_access_point_are_not_read() -> None:
     assert nl80211.wifi_of(kernel)["wlan0"][1] is None
 
 
-def test_a_kernel_without_nl80211_has_the_wireless_extensions(tmp_path: Path) -> None:
+def test_without_nl80211_the_wireless_extensions_are_read(tmp_path: Path) -> None:
     kernel = Kernel([], {})
     kernel.families = [family("nlctrl", 16)]
     assert nl80211.wifi_of(kernel) == {}
@@ -157,7 +159,7 @@ def test_values_that_nl80211_lacks_come_from_the_wireless_extensions(tmp_path: P
     assert known["wlan0"].channel == 44
 
 
-def test_a_refused_netlink_socket_leaves_the_wireless_extensions(tmp_path: Path) -> None:
+def test_the_wireless_extensions_are_read_if_the_netlink_socket_is_refused(tmp_path: Path) -> None:
     def refuse() -> nl80211.WifiInterfaces:
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
@@ -210,7 +212,7 @@ def test_damaged_messages_are_parsed_or_ignored(data: st.DataObject) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_give_possible_values(data: bytes) -> None:
+def test_any_bytes_give_a_signal_in_range_or_none(data: bytes) -> None:
     nl80211.parse_interface(struct.pack("=BBxx", 7, 1) + data)
     connection = nl80211.parse_station(struct.pack("=BBxx", 19, 1) + data)
     assert connection is None or connection.signal_dbm is None or -128 < connection.signal_dbm < 0

@@ -14,7 +14,7 @@ from collectors.shared.sysfs import whole_number
 from collectors.shared.text import decode
 from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
 
-NOW = Deadline.after(3600)
+DEADLINE = Deadline.after(3600)
 
 OS_RELEASE = """PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"
 NAME="Debian GNU/Linux"
@@ -27,14 +27,14 @@ HOME_URL="https://www.debian.org/"
 
 def test_os_release_is_parsed(tmp_path: Path) -> None:
     root = plant(tmp_path, {"etc/os-release": OS_RELEASE, "etc/debian_version": "12.11\n"})
-    facts = values(operating_system.read_system(NOW, root).fields)
+    facts = values(operating_system.read_system(DEADLINE, root).fields)
     assert facts["os.name"] == "Debian GNU/Linux"
     assert facts["os.version"] == "12 (bookworm)"
     assert facts["os.build"] == "12.11"
 
 
 def test_fields_of_a_system_without_os_release_have_a_status(tmp_path: Path) -> None:
-    fields = by_key(operating_system.read_system(NOW, tmp_path))
+    fields = by_key(operating_system.read_system(DEADLINE, tmp_path))
     assert fields["os.name"].status == "unsupported"
     assert fields["os.version"].status == "not-applicable"
 
@@ -87,7 +87,7 @@ def test_machine_facts_are_read(tmp_path: Path) -> None:
             "proc/device-tree/model": "Raspberry Pi 4 Model B Rev 1.5\0",
         },
     )
-    reading = hardware.read_machine(NOW, root)
+    reading = hardware.read_machine(DEADLINE, root)
     assert values(reading.fields) == {
         "hardware.maker": "Intel",
         "hardware.model": "Raspberry Pi 4 Model B Rev 1.5",
@@ -127,7 +127,7 @@ def test_temperatures_are_read(tmp_path: Path) -> None:
             "sys/class/thermal/thermal_zone0/temp": "51000\n",
         },
     )
-    facts = values(hardware.read_temperatures(NOW, root).fields)
+    facts = values(hardware.read_temperatures(DEADLINE, root).fields)
     assert facts["hardware.temperatureCelsius"] == 51.0
     assert facts["hardware.temperatures"] == ("coretemp Package id 0 47.5", "acpitz 51.0")
 
@@ -140,14 +140,14 @@ def test_a_sensor_that_is_in_hwmon_and_in_a_thermal_zone_is_listed_once(tmp_path
     for number, (name, millidegrees) in enumerate({**zones, "mute": 35000}.items()):
         zone = f"sys/class/thermal/thermal_zone{number}"
         files |= {f"{zone}/type": f"{name}\n", f"{zone}/temp": f"{millidegrees}\n"}
-    facts = values(hardware.read_temperatures(NOW, plant(tmp_path, files)).fields)
+    facts = values(hardware.read_temperatures(DEADLINE, plant(tmp_path, files)).fields)
     assert facts["hardware.temperatures"] == (
         *("acpitz 10.0", "cpu_thermal 20.0", "coretemp 30.0"),
         *("soc 40.0", "mute 35.0"),
     )
 
 
-def test_the_reported_temperature_is_of_the_connected_sensor_closest_to_its_limit(
+def test_the_reported_temperature_comes_from_the_connected_sensor_closest_to_its_limit(
     tmp_path: Path,
 ) -> None:
     sensors = {
@@ -167,25 +167,25 @@ def test_the_reported_temperature_is_of_the_connected_sensor_closest_to_its_limi
             f"{path}/temp1_input": f"{now}",
         }
         files |= {f"{path}/temp1_crit": f"{limit}"} if limit else {}
-    facts = values(hardware.read_temperatures(NOW, plant(tmp_path, files)).fields)
+    facts = values(hardware.read_temperatures(DEADLINE, plant(tmp_path, files)).fields)
     assert facts["hardware.temperatureCelsius"] == 82.0
     assert "hardware.temperatureLimitCelsius" not in facts
     assert len(facts["hardware.temperatures"]) == len(sensors)
     files["sys/class/hwmon/hwmon2/temp1_input"] = "104000"
-    facts = values(hardware.read_temperatures(NOW, plant(tmp_path, files)).fields)
+    facts = values(hardware.read_temperatures(DEADLINE, plant(tmp_path, files)).fields)
     assert facts["hardware.temperatureCelsius"] == 104.0
     assert facts["hardware.temperatureLimitCelsius"] == 110.0
 
 
 def test_temperatures_of_a_machine_without_sensors_are_not_applicable(tmp_path: Path) -> None:
-    for field in hardware.read_temperatures(NOW, tmp_path).fields:
+    for field in hardware.read_temperatures(DEADLINE, tmp_path).fields:
         assert field.status == "not-applicable"
 
 
 def test_pressure_stall_information_is_read(tmp_path: Path) -> None:
     text = "some avg10=1.00 avg60=12.50 avg300=0.00 total=9\nfull avg10=0 avg60=99.0 avg300=0\n"
     root = plant(tmp_path, {"proc/pressure/cpu": text, "proc/pressure/io": "nonsense"})
-    fields = by_key(pressure.read_pressure(NOW, root))
+    fields = by_key(pressure.read_pressure(DEADLINE, root))
     assert fields["cpu.stalledFraction"].value == 0.125
     assert fields["disk.stalledFraction"].status == "unsupported"
     assert fields["memory.stalledFraction"].status == "unsupported"
@@ -208,14 +208,16 @@ def figures(status: int, offset: int) -> clock.Timex:
 
 
 def test_synchronised_clock_has_an_offset(tmp_path: Path) -> None:
-    facts = values(clock.read_clock(NOW, tmp_path, lambda: (0, figures(0x2001, -1_500_000))).fields)
+    facts = values(
+        clock.read_clock(DEADLINE, tmp_path, lambda: (0, figures(0x2001, -1_500_000))).fields
+    )
     assert facts == {"os.clockSynchronised": True, "os.clockOffsetMilliseconds": -1.5}
-    facts = values(clock.read_clock(NOW, tmp_path, lambda: (0, figures(0x0001, 2_000))).fields)
+    facts = values(clock.read_clock(DEADLINE, tmp_path, lambda: (0, figures(0x0001, 2_000))).fields)
     assert facts["os.clockOffsetMilliseconds"] == 2.0
 
 
 def test_a_clock_without_synchronisation_is_reported(tmp_path: Path) -> None:
-    fields = by_key(clock.read_clock(NOW, tmp_path, lambda: (5, figures(0x0040, 0))))
+    fields = by_key(clock.read_clock(DEADLINE, tmp_path, lambda: (5, figures(0x0040, 0))))
     assert fields["os.clockSynchronised"].value is False
     assert fields["os.clockOffsetMilliseconds"].status == "not-applicable"
 
@@ -239,7 +241,7 @@ def test_synchronisation_is_unsupported_if_a_program_sets_the_clock_without_the_
     tmp_path: Path, files: dict[str, str], setter: str | None
 ) -> None:
     root = plant(tmp_path, files)
-    field = by_key(clock.read_clock(NOW, root, lambda: (5, figures(0x0040, 0))))[
+    field = by_key(clock.read_clock(DEADLINE, root, lambda: (5, figures(0x0040, 0))))[
         "os.clockSynchronised"
     ]
     if setter is None:
@@ -256,10 +258,10 @@ def denied() -> tuple[int, clock.Timex]:
 
 
 def test_clock_facts_without_permission_have_a_status(tmp_path: Path) -> None:
-    for field in clock.read_clock(NOW, tmp_path, denied).fields:
+    for field in clock.read_clock(DEADLINE, tmp_path, denied).fields:
         assert field.status == "permission-denied"
     plant(tmp_path, {"run/systemd/timesync/synchronized": ""})
-    fields = by_key(clock.read_clock(NOW, tmp_path, denied))
+    fields = by_key(clock.read_clock(DEADLINE, tmp_path, denied))
     assert fields["os.clockSynchronised"].value is True
     assert fields["os.clockOffsetMilliseconds"].status == "permission-denied"
 
@@ -290,6 +292,6 @@ def test_batteries_are_read(
     tmp_path: Path, supplies: dict[str, str], expected: tuple[object, ...]
 ) -> None:
     plant(tmp_path, {f"sys/class/power_supply/{name}": text for name, text in supplies.items()})
-    facts = values(power.read_power(NOW, tmp_path).fields)
+    facts = values(power.read_power(DEADLINE, tmp_path).fields)
     keys = ("hardware.batteryFraction", "hardware.powerSource", power.HEALTH)
     assert tuple(map(facts.get, keys)) == expected

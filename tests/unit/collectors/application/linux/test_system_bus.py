@@ -18,7 +18,7 @@ from collectors.application.system_bus import Properties, UnitState
 from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
 from tests.unit.collectors.application.linux.test_disks import json_values
 
-NOW = Deadline.after(3600)
+DEADLINE = Deadline.after(3600)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_facts_about_services_are_read() -> None:
             return system_bus.parse_properties(fixture("linux/unit-cups.json"))
         return {}
 
-    reading = services.read_services(NOW, states, unit)
+    reading = services.read_services(DEADLINE, states, unit)
     fields = by_key(reading)
     assert values(reading.fields)["service.printSpooler.state"] == "active (running)"
     assert fields["service.printSpooler.restarts"].value == 3
@@ -96,7 +96,7 @@ def test_any_properties_of_a_unit_are_read(value: object) -> None:
 
 def test_bluetooth_facts_are_read() -> None:
     objects = system_bus.parse_objects(fixture("linux/bluez.json"))
-    reading = bluetooth.read_bluetooth(NOW, lambda _: objects)
+    reading = bluetooth.read_bluetooth(DEADLINE, lambda _: objects)
     assert values(reading.fields) == {
         "peripherals.bluetoothCount": 2,
         "peripherals.bluetoothPowered": True,
@@ -148,9 +148,9 @@ def test_restarts_of_the_service_of_a_process_are_counted(tmp_path: Path) -> Non
         assert name == "pos.service"
         return {"NRestarts": 4}
 
-    assert services.count_restarts(root, 7, NOW, unit).count == 4
-    assert services.count_restarts(root, 8, NOW, unit).count is None
-    assert services.count_restarts(root, 9, NOW, unit).status == "collection-failed"
+    assert services.count_restarts(root, 7, DEADLINE, unit).count == 4
+    assert services.count_restarts(root, 8, DEADLINE, unit).count is None
+    assert services.count_restarts(root, 9, DEADLINE, unit).status == "collection-failed"
 
 
 @given(st.text())
@@ -162,7 +162,7 @@ def test_busctl_is_killed_if_the_system_bus_never_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A real socket accepts connections and never answers. The program that replaces busctl waits
-    for its answer.
+    for an answer.
     """
     bus = tmp_path / "bus"
     script = tmp_path / "busctl"

@@ -17,7 +17,7 @@ from collectors.shared.dns import write_question
 
 QUESTION = write_question(("ops", "example", "com"), "A") or b""
 LONG_S = 60.0
-"""A time limit that is not reached: the server answers."""
+"""A time limit that is not reached, because the server answers."""
 SHORT_S = 0.02
 
 Answer = Callable[[bytes], tuple[bytes, ...]]

@@ -29,23 +29,25 @@ from collectors.shared.linux.wireless import parse_signals
 from collectors.shared.text import decode
 from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
 
-NOW = Deadline.after(3600)
+DEADLINE = Deadline.after(3600)
 
 
 def test_name_servers_are_read_from_resolv_conf_or_from_the_file_of_systemd_resolved(
     tmp_path: Path,
 ) -> None:
     root = plant(tmp_path, {"etc/resolv.conf": "# x\nnameserver 127.0.0.53\noptions edns0\n"})
-    assert resolver.servers_of(root, NOW) == ("127.0.0.53",)
+    assert resolver.servers_of(root, DEADLINE) == ("127.0.0.53",)
     stub = "nameserver 192.168.1.1\nnameserver fe80::1%eth0\nnameserver junk\n"
     plant(root, {"run/systemd/resolve/resolv.conf": stub})
-    assert resolver.servers_of(root, NOW) == ("192.168.1.1", "fe80::1%eth0")
-    field = resolver.servers_field(resolver.servers_of(root, NOW), "resolv.conf")
+    assert resolver.servers_of(root, DEADLINE) == ("192.168.1.1", "fe80::1%eth0")
+    field = resolver.servers_field(resolver.servers_of(root, DEADLINE), "resolv.conf")
     assert field.value == ("192.168.1.1", "fe80::1")
 
 
 def test_name_servers_are_not_applicable_if_none_is_set(tmp_path: Path) -> None:
-    reading = resolver.read_resolver(NOW, lambda _: resolver.servers_of(tmp_path, NOW), "")
+    reading = resolver.read_resolver(
+        DEADLINE, lambda _: resolver.servers_of(tmp_path, DEADLINE), ""
+    )
     assert by_key(reading)["network.dnsServers"].status == "not-applicable"
 
 
@@ -76,7 +78,7 @@ def test_local_service_is_checked_without_a_proxy(
 
 @pytest.mark.parametrize("host", ["ops.example", "127.0.0.1"])
 def test_a_service_behind_a_configured_proxy_is_not_tested(host: str) -> None:
-    fields = by_key(service_probe.read_service(NOW, f"http://{host}:1", has_proxy=True))
+    fields = by_key(service_probe.read_service(DEADLINE, f"http://{host}:1", has_proxy=True))
     is_local = host == "127.0.0.1"
     status = fields["network.service.reachable"].status
     assert status == ("available" if is_local else "not-applicable")
@@ -100,7 +102,7 @@ def test_facts_of_the_loopback_interface_are_read() -> None:
     def known(names: tuple[str, ...], _: Deadline) -> Links:
         return Links({"lo": "loopback"}, {"lo": Wireless("Venue", -60)})
 
-    reading = interfaces.read_interfaces(NOW, known)
+    reading = interfaces.read_interfaces(DEADLINE, known)
     loopback = next(entry for entry in reading.interfaces if entry.id == "lo")
     facts = values(loopback.fields)
     assert facts["interface.type"] == "loopback"
@@ -354,5 +356,5 @@ def test_tls_facts_of_a_service_without_tls_are_not_applicable() -> None:
 
 @pytest.mark.parametrize("url", ["", "ftp://127.0.0.1", "nonsense"])
 def test_service_facts_without_a_service_url_are_not_applicable(url: str) -> None:
-    for field in service_probe.read_service(NOW, url).fields:
+    for field in service_probe.read_service(DEADLINE, url).fields:
         assert field.status == "not-applicable"

@@ -20,14 +20,14 @@ HOME, AWAY = "10.0.0.4", "10.0.0.7"
 MAC, OTHER = "00:11:22:00:00:01", "00:11:22:00:00:02"
 BAR = WatchedDevice("Bar No. 1", "payment-terminal", HOME, MAC)
 JOB = ApplicationJob(devices=(BAR,))
-NOW = Deadline.after(3600)
+DEADLINE = Deadline.after(3600)
 
 
 def reading(answers: Answers, job: ApplicationJob = JOB) -> dict[str, object]:
     def read(_: Sequence[Expectation], __: ApplicationJob, ___: Deadline) -> Answers:
         return answers
 
-    return values(read_watched_devices(NOW, job, answers=read).fields)
+    return values(read_watched_devices(DEADLINE, job, answers=read).fields)
 
 
 def test_a_moved_device_has_both_addresses() -> None:
@@ -57,7 +57,7 @@ def test_a_device_that_could_not_be_checked_has_only_its_kind() -> None:
 
 
 def test_nothing_is_read_without_watched_devices() -> None:
-    assert values(read_watched_devices(NOW, ApplicationJob()).fields) == {"device.watched": ()}
+    assert values(read_watched_devices(DEADLINE, ApplicationJob()).fields) == {"device.watched": ()}
 
 
 def test_a_device_only_job_reads_confirmed_entries_and_sends_nothing() -> None:
@@ -70,10 +70,10 @@ def test_a_device_only_job_reads_confirmed_entries_and_sends_nothing() -> None:
     assert kernel.sent == []
 
 
-def test_a_system_that_denies_its_interfaces_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_to_list_the_interfaces_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def deny() -> None:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(watched_devices, "read_local_network", deny)
-    answers = read_answers((Expectation(BAR),), JOB, NOW)
+    answers = read_answers((Expectation(BAR),), JOB, DEADLINE)
     assert (answers.macs, answers.reason, answers.is_whole) == ({}, "Permission denied", False)

@@ -14,7 +14,7 @@ from tests.unit.collectors.application.fixtures import fixture, values
 
 CONNECTED, IDLE = uuid.UUID(int=0xB << 124 | 0x1111222233334444444444444), uuid.UUID(int=7)
 ACCESS_POINT = bytes.fromhex("a4b1c2d3e4f5")
-ROAMED = bytes.fromhex("a4b1c2d3e4ff")
+OTHER_ACCESS_POINT = bytes.fromhex("a4b1c2d3e4ff")
 TABLE = struct.pack("<II", 2, 0) + b"".join(
     guid.bytes_le + "Wi-Fi".encode("utf-16-le").ljust(512, b"\0") + struct.pack("<I", state)
     for guid, state in ((CONNECTED, 1), (IDLE, 4))
@@ -37,7 +37,7 @@ def entry(address: bytes, signal: int, frequency_khz: int) -> bytes:
     return (head + middle).ljust(360, b"\0")
 
 
-ENTRIES = struct.pack("<II", 8 + 2 * 360, 2) + entry(ROAMED, -80, 2_412_000)
+ENTRIES = struct.pack("<II", 8 + 2 * 360, 2) + entry(OTHER_ACCESS_POINT, -80, 2_412_000)
 ENTRIES += entry(ACCESS_POINT, -55, 5_955_000)
 
 
@@ -58,7 +58,7 @@ def test_the_connection_to_an_access_point_is_read() -> None:
     assert known[IDLE].reason == "the interface is on no network"
 
 
-def test_the_entries_of_the_own_network_are_requested() -> None:
+def test_only_the_entries_of_the_connected_network_are_requested() -> None:
     requested = []
 
     def entries(interface: uuid.UUID, connection: Connection) -> bytes:
@@ -107,7 +107,7 @@ def test_networks_are_matched_to_adapters_by_their_guid() -> None:
     assert machine.wireless_of(sections, types, dict)["WLAN"].reason == "Windows does not report it"
 
 
-def test_a_failed_service_is_the_reason_of_each_adapter() -> None:
+def test_a_failed_wlan_service_is_the_reason_of_each_adapter() -> None:
     def fail() -> dict[uuid.UUID, Wireless]:
         raise WlanError(1722)
 

@@ -257,7 +257,7 @@ def test_cause_is_reported_and_absent_after_its_fix(cause: Cause):
     assert not matcher(fixed), fixed
 
 
-def test_every_cause_has_a_scene_in_the_order_of_the_table():
+def test_every_cause_has_a_row_in_the_order_of_the_table():
     assert [cause.code for cause in CAUSES] == list(ROWS)
 
 
@@ -279,8 +279,8 @@ def test_the_command_that_resumes_a_queue_quotes_its_name():
 
 def test_untrusted_text_is_not_used_as_a_format_template():
     evidence = (Evidence(AT, 80, title="{s.printer.__class__} {0}"),)
-    there = Venue(hosts=(host(opened=(80,), refused_ports=(9100,)),), evidence=evidence)
-    assert "the device there is {s.printer.__class__} {0}" in there.reason()
+    venue = Venue(hosts=(host(opened=(80,), refused_ports=(9100,)),), evidence=evidence)
+    assert "the device there is {s.printer.__class__} {0}" in venue.reason()
 
 
 symptoms = st.builds(

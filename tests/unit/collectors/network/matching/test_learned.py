@@ -210,7 +210,7 @@ def test_a_serial_number_or_mac_of_two_devices_is_not_learned():
     assert learned.model == "EPSON TM-m30"
 
 
-def test_the_reason_of_a_queue_by_name_mentions_the_device_that_had_the_name():
+def test_the_reason_mentions_a_device_that_had_the_name_of_the_queue():
     named = replace(
         KITCHEN, address=None, host=None, addresses=(), port=None, dns_sd_name="Kitchen"
     )

@@ -124,7 +124,7 @@ def test_a_printer_that_got_another_address_has_moved(printer: KnownPrinter, by:
 @pytest.mark.parametrize(
     ("printer", "by"),
     [
-        # The UUID differs, but the MAC in it is that of the device.
+        # The UUID differs, but it contains the MAC of the device.
         (replace(QUEUE, uuid=UUID.replace("e3", "aa")), None),
         (replace(QUEUE, serial="E7812"), "serial number"),
     ],
@@ -289,7 +289,7 @@ def test_a_port_that_was_not_tried_is_unknown():
     assert "port 4000 was not tried" in (result.reason or "")
 
 
-def test_a_queue_by_a_name_that_is_not_announced_is_unreachable():
+def test_a_queue_whose_name_is_not_announced_is_unreachable():
     result = judged(replace(NAMED, dns_sd_name="Kitchen"), correlate(scanned_networks=LAN))
     assert result.status == "unreachable"
     assert result.reason == (
@@ -305,7 +305,7 @@ def test_a_queue_of_cups_browsed_is_matched_by_the_announced_name():
     assert result.reason == "Reachable on port 631, matched by DNS-SD name"
 
 
-def test_two_devices_with_one_uuid_are_ambiguous():
+def test_two_devices_with_the_same_uuid_are_ambiguous():
     services = [announced("192.168.1.60", uuid=UUID), announced("192.168.1.61", uuid=UUID)]
     contacts = [*opened("192.168.1.60", 631), *opened("192.168.1.61", 631)]
     result = judged(replace(NAMED, uuid=UUID), correlate(services=services, scanned=contacts))
@@ -313,7 +313,7 @@ def test_two_devices_with_one_uuid_are_ambiguous():
     assert result.reason == "Ambiguous between 192.168.1.60 and 192.168.1.61: all have its UUID"
 
 
-def test_devices_with_one_uuid_are_distinguished_by_address_or_model():
+def test_devices_with_the_same_uuid_are_distinguished_by_address_or_model():
     services = [
         announced("192.168.1.60", uuid=UUID, model="Brother HL-L2350DW"),
         announced("192.168.1.61", uuid=UUID, model="HP LaserJet"),
@@ -416,7 +416,7 @@ def test_a_printer_that_announces_only_a_link_local_address_is_reachable(uuid: s
         )
 
 
-def test_many_addresses_with_one_mac_are_not_one_device():
+def test_many_addresses_with_the_same_mac_are_not_one_device():
     hosts = [
         host(f"192.168.1.{number}", MAC, opened=(631,) if number == 50 else ())
         for number in range(1, 255)
@@ -524,21 +524,24 @@ def test_every_printer_has_a_reason_and_every_match_has_an_observed_port(
 
 
 def test_a_host_that_answers_is_preferred_to_an_announced_host():
-    lies = [announced("192.168.1.66", uuid=UUID), announced("192.168.1.50", uuid=UUID)]
+    announcements = [announced("192.168.1.66", uuid=UUID), announced("192.168.1.50", uuid=UUID)]
     by_uuid = replace(NAMED, uuid=UUID)
     by_name = replace(NAMED, dns_sd_name="Kitchen")
     contacts = opened("192.168.1.50", 631)
     for printer in (by_uuid, by_name):
-        result = judged(printer, correlate(services=lies, scanned=contacts))
+        result = judged(printer, correlate(services=announcements, scanned=contacts))
         assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
-        without = judged(printer, correlate(services=lies))
+        without = judged(printer, correlate(services=announcements))
         assert "mbiguous between" in (without.reason or "")
 
 
 def test_a_uuid_from_ipp_takes_precedence_over_an_announced_uuid():
-    lies = [announced("192.168.1.66", port=80, uuid=UUID), announced("192.168.1.50", uuid=UUID)]
+    announcements = [
+        announced("192.168.1.66", port=80, uuid=UUID),
+        announced("192.168.1.50", uuid=UUID),
+    ]
     observed = correlate(
-        services=lies,
+        services=announcements,
         scanned=[*opened("192.168.1.66", 80), *opened("192.168.1.50", 631)],
         evidence=[Evidence("192.168.1.50", 631, uuid=UUID)],
     )
@@ -546,9 +549,9 @@ def test_a_uuid_from_ipp_takes_precedence_over_an_announced_uuid():
 
 
 def test_the_mac_of_a_host_takes_precedence_over_a_mac_in_a_host_name():
-    lie = announced("192.168.1.66", host="BRN001ba9123456.local")
+    false_announcement = announced("192.168.1.66", host="BRN001ba9123456.local")
     observed = correlate(
-        services=[lie],
+        services=[false_announcement],
         scanned=[
             host("192.168.1.50", MAC, opened=(631,)),
             host("192.168.1.66", "02:00:00:00:00:66", opened=(631,)),
@@ -558,13 +561,15 @@ def test_the_mac_of_a_host_takes_precedence_over_a_mac_in_a_host_name():
 
 
 def test_a_uuid_announced_by_another_host_is_no_evidence():
-    lie = replace(announced("192.168.1.70", port=80, uuid=UUID, name="X"), is_hearsay=True)
+    false_announcement = replace(
+        announced("192.168.1.70", port=80, uuid=UUID, name="X"), is_hearsay=True
+    )
     own = announced("192.168.1.50", uuid=UUID)
     contacts = [*opened("192.168.1.70", 80), *opened("192.168.1.50", 631)]
     evidence_list = [Evidence("192.168.1.50", 631, uuid=UUID)]
     printer = replace(NAMED, uuid=UUID)
     for observed in (
-        correlate(services=[lie, own], scanned=contacts),
-        correlate(services=[lie], scanned=contacts, evidence=evidence_list),
+        correlate(services=[false_announcement, own], scanned=contacts),
+        correlate(services=[false_announcement], scanned=contacts, evidence=evidence_list),
     ):
         assert judged(printer, observed).matched_endpoint == "192.168.1.50:631"
