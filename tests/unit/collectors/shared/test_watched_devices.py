@@ -162,4 +162,4 @@ def test_a_confirmed_address_gets_no_datagram() -> None:
     resolver.add([HOME])
     resolver.step()
     assert resolver.answers == {HOME: MAC}
-    assert kernel.sent == [HOME]  # the datagram of the first line
+    assert kernel.sent == [HOME]  # only the datagram of `kernel.prime` above

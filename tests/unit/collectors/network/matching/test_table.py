@@ -29,9 +29,9 @@ def situations() -> Iterator[Situation]:
         if seen != "at the address":
             yield Situation(resolution, None, None, seen)
     for occupant, port, seen in product(get_args(Occupant), get_args(Port), SEEN):
-        is_this, is_here = occupant == "this printer", seen == "at the address"
-        is_nobody_answering = occupant == "nobody" and port in ("open", "refused")
-        if is_this == is_here and not is_nobody_answering:
+        is_this_printer, is_at_address = occupant == "this printer", seen == "at the address"
+        has_answer_of_nobody = occupant == "nobody" and port in ("open", "refused")
+        if is_this_printer == is_at_address and not has_answer_of_nobody:
             yield Situation("address", occupant, port, seen)
 
 

@@ -145,7 +145,7 @@ def _merge(before: LearnedPrinter | None, now: LearnedPrinter) -> LearnedPrinter
 
 
 UNKNOWN_MAX = 0.003
-"""Of the verdicts about printers that print, the share that may be "unknown"."""
+"""At most this share of the verdicts about printers that print may be "unknown"."""
 
 
 def test_no_verdict_contradicts_what_cups_would_do():
