@@ -66,7 +66,7 @@ def bodies(user_id: uuid.UUID) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize(
     "member", [{"role": "manager"}, {"role": "viewer"}, {"locations": ["loc-0001"]}]
 )
-async def test_only_owners_of_every_location_manage_members(
+async def test_only_owners_with_access_to_all_locations_manage_members(
     service: RunningService, path: str, member: dict[str, Any]
 ) -> None:
     other = make_user(service, "eve@example.com")

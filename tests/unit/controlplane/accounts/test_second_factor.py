@@ -96,7 +96,8 @@ async def test_a_code_is_accepted_once(service: RunningService) -> None:
     code, earlier = code_at(service, secret), code_at(service, secret, -1)
     assert await code_step(service, code) == 303
     assert await code_step(service, code) == 403
-    # An attacker may have seen an unused code. It is older than the last accepted code.
+    # A code that is older than the last accepted code is refused even if it was never used, because
+    # an attacker may have seen it.
     assert await code_step(service, earlier) == 403
 
 
@@ -113,7 +114,9 @@ async def test_a_recovery_code_is_accepted_once(service: RunningService) -> None
     assert await code_step(service, recovery_codes[1].replace("-", "")) == 303
 
 
-async def test_recovery_codes_are_stored_as_hashes_of_their_user(service: RunningService) -> None:
+async def test_recovery_codes_are_stored_as_hashes_and_belong_to_one_user(
+    service: RunningService,
+) -> None:
     _, recovery_codes = await set_up(service)
     query = select(RecoveryCode.code_hash)
     hashes = service.database.read(lambda session: set(session.scalars(query)))
@@ -280,7 +283,7 @@ async def test_forms_of_other_sites_are_refused(service: RunningService, path: s
     assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
 
 
-async def test_the_code_of_another_site_is_refused(service: RunningService) -> None:
+async def test_a_code_that_another_site_sends_is_refused(service: RunningService) -> None:
     secret, _ = await set_up(service)
     visitor = await password_step(service)
     fields = {"code": code_at(service, secret)}

@@ -361,7 +361,7 @@ def test_dropped_packets_are_counted_by_the_kernel():
 
 
 class FullAtFirst(socket.socket):
-    """A socket that refuses the first packets, as the kernel does if its neighbour table is full."""
+    """A socket that refuses packets at first, as the kernel does if its neighbour table is full."""
 
     refused = 0
 
