@@ -114,7 +114,7 @@ def test_another_device_is_learned_as_a_replacement_unless_the_mac_is_configured
         ({HOME: LanDevice(OTHER)}, {HOME: MAC}, OTHER, 9),
         ({}, {HOME: MAC}, None, 11),
     ],
-    ids=["there", "silent", "older entry", "taken over", "left"],
+    ids=["present", "absent", "older entry", "address taken over", "device left"],
 )
 def test_an_address_is_resolved_in_the_time_that_the_kernel_needs(
     now: dict[str, LanDevice], stale: dict[str, str], answer: str | None, seconds: int

@@ -27,10 +27,10 @@ def code_at(service: RunningService, secret: str, steps: int = 0) -> str:
     return pyotp.TOTP(secret).generate_otp(step)
 
 
-def require_second_factor(service: RunningService, *, factor: bool = True) -> None:
+def set_second_factor_requirement(service: RunningService, *, is_required: bool = True) -> None:
     service.database.write(
         lambda session: sign_in_policy.set_policy(
-            session, "org-0001", accepts_passwords=True, requires_second_factor=factor
+            session, "org-0001", accepts_passwords=True, requires_second_factor=is_required
         )
     )
 
@@ -196,7 +196,7 @@ async def test_an_owner_requires_a_second_factor_which_users_set_up_at_sign_in(
     make_user(service)
     browser = Browser(service)
     await browser.sign_in()
-    require_second_factor(service)
+    set_second_factor_requirement(service)
     assert (await browser.post(OVERVIEW)).status_code == 401
     visitor = await password_step(service)
     page = await visitor.get(CODE_PAGE)
@@ -222,10 +222,10 @@ async def test_a_factor_is_removed_only_with_a_code_and_if_it_is_not_required(
     visitor.token = visitor.cookies["venue.session_token"]
     wrong = await visitor.post(f"{FACTOR}/remove", {"code": "000000"})
     assert (wrong.status_code, wrong.json()["code"]) == (403, "wrong_code")
-    require_second_factor(service)
+    set_second_factor_requirement(service)
     refused = await visitor.post(f"{FACTOR}/remove", {"code": recovery_codes[0]})
     assert (refused.status_code, refused.json()["code"]) == (409, "second_factor_needed")
-    require_second_factor(service, factor=False)
+    set_second_factor_requirement(service, is_required=False)
     # The refused call has not used up the code.
     replaced = await visitor.post(f"{FACTOR}/recovery-codes", {"code": recovery_codes[0]})
     new = replaced.json()["recoveryCodes"]

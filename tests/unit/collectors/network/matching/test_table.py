@@ -51,11 +51,13 @@ def test_each_row_covers_a_situation_and_only_an_open_port_is_reachable():
         covered = [situation for situation in SITUATIONS if row.covers(situation)]
         assert covered, row
         if row.status == "reachable":
-            assert {(match.resolution, match.port) for match in covered} == {("address", "open")}
-            assert {match.occupant for match in covered} <= {"this printer", "unknown"}
+            assert {(situation.resolution, situation.port) for situation in covered} == {
+                ("address", "open")
+            }
+            assert {situation.occupant for situation in covered} <= {"this printer", "unknown"}
         if row.outcome == "moved":
-            assert {match.seen for match in covered} == {"elsewhere"}
-            assert {match.port for match in covered} <= {"open", "refused", "silent"}
+            assert {situation.seen for situation in covered} == {"elsewhere"}
+            assert {situation.port for situation in covered} <= {"open", "refused", "silent"}
 
 
 def test_a_situation_that_cannot_occur_has_no_verdict():

@@ -168,7 +168,10 @@ def test_no_verdict_contradicts_what_cups_would_do():
 
 
 def _check_strangers(judgements: list[Judgement], matches: PrinterMatches) -> None:
-    """Check that no replacement of a printer is the printer of another queue."""
+    """Check that no stranger is matched with a queue for another printer.
+
+    A stranger is a different device at the address of a printer.
+    """
     targets = {
         f"cups:{judgement.queue.name}": judgement.truth.addresses for judgement in judgements
     }
