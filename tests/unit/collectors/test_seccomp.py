@@ -1,4 +1,6 @@
-"""Tests the filter's instructions for both architectures, without a kernel that runs them."""
+"""Tests the instructions of the seccomp filter for both architectures. The tests interpret them and
+do not load them into the kernel.
+"""
 
 import errno
 from collections.abc import Sequence
@@ -17,12 +19,14 @@ both = pytest.mark.parametrize("architecture", [X86_64, AARCH64])
 
 
 def verdict(program: Sequence[Instruction], number: int, argument: int, arch: int) -> int:
-    """Run classic BPF as the kernel does (bpf(4)): each jump is relative to the next line."""
+    """Run classic BPF as the kernel does (bpf(4)): each jump is relative to the next
+    instruction.
+    """
     data = {0: number, 4: arch, 16: argument & 0xFFFFFFFF}
-    loaded, line = 0, 0
+    loaded, position = 0, 0
     while True:
-        code, if_true, if_false, operand = program[line]
-        line += 1
+        code, if_true, if_false, operand = program[position]
+        position += 1
         if code == 0x06:
             return operand
         if code == 0x20:
@@ -33,7 +37,7 @@ def verdict(program: Sequence[Instruction], number: int, argument: int, arch: in
             0x35: loaded >= operand,
             0x45: bool(loaded & operand),
         }[code]
-        line += if_true if is_true else if_false
+        position += if_true if is_true else if_false
 
 
 def result_of(architecture: Architecture, number: int, argument: int = 0) -> int:

@@ -210,7 +210,7 @@ DEVICES: Final = (
                 "`locationName`, `organizationName`: text or null",
                 EVERY_FIELD,
                 UNIT
-                + "accounts/test_names.py::test_records_contain_location_and_organization_names",
+                + "accounts/test_names.py::test_devices_have_the_names_of_location_and_organization",
             ),
             row(
                 "remote request: 14 fields; times of events that have not happened yet are null",

@@ -10,7 +10,7 @@ MONEY: Final = UNIT + "figures/test_money.py::"
 RECOUNT: Final = UNIT + "figures/test_recount.py::test_figures_equal_a_recount"
 PULSE: Final = UNIT + "figures/test_pulse.py::test_a_pulse_equals_a_recount"
 PERIOD: Final = OPERATIONS + "test_the_refusal_of_an_invalid_period_names_the_field"
-FITS: Final = OPERATIONS + "test_a_reply_fits_its_record"
+FITS: Final = OPERATIONS + "test_a_reply_fits_its_message_type"
 
 FIGURES: Final = (
     Table(

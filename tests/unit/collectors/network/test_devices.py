@@ -29,12 +29,12 @@ def test_the_recorded_devices_have_at_least_40_makers() -> None:
 
 
 def test_the_kind_of_most_devices_is_right() -> None:
-    assert _share(lambda device: (described(device)[0], device.kind), "kind") >= RIGHT_MIN
+    assert _share(lambda device: (describe(device)[0], device.kind), "kind") >= RIGHT_MIN
 
 
 def test_labels_and_models_of_most_devices_are_right() -> None:
     share = _share(
-        lambda device: (described(device)[1:], (device.label, device.model)), "label and model"
+        lambda device: (describe(device)[1:], (device.label, device.model)), "label and model"
     )
     assert share >= RIGHT_MIN
 
@@ -45,7 +45,7 @@ def test_nine_of_ten_devices_are_recognised_without_a_mac_address() -> None:
     assert sum(row.is_recognisable for row in rows) / len(rows) >= RECOGNISED_MIN
 
 
-def described(device: Device) -> tuple[str, str | None, str | None]:
+def describe(device: Device) -> tuple[str, str | None, str | None]:
     """Return the device's kind, and the label and model of its port, according to the payload."""
     payload = payload_of(device)
     (row,) = host_rows(payload)
@@ -96,7 +96,7 @@ def _share(judge: Callable[[Device], tuple[object, object]], what: str) -> float
     """Return the share of devices that are judged correctly. Print the other devices."""
     judged = [(device.maker, *judge(device)) for device in DEVICES]
     wrong = [row for row in judged if row[1] != row[2]]
-    print(f"{what}: {len(judged) - len(wrong)} of {len(judged)} devices are right")
+    print(f"{what}: {len(judged) - len(wrong)} of {len(judged)} devices are reported correctly")
     for maker, text, truth in wrong:
         print(f"  {maker}: reported {text!r}, expected {truth!r}")
     return 1 - len(wrong) / len(judged)

@@ -118,7 +118,7 @@ def test_labels_fall_back_to_the_service_of_the_port() -> None:
     assert {e.host for e in endpoints} == {"10.0.0.9"}
 
 
-def test_a_name_from_a_reverse_query_is_used_without_an_announced_name() -> None:
+def test_a_name_from_a_reverse_query_is_used_if_no_name_is_announced() -> None:
     scanned = (ScannedHost("10.0.0.9", open_ports=(80,)),)
     names = (HostName("10.0.0.9", "till.local"), HostName("10.0.0.99", "nobody.local"))
     (host,) = assemble_hosts(correlate(scanned=scanned, hostnames=names))
@@ -265,7 +265,7 @@ def test_the_announced_model_of_a_device_is_used_for_its_endpoints() -> None:
     assert [e.model for e in assemble_endpoints(correlate(services=(shell, hearsay)))] == [None]
 
 
-def test_the_label_shared_queue_is_added_to_the_listed_model_only() -> None:
+def test_a_shared_queue_is_marked_only_in_the_model_of_the_endpoint() -> None:
     txt = (("rp", "printers/bar"), ("ty", "Brother HL, using brlaser v4"))
     share = MdnsService("Bar @ till", "_ipp._tcp", "till.local", ("10.0.0.9",), 631, txt)
     observed = correlate(services=(share,))

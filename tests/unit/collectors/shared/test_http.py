@@ -24,12 +24,12 @@ START = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = START + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
-def read(raw: bytes, *, is_all: bool, step: int = 0) -> HttpReply | None:
-    """Read ``raw`` in pieces of ``step`` bytes. With ``is_all``, the connection then ends."""
+def read(raw: bytes, *, is_closed: bool, step: int = 0) -> HttpReply | None:
+    """Read ``raw`` in pieces of ``step`` bytes. If ``is_closed``, the connection then ends."""
     pending = HttpExchange(GET, BODY_MAX)
     step = step or len(raw)
     pieces = [raw[at : at + step] for at in range(0, len(raw), max(1, step))]
-    for piece in [*pieces, b""] if is_all else pieces:
+    for piece in [*pieces, b""] if is_closed else pieces:
         reply = pending.receive(piece)
         if reply is not None:
             return reply
@@ -37,9 +37,9 @@ def read(raw: bytes, *, is_all: bool, step: int = 0) -> HttpReply | None:
 
 
 def read_all(raw: bytes) -> HttpReply:
-    reply = read(raw, is_all=True)
+    reply = read(raw, is_closed=True)
     assert reply is not None
-    assert read(raw, is_all=True, step=1) == reply, (
+    assert read(raw, is_closed=True, step=1) == reply, (
         "the sizes of the received pieces must not matter"
     )
     return reply
@@ -57,16 +57,16 @@ def test_requests_have_the_form_of_rfc_9112():
 
 def test_a_reply_with_a_length_ends_after_that_length():
     raw = b"HTTP/1.1 200 OK\r\nServer: x\r\nContent-Length: 3\r\n\r\nabcREST"
-    reply = read(raw, is_all=False)
+    reply = read(raw, is_closed=False)
     assert reply is not None
     assert (reply.status, reply.body, reply.header("server")) == (200, b"abc", "x")
     assert reply.is_whole
-    assert read(raw[:-5], is_all=False) is None
+    assert read(raw[:-5], is_closed=False) is None
 
 
 def test_a_reply_without_a_length_ends_with_the_connection():
     raw = b"HTTP/1.0 200 OK\r\n\r\nabc"
-    assert read(raw, is_all=False) is None
+    assert read(raw, is_closed=False) is None
     reply = read_all(raw)
     assert reply.body == b"abc"
     assert reply.is_whole
@@ -74,15 +74,15 @@ def test_a_reply_without_a_length_ends_with_the_connection():
 
 def test_chunked_bodies_are_joined():
     raw = CHUNKED + b"3;x=y\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
-    reply = read(raw, is_all=False)
+    reply = read(raw, is_closed=False)
     assert reply is not None
     assert reply.body == b"abcde"
-    assert read(raw[:-7], is_all=False) is None
+    assert read(raw[:-7], is_closed=False) is None
 
 
 def test_interim_replies_are_skipped():
     raw = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n"
-    reply = read(raw, is_all=False)
+    reply = read(raw, is_closed=False)
     assert reply is not None
     assert reply.status == 204
 
@@ -143,12 +143,12 @@ def test_an_incomplete_reply_is_returned_as_far_as_it_was_received(raw: bytes, b
 )
 def test_a_reply_that_is_not_http_raises_an_error(raw: bytes):
     with pytest.raises(HttpError):
-        read(raw, is_all=True)
+        read(raw, is_closed=True)
 
 
 def test_a_head_beyond_the_limit_raises_an_error():
     with pytest.raises(HttpError):
-        read(b"HTTP/1.1 200 OK\r\nX: " + b"y" * HEAD_MAX_BYTES, is_all=False)
+        read(b"HTTP/1.1 200 OK\r\nX: " + b"y" * HEAD_MAX_BYTES, is_closed=False)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_head_beyond_the_limit_raises_an_error():
 def test_an_endless_head_raises_an_error(start: bytes, piece: bytes):
     raw = start + piece * (2 * (HEAD_MAX_BYTES + BODY_MAX) // len(piece))
     with pytest.raises(HttpError):
-        read(raw, is_all=False, step=1000)
+        read(raw, is_closed=False, step=1000)
 
 
 @pytest.mark.parametrize("start", [START + b"\r\n", CHUNKED])
@@ -187,14 +187,14 @@ def test_an_endless_body_is_cut(start: bytes):
 )
 def test_hostile_heads_and_chunks_are_parsed_in_linear_time(raw: bytes):
     with generous_time_limit(), suppress(HttpError):
-        read(raw, is_all=True)
+        read(raw, is_closed=True)
 
 
 @given(st.binary(max_size=300), st.booleans())
-def test_any_bytes_parse_or_raise_http_error(rest: bytes, is_all: bool):
+def test_any_bytes_parse_or_raise_http_error(rest: bytes, is_closed: bool):
     for start in (b"", START, CHUNKED):
         with suppress(HttpError):
-            read(start + rest, is_all=is_all)
+            read(start + rest, is_closed=is_closed)
 
 
 @given(st.from_regex(rb"HTTP/1\.1 200 OK\r\nContent-Length: \d{1,3}\r\n\r\n.*", fullmatch=True))
@@ -209,7 +209,9 @@ def test_body_is_never_longer_than_its_content_length(raw: bytes):
 def test_the_sizes_of_received_pieces_do_not_change_a_reply(rest: bytes, step: int):
     for start in (START, CHUNKED):
         with suppress(HttpError):
-            assert read(start + rest, is_all=True, step=step) == read(start + rest, is_all=True)
+            assert read(start + rest, is_closed=True, step=step) == read(
+                start + rest, is_closed=True
+            )
 
 
 def _deadline_in(seconds: float) -> Callable[[], float]:

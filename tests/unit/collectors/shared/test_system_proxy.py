@@ -47,13 +47,13 @@ def test_the_proxy_of_the_settings_is_read_with_its_exceptions(
     assert system_proxies("till.local", platform, functions) == {}
 
 
-def test_linux_has_no_such_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_linux_has_no_proxy_settings_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
     assert system_proxies("ops.example", "linux") == {}
     assert script_address("linux") is None
 
 
-def test_the_script_of_macos_is_named_without_secrets() -> None:
+def test_the_address_of_the_proxy_script_of_macos_is_returned_without_secrets() -> None:
     address = script_address("darwin", lambda: parse_scutil_proxy(SCUTIL))
     assert address == "http://wpad.example/proxy.pac"
     disabled = SCUTIL.replace("Enable : 1", "Enable : 0")
@@ -75,7 +75,7 @@ def test_an_address_has_no_secrets(address: str, named: str | None) -> None:
 
 
 @given(st.text())
-def test_any_address_is_named_without_credentials(text: str) -> None:
+def test_any_address_is_returned_without_credentials(text: str) -> None:
     named = without_secrets(f"http://user:secret@{text}")
     assert named is None or "secret" not in named.partition("/x")[0] or "secret" in text
     parse_scutil_proxy(text)

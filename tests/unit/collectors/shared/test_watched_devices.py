@@ -114,7 +114,7 @@ def test_another_device_is_learned_as_a_replacement_unless_the_mac_is_configured
         ({HOME: LanDevice(OTHER)}, {HOME: MAC}, OTHER, 9),
         ({}, {HOME: MAC}, None, 11),
     ],
-    ids=["there", "silent", "older entry", "taken over", "left"],
+    ids=["present", "absent", "older entry", "address taken over", "device left"],
 )
 def test_an_address_is_resolved_in_the_time_that_the_kernel_needs(
     now: dict[str, LanDevice], stale: dict[str, str], answer: str | None, seconds: int
@@ -162,4 +162,4 @@ def test_a_confirmed_address_gets_no_datagram() -> None:
     resolver.add([HOME])
     resolver.step()
     assert resolver.answers == {HOME: MAC}
-    assert kernel.sent == [HOME]  # the datagram of the first line
+    assert kernel.sent == [HOME]  # only the datagram of `kernel.prime` above

@@ -23,6 +23,9 @@ class RecordingSession:
 
 
 def test_processes_lock_keys_in_the_same_order() -> None:
+    """A statement locks rows in the order of its parameters. Processes that lock the same rows in
+    different orders can deadlock.
+    """
     session: Any = RecordingSession()
     note_uses(session, {UUID(int=number): NOW for number in (3, 1, 2)})
     assert [row["key"].int for row in session.rows] == [1, 2, 3]

@@ -66,7 +66,7 @@ def bodies(user_id: uuid.UUID) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize(
     "member", [{"role": "manager"}, {"role": "viewer"}, {"locations": ["loc-0001"]}]
 )
-async def test_only_owners_of_every_location_manage_members(
+async def test_only_owners_with_access_to_all_locations_manage_members(
     service: RunningService, path: str, member: dict[str, Any]
 ) -> None:
     other = make_user(service, "eve@example.com")
@@ -225,7 +225,9 @@ async def test_a_user_with_an_account_joins_with_the_password_of_the_account(
         ]  # fmt: skip
 
 
-async def test_joining_limits_wrong_passwords(service: RunningService) -> None:
+async def test_wrong_passwords_are_limited_when_a_user_accepts_an_invitation(
+    service: RunningService,
+) -> None:
     make_user(service, "bob@example.com", organization_id="org-0002")
     code = await invite(await sign_in(service))
     for _ in range(10):
@@ -327,7 +329,9 @@ async def test_changing_the_password_requires_the_old_password_and_ends_other_se
     assert (await other.sign_in(password=NEW_PASSWORD)).status_code == 200
 
 
-async def test_changing_the_password_limits_wrong_passwords(service: RunningService) -> None:
+async def test_wrong_passwords_are_limited_when_a_user_changes_the_password(
+    service: RunningService,
+) -> None:
     browser = await sign_in(service)
     for _ in range(10):
         await browser.post(CHANGE, CHANGED | {"oldPassword": "another password"})

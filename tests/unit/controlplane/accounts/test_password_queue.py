@@ -202,7 +202,9 @@ def start_sign_in(
 async def test_strangers_do_not_keep_a_user_from_signing_in(
     proxied: RunningService, arrivals: Arrivals, strangers: int
 ) -> None:
-    """Many networks try wrong passwords. A user signs in from a network with a session."""
+    """Many networks try wrong passwords. A user signs in from a network in which the user
+    already has a session.
+    """
     make_user(proxied)
     assert (await start_sign_in(proxied, "2001:db8:1:2::1")).status_code == 200
     await arrivals.wait_for(1)

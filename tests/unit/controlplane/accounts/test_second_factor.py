@@ -27,10 +27,10 @@ def code_at(service: RunningService, secret: str, steps: int = 0) -> str:
     return pyotp.TOTP(secret).generate_otp(step)
 
 
-def require_second_factor(service: RunningService, *, factor: bool = True) -> None:
+def set_second_factor_requirement(service: RunningService, *, is_required: bool = True) -> None:
     service.database.write(
         lambda session: sign_in_policy.set_policy(
-            session, "org-0001", accepts_passwords=True, requires_second_factor=factor
+            session, "org-0001", accepts_passwords=True, requires_second_factor=is_required
         )
     )
 
@@ -96,7 +96,8 @@ async def test_a_code_is_accepted_once(service: RunningService) -> None:
     code, earlier = code_at(service, secret), code_at(service, secret, -1)
     assert await code_step(service, code) == 303
     assert await code_step(service, code) == 403
-    # An attacker may have seen an unused code. It is older than the last accepted code.
+    # A code that is older than the last accepted code is refused even if it was never used, because
+    # an attacker may have seen it.
     assert await code_step(service, earlier) == 403
 
 
@@ -113,7 +114,9 @@ async def test_a_recovery_code_is_accepted_once(service: RunningService) -> None
     assert await code_step(service, recovery_codes[1].replace("-", "")) == 303
 
 
-async def test_recovery_codes_are_stored_as_hashes_of_their_user(service: RunningService) -> None:
+async def test_recovery_codes_are_stored_as_hashes_and_belong_to_one_user(
+    service: RunningService,
+) -> None:
     _, recovery_codes = await set_up(service)
     query = select(RecoveryCode.code_hash)
     hashes = service.database.read(lambda session: set(session.scalars(query)))
@@ -193,7 +196,7 @@ async def test_an_owner_requires_a_second_factor_which_users_set_up_at_sign_in(
     make_user(service)
     browser = Browser(service)
     await browser.sign_in()
-    require_second_factor(service)
+    set_second_factor_requirement(service)
     assert (await browser.post(OVERVIEW)).status_code == 401
     visitor = await password_step(service)
     page = await visitor.get(CODE_PAGE)
@@ -219,10 +222,10 @@ async def test_a_factor_is_removed_only_with_a_code_and_if_it_is_not_required(
     visitor.token = visitor.cookies["venue.session_token"]
     wrong = await visitor.post(f"{FACTOR}/remove", {"code": "000000"})
     assert (wrong.status_code, wrong.json()["code"]) == (403, "wrong_code")
-    require_second_factor(service)
+    set_second_factor_requirement(service)
     refused = await visitor.post(f"{FACTOR}/remove", {"code": recovery_codes[0]})
     assert (refused.status_code, refused.json()["code"]) == (409, "second_factor_needed")
-    require_second_factor(service, factor=False)
+    set_second_factor_requirement(service, is_required=False)
     # The refused call has not used up the code.
     replaced = await visitor.post(f"{FACTOR}/recovery-codes", {"code": recovery_codes[0]})
     new = replaced.json()["recoveryCodes"]
@@ -280,7 +283,7 @@ async def test_forms_of_other_sites_are_refused(service: RunningService, path: s
     assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
 
 
-async def test_the_code_of_another_site_is_refused(service: RunningService) -> None:
+async def test_a_code_that_another_site_sends_is_refused(service: RunningService) -> None:
     secret, _ = await set_up(service)
     visitor = await password_step(service)
     fields = {"code": code_at(service, secret)}

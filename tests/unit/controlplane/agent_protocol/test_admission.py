@@ -134,7 +134,7 @@ async def test_concurrent_tool_calls_do_not_affect_each_other(agent: Agent) -> N
 
 
 @pytest.mark.medium
-def test_the_sdk_is_not_imported_before_the_first_call() -> None:
+def test_the_mcp_sdk_is_not_imported_before_the_first_call() -> None:
     program = (
         "import sys, controlplane.web.app, controlplane.cli.main;"
         "sys.exit(bool({'mcp', 'mcp_types', 'opentelemetry'} & set(sys.modules)))"

@@ -10,14 +10,14 @@ from tests.unit.controlplane.agent_protocol.agent import Agent
 TASK = "io.modelcontextprotocol/related-task"
 
 
-@pytest.mark.parametrize("number", [1, 0, -(2**53) + 1, 2**53 - 1, "a", "", "7"])
+@pytest.mark.parametrize("request_id", [1, 0, -(2**53) + 1, 2**53 - 1, "a", "", "7"])
 async def test_the_reply_has_the_string_or_integer_id_of_the_request(
-    agent: Agent, number: int | str
+    agent: Agent, request_id: int | str
 ) -> None:
-    reply = await agent.send(json.dumps({"jsonrpc": "2.0", "id": number, "method": "ping"}))
-    assert reply.json() == {"jsonrpc": "2.0", "id": number, "result": {}}
-    wrong = await agent.send(json.dumps({"jsonrpc": "2.0", "id": number, "method": "x"}))
-    assert wrong.json()["id"] == number
+    reply = await agent.send(json.dumps({"jsonrpc": "2.0", "id": request_id, "method": "ping"}))
+    assert reply.json() == {"jsonrpc": "2.0", "id": request_id, "result": {}}
+    wrong = await agent.send(json.dumps({"jsonrpc": "2.0", "id": request_id, "method": "x"}))
+    assert wrong.json()["id"] == request_id
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Tests of the datasets findings and incidents of read_business_records."""
+"""Tests of the datasets `findings` and `incidents` of the tool `read_business_records`."""
 
 from datetime import timedelta
 from typing import Any

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given
-from hypothesis import settings as checked
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from tests import sizes
@@ -158,7 +158,7 @@ NO_DEADLINE = {"deadline": None, "suppress_health_check": [HealthCheck.function_
 
 
 @given(body=bodies | requests.map(json.dumps), version=versions)
-@checked(max_examples=sizes.examples(500), **NO_DEADLINE)
+@hypothesis_settings(max_examples=sizes.examples(500), **NO_DEADLINE)
 async def test_any_body_gets_a_json_rpc_reply(
     agent: Agent, body: bytes | str, version: str | None
 ) -> None:

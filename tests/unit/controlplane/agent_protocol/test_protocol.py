@@ -87,7 +87,9 @@ async def test_the_list_of_tools_has_one_page_and_accepts_no_cursor(agent: Agent
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-11-25", "2026-07-28"])
-async def test_each_version_has_its_own_list_of_tools(agent: Agent, version: str) -> None:
+async def test_the_list_of_tools_has_the_form_of_the_requested_version(
+    agent: Agent, version: str
+) -> None:
     params: dict[str, Any] = {}
     headers = {"mcp_protocol_version": version}
     if has_metadata := version == "2026-07-28":

@@ -158,9 +158,9 @@ async def test_figures_of_employees_equal_the_sums_over_their_sales(agent: Agent
     counts: defaultdict[tuple[str, str | None], int] = defaultdict(int)
     cents: defaultdict[tuple[str, str | None], int] = defaultdict(int)
     cursor: dict[str, str] = {}
-    zone = table["windows"][0]["intervals"][0]
+    interval = table["windows"][0]["intervals"][0]
     filters = {"locations": ["loc-0001"], "status": "completed",
-               "from": zone["startUtc"], "to": zone["endUtc"]}  # fmt: skip
+               "from": interval["startUtc"], "to": interval["endUtc"]}  # fmt: skip
     for _ in range(40):
         page = await agent.call(
             "read_business_records", dataset="sales", filters=filters, limit=100, **cursor

@@ -67,7 +67,7 @@ def remove(fleet: RoutedFleet, table: Any) -> None:
     )
 
 
-async def test_the_default_rules_are_those_of_a_service_without_settings(
+async def test_an_organization_without_rules_of_its_own_has_the_default_rules(
     fleet: RoutedFleet,
 ) -> None:
     reply = await fleet.call("/rules")
@@ -137,11 +137,12 @@ async def test_an_incident_without_an_end_fires_its_rule(fleet: RoutedFleet) -> 
 
     def work(session: Session) -> None:
         row, began_s = row_of(session, device), int(fleet.service.clock().timestamp())
-        for ended_s, of in ((began_s + 5, "link-down"), (None, cause)):
+        for ended_s, incident_cause in ((began_s + 5, "link-down"), (None, cause)):
             incident = DeviceIncident(
                 organization_id=row.organization_id, location_id=row.location_id,
-                device=row.position, cause=of, reported_s=began_s, began_s=began_s,
-                ended_s=ended_s, downtime_s=0, count=1, evidence="", correction_s=0,
+                device=row.position, cause=incident_cause, reported_s=began_s,
+                began_s=began_s, ended_s=ended_s, downtime_s=0, count=1, evidence="",
+                correction_s=0,
             )  # fmt: skip
             session.add(incident)
 
@@ -152,7 +153,7 @@ async def test_an_incident_without_an_end_fires_its_rule(fleet: RoutedFleet) -> 
     assert events(await fleet.minutes(10)) == [("resolved", "incident")]
 
 
-def test_a_rule_for_an_incident_has_the_cause_of_an_interruption() -> None:
+def test_a_rule_for_incidents_cannot_have_a_local_fault_as_its_cause() -> None:
     with pytest.raises(ValueError, match="set a rule for a finding"):
         check_argument("incident", "page-missing")
 
@@ -287,7 +288,7 @@ async def test_each_change_is_in_the_audit_log_once(fleet: RoutedFleet) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "code"),
+    ("changes", "status"),
     [
         ({"condition": "finding"}, 400),
         ({"condition": "incident", "argument": "unknown"}, 400),
@@ -301,11 +302,13 @@ async def test_each_change_is_in_the_audit_log_once(fleet: RoutedFleet) -> None:
         ({"condition": "finding", "argument": "a\u0000b"}, 400),
     ],
 )
-async def test_an_invalid_rule_is_refused(fleet: RoutedFleet, changes: Json, code: int) -> None:
-    assert (await fleet.refused("/rules/set", RULE | changes))[0] == code
+async def test_an_invalid_rule_is_refused(fleet: RoutedFleet, changes: Json, status: int) -> None:
+    assert (await fleet.refused("/rules/set", RULE | changes))[0] == status
 
 
-async def test_an_unreadable_start_of_a_silence_names_its_field(fleet: RoutedFleet) -> None:
+async def test_the_refusal_of_an_unreadable_start_of_a_silence_names_the_field(
+    fleet: RoutedFleet,
+) -> None:
     reply = await fleet.owner.post(f"{PREFIX}/silences/add", SILENCE | {"since": "yesterday"})
     assert list(reply.json()["errors"]) == ["since"]
 

@@ -171,8 +171,8 @@ async def test_the_webhook_of_the_organization_replaces_the_webhook_of_the_opera
     assert kinds([body]) == [("alert.firing", "offline", False)]
     headers = request.headers
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + request.content
-    mac = base64.b64encode(hmac.digest(read_secret(secret), signed, hashlib.sha256)).decode()
-    assert headers["webhook-signature"] == f"v1,{mac}"
+    signature = base64.b64encode(hmac.digest(read_secret(secret), signed, hashlib.sha256)).decode()
+    assert headers["webhook-signature"] == f"v1,{signature}"
     await owner.post(f"{PREFIX}/remove")
     fleet.offline = set()
     assert kinds(await fleet.run(12)) == [("alert.resolved", "offline", False)]

@@ -142,8 +142,8 @@ async def test_notifications_are_signed(fleet: Fleet) -> None:
     (request,) = fleet.webhook.received
     headers = request.headers
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + request.content
-    mac = base64.b64encode(hmac.new(SECRET, signed, hashlib.sha256).digest()).decode()
-    assert headers["webhook-signature"] == f"v1,{mac}"
+    signature = base64.b64encode(hmac.new(SECRET, signed, hashlib.sha256).digest()).decode()
+    assert headers["webhook-signature"] == f"v1,{signature}"
     assert headers["idempotency-key"] == headers["webhook-id"]
 
 

@@ -169,7 +169,7 @@ async def test_a_server_that_does_not_answer_is_the_reason_of_the_failure(
     assert "refused" in await asyncio.to_thread(send_mail, replace(SETTINGS, smtp=smtp), mail())
 
 
-def test_a_service_without_a_server_sends_no_mail() -> None:
+def test_a_service_without_an_smtp_server_sends_no_mail() -> None:
     assert send_mail(replace(SETTINGS, smtp=None), mail()) == (
         "the service has no SMTP server: set --smtp"
     )

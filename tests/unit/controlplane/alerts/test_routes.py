@@ -83,7 +83,7 @@ async def test_a_digest_is_one_mail_a_day(fleet: RoutedFleet) -> None:
     (delivery,) = (await fleet.call("/deliveries"))["deliveries"]
     assert (delivery["status"], delivery["dueAt"]) == ("pending", "2026-11-21T07:00:00Z")
     assert len(delivery["texts"]) == 4
-    # It is read on the next day.
+    # The mail is sent on the next day, so the text contains the date.
     assert "till-01 (loc-0001) is offline since 20 Nov 12:" in delivery["texts"][0]
 
 
@@ -163,7 +163,7 @@ async def test_the_delivery_log_has_pages(fleet: RoutedFleet) -> None:
     assert len(set(delivery_ids)) == 5
 
 
-async def test_a_test_is_sent_at_once_and_signed(fleet: RoutedFleet) -> None:
+async def test_a_test_notification_is_sent_at_once_and_signed(fleet: RoutedFleet) -> None:
     reply = await fleet.add_route(groupMinutes=60)
     assert reply["secret"].startswith("whsec_")
     queued = await fleet.call("/routes/test", {"routeId": reply["route"]["id"]})

@@ -21,12 +21,12 @@ from tests.unit.controlplane.alerts.week import (
     time_at,
 )
 
-WINDOW_S = 180
-WINDOW = timedelta(seconds=WINDOW_S)
-LONG = os.environ.get("WEEKS", "")
+ONLINE_WINDOW_S = 180
+ONLINE_WINDOW = timedelta(seconds=ONLINE_WINDOW_S)
+WEEKS = os.environ.get("WEEKS", "")
 """The number of weeks that `make test-week` tests; "" in other runs."""
-STEP_S = 30 if LONG else 60
-SEEDS = range(1, 1 + int(LONG or 1))
+STEP_S = 30 if WEEKS else 60
+SEEDS = range(1, 1 + int(WEEKS or 1))
 
 
 def events(week: Week, step_s: int) -> list[Event]:
@@ -61,8 +61,8 @@ def _events(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Event
                 bound.append(BoundDevice(device.instance_id, time_at(last[index]), is_broken))
         others = len(location.devices) - len(bound)
         facts = facts_of(
-            schedule, bound, now, WINDOW, others=others, others_online=others,
-            can_detect_offline=monitoring.can_detect_offline(now, WINDOW),
+            schedule, bound, now, ONLINE_WINDOW, others=others, others_online=others,
+            can_detect_offline=monitoring.can_detect_offline(now, ONLINE_WINDOW),
         )  # fmt: skip
         states, transitions = evaluate(states, facts, now, Rules())
         for transition in transitions:
@@ -85,9 +85,9 @@ def _has_problem_or_maintenance(
     """Return for each evaluation whether the device is offline, broken or in maintenance."""
     stretches = device.broken + device.maintenance + location.maintenance
     return [
-        at - online > WINDOW_S or any(start <= at < end for start, end in stretches)
+        at - online > ONLINE_WINDOW_S or any(start <= at < end for start, end in stretches)
         if stretches
-        else at - online > WINDOW_S
+        else at - online > ONLINE_WINDOW_S
         for at, online in zip(ticks, last, strict=True)
     ]
 

@@ -46,7 +46,7 @@ def test_every_operation_of_the_contract_is_served() -> None:
 
 
 @pytest.mark.parametrize("path", REPLIES)
-async def test_a_reply_fits_its_record(merchant: RunningService, path: str) -> None:
+async def test_a_reply_fits_its_message_type(merchant: RunningService, path: str) -> None:
     reply = await ask(merchant, path)
     assert reply.status_code == 200, reply.text
     validate(reply.json(), REPLIES[path])

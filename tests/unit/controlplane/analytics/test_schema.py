@@ -11,7 +11,7 @@ import pytest
 
 from tests.fakes.schemas import figures as schema
 
-PREVIOUS: dict[str, Any] = {"windows": [], "currencies": []}
+NO_FIGURES: dict[str, Any] = {"windows": [], "currencies": []}
 POINTS = [{"cents": -1}]
 PULSE: dict[str, Any] = {
     "venues": [
@@ -55,9 +55,12 @@ def pulse(*path: str | int, to: Any) -> httpx2.Response:
     "valid_reply",
     [
         reply("analytics/venueFinancialPulse", PULSE),
-        reply("reports/financialSummary", {"current": PREVIOUS, "previous": PREVIOUS, "more": 1}),
-        reply("analytics/chart", {"not": "shown"}),
-        reply("analytics/chart", {"refusals": "are not shown"}, 400),
+        reply(
+            "reports/financialSummary", {"current": NO_FIGURES, "previous": NO_FIGURES, "more": 1}
+        ),
+        # The contract does not show these two bodies, so any value is valid.
+        reply("analytics/chart", {"any": "value"}),
+        reply("analytics/chart", {"any": "value"}, 400),
         reply("remoteControl/current", None),
     ],
 )
@@ -75,8 +78,8 @@ AED = (*FIRST, "currencies", 0)
         reply("analytics/venueFinancialPulse", {}),
         reply("analytics/venueFinancialPulse", PULSE, 201),
         reply("analytics/venueFinancialPulse", PULSE, method="GET"),
-        reply("reports/financialSummary", {"current": PREVIOUS}),
-        reply("reports/financialSummary", {"current": {"windows": []}, "previous": PREVIOUS}),
+        reply("reports/financialSummary", {"current": NO_FIGURES}),
+        reply("reports/financialSummary", {"current": {"windows": []}, "previous": NO_FIGURES}),
         pulse("more", to=1),
         pulse(*FIRST, "activityComplete", to=None),
         pulse(*FIRST, "activity", 0, "weekday", to=0),

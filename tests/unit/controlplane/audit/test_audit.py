@@ -183,7 +183,7 @@ async def test_the_audit_log_contains_no_secrets(service: RunningService) -> Non
 @pytest.mark.parametrize(
     "member", [{"role": "manager"}, {"role": "viewer"}, {"locations": ["loc-0001"]}]
 )
-async def test_only_owners_of_every_location_read_the_audit_log(
+async def test_only_owners_with_access_to_all_locations_read_the_audit_log(
     service: RunningService, member: dict[str, Any]
 ) -> None:
     browser = await sign_in_member(service, **member)

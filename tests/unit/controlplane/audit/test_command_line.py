@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.cli import users as module_of_users
+from controlplane.cli import users as users_command
 from controlplane.cli.main import build_parser, main
 from controlplane.cli.serve import settings_of
 from controlplane.settings import Settings
@@ -23,7 +23,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     Database(file).close()
     monkeypatch.setenv("VENUE_CONTROL_DATABASE", file)
     quick = Settings(argon2_memory_kib=8, argon2_passes=1)
-    monkeypatch.setattr(module_of_users, "Settings", lambda: quick)
+    monkeypatch.setattr(users_command, "Settings", lambda: quick)
     return file
 
 

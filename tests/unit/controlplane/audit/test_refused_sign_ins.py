@@ -51,7 +51,7 @@ class Strangers:
         reply = await browser.sign_in(email, "not this one, no", x_forwarded_for=network)
         assert reply.status_code == 401, reply.text
 
-    async def attempts(self, email: str, count: int) -> None:
+    async def attempt_repeatedly(self, email: str, count: int) -> None:
         """Make ``count`` attempts. Let time pass when the account reaches its limit."""
         for at in range(1, count + 1):
             await self.attempt(email)
@@ -80,7 +80,7 @@ async def test_each_account_has_a_separate_limit_of_entries(proxied: RunningServ
     make_user(proxied)
     make_user(proxied, "eve@example.com", organization_id="org-2")
     strangers = Strangers(proxied)
-    await strangers.attempts(ADA, ENTRIES_AT_ONCE + 5 * FAILURES_MAX)
+    await strangers.attempt_repeatedly(ADA, ENTRIES_AT_ONCE + 5 * FAILURES_MAX)
     ada_count = len(entries(proxied))
     assert ENTRIES_AT_ONCE <= ada_count < ENTRIES_AT_ONCE + 5
     await strangers.attempt(UNKNOWN)

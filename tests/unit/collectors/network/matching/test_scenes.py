@@ -55,7 +55,7 @@ def service(
     return MdnsService(name, type_, host, (address,), port, tuple(txt.items()), "eth0")
 
 
-def judged(
+def judge(
     *known: KnownPrinter,
     hosts: tuple[ScannedHost, ...] = (),
     services: tuple[MdnsService, ...] = (),
@@ -71,8 +71,8 @@ def judged(
     return match(known, observed.without(TILL.own_addresses)).printers
 
 
-def plugged(queue: KnownPrinter, *devices: UsbPrinter) -> Printer:
-    (result,) = judged(*with_usb([queue], devices)[:1])
+def judge_usb(queue: KnownPrinter, *devices: UsbPrinter) -> Printer:
+    (result,) = judge(*with_usb([queue], devices)[:1])
     return result
 
 
@@ -90,17 +90,17 @@ STAR = UsbPrinter(
 
 @pytest.mark.parametrize("model", [None, "Local Raw Printer", "Star TSP100 Cutter", "Bar till"])
 def test_usb_queue_is_matched_by_the_model_in_its_uri_whatever_its_driver(model: str | None):
-    result = plugged(queue("usb://Star/TSP143%20(STR_T-001)", model=model), STAR)
+    result = judge_usb(queue("usb://Star/TSP143%20(STR_T-001)", model=model), STAR)
     assert result.status == "reachable"
     without_id = replace(STAR, device_id="", model="TSP143 (STR_T-001)")
-    assert plugged(queue("usb://Star/TSP143%20(STR_T-001)", model=model), without_id).status == (
+    assert judge_usb(queue("usb://Star/TSP143%20(STR_T-001)", model=model), without_id).status == (
         "reachable"
     )
 
 
 def test_a_usb_printer_is_matched_by_the_serial_number_in_its_device_id():
     device = replace(STAR, device_id="MFG:Star;MDL:mC-Print3;SN:2550121;")
-    result = plugged(queue("usb://Star/mC-Print3?serial=2550121"), device)
+    result = judge_usb(queue("usb://Star/mC-Print3?serial=2550121"), device)
     assert result.reason == (
         "Plugged in by USB as /dev/usb/lp0, recognised by serial number 2550121"
     )
@@ -111,9 +111,9 @@ def test_a_placeholder_is_no_serial_number(serial: str):
     uris = [f"usb://POS/Printer80?serial={serial}", f"usb://POS/Printer58?serial={serial}"]
     known = [queue(uri, name) for uri, name in zip(uris, "ab", strict=True)]
     wide = UsbPrinter("1-1", "POS", "Printer80", serial, path="/dev/usb/lp0")
-    result = judged(*with_usb(known, [wide]))
+    result = judge(*with_usb(known, [wide]))
     assert [printer_match.status for printer_match in result] == ["reachable", "unreachable"]
-    twins = judged(*with_usb([known[0]], [wide, replace(wide, bus_id="1-2", path=None)]))
+    twins = judge(*with_usb([known[0]], [wide, replace(wide, bus_id="1-2", path=None)]))
     assert twins[0].status == "unknown"
     assert "it is unknown which of them is this printer" in (twins[0].reason or "")
     ids = [twin.id for twin in twins]
@@ -131,10 +131,10 @@ def test_a_placeholder_is_no_serial_number(serial: str):
 )
 def test_a_queue_of_ipp_usb_is_a_usb_printer(uri: str):
     canon = UsbPrinter("1-4", "Canon", "TR150 series")
-    result = plugged(queue(uri), canon)
+    result = judge_usb(queue(uri), canon)
     assert (result.transport, result.status) == ("usb", "reachable")
-    assert plugged(queue(uri)).status == "unreachable"
-    renamed = plugged(queue("ipp://Bar%20(USB)._ipp._tcp.local/"), canon)
+    assert judge_usb(queue(uri)).status == "unreachable"
+    renamed = judge_usb(queue("ipp://Bar%20(USB)._ipp._tcp.local/"), canon)
     assert renamed.status == "unknown"
 
 
@@ -146,11 +146,11 @@ def test_a_hint_never_names_the_printer_of_another_queue():
     bar = queue("socket://192.168.1.61", "bar", "Bar")
     hosts = (scanned("192.168.1.61", OTHER_MAC, 631, 9100),)
     services = (service("192.168.1.61", "Kitchen", ty="Epson TM-m30"),)
-    result, other_result = judged(kitchen, bar, hosts=hosts, services=services)
+    result, other_result = judge(kitchen, bar, hosts=hosts, services=services)
     assert (result.status, result.matched_endpoint) == ("unreachable", None)
     assert result.reason == "No answer from 192.168.1.50: is it switched on and connected?"
     assert other_result.status == "reachable"
-    (free,) = judged(kitchen, hosts=hosts, services=services)
+    (free,) = judge(kitchen, hosts=hosts, services=services)
     assert free.matched_endpoint is None
     assert "it may be the same printer" in (free.reason or "")
 
@@ -158,7 +158,7 @@ def test_a_hint_never_names_the_printer_of_another_queue():
 def test_a_printer_is_not_moved_by_a_uuid_that_two_printers_share():
     kitchen = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}", "kitchen")
     bar = queue(f"ipp://192.168.1.61/ipp/print?uuid={UUID}", "bar")
-    result, other_result = judged(
+    result, other_result = judge(
         kitchen,
         bar,
         hosts=(scanned("192.168.1.61", OTHER_MAC, 631),),
@@ -169,13 +169,15 @@ def test_a_printer_is_not_moved_by_a_uuid_that_two_printers_share():
 
 
 def test_a_hint_never_names_a_device_at_the_address_of_another_queue():
-    """The UUID in the URI of the queue bar is announced at a third address."""
+    """The UUID in the URI of the queue `bar` is announced at 192.168.1.50, the address of the queue
+    `other`.
+    """
     lost = queue("socket://192.168.1.55", "lost")
     bar = queue(f"ipp://192.168.1.61/ipp/print?uuid={UUID}", "bar")
     hosts = (scanned("192.168.1.61", None, 631, 9100), scanned("192.168.1.50", None, 631, 9100))
     other = queue("socket://192.168.1.50", "other")
     services = (service("192.168.1.50", "X", uuid=UUID),)
-    result, *_ = judged(lost, bar, other, hosts=hosts, services=services)
+    result, *_ = judge(lost, bar, other, hosts=hosts, services=services)
     assert result.status == "unreachable"
     assert "61" not in (result.reason or "")
 
@@ -183,7 +185,7 @@ def test_a_hint_never_names_a_device_at_the_address_of_another_queue():
 def test_a_queue_that_is_set_up_at_the_new_address_of_a_printer_is_reachable():
     kitchen = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}", "kitchen")
     bar = queue("socket://192.168.1.61", "bar")
-    result, other_result = judged(
+    result, other_result = judge(
         kitchen,
         bar,
         hosts=(scanned("192.168.1.61", MAC, 631, 9100),),
@@ -201,26 +203,24 @@ def test_the_same_uuid_elsewhere_does_not_move_a_printer_that_answers():
     """Some makers give many devices the same UUID. Only a MAC address is unique."""
     known = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}")
     hosts = (scanned("192.168.1.50", None, 631), scanned("192.168.1.61", OTHER_MAC, 631))
-    (result,) = judged(known, hosts=hosts, services=(service("192.168.1.61", "K", uuid=UUID),))
+    (result,) = judge(known, hosts=hosts, services=(service("192.168.1.61", "K", uuid=UUID),))
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
     bar = queue("socket://192.168.1.61", "bar")
     opened = (hosts[0], scanned("192.168.1.61", OTHER_MAC, 631, 9100))
     services = (service("192.168.1.61", "K", uuid=UUID),)
-    _, other_result = judged(known, bar, hosts=opened, services=services)
+    _, other_result = judge(known, bar, hosts=opened, services=services)
     assert other_result.status == "reachable"
     other = service("192.168.1.50", "X", uuid=UUID.replace("e3", "aa"))
-    (result,) = judged(
-        known, hosts=hosts, services=(service("192.168.1.61", "K", uuid=UUID), other)
-    )
+    (result,) = judge(known, hosts=hosts, services=(service("192.168.1.61", "K", uuid=UUID), other))
     assert (result.status, result.matched_endpoint) == ("unknown", None)
     assert "its UUID differs from that of the printer that was set up" in (result.reason or "")
     assert "a device with its UUID was seen at 192.168.1.61" in (result.reason or "")
 
 
-def test_the_uuid_in_an_answer_gives_a_hint_to_an_unannounced_printer():
-    """CUPS cannot print to the queue, because it resolves only the name."""
+def test_the_uuid_in_an_ipp_answer_hints_at_a_printer_whose_name_is_not_announced():
+    """CUPS cannot print to the queue: it resolves only the mDNS name, which no device announces."""
     known = queue(f"dnssd://Kitchen%20Printer._ipp._tcp.local/?uuid={UUID}")
-    (result,) = judged(
+    (result,) = judge(
         known,
         hosts=(scanned("192.168.1.61", OTHER_MAC, 631, 9100),),
         evidence=(Evidence("192.168.1.61", 631, uuid=UUID),),
@@ -254,7 +254,7 @@ def test_the_uuid_in_an_answer_gives_a_hint_to_an_unannounced_printer():
 def test_a_printer_of_another_model_is_not_reported_as_reachable(
     model: str, other: str, is_other: bool
 ):
-    (result,) = judged(
+    (result,) = judge(
         queue("socket://192.168.1.50", model=model),
         hosts=(scanned("192.168.1.50", MAC, 631, 9100),),
         services=(service("192.168.1.50", "X", ty=other),),
@@ -264,15 +264,17 @@ def test_a_printer_of_another_model_is_not_reported_as_reachable(
 
 
 @pytest.mark.parametrize(("mac", "status"), [("00:1b:a9:7f:e5:58", "reachable"), (MAC, "unknown")])
-def test_a_device_without_the_mac_in_its_host_name_is_unknown(mac: str, status: str):
+def test_a_device_is_unknown_if_its_mac_differs_from_the_mac_in_the_host_name(
+    mac: str, status: str
+):
     known = replace(queue("socket://hp7fe558.lan"), addresses=("192.168.1.50",))
-    (result,) = judged(known, hosts=(scanned("192.168.1.50", mac, 9100),))
+    (result,) = judge(known, hosts=(scanned("192.168.1.50", mac, 9100),))
     assert result.status == status
     assert ("its MAC differs" in (result.reason or "")) is (status == "unknown")
 
 
 def test_the_device_that_now_has_the_address_is_named():
-    (result,) = judged(
+    (result,) = judge(
         queue("socket://192.168.1.50"),
         hosts=(scanned("192.168.1.50", MAC, 8008, refused=(9100,)),),
         services=(service("192.168.1.50", "Lounge", type_="_googlecast._tcp", md="Chromecast"),),
@@ -293,14 +295,14 @@ def test_cable_and_wifi_of_one_printer_are_one_device():
         service(address, "Kitchen", "kitchen.local", uuid=UUID)
         for address in ("192.168.1.50", "192.168.1.51")
     )
-    (result,) = judged(
+    (result,) = judge(
         queue(f"dnssd://Kitchen._ipp._tcp.local/?uuid={UUID}"), hosts=hosts, services=services
     )
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
     by_wifi = queue(f"ipp://192.168.1.51/ipp/print?uuid={UUID}")
     off = (hosts[0], scanned("192.168.1.51", OTHER_MAC))
     for seen, status in ((hosts, "reachable"), (off, "unknown")):
-        (result,) = judged(by_wifi, hosts=seen, services=services)
+        (result,) = judge(by_wifi, hosts=seen, services=services)
         assert (result.status, result.matched_endpoint) == (status, "192.168.1.51:631")
 
 
@@ -309,7 +311,7 @@ def test_the_order_of_scanned_hosts_does_not_change_the_matched_address():
     services = tuple(service(host.address, "Kitchen", "kitchen.local", uuid=UUID) for host in hosts)
     known = queue(f"dnssd://Kitchen._ipp._tcp.local/?uuid={UUID}")
     for order in (1, -1):
-        (result,) = judged(known, hosts=hosts[::order], services=services[::order])
+        (result,) = judge(known, hosts=hosts[::order], services=services[::order])
         assert result.matched_endpoint == "192.168.1.50:631"
 
 
@@ -322,14 +324,14 @@ def test_a_relay_that_announces_the_uuid_of_a_printer_is_not_the_printer(mac: st
         service("192.168.1.50", "Kitchen", "kitchen.local", uuid=UUID),
     )
     known = queue(f"dnssd://Kitchen._ipp._tcp.local/?uuid={UUID}")
-    (result,) = judged(known, hosts=hosts, services=services)
+    (result,) = judge(known, hosts=hosts, services=services)
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
     renamed = queue(f"dnssd://Renamed._ipp._tcp.local/?uuid={UUID}")
-    (result,) = judged(renamed, hosts=hosts, services=services)
+    (result,) = judge(renamed, hosts=hosts, services=services)
     assert result.status == "unreachable"
     is_recognised = "the device that had this name is at 192.168.1.50" in (result.reason or "")
     assert is_recognised is (mac is not None)
-    (result,) = judged(known, hosts=hosts[1:], services=services[:1])
+    (result,) = judge(known, hosts=hosts[1:], services=services[:1])
     assert (result.status, result.matched_endpoint) == ("unreachable", None)
 
 
@@ -341,7 +343,7 @@ def test_a_queue_that_its_server_does_not_have_is_missing():
         Evidence("192.168.1.5", 631, queue="printers/GONE", is_missing=True),
         Evidence("192.168.1.5", 631, queue="printers/bar", uuid=UUID, state="idle"),
     )
-    gone, bar = judged(
+    gone, bar = judge(
         queue("ipp://192.168.1.5/printers/GONE", "gone"),
         queue("ipp://192.168.1.5/printers/bar", "bar"),
         hosts=(scanned("192.168.1.5", MAC, 631),),
@@ -361,14 +363,14 @@ def test_stopped_queue_of_a_server_is_reported_from_mdns_and_from_ipp():
     )
     known = [queue(f"ipp://192.168.1.5/printers/{name}", name) for name in ("bar", "till")]
     hosts = (scanned("192.168.1.5", MAC, 631),)
-    bar, till = judged(*known, hosts=hosts, services=services)
+    bar, till = judge(*known, hosts=hosts, services=services)
     assert (bar.reason or "").endswith("the printer reports that it is stopped")
     assert "stopped" not in (till.reason or "")
     answers = (
         Evidence("192.168.1.5", 631, queue="printers/bar", state="idle"),
         Evidence("192.168.1.5", 631, queue="printers/till", state="stopped"),
     )
-    bar, till = judged(*known, hosts=hosts, services=services, evidence=answers)
+    bar, till = judge(*known, hosts=hosts, services=services, evidence=answers)
     assert "stopped" not in (bar.reason or "")
     assert (till.reason or "").endswith("the printer reports that it is stopped")
 
@@ -393,7 +395,7 @@ def test_stopped_queue_of_a_server_is_reported_from_mdns_and_from_ipp():
     ],
 )
 def test_a_printer_is_matched_for_each_form_of_device_uri(uri: str, mac: str, host: str, name: str):
-    (result,) = judged(
+    (result,) = judge(
         queue(uri),
         hosts=(scanned("192.168.1.50", mac, 515, 631, 9100),),
         services=(service("192.168.1.50", name, host),),
@@ -412,7 +414,7 @@ def test_a_printer_is_matched_for_each_form_of_device_uri(uri: str, mac: str, ho
 )
 def test_a_printer_whose_name_does_not_resolve_is_unreachable_wherever_it_is(uri: str, mac: str):
     hosts = (scanned("192.168.1.50", mac, 515, 631, 9100),)
-    (result,) = judged(queue(uri), hosts=hosts)
+    (result,) = judge(queue(uri), hosts=hosts)
     assert result.status == "unreachable"
     name = queue(uri).host
     assert (result.reason or "").startswith(
@@ -434,7 +436,7 @@ def test_a_printer_whose_name_does_not_resolve_is_unreachable_wherever_it_is(uri
     ],
 )
 def test_queue_of_an_unsupported_backend_is_listed_with_unknown_status(uri: str, transport: str):
-    (result,) = judged(*with_usb([queue(uri, name := "q")], [])[:1])
+    (result,) = judge(*with_usb([queue(uri, name := "q")], [])[:1])
     assert result.name == name
     assert (result.status, result.transport) == ("unknown", transport)
     backend = uri.partition(":")[0]
@@ -445,7 +447,7 @@ def test_queue_of_an_unsupported_backend_is_listed_with_unknown_status(uri: str,
 def test_a_usb_printer_that_an_unsupported_queue_may_use_is_not_reported_as_unused():
     known = with_usb([queue("gutenprint53+usb://canon-cp800/1234")], [STAR])
     assert known[1].presence_reason == (
-        "plugged in by USB; it is not known whether a queue of this machine uses it"
+        "judge_usb in by USB; it is not known whether a queue of this machine uses it"
     )
 
 
@@ -459,11 +461,11 @@ def test_a_usb_printer_that_an_unsupported_queue_may_use_is_not_reported_as_unus
 @pytest.mark.parametrize("uri", [f"ipp://192.168.1.50/?uuid={UUID}", f"dnssd://K?uuid={UUID}"])
 def test_unreachable_address_is_not_recommended(uri: str, address: str, why: str):
     services = (service(address, "K", uuid=UUID),)
-    (result,) = judged(queue(uri), services=services)
+    (result,) = judge(queue(uri), services=services)
     assert result.status == "unreachable"
     assert why in (result.reason or "")
     assert "new address" not in (result.reason or "")
-    (near,) = judged(queue(uri), services=(service("192.168.1.77", "K", uuid=UUID),))
+    (near,) = judge(queue(uri), services=(service("192.168.1.77", "K", uuid=UUID),))
     assert why not in (near.reason or "")
 
 
@@ -480,8 +482,10 @@ def test_unreachable_address_is_not_recommended(uri: str, address: str, why: str
         ("(KPDL)", "Kyocera ECOSYS M2540dn"),
     ],
 )
-def test_a_lost_queue_with_any_driver_gets_a_hint(model: str, announced_model: str):
-    (result,) = judged(
+def test_the_reason_of_an_unreachable_queue_has_a_hint_whatever_its_driver(
+    model: str, announced_model: str
+):
+    (result,) = judge(
         queue("socket://192.168.1.50", model=model),
         hosts=(scanned("192.168.1.77", MAC, 631, 9100),),
         services=(service("192.168.1.77", "X", ty=announced_model),),

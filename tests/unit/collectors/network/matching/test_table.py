@@ -29,9 +29,9 @@ def situations() -> Iterator[Situation]:
         if seen != "at the address":
             yield Situation(resolution, None, None, seen)
     for occupant, port, seen in product(get_args(Occupant), get_args(Port), SEEN):
-        is_this, is_here = occupant == "this printer", seen == "at the address"
-        is_nobody_answering = occupant == "nobody" and port in ("open", "refused")
-        if is_this == is_here and not is_nobody_answering:
+        is_this_printer, is_at_address = occupant == "this printer", seen == "at the address"
+        has_answer_of_nobody = occupant == "nobody" and port in ("open", "refused")
+        if is_this_printer == is_at_address and not has_answer_of_nobody:
             yield Situation("address", occupant, port, seen)
 
 
@@ -51,11 +51,13 @@ def test_each_row_covers_a_situation_and_only_an_open_port_is_reachable():
         covered = [situation for situation in SITUATIONS if row.covers(situation)]
         assert covered, row
         if row.status == "reachable":
-            assert {(match.resolution, match.port) for match in covered} == {("address", "open")}
-            assert {match.occupant for match in covered} <= {"this printer", "unknown"}
+            assert {(situation.resolution, situation.port) for situation in covered} == {
+                ("address", "open")
+            }
+            assert {situation.occupant for situation in covered} <= {"this printer", "unknown"}
         if row.outcome == "moved":
-            assert {match.seen for match in covered} == {"elsewhere"}
-            assert {match.port for match in covered} <= {"open", "refused", "silent"}
+            assert {situation.seen for situation in covered} == {"elsewhere"}
+            assert {situation.port for situation in covered} <= {"open", "refused", "silent"}
 
 
 def test_a_situation_that_cannot_occur_has_no_verdict():

@@ -1,4 +1,6 @@
-"""Tests verdicts in untidy networks: repairs, unresolved names, relays, repeaters and IPv6."""
+"""Tests the verdicts in untidy networks, for example with queues that were set up again, slow name
+servers, relays and repeaters.
+"""
 
 from dataclasses import replace
 
@@ -18,7 +20,7 @@ from tests.unit.collectors.network.matching.test_scenes import (
     OTHER_MAC,
     TILL,
     UUID,
-    judged,
+    judge,
     queue,
     scanned,
     service,
@@ -102,20 +104,20 @@ def test_slow_name_servers_are_a_cause_of_their_own():
 def test_name_without_an_answer_in_time_is_unreachable():
     (known,) = resolve_hosts([queue("socket://bar.lan")], 0.0, lambda _: ("192.168.1.50",))
     known = replace(known, addresses=(), lookup_s=max(2.0, known.lookup_s))
-    (result,) = judged(known, hosts=(scanned("192.168.1.50", MAC, 9100),))
+    (result,) = judge(known, hosts=(scanned("192.168.1.50", MAC, 9100),))
     assert result.status == "unreachable"
     assert "The name servers did not answer for the name bar.lan" in (result.reason or "")
 
 
 def test_a_name_with_several_addresses_is_matched_at_the_address_that_answers():
     known = replace(queue("socket://bar.lan"), addresses=("fd00::50", "192.168.1.50"))
-    (result,) = judged(known, hosts=(scanned("192.168.1.50", MAC, 9100),))
+    (result,) = judge(known, hosts=(scanned("192.168.1.50", MAC, 9100),))
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:9100")
 
 
 @pytest.mark.parametrize("type_", ["_pdl-datastream._tcp", "_http._tcp"])
 def test_a_service_of_another_type_is_not_the_queue(type_: str):
-    (result,) = judged(
+    (result,) = judge(
         queue(f"dnssd://Kitchen._ipp._tcp.local/?uuid={UUID}"),
         hosts=(scanned("192.168.1.50", MAC, 80, 631, 9100),),
         services=(service("192.168.1.50", "Kitchen", "kitchen.local", type_, uuid=UUID),),
@@ -127,8 +129,8 @@ def test_a_service_of_another_type_is_not_the_queue(type_: str):
     )
 
 
-def test_a_service_of_the_name_with_another_uuid_is_not_the_queue():
-    (result,) = judged(
+def test_a_service_with_the_same_name_but_another_uuid_is_not_the_queue():
+    (result,) = judge(
         queue(f"dnssd://Kitchen._ipp._tcp.local/?uuid={UUID}"),
         hosts=(scanned("192.168.1.50", OTHER_MAC, 631),),
         services=(service("192.168.1.50", "Kitchen", uuid=UUID.replace("e3", "aa")),),
@@ -142,7 +144,7 @@ def test_a_service_of_the_name_with_another_uuid_is_not_the_queue():
 
 def test_a_relay_whose_uuid_ends_in_the_mac_of_a_printer_is_not_the_printer():
     known = replace(queue("lpd://BRN001BA9123456"), addresses=("192.168.1.50",))
-    (result,) = judged(
+    (result,) = judge(
         known,
         hosts=(scanned("192.168.1.50", None, 515), scanned("192.168.1.61", OTHER_MAC, 631)),
         services=(service("192.168.1.61", "AirPrint Kitchen", "relay.local", uuid=UUID),),
@@ -179,14 +181,12 @@ def test_a_printer_is_not_moved_to_a_device_of_another_kind():
 def test_one_service_at_two_addresses_without_a_uuid_is_one_device():
     hosts = (scanned("192.168.1.50", MAC, 631), scanned("192.168.1.51", OTHER_MAC, 631))
     names = [service(host.address, "Kitchen", "kitchen.local") for host in hosts]
-    (result,) = judged(
-        queue("dnssd://Kitchen._ipp._tcp.local/"), hosts=hosts, services=tuple(names)
-    )
+    (result,) = judge(queue("dnssd://Kitchen._ipp._tcp.local/"), hosts=hosts, services=tuple(names))
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
     both = replace(names[0], announcer="192.168.1.50")
     hearsay = replace(both, addresses=("192.168.1.51",), is_hearsay=True)
     lost = queue("socket://192.168.1.99", "lost")
-    result, other = judged(
+    result, other = judge(
         lost, queue("socket://192.168.1.50:631", "q"), hosts=hosts, services=(both, hearsay)
     )
     assert other.status == "reachable"
@@ -195,7 +195,7 @@ def test_one_service_at_two_addresses_without_a_uuid_is_one_device():
 
 @pytest.mark.parametrize("address", ["2001:db8::21b:a9ff:fe12:3456", "fd00::50"])
 @pytest.mark.parametrize("contact", [None, "open", "no-answer"])
-def test_a_printer_with_an_ipv6_address_has_not_moved_unless_that_address_was_tried(
+def test_a_printer_has_moved_only_if_its_ipv6_address_was_tried_without_an_answer(
     address: str, contact: PortState | None
 ):
     known = queue(f"socket://[{address}]")
@@ -235,7 +235,7 @@ def test_another_device_is_recognised_by_two_names_that_differ():
     assert renamed["kitchen"].status == "reachable"
 
 
-def test_a_printer_keeps_its_address_although_a_relay_has_one_of_its_identities():
+def test_a_printer_keeps_its_address_although_a_relay_announces_its_uuid():
     kitchen = queue("ipp://192.168.1.50/ipp/print", "kitchen")
     own = Evidence("192.168.1.50", 631, uuid=UUID)
     relay = service("192.168.1.61", "AirPrint", "relay.local", uuid=UUID)

@@ -145,7 +145,7 @@ def _merge(before: LearnedPrinter | None, now: LearnedPrinter) -> LearnedPrinter
 
 
 UNKNOWN_MAX = 0.003
-"""Of the verdicts about printers that print, the share that may be "unknown"."""
+"""At most this share of the verdicts about printers that print may be "unknown"."""
 
 
 def test_no_verdict_contradicts_what_cups_would_do():
@@ -168,7 +168,10 @@ def test_no_verdict_contradicts_what_cups_would_do():
 
 
 def _check_strangers(judgements: list[Judgement], matches: PrinterMatches) -> None:
-    """Check that no replacement of a printer is the printer of another queue."""
+    """Check that no stranger is matched with a queue for another printer.
+
+    A stranger is a different device at the address of a printer.
+    """
     targets = {
         f"cups:{judgement.queue.name}": judgement.truth.addresses for judgement in judgements
     }

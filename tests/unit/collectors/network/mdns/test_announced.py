@@ -68,7 +68,7 @@ def test_own_announcements_of_devices_are_unchanged() -> None:
         service("Lie", LIAR, HONEST),
     ],
 )
-def test_an_announcement_of_another_host_does_not_replace_the_device_itself(
+def test_an_announcement_by_another_host_does_not_replace_that_of_the_device(
     lie: MdnsService,
 ) -> None:
     result = select(lie, KITCHEN)

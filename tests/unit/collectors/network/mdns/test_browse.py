@@ -95,11 +95,11 @@ def test_announced_services_are_discovered_and_browsing_ends_by_itself():
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9", txt=b"\x05ty=HP")
     run = FakeRun()
     with Responder({IPP: [packet]}) as responder:
-        findings = browse_loopback(responder, run=run)
-    (result,) = findings.services
-    assert (result.instance, result.addresses, result.port) == ("Kitchen", ("127.0.0.9",), 631)
-    assert findings.state.state == "succeeded"
-    assert (findings.truncated, findings.limitations) == (False, ())
+        result = browse_loopback(responder, run=run)
+    (kitchen,) = result.services
+    assert (kitchen.instance, kitchen.addresses, kitchen.port) == ("Kitchen", ("127.0.0.9",), 631)
+    assert result.state.state == "succeeded"
+    assert (result.truncated, result.limitations) == (False, ())
     assert run.steps[0][0] == "mdns"
     first = responder.questions[0]
     assert b"\x09_services\x07_dns-sd\x04_udp\x05local" in first
@@ -120,8 +120,8 @@ def test_enumerated_types_are_queried():
     packet = service("Odd", "_odd._tcp", 7000, "odd", "127.0.0.8")
     answers = {b"\x07_dns-sd": [types], b"\x04_odd\x04_tcp": [packet]}
     with Responder(answers) as responder:
-        findings = browse_loopback(responder)
-    assert [announced_service.type for announced_service in findings.services] == ["_odd._tcp"]
+        result = browse_loopback(responder)
+    assert [announced_service.type for announced_service in result.services] == ["_odd._tcp"]
 
 
 def test_missing_records_are_queried_in_one_packet():
@@ -131,9 +131,9 @@ def test_missing_records_are_queried_in_one_packet():
         pointers.append(records[0])
         rest[name(f"P{number}", "_ipp", "_tcp", "local") + b"\x00\x21"] = [response(*records[1:])]
     with Responder({IPP: [response(*pointers)], **rest}) as responder:
-        findings = browse_loopback(responder, schedule=replace(QUICK, resolve_after_s=(0.0, 60.0)))
-    assert {announced_service.port for announced_service in findings.services} == {631}
-    assert len(findings.services) == 20
+        result = browse_loopback(responder, schedule=replace(QUICK, resolve_after_s=(0.0, 60.0)))
+    assert {announced_service.port for announced_service in result.services} == {631}
+    assert len(result.services) == 20
     srv_questions = [
         q for q in responder.questions if name("P7", "_ipp", "_tcp", "local") + b"\0!" in q
     ]
@@ -144,8 +144,8 @@ def test_missing_records_are_queried_in_one_packet():
 def test_queries_for_unanswered_records_end():
     (pointer, *_) = service_records("Ghost", "_ipp._tcp", 631, "h", "127.0.0.9")
     with Responder({IPP: [response(pointer)]}) as responder:
-        findings = browse_loopback(responder)
-    (ghost,) = findings.services
+        result = browse_loopback(responder)
+    (ghost,) = result.services
     assert (ghost.port, ghost.addresses) == (0, ())
     srv_questions = [
         q for q in responder.questions if b"\x05Ghost\x04_ipp\x04_tcp\x05local\0\0!" in q
@@ -156,10 +156,10 @@ def test_queries_for_unanswered_records_end():
 def test_more_services_than_the_limit_are_counted():
     packets = [service(f"P{n}", "_ipp._tcp", 631, "h", "127.0.0.9") for n in range(30)]
     with Responder({IPP: packets}) as responder:
-        findings = browse_loopback(responder, limit=10)
-    assert len(findings.services) == 10
-    assert findings.truncated
-    assert findings.limitations == (
+        result = browse_loopback(responder, limit=10)
+    assert len(result.services) == 10
+    assert result.truncated
+    assert result.limitations == (
         "mDNS: 20 services over the limit were left out: 20 from 127.0.0.1",
     )
 
@@ -186,7 +186,7 @@ def test_lost_answers_are_queried_again():
         )
 
     with Responder({IPP: [packet]}) as responder:
-        findings = browse(
+        result = browse(
             [LAN],
             NetworkJob(max_services=10),
             time.monotonic() + 60,
@@ -195,7 +195,7 @@ def test_lost_answers_are_queried_again():
             read_neighbours=lambda: (),
             schedule=QUICK,
         )
-    assert [announced_service.instance for announced_service in findings.services] == ["Kitchen"]
+    assert [announced_service.instance for announced_service in result.services] == ["Kitchen"]
     assert len([question for question in responder.questions if IPP in question]) > 2
 
 
@@ -239,7 +239,7 @@ def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
 
     with Responder({}) as responder:
         link = to_responder(responder)(LAN)
-        findings = browse(
+        result = browse(
             [LAN],
             NetworkJob(max_services=10),
             time.monotonic() + 60,
@@ -247,15 +247,15 @@ def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
             open_link=lambda _: link,
             schedule=replace(QUICK, second_round_s=0.0, settle_s=0.0),
         )
-    assert [announced_service.instance for announced_service in findings.services] == ["Kitchen"]
+    assert [announced_service.instance for announced_service in result.services] == ["Kitchen"]
 
 
 def test_known_answers_are_not_sent_if_another_program_of_this_machine_queries_mdns():
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
     (question,) = question_packets([type_question("_http._tcp")])
     with Responder({IPP: [packet, *[question] * 50]}) as responder:
-        findings = browse_loopback(responder)
-    assert [announced_service.instance for announced_service in findings.services] == ["Kitchen"]
+        result = browse_loopback(responder)
+    assert [announced_service.instance for announced_service in result.services] == ["Kitchen"]
     ttl_of_known_answers = b"\x00\x01\x00\x00\x11\x94"  # the class IN and 4,500 s
     assert not any(ttl_of_known_answers in question for question in responder.questions)
     records = LinkRecords("eth0", Quota(10))
@@ -295,7 +295,7 @@ def test_overloaded_link_is_queried_host_by_host():
         ]
 
     with Responder({IPP: flood}) as responder:
-        findings = browse(
+        result = browse(
             [LAN],
             NetworkJob(
                 max_services=10,
@@ -317,7 +317,7 @@ def test_overloaded_link_is_queried_host_by_host():
     later_questions = [question for question in responder.questions[1:] if IPP in question]
     assert later_questions
     assert not any(b"\x02P1\x04_ipp" in question for question in later_questions)
-    assert findings.limitations[-1] == (
+    assert result.limitations[-1] == (
         "mDNS: not all packets on eth0 could be sent or read, so the hosts were queried one by one:"
         " 0 of 1 answered"
     )
@@ -334,7 +334,7 @@ def test_silent_link_is_queried_host_by_host_only_if_a_printer_has_an_mdns_name(
         return []
 
     with Responder({}) as responder:
-        findings = browse(
+        result = browse(
             [LAN],
             NetworkJob(max_services=10),
             time.monotonic() + 60,
@@ -345,7 +345,7 @@ def test_silent_link_is_queried_host_by_host_only_if_a_printer_has_an_mdns_name(
             schedule=QUICK,
         )
     assert bool(queries) == has_mdns_name
-    assert findings.unicast_only == ()
+    assert result.unicast_only == ()
 
 
 def test_dropped_packets_are_counted_by_the_kernel():
@@ -361,7 +361,7 @@ def test_dropped_packets_are_counted_by_the_kernel():
 
 
 class FullAtFirst(socket.socket):
-    """A socket that refuses the first packets, as the kernel does if a table is full."""
+    """A socket that refuses packets at first, as the kernel does if its neighbour table is full."""
 
     refused = 0
 
@@ -383,49 +383,49 @@ def test_questions_that_could_not_be_sent_are_sent_again():
 
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
     with Responder({IPP: [packet]}) as responder:
-        findings = browse_loopback(responder, open_link=open_to)
-    assert [announced_service.instance for announced_service in findings.services] == ["Kitchen"]
+        result = browse_loopback(responder, open_link=open_to)
+    assert [announced_service.instance for announced_service in result.services] == ["Kitchen"]
 
 
 def test_deadline_ends_browsing_and_is_reported():
     with Responder({}) as responder:
-        findings = browse_loopback(responder, bound_s=0.05)
-    assert findings.truncated
-    assert "the time was up" in findings.limitations[0]
+        result = browse_loopback(responder, bound_s=0.05)
+    assert result.truncated
+    assert "the time was up" in result.limitations[0]
 
 
 def test_a_cancelled_run_ends_at_once():
     with Responder({}) as responder:
-        findings = browse_loopback(responder, run=FakeRun(cancelled=True))
-    assert (findings.truncated, findings.state.state) == (True, "failed")
+        result = browse_loopback(responder, run=FakeRun(cancelled=True))
+    assert (result.truncated, result.state.state) == (True, "failed")
 
 
 def test_packets_from_beyond_the_link_are_ignored():
     packet = service("Far", "_ipp._tcp", 631, "far", "127.0.0.9")
     with Responder({IPP: [packet]}) as responder:
-        findings = browse_loopback(responder, networks="10.0.0.0/8")
-    assert findings.services == ()
+        result = browse_loopback(responder, networks="10.0.0.0/8")
+    assert result.services == ()
 
 
 def test_invalid_mdns_packets_are_ignored():
     noise = [b"\xff" * 40, b"\0" * 12, response(b"\xc0\x0c" * 30), b"x" * 8990]
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
     with Responder({IPP: [*noise, packet]}) as responder:
-        findings = browse_loopback(responder)
-    assert [announced_service.instance for announced_service in findings.services] == ["Kitchen"]
+        result = browse_loopback(responder)
+    assert [announced_service.instance for announced_service in result.services] == ["Kitchen"]
 
 
 def test_browsing_without_an_interface_is_unsupported():
     loopback = Interface("lo", (InterfaceAddress("127.0.0.1", "ipv4", 8),))
     for interfaces in ([], [loopback]):
-        findings = browse(
+        result = browse(
             interfaces,
             NetworkJob(max_services=10),
             time.monotonic() + 60,
             FakeRun(),
         )
-        assert findings.state.state == "unsupported"
-        assert findings.services == ()
+        assert result.state.state == "unsupported"
+        assert result.services == ()
 
 
 def test_an_interface_that_cannot_be_opened_is_a_failure_with_a_reason():
@@ -434,20 +434,20 @@ def test_an_interface_that_cannot_be_opened_is_a_failure_with_a_reason():
             interface.name, 1, problems=[f"mDNS is not possible on {interface.name}: no"]
         )
 
-    findings = browse(
+    result = browse(
         [LAN],
         NetworkJob(max_services=10),
         time.monotonic() + 60,
         FakeRun(),
         open_link=refuse,
     )
-    assert findings.state.state == "failed"
-    assert findings.state.reason == "mDNS is not possible on eth0: no"
+    assert result.state.state == "failed"
+    assert result.state.reason == "mDNS is not possible on eth0: no"
 
 
 def test_interfaces_beyond_the_bound_are_reported():
     with Responder({}) as responder:
-        findings = browse(
+        result = browse(
             [LAN] * (INTERFACES_MAX + 3),
             NetworkJob(max_services=10),
             time.monotonic() + 60,
@@ -455,7 +455,7 @@ def test_interfaces_beyond_the_bound_are_reported():
             open_link=to_responder(responder),
             schedule=QUICK,
         )
-    assert findings.limitations == (
+    assert result.limitations == (
         "mDNS: 3 interfaces were not browsed: the limit is 16 interfaces",
     )
 

@@ -19,12 +19,12 @@ KITCHEN = service_records("Kitchen", "_ipp._tcp", 631, "brn1", HOST)
 
 
 class Host:
-    """A host that answers at 127.0.0.9, with the query's id or with the fixed id ``number``."""
+    """A host that answers at 127.0.0.9, with the query's id, or with ``fixed_id`` if it is set."""
 
-    def __init__(self, *answers: bytes, number: bytes | None = None) -> None:
+    def __init__(self, *answers: bytes, fixed_id: bytes | None = None) -> None:
         self.questions: list[bytes] = []
         self._answers = answers
-        self._number = number
+        self._fixed_id = fixed_id
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind((HOST, 0))
         self.port: int = self._socket.getsockname()[1]
@@ -47,7 +47,7 @@ class Host:
                 return
             self.questions.append(question)
             for answer in self._answers:
-                self._socket.sendto((self._number or question[:2]) + answer[2:], asker)
+                self._socket.sendto((self._fixed_id or question[:2]) + answer[2:], asker)
 
 
 def browse_hosts(
@@ -84,18 +84,18 @@ def test_missing_records_are_queried_once_more() -> None:
 
 @pytest.mark.medium
 def test_an_answer_with_a_different_id_is_ignored() -> None:
-    with Host(response(*KITCHEN), number=b"\0\0") as host:
+    with Host(response(*KITCHEN), fixed_id=b"\0\0") as host:
         # By chance, the query has the same id as this answer in one of 65,536 runs.
-        answered, findings = browse_hosts(host)
-    assert (answered, findings) == (0, [])
+        answered, services = browse_hosts(host)
+    assert (answered, services) == (0, [])
 
 
 @pytest.mark.medium
 def test_a_flood_of_answers_is_read_to_its_bound() -> None:
     flood = [service(f"P{n}", "_ipp._tcp", 631, "h", HOST) for n in range(4 * ANSWERS_MAX)]
     with Host(*flood) as host:
-        _, findings = browse_hosts(host)
-    assert 0 < len(findings) <= ANSWERS_MAX
+        _, services = browse_hosts(host)
+    assert 0 < len(services) <= ANSWERS_MAX
 
 
 def test_a_cancelled_run_queries_no_host() -> None:

@@ -1,4 +1,6 @@
-"""Tests reading the printers on USB and serial ports, from a simulated sysfs."""
+"""Tests reading the printers on USB and serial ports from a simulated sysfs, the addresses of
+configured printers, and the resolution of host names.
+"""
 
 import threading
 import time

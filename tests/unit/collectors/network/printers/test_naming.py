@@ -22,7 +22,7 @@ def test_each_name_of_a_printer_selects_it(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "cups", "kitchen", "192.168.1.5", "9100"])
-def test_other_texts_name_no_printer(text: str) -> None:
+def test_a_part_of_a_name_selects_no_printer(text: str) -> None:
     assert find_named((BAR, KITCHEN), text) == ()
 
 

@@ -72,9 +72,9 @@ def test_a_printer_on_an_lpr_port_has_port_515_and_its_queue():
 
 
 def test_printers_on_wsd_ports_have_their_uuid_and_last_address():
-    met, never_met = read(SpoolerPrinter("A", "WSD-1"), SpoolerPrinter("B", "WSD-2")).printers
-    assert (met.uuid, met.host, met.address) == (UUID, "192.168.1.61", "192.168.1.61")
-    assert (never_met.uuid, never_met.host) == (UUID[:-1] + "c", None)
+    located, unlocated = read(SpoolerPrinter("A", "WSD-1"), SpoolerPrinter("B", "WSD-2")).printers
+    assert (located.uuid, located.host, located.address) == (UUID, "192.168.1.61", "192.168.1.61")
+    assert (unlocated.uuid, unlocated.host) == (UUID[:-1] + "c", None)
 
 
 def test_the_address_is_parsed_from_the_name_of_a_port_without_a_registry_key():
@@ -109,7 +109,7 @@ def test_printers_on_ports_of_epson_drivers_are_read(port: str, name: str, trans
 
 
 @pytest.mark.parametrize(
-    ("port", "place"),
+    ("port", "expected"),
     [
         ("192.168.1.50:9101", ("192.168.1.50", 9101, None, "192.168.1.50:9101")),
         ("192.168.1.52_1", ("192.168.1.52", 9100, None, "192.168.1.52:9100")),
@@ -124,9 +124,11 @@ def test_printers_on_ports_of_epson_drivers_are_read(port: str, name: str, trans
         ("bar printer", (None, None, None, "bar printer")),
     ],
 )
-def test_each_form_of_address_in_the_name_of_a_port_is_parsed(port: str, place: tuple[object, ...]):
+def test_each_form_of_address_in_the_name_of_a_port_is_parsed(
+    port: str, expected: tuple[object, ...]
+):
     (printer,) = read(SpoolerPrinter("X", port)).printers
-    assert (printer.host, printer.port, printer.queue, printer.address) == place
+    assert (printer.host, printer.port, printer.queue, printer.address) == expected
     assert "secret" not in repr(printer)
 
 
@@ -138,7 +140,7 @@ def test_shares_of_other_machines_have_the_name_of_the_server():
     assert (printer.host, printer.address) == ("SRV", r"\\SRV\HP")
 
 
-def test_ports_that_are_files_are_not_listed_as_printers():
+def test_printers_on_virtual_ports_are_not_listed():
     names = (
         *("PORTPROMPT:", "nul:", "FILE:", "XPSPort:", "", "TS001", "CPW2:", "FOXIT_PDF:"),
         *("AD_Port", "RustDesk Printer"),

@@ -292,14 +292,14 @@ def test_names_of_hosts_on_a_link_of_this_machine_are_queried():
             discoveries_of("127.0.0.9"),
             time.monotonic() + 60,
             FakeRun(),
-            open_link=_to(responder.address),
+            open_link=_link_to(responder.address),
         )
         assert names == (HostName("127.0.0.9", "till.local"),)
         # Addresses that are not on a link of this machine are never queried.
         question_count = len(responder.questions)
         far = discoveries_of("10.0.0.9")
         soon = time.monotonic() + 5
-        far_names = ask_names([lan], far, soon, FakeRun(), open_link=_to(responder.address))
+        far_names = ask_names([lan], far, soon, FakeRun(), open_link=_link_to(responder.address))
         assert (far_names, len(responder.questions)) == ((), question_count)
 
 
@@ -316,7 +316,7 @@ def test_host_name_is_queried_as_soon_as_a_host_is_discovered():
                 discoveries,
                 time.monotonic() + 60,
                 FakeRun(),
-                open_link=_to(responder.address),
+                open_link=_link_to(responder.address),
             )
         )
         assert responder.query_received.acquire(timeout=60)
@@ -332,7 +332,7 @@ def test_after_the_scan_a_silent_host_is_not_queried_again(monkeypatch: pytest.M
     with Responder({}) as responder:
         discoveries = discoveries_of("127.0.0.9")
         soon = time.monotonic() + 60
-        ask_names([lan], discoveries, soon, FakeRun(), open_link=_to(responder.address))
+        ask_names([lan], discoveries, soon, FakeRun(), open_link=_link_to(responder.address))
     assert len(responder.questions) == 1
 
 
@@ -344,7 +344,7 @@ def discoveries_of(*addresses: str) -> Discoveries:
     return discoveries
 
 
-def _to(address: tuple[str, int]) -> Callable[[Interface], LinkSockets]:
+def _link_to(address: tuple[str, int]) -> Callable[[Interface], LinkSockets]:
     def open_to(interface: Interface) -> LinkSockets:
         socket_ = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         socket_.setblocking(False)

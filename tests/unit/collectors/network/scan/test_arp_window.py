@@ -1,4 +1,4 @@
-"""Tests that the window limits the unresolved addresses in the kernel's neighbour table."""
+"""Tests that the ARP window limits the number of unresolved addresses in the neighbour table."""
 
 import pytest
 from hypothesis import given

@@ -199,7 +199,7 @@ def test_attempts_at_a_host_that_answers_fast_time_out_sooner() -> None:
     assert probes.next_due == pytest.approx(0.002 + WAIT_MIN_S)
 
 
-def test_the_wait_for_an_answer_is_half_longer_than_the_slowest_answer() -> None:
+def test_the_wait_for_an_answer_is_one_and_a_half_times_the_slowest_answer() -> None:
     probes = HostProbes((80, 81, 9100))
     probes.connects(0.0, 2)
     probes.answered(80, "open", 0.12)

@@ -109,17 +109,17 @@ def test_open_and_refused_ports_of_this_machine_are_reported(
 
     monkeypatch.setattr(SocketNetwork, "connect", counted)
     monkeypatch.setattr(SocketNetwork, "prime", lambda _, address: datagrams.append(address))
-    findings = scan(
+    result = scan(
         [Target("127.0.0.1", "local")],
         (listener.port, closed),
         deadline_s=monotonic() + 60,
         run=NullRun(),
         discoveries=Discoveries(),
     )
-    (host,) = findings.hosts
+    (host,) = result.hosts
     assert host.open_ports == (listener.port,)
     assert host.refused_ports == (closed,)
-    assert findings.state.state == "succeeded"
+    assert result.state.state == "succeeded"
     assert datagrams == []
     assert sorted(contacts) == sorted((listener.port, closed))
 
@@ -193,14 +193,14 @@ def test_an_unused_connection_of_the_scan_is_reset(listener: Listener) -> None:
 def test_a_cancelled_scan_returns_and_closes_its_sockets(listener: Listener) -> None:
     run = NullRun()
     run.cancel()
-    findings = scan(
+    result = scan(
         [Target("127.0.0.1", "local")],
         (listener.port,),
         deadline_s=monotonic() + 60,
         run=run,
         discoveries=Discoveries(),
     )
-    assert findings.state.state == "failed"
+    assert result.state.state == "failed"
     run.cancel()  # the waker of a finished scan has no effect
 
 
@@ -229,7 +229,7 @@ def test_the_latency_of_the_kernel_is_converted_to_milliseconds() -> None:
     assert parse_rtt_ms(bytes(104)) is None
 
 
-def test_findings_are_joined_by_address() -> None:
+def test_scan_results_are_joined_by_address() -> None:
     first = ScanResult(
         (ScannedHost("10.0.0.1", latency_ms=9.0, open_ports=(80,), silent_ports=(22, 443)),),
         unanswered=(Target("10.0.0.2", "arp"), Target("10.0.0.3", "arp")),

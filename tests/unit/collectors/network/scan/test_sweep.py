@@ -7,7 +7,7 @@ import pytest
 
 from collectors.network.discoveries import Discoveries
 from collectors.network.scan.host_probes import PRINT_GAP_S, WAIT_MIN_S
-from collectors.network.scan.scan import ScanResult, scan_result_of
+from collectors.network.scan.scan import scan_result_of
 from collectors.network.scan.sweep import PRINT_PORTS_WAIT_S, Sweep, SweepResult
 from collectors.network.scan.targets import Target
 from collectors.shared.addresses import PRINT_PORTS
@@ -43,10 +43,6 @@ def sweep(
         on_progress=lambda _done, _all: None,
     )
     return result, lan.now() - began
-
-
-def findings_in(result: SweepResult, targets: int) -> ScanResult:
-    return scan_result_of(result, targets)
 
 
 class RecordingDiscoveries(Discoveries):
@@ -86,7 +82,7 @@ def test_hosts_are_reported_with_ports_macs_and_latency() -> None:
         }
     )
     result, took_s = sweep(lan, subnet(250))
-    printer, firewalled = sorted(findings_in(result, 250).hosts, key=lambda host: host.address)
+    printer, firewalled = sorted(scan_result_of(result, 250).hosts, key=lambda host: host.address)
     assert (printer.open_ports, printer.mac_address, printer.latency_ms) == (
         (80, 9100),
         mac(5),
@@ -104,9 +100,9 @@ def test_hosts_are_reported_with_ports_macs_and_latency() -> None:
 def test_hosts_are_discovered_in_time_despite_lost_arp_requests(lost: int) -> None:
     lan = SimulatedLan({"10.0.0.5": SimulatedHost(mac(5), frozenset({80}), lost_arp=lost)})
     result, took_s = sweep(lan, subnet(10))
-    findings = findings_in(result, 10)
-    assert [host.open_ports for host in findings.hosts] == [(80,)]
-    assert "10.0.0.5" not in {target.address for target in findings.unanswered}
+    scanned = scan_result_of(result, 10)
+    assert [host.open_ports for host in scanned.hosts] == [(80,)]
+    assert "10.0.0.5" not in {target.address for target in scanned.unanswered}
     assert took_s < 2.3
 
 
@@ -156,8 +152,8 @@ def test_a_scan_gives_up_second_tries_at_print_ports_that_would_start_late() -> 
             ),
         }
     )
-    findings, took_s = sweep(lan, subnet(10), ports=(80, 9100))
-    silent = {h.address: h.silent_ports for h in findings_in(findings, 10).hosts}
+    result, took_s = sweep(lan, subnet(10), ports=(80, 9100))
+    silent = {h.address: h.silent_ports for h in scan_result_of(result, 10).hosts}
     assert silent == {"10.0.0.5": (9100,), "10.0.0.7": (9100,)}
     assert took_s < SETTLE_S + 0.8
 
@@ -171,8 +167,8 @@ def test_a_lost_packet_to_a_printer_that_is_discovered_late_is_sent_again() -> N
         mac(1), frozenset({80, 631, 9100}), lost_arp=1, lost_syns=1, round_trip_s=0.1
     )
     lan = SimulatedLan({"10.0.0.1": printer})
-    findings, took_s = sweep(lan, subnet(10), ports=(80, 631, 9100))
-    assert [host.open_ports for host in findings_in(findings, 10).hosts] == [(80, 631, 9100)]
+    result, took_s = sweep(lan, subnet(10), ports=(80, 631, 9100))
+    assert [host.open_ports for host in scan_result_of(result, 10).hosts] == [(80, 631, 9100)]
     assert took_s < SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
 
 
@@ -187,8 +183,8 @@ def test_a_printer_discovered_late_is_queried_over_the_connection_of_the_scan(
     began, discoveries = lan.now(), RecordingDiscoveries(lan)
     discoveries.begin_asking()
     discoveries.set_queues({})
-    findings, took_s = sweep(lan, subnet(10), ports=(80, 631, 9100, 9101), discoveries=discoveries)
-    (host,) = findings_in(findings, 10).hosts
+    result, took_s = sweep(lan, subnet(10), ports=(80, 631, 9100, 9101), discoveries=discoveries)
+    (host,) = scan_result_of(result, 10).hosts
     assert (host.open_ports, host.silent_ports) == ((80, 631, 9100), tuple(filtered))
     reported_s, contacted_s = discoveries.at["10.0.0.1", 631]
     assert reported_s == contacted_s < began + SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
@@ -225,7 +221,7 @@ def test_a_printer_whose_first_packet_was_lost_is_queried_over_the_second_connec
 
 
 @pytest.mark.parametrize(("is_asking", "is_known"), [(False, True), (True, False)])
-def test_connections_are_not_kept_if_queries_do_not_run_at_once(
+def test_connections_are_not_kept_if_the_port_is_not_queried_immediately(
     is_asking: bool, is_known: bool
 ) -> None:
     lan = SimulatedLan({"10.0.0.1": SimulatedHost(mac(1), frozenset({631}), lost_arp=2)})
@@ -254,8 +250,8 @@ def test_a_scan_does_not_wait_long_for_a_late_host_that_drops_packets() -> None:
     )
     lan = SimulatedLan({"10.0.0.1": host})
     began = lan.now()
-    findings, took_s = sweep(lan, subnet(250), ports=ALL_PORTS)
-    assert [host.silent_ports for host in findings_in(findings, 250).hosts] == [
+    result, took_s = sweep(lan, subnet(250), ports=ALL_PORTS)
+    assert [host.silent_ports for host in scan_result_of(result, 250).hosts] == [
         tuple(sorted(dropped))
     ]
     assert took_s < SETTLE_S + 0.125 + PRINT_PORTS_WAIT_S + WAIT_MIN_S
@@ -280,15 +276,15 @@ def test_a_printer_behind_a_firewall_is_discovered_despite_lost_packets() -> Non
         round_trip_s=0.1,
     )
     lan = SimulatedLan({"10.0.0.1": printer})
-    findings, _ = sweep(lan, subnet(250), ports=ALL_PORTS)
-    assert [host.open_ports for host in findings_in(findings, 250).hosts] == [(9100,)]
+    result, _ = sweep(lan, subnet(250), ports=ALL_PORTS)
+    assert [host.open_ports for host in scan_result_of(result, 250).hosts] == [(9100,)]
     assert (lan.connects["10.0.0.1", 9100], lan.most_printing["10.0.0.1"]) == (2, 1)
 
 
 def test_a_lost_syn_is_tried_again() -> None:
     lan = SimulatedLan({"10.0.0.5": SimulatedHost(mac(5), frozenset({80, 9100}), lost_syns=1)})
-    findings = findings_in(sweep(lan, subnet(10))[0], 10)
-    assert [host.open_ports for host in findings.hosts] == [(80, 9100)]
+    scanned = scan_result_of(sweep(lan, subnet(10))[0], 10)
+    assert [host.open_ports for host in scanned.hosts] == [(80, 9100)]
 
 
 def test_unresolved_addresses_never_exceed_the_window() -> None:
@@ -312,18 +308,18 @@ def test_addresses_without_a_host_behind_proxy_arp_are_left_out_and_reported() -
     hosts["10.0.0.33"] = SimulatedHost(mac(99), frozenset({80}))
     hosts["10.0.0.1"] = SimulatedHost(mac(1), frozenset({80}))
     result, took_s = sweep(SimulatedLan(hosts), subnet(250))
-    findings = findings_in(result, 250)
-    assert {(host.address, host.mac_address) for host in findings.hosts} == {
+    scanned = scan_result_of(result, 250)
+    assert {(host.address, host.mac_address) for host in scanned.hosts} == {
         ("10.0.0.1", mac(1)),
         ("10.0.0.33", None),
     }
-    assert "200 addresses (proxy ARP)" in findings.limitations[0]
+    assert "200 addresses (proxy ARP)" in scanned.limitations[0]
     assert took_s < 5.0
 
 
 def test_hosts_with_multicast_macs_are_ignored() -> None:
     lan = SimulatedLan({"10.0.0.5": SimulatedHost("01:00:5e:00:00:05", frozenset({80}))})
-    assert findings_in(sweep(lan, subnet(10))[0], 10).hosts == ()
+    assert scan_result_of(sweep(lan, subnet(10))[0], 10).hosts == ()
 
 
 def test_a_stale_neighbour_is_listed_only_if_it_answers() -> None:
@@ -332,7 +328,7 @@ def test_a_stale_neighbour_is_listed_only_if_it_answers() -> None:
         LinkNeighbour(2, "10.0.0.6", mac(6), "stale"),
     )
     lan = SimulatedLan({"10.0.0.5": SimulatedHost(mac(5), frozenset({80}))}, known)
-    hosts = {host.address: host for host in findings_in(sweep(lan, subnet(10))[0], 10).hosts}
+    hosts = {host.address: host for host in scan_result_of(sweep(lan, subnet(10))[0], 10).hosts}
     assert hosts["10.0.0.5"].is_confirmed
     assert not hosts["10.0.0.6"].is_confirmed
 
@@ -340,20 +336,20 @@ def test_a_stale_neighbour_is_listed_only_if_it_answers() -> None:
 def test_routed_addresses_are_connected_to_without_arp() -> None:
     lan = SimulatedLan({"10.0.0.5": SimulatedHost(mac(5), frozenset({80}))})
     result, took_s = sweep(lan, subnet(200, way="routed"))
-    findings = findings_in(result, 200)
-    assert [(host.address, host.mac_address) for host in findings.hosts] == [("10.0.0.5", None)]
+    scanned = scan_result_of(result, 200)
+    assert [(host.address, host.mac_address) for host in scanned.hosts] == [("10.0.0.5", None)]
     assert lan.primed == []
     assert took_s < 5.0
 
 
-def test_a_cancelled_sweep_ends_at_once_with_partial_findings() -> None:
+def test_a_cancelled_sweep_ends_at_once_with_a_partial_result() -> None:
     lan = SimulatedLan({"10.0.0.1": SimulatedHost(mac(1), frozenset({80}))})
     result, took_s = sweep(lan, subnet(2000), cancel_after_s=0.5)
-    findings = findings_in(result, 2000)
+    scanned = scan_result_of(result, 2000)
     assert took_s < 0.6
-    assert findings.state.state == "failed"
-    assert findings.state.reason == "ended early: 481 of 2000 addresses were tried"
-    assert [host.address for host in findings.hosts] == ["10.0.0.1"]
+    assert scanned.state.state == "failed"
+    assert scanned.state.reason == "ended early: 481 of 2000 addresses were tried"
+    assert [host.address for host in scanned.hosts] == ["10.0.0.1"]
 
 
 def test_a_sweep_ends_at_its_deadline() -> None:

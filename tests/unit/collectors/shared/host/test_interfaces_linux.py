@@ -1,5 +1,5 @@
-"""Tests parsing rtnetlink dumps of a machine with two interfaces, five default routes and four
-neighbours.
+"""Tests parsing rtnetlink dumps of a machine with two interfaces besides loopback, five
+default routes and four neighbours.
 
 The fixture contains the kernel's datagrams in hexadecimal (x86-64, little endian).
 """

@@ -167,11 +167,11 @@ async def test_registration_returns_the_metadata_that_was_accepted(service: Runn
     )
     assert reply.status_code == 201
     assert reply.headers["cache-control"] == "no-store"
-    report = reply.json()
-    assert report["client_name"] == "A gent two"
-    assert report["token_endpoint_auth_method"] == "none"
-    assert report["grant_types"] == ["authorization_code", "refresh_token"]
-    assert not {"client_secret", "scope", "jwks_uri"} & report.keys()
+    registered = reply.json()
+    assert registered["client_name"] == "A gent two"
+    assert registered["token_endpoint_auth_method"] == "none"
+    assert registered["grant_types"] == ["authorization_code", "refresh_token"]
+    assert not {"client_secret", "scope", "jwks_uri"} & registered.keys()
 
 
 async def test_the_name_of_a_client_is_escaped_on_the_consent_page(service: RunningService) -> None:
@@ -209,11 +209,11 @@ async def test_a_user_lists_and_revokes_grants(service: RunningService) -> None:
 
 
 def _audit_entries(session: Session) -> list[Any]:
-    line = AuditEntry
+    entry = AuditEntry
     columns = (
-        line.actor_name, line.credential_kind, line.operation, line.subject_name, line.address,
+        entry.actor_name, entry.credential_kind, entry.operation, entry.subject_name, entry.address,
     )  # fmt: skip
-    return list(map(tuple, session.execute(select(*columns).order_by(line.position))))
+    return list(map(tuple, session.execute(select(*columns).order_by(entry.position))))
 
 
 @pytest.mark.parametrize("kind", ["access_token", "refresh_token"])

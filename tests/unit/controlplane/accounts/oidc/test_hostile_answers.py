@@ -185,7 +185,8 @@ async def test_an_answer_of_one_provider_is_refused_at_the_path_of_another(
     database: Database, settings: Settings, process: ProviderProcess
 ) -> None:
     """In a mix-up attack, a hostile provider tries to get a code that the honest provider issued.
-    It redirects the browser to the honest provider. The service must not send it that code.
+    It redirects the browser to the honest provider. The service must not send
+    the code to the hostile provider.
     """
     with provider_process() as evil:
         both = (provider_at(process.issuer), provider_at(evil.issuer, "evil"))

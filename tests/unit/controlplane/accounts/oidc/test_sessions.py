@@ -144,7 +144,7 @@ async def test_an_open_stream_ends_with_the_suspension(
     assert service.database.read(lambda session: session.scalars(version).one()) > before
 
 
-async def test_without_the_background_task_no_session_is_valid_for_longer(
+async def test_a_session_is_valid_for_at_most_five_minutes_without_the_background_task(
     service: RunningService,
 ) -> None:
     visitor = await sign_in(service)
@@ -173,7 +173,7 @@ async def test_an_answer_about_another_user_ends_the_session(
 # ---------------------------------------------------------------------------- existing accounts
 
 
-async def test_the_password_of_an_account_gives_no_access_to_the_providers_membership(
+async def test_a_password_gives_no_access_to_a_membership_that_the_provider_manages(
     service: RunningService,
 ) -> None:
     """Someone else may have created the account under this address, and know its password."""
@@ -269,7 +269,9 @@ async def test_an_owner_switches_passwords_off(service: RunningService) -> None:
 async def test_the_policy_also_applies_to_a_session_that_began_before_it(
     service: RunningService,
 ) -> None:
-    """The row is written directly: as in a race, no code ends the sessions that exist."""
+    """The test writes only the row of the policy, so nothing ends the existing sessions. A sign-in
+    that runs at the same time as the change of the policy has the same effect.
+    """
     make_user(service)
     browser = Browser(service)
     await browser.sign_in()
