@@ -27,7 +27,8 @@ PAYLOADS_MAX = 300
 LIMITS = ("const", "enum", "maxItems", "maxLength", "minLength", "minimum", "maximum")
 Path = tuple[str | int, ...]
 Edge = tuple[Any, Any]
-"""The last permitted value, and the first value that is refused. ``...`` means no such field."""
+"""The last permitted value, and the first value that is refused. ``...`` means that the field is
+missing."""
 
 
 def edges(schema: Schema, value: Any, path: Path = ()) -> Iterator[tuple[Path, str, Edge]]:
