@@ -1,4 +1,4 @@
-"""Which tests `make affected` selects for a change."""
+"""Tests of how `make affected` selects the tests for a change."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -107,7 +107,7 @@ def test_a_conftest_reaches_the_tests_of_its_folder() -> None:
     assert select_tests({"tests.conftest"}, TESTS) == sorted(TESTS)
 
 
-def test_a_test_reaches_the_programs_that_it_starts() -> None:
+def test_a_test_counts_as_an_importer_of_the_programs_that_it_starts() -> None:
     text = 'WORDS = ("-m",\n    "agent", "run")\nCODE = """\nimport agent.daemon\n"""'
     assert set(hidden_imports("tests.scenario.test_restart", text, SOURCES)) == {
         "agent.__main__", "collectors.__main__", "agent.daemon",
@@ -115,7 +115,7 @@ def test_a_test_reaches_the_programs_that_it_starts() -> None:
     assert set(hidden_imports("agent.doctor.processes", text, SOURCES)) == set()
 
 
-def test_a_module_reaches_the_package_that_it_imports_by_name() -> None:
+def test_a_module_counts_as_an_importer_of_the_package_that_it_loads_by_name() -> None:
     imported = set(hidden_imports("agent.cli.main", "", SOURCES))
     assert imported == {"agent.cli.main", "agent.cli.run"}
 

@@ -187,7 +187,7 @@ _NAME: Final = re.compile("|".join(f"(?:{t.name})" for t in TERMS if t.name), re
 _PROSE: Final = re.compile("|".join(f"(?:{t.prose})" for t in TERMS if t.prose))
 _IS_PROSE: Final = re.compile(r"[A-Za-z]{2,},? [a-z]+")
 _CODE: Final = re.compile(r"```.*?```|`[^`\n]+`|<!--.*?-->|\]\([^)]*\)", re.DOTALL)
-# The tokenizer of Python needs three times as long.
+# Python's tokenizer would take three times as long as this pattern.
 _PYTHON: Final = re.compile(
     r"""(?P<comment>\#[^\n]*)"""
     r"""|(?P<text>[BbFfRrUu]{0,2}(?:\"{3}(?:[^\\]|\\.)*?\"{3}|'{3}(?:[^\\]|\\.)*?'{3}"""

@@ -9,7 +9,7 @@ import pytest
 
 from tests.paths import ROOT
 
-START = """
+LEAKING_TESTS = """
 import asyncio, socket, threading
 
 kept = []
@@ -33,7 +33,7 @@ async def test_task_that_is_cancelled():
 @pytest.mark.medium
 def test_a_test_that_leaks_a_task_thread_or_socket_fails(tmp_path: Path) -> None:
     file = tmp_path / "test_leaking.py"
-    file.write_text(START)
+    file.write_text(LEAKING_TESTS)
     words = ("-c", ROOT / "pyproject.toml", "--rootdir", tmp_path, "-p", "tests.conftest", "-n0")
     done = subprocess.run(
         (sys.executable, "-m", "pytest", *words, "-q", "-rEfp", "-p", "no:cacheprovider", file),

@@ -96,11 +96,17 @@ def test_pytest_skips_or_fails_tests_that_lack_a_prerequisite(
     tmp_path: Path, environment: dict[str, str], code: int, message: str
 ) -> None:
     (tmp_path / "test_needy.py").write_text(NEEDY_TEST)
-    ours = ("-c", str(ROOT / "pyproject.toml"), f"--rootdir={tmp_path}", "-p", "tests.conftest")
+    configuration = (
+        "-c",
+        str(ROOT / "pyproject.toml"),
+        f"--rootdir={tmp_path}",
+        "-p",
+        "tests.conftest",
+    )
     inherited = {k: v for k, v in os.environ.items() if k not in {"CI", "TESTS_WITHOUT"}}
     without_tools = {"PATH": "/nonexistent", "PYTHONPATH": str(ROOT), "COLUMNS": "400"}
     done = subprocess.run(
-        (sys.executable, "-m", "pytest", *ours, "-p", "no:cacheprovider", str(tmp_path)),
+        (sys.executable, "-m", "pytest", *configuration, "-p", "no:cacheprovider", str(tmp_path)),
         capture_output=True, text=True, check=False, timeout=120, cwd=tmp_path,
         env={**inherited, **without_tools, **environment},
     )  # fmt: skip

@@ -48,10 +48,16 @@ def outcomes(folder: Path, *words: str) -> tuple[int, str]:
     """Run the tests of ``folder`` with the configuration and the rules of this project. Return the
     exit code and the output.
     """
-    ours = ("-c", str(ROOT / "pyproject.toml"), f"--rootdir={folder}", "-p", "tests.conftest")
+    configuration = (
+        "-c",
+        str(ROOT / "pyproject.toml"),
+        f"--rootdir={folder}",
+        "-p",
+        "tests.conftest",
+    )
     flags = ("-p", "no:cacheprovider", "--tb=no")
     done = subprocess.run(
-        (sys.executable, "-m", "pytest", *ours, *flags, *words, str(folder)),
+        (sys.executable, "-m", "pytest", *configuration, *flags, *words, str(folder)),
         capture_output=True, text=True, check=False, timeout=120, cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip

@@ -14,7 +14,7 @@ from tests.paths import ROOT
 DOCUMENT: Final = ROOT / "docs" / "harm-record.md"
 INTRODUCTION: Final = ROOT / "tests" / "lab" / "tap" / "harm-record.md"
 RAW_PRINTING: Final = frozenset({f"TCP {p}" for p in (515, 6101, *range(9100, 9117))})
-NOT_TO_A_TERMINAL: Final = frozenset({"ARP", "UDP 9"})
+PERMITTED_TO_A_TERMINAL: Final = frozenset({"ARP", "UDP 9"})
 ORDER: Final = ("printer", TERMINAL, "other device", "gateway", "no device", "all devices")
 TITLES: Final = {
     "printer": "Printers",
@@ -73,7 +73,7 @@ class Totals:
             ),
             "packets to payment terminals, except ARP and empty datagrams": sum(
                 count for (kind, protocol), count in self.packets.items()
-                if kind == TERMINAL and protocol not in NOT_TO_A_TERMINAL
+                if kind == TERMINAL and protocol not in PERMITTED_TO_A_TERMINAL
             ),
             "bytes to payment terminals": sum(
                 size for (kind, _), size in self.payload.items() if kind == TERMINAL

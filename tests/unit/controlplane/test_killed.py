@@ -69,18 +69,19 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 class Reports:
     """Reports that one device submits.
 
+    ``numbers`` maps the ids of the reports to the numbers in their payloads.
     ``accepted`` maps the ids of accepted reports to the replies. ``failed`` is the number of
     submissions that failed.
     """
 
     def __init__(self, device: SimulatedDevice) -> None:
         self.device = device
-        self.bodies = {str(uuid.uuid4()): number for number in range(SUBMISSIONS)}
+        self.numbers = {str(uuid.uuid4()): number for number in range(SUBMISSIONS)}
         self.accepted: dict[str, bytes] = {}
         self.failed = 0
 
     def payload(self, report_id: str) -> dict[str, Any]:
-        return REPORT | {"reportId": report_id, "scope": f"number {self.bodies[report_id]}"}
+        return REPORT | {"reportId": report_id, "scope": f"number {self.numbers[report_id]}"}
 
     async def submit(self, report_id: str) -> httpx2.Response:
         return await self.device.submit(self.payload(report_id), reportId=report_id)
@@ -90,7 +91,7 @@ class Reports:
 
         Calls ``kill`` when ``kill_at`` reports are accepted.
         """
-        remaining = [body for body in self.bodies if body not in self.accepted]
+        remaining = [report_id for report_id in self.numbers if report_id not in self.accepted]
 
         async def submit_some() -> None:
             nonlocal kill_at
@@ -116,13 +117,13 @@ class Reports:
         """Check that each report is stored unchanged and once, and that a repeated submission gets
         the same reply.
         """
-        assert self.accepted.keys() == self.bodies.keys()
+        assert self.accepted.keys() == self.numbers.keys()
         for report_id, reply in self.accepted.items():
             detail = await self.device.call(routes.REPORT_DETAIL, reportId=report_id)
             assert detail.json()["payload"] == self.payload(report_id)
             assert (await self.submit(report_id)).content == reply
         stored_ids = await self.list_ids()
-        assert sorted(stored_ids) == sorted(self.bodies)
+        assert sorted(stored_ids) == sorted(self.numbers)
 
     async def list_ids(self) -> list[str]:
         results: list[str] = []
@@ -267,7 +268,7 @@ async def test_a_notification_survives_a_worker_that_is_killed_while_sending_it(
     """The service continues, and repeats the attempt with the same id.
 
     The alert fires at the next evaluation, after up to 30 s. The attempt is repeated 15 s after it
-    began: its time limit of 10 s, and the first wait of 5 s.
+    began, which is the sum of its time limit of 10 s and the first wait of 5 s.
     """
     receiver = SlowReceiver()
     listener = await asyncio.start_server(receiver, "127.0.0.1", 0)
@@ -311,7 +312,7 @@ def _sender(workers: list[int], port: int) -> int:
 
 
 async def _wait_until_sent(database: str) -> None:
-    """Wait until the notification is stored as sent, and there is only this one."""
+    """Wait until the notification is stored as sent. Check that there is no other notification."""
     engine = create_engine(database if "://" in database else f"sqlite:///{database}")
     try:
         while True:

@@ -13,14 +13,14 @@ def test_a_high_limit_on_open_files_does_not_change_the_settings() -> None:
 
 
 @pytest.mark.parametrize("files", [256, 1024, 4096, 10_000])
-def test_streams_leave_open_files_for_other_uses_and_other_organizations(files: int) -> None:
+def test_the_streams_of_the_service_and_of_an_organization_are_limited(files: int) -> None:
     bounded = bounded_connections(Settings(), files)
     assert bounded.streams_max <= max(files - RESERVED_FILES, files // 2)
     assert 0 < bounded.organization_streams_max < bounded.streams_max
 
 
 @pytest.mark.parametrize("files", [256, 1024, 4096, 10_000])
-def test_connections_that_wait_for_clients_leave_open_files_for_calls(files: int) -> None:
+def test_streams_and_connections_that_wait_for_clients_leave_files_for_calls(files: int) -> None:
     bounded = bounded_connections(Settings(), files)
     assert bounded.streams_max + bounded.awaited_max <= files - min(FILES_FOR_CALLS, files // 8)
     assert 0 < bounded.network_awaited_max < bounded.awaited_max <= Settings().awaited_max

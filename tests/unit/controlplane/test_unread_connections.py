@@ -1,4 +1,4 @@
-"""Tests of a service process under connections that read no replies, or send bodies slowly."""
+"""Tests of a service process whose clients read no replies, or send bodies slowly."""
 
 import asyncio
 import sys

@@ -37,14 +37,14 @@ VALUES: dict[str, Any] = {
     "object": {"network": 1},
 }
 FREE_TEXT = {"nonce", "organizationId", "appVersion"}
-"""Fields whose length only the size of a reply limits."""
+"""Fields whose length is limited only by the size of the reply."""
 
 
 def test_the_document_is_generated_from_the_present_code() -> None:
     assert capabilities.PATH.read_text() == capabilities.document(), "run `make capabilities`"
 
 
-def test_each_reply_model_of_the_devices_operations_has_a_table() -> None:
+def test_each_reply_model_of_the_device_operations_has_a_table() -> None:
     models = {
         model
         for _, model in inspect.getmembers(device_operations, inspect.isclass)
@@ -98,7 +98,7 @@ def test_each_class_of_statuses_has_a_row() -> None:
     assert capabilities.statuses().keys() == capabilities.CLASSES.keys()
 
 
-def test_of_an_error_only_the_documented_keys_are_used() -> None:
+def test_only_the_documented_keys_of_an_error_are_used() -> None:
     keys = set(_names_in("agent/rules/replies.py", "problem")) | {"code"}
     assert keys <= {"detail", "title", "errors", "code"}
     assert keys < set(fields_of(Problem))
@@ -147,7 +147,9 @@ def is_accepted(schema: dict[str, Any], value: Any) -> bool:
     [(row.model, field) for row in REPLIES for field in row.effects],
     ids=[f"{row.model.__name__}-{field}" for row in REPLIES for field in row.effects],
 )
-def test_a_value_outside_the_accepted_ones_is_refused(model: type[Tolerant], field: str) -> None:
+def test_a_value_that_the_document_does_not_accept_is_refused(
+    model: type[Tolerant], field: str
+) -> None:
     schema, body = fields_of(model)[field], valid(model)
     validate(body, model)
     for name, value in VALUES.items():

@@ -62,7 +62,7 @@ def test_each_named_test_is_collected_and_not_skipped(
     for name in (test for test_path, test in NAMED if test_path == path):
         assert name in collected, f"{name} is not collected"
         assert not is_skipped(collected[name]), f"{name} is skipped"
-        assert not begins_with_skip(file, name), f"{name} is skipped in its body"
+        assert not skips_itself(file, name), f"{name} is skipped in its body"
 
 
 def collect(collector: pytest.Module | pytest.Class) -> dict[str, list[pytest.Mark]]:
@@ -87,8 +87,8 @@ def is_skipped(marks: list[pytest.Mark]) -> bool:
     return any(m.name == "skip" or (m.name == "skipif" and True in m.args) for m in marks)
 
 
-def begins_with_skip(file: Path, name: str) -> bool:
-    """Return whether a test skips itself as one of its own statements, without a condition."""
+def skips_itself(file: Path, name: str) -> bool:
+    """Return whether a test skips itself without a condition, at the top level of its body."""
     tree = ast.parse(file.read_text())
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     (test,) = (n for n in ast.walk(tree) if isinstance(n, functions) and n.name == name)
@@ -114,4 +114,4 @@ def test_a_skipped_or_missing_test_is_detected(
     collected = collect(pytest.Module.from_parent(request.session, path=file))
     assert list(collected) == ["test_a", "test_b", "test_c", "test_d"]
     assert [is_skipped(marks) for marks in collected.values()] == [True, True, False, False]
-    assert [begins_with_skip(file, name) for name in ("test_c", "test_d")] == [False, True]
+    assert [skips_itself(file, name) for name in ("test_c", "test_d")] == [False, True]

@@ -36,7 +36,7 @@ TABLE: Final = (
 READING: Final = UNIT + "devices/test_reading.py::test_reading_operations_change_nothing"
 PAYLOAD: Final = REMOTE + "test_payload_edges.py::"
 PAYLOAD_EDGES: Final = PAYLOAD + "test_a_payload_is_accepted_at_each_limit_and_refused_beyond_it"
-PERMITTED: Final = PAYLOAD + "test_any_payload_that_the_document_permits_is_accepted"
+PERMITTED: Final = PAYLOAD + "test_any_payload_that_the_schema_permits_is_accepted"
 
 
 def _field(statement: str) -> Row:
@@ -312,7 +312,7 @@ DEVICES: Final = (
                 "the statuses in which `acknowledge` is accepted (not documented; ours)",
                 TABLE,
                 DELIVERY + "test_running_can_be_the_first_acknowledgement",
-                DELIVERY + "test_acknowledging_received_late_does_not_change_a_running_request",
+                DELIVERY + "test_a_late_acknowledgement_does_not_change_a_running_request",
                 DELIVERY + "test_a_finished_request_is_not_acknowledged",
             ),
             row("transitions to expired (not documented; ours)", TABLE, EXPIRED),

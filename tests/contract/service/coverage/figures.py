@@ -101,7 +101,8 @@ FIGURES: Final = (
             row(
                 "`previous` has the same fields as `current`",
                 RECOUNT,
-                WINDOWS + "test_the_previous_period_has_the_same_length_and_ends_the_day_before",
+                WINDOWS
+                + "test_the_previous_period_has_the_same_length_and_directly_precedes_the_period",
             ),
             row(
                 "`sharePercent` is null if the total is zero",

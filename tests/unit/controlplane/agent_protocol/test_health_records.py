@@ -6,7 +6,11 @@ from typing import Any
 from agent.wire.codec import to_plain
 from tests.fixtures.payloads import small_venue
 from tests.unit.controlplane.agent_protocol.agent import Agent
-from tests.unit.controlplane.devices.incidents.test_incidents import enroll_before, incident, submit
+from tests.unit.controlplane.devices.incidents.test_incidents import (
+    enroll_ten_hours_ago,
+    incident,
+    submit,
+)
 from tests.unit.controlplane.devices.test_newest_reports import enroll
 from tests.unit.controlplane.running_service import RunningService
 
@@ -40,7 +44,7 @@ async def test_findings_are_listed_and_devices_without_reports_are_unknown(
 
 
 async def test_incidents_are_filtered_by_time_and_cause(service: RunningService) -> None:
-    (till,) = await enroll_before(service, ["till"])
+    (till,) = await enroll_ten_hours_ago(service, ["till"])
     now = service.clock()
     began = now - timedelta(hours=1)
     await submit(till, [incident(began)], now)

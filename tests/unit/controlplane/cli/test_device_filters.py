@@ -33,6 +33,7 @@ REVOKED = DEVICE.model_copy(
 NAMES: dict[str, Device] = {"bar": DEVICE, "kitchen": KITCHEN, "gone": REVOKED}
 
 
+# A tab in ``words`` stands for a space within an argument.
 @pytest.mark.parametrize(
     ("words", "names"),
     [

@@ -230,8 +230,8 @@ async def test_requests_to_many_devices_wait_for_the_rate_limit(tmp_path: Path) 
             )
             key = key_output.stdout.strip()
             for number in range(4):
-                response = await enroll_when_permitted(http, service.api_key, f"slow-till-{number}")
-                assert response.instance_id
+                device = await enroll_when_permitted(http, service.api_key, f"slow-till-{number}")
+                assert device.instance_id
             words = ("request", "--all", "network", "--yes")
             result = await run_beside(
                 *words, **(service.as_environment() | {"VENUE_CONTROL_API_KEY": key})

@@ -32,7 +32,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def secret(tmp_path: Path) -> list[str]:
+def password_options(tmp_path: Path) -> list[str]:
     file = tmp_path / "password"
     file.write_text(f"{PASSWORD}\nonly the first line is read\n")
     return ["--password-file", str(file)]
@@ -57,11 +57,11 @@ def read_user(
 
 
 def test_users_are_added_listed_changed_and_removed(
-    database: str, secret: list[str], capsys: pytest.CaptureFixture[str]
+    database: str, password_options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*ADD, *secret]) == 0
+    assert main([*ADD, *password_options]) == 0
     assert main(["users", "add", "bob@example.com", "--role", "viewer", "--location", "loc-1",
-                 "--new-locations", *secret]) == 0  # fmt: skip
+                 "--new-locations", *password_options]) == 0  # fmt: skip
     password_hash, memberships_of_ada = read_user(database)
     assert hasher(8, 1).verify(password_hash, PASSWORD)
     assert memberships_of_ada == [("org-0001", "owner", [])]
@@ -82,11 +82,11 @@ def test_users_are_added_listed_changed_and_removed(
 
 
 def test_unknown_locations_are_refused_unless_an_option_permits_them(
-    database: str, secret: list[str], capsys: pytest.CaptureFixture[str]
+    database: str, password_options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*ADD, "--location", "loc-1", *secret]) == 2
+    assert main([*ADD, "--location", "loc-1", *password_options]) == 2
     assert "the location loc-1 does not exist" in capsys.readouterr().err
-    assert main([*ADD, "--location", "loc-1", "--new-locations", *secret]) == 0
+    assert main([*ADD, "--location", "loc-1", "--new-locations", *password_options]) == 0
     assert "New location: loc-1." in capsys.readouterr().err
     role = ["users", "role", "ada@example.com", "viewer", "--location"]
     assert main([*role, "loc-2"]) == 2
@@ -96,10 +96,10 @@ def test_unknown_locations_are_refused_unless_an_option_permits_them(
 
 
 def test_a_list_of_keys_names_their_owners(
-    database: str, secret: list[str], capsys: pytest.CaptureFixture[str]
+    database: str, password_options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(["keys", "create", "--name", "till"])
-    main([*ADD, *secret])
+    main([*ADD, *password_options])
     capsys.readouterr()
     main(["keys", "list"])
     assert "owner" not in capsys.readouterr().out
@@ -117,22 +117,22 @@ def test_a_list_of_keys_names_their_owners(
     assert "Ada@example.com" in capsys.readouterr().out
 
 
-def test_a_user_of_another_organization_keeps_the_password(
-    database: str, secret: list[str], capsys: pytest.CaptureFixture[str]
+def test_a_user_who_is_added_to_a_second_organization_keeps_the_password(
+    database: str, password_options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    main([*ADD, *secret])
+    main([*ADD, *password_options])
     before = read_user(database)[0]
     assert main([*ADD, "--organization", "org-2", "--known"]) == 0
     assert "keeps the password" in capsys.readouterr().err
     assert read_user(database) == (before, [("org-0001", "owner", []), ("org-2", "owner", [])])
-    assert main([*ADD, *secret]) == 2
+    assert main([*ADD, *password_options]) == 2
     assert "a member of org-0001 already" in capsys.readouterr().err
 
 
 def test_the_password_command_sets_a_new_password(
-    database: str, secret: list[str], tmp_path: Path
+    database: str, password_options: list[str], tmp_path: Path
 ) -> None:
-    main([*ADD, *secret])
+    main([*ADD, *password_options])
     other = tmp_path / "other"
     other.write_text("another horse battery")
     assert main(["users", "password", "ada@example.com", "--password-file", str(other)]) == 0

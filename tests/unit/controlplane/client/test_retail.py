@@ -119,7 +119,7 @@ def test_a_refused_refresh_falls_back_to_the_api_key(
     assert (service.calls(routes.REFRESH), service.calls(routes.TOKENS)) == (2, 3)
 
 
-def test_a_read_waits_at_least_as_long_as_retry_after_requests(
+def test_a_read_waits_at_least_as_long_as_the_header_retry_after_specifies(
     client: RetailClient, service: Service
 ) -> None:
     service.queued[routes.GOODS] = [refusal(429, retry_after="7"), refusal(503), refusal(503)]

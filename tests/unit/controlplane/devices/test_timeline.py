@@ -87,7 +87,8 @@ def test_every_second_is_counted_once(
         total = tuple(sum(column) for column in zip(*of_hours, strict=True))
         assert total == (day.online_s, day.offline_s, day.closed_s)
     midnight = datetime.combine(date.fromisoformat(days[0].date), time(), ZoneInfo(zone))
-    begins = max(since, midnight).astimezone(UTC)  # a local day may have 25 hours
+    # In UTC, because adding minutes to a local time ignores changes of the clock.
+    begins = max(since, midnight).astimezone(UTC)
     minutes = int((NOW - begins).total_seconds() // 60)
     naive_online = sum(
         not any(start <= at < end for start, end in (*offline, *outages))

@@ -77,7 +77,7 @@ def test_periods_except_custom_ignore_the_dates() -> None:
 
 
 @given(first=st.integers(0, 400_000), length=st.integers(1, 366))
-def test_the_previous_period_has_the_same_length_and_ends_the_day_before(
+def test_the_previous_period_has_the_same_length_and_directly_precedes_the_period(
     first: int, length: int
 ) -> None:
     days = Days(first, first + length - 1)

@@ -70,9 +70,9 @@ async def call_random_process(
     processes: list[ServiceProcess],
     key: str,
     work: Callable[[SimulatedDevice], Awaitable[bool]],
-    like: SimulatedDevice,
+    original: SimulatedDevice,
 ) -> bool:
-    """Call ``work`` with the device ``like``, connected to a random process of the service.
+    """Call ``work`` with a copy of a device that is connected to a random process of the service.
 
     Return False if the process does not reply.
     """
@@ -80,7 +80,7 @@ async def call_random_process(
     try:
         async with httpx2.AsyncClient(base_url=url, timeout=60) as http:
             device = SimulatedDevice(http, key)
-            device.instance_id, device.binding_id = like.instance_id, like.binding_id
+            device.instance_id, device.binding_id = original.instance_id, original.binding_id
             return await work(device)
     except httpx2.HTTPError:
         return False
@@ -136,12 +136,14 @@ def state_of_pending(file: str) -> str:
         return database.read(lambda session: session.scalars(select(PendingRequest.state)).one())
 
 
-async def reports(processes: list[ServiceProcess], key: str, like: SimulatedDevice) -> list[str]:
+async def reports(
+    processes: list[ServiceProcess], key: str, original: SimulatedDevice
+) -> list[str]:
     results: list[str] = []
 
     async def work(device: SimulatedDevice) -> bool:
         results.extend(report["reportId"] for report in (await device.detail())["reports"])
         return True
 
-    await call_random_process(processes, key, work, like)
+    await call_random_process(processes, key, work, original)
     return results

@@ -93,7 +93,10 @@ async def test_every_path_is_covered_or_public(service: RunningService) -> None:
 
 
 def _share(number: int) -> list[Call]:
-    """Return the calls for one credential. The last calls of the profile depend on each other."""
+    """Return the calls for one credential.
+
+    The calls of `PROFILE_LAST` depend on each other, so a credential makes all of them or none.
+    """
     calls = list(all_calls())
     last = [call for call in calls if call.path in PROFILE_LAST]
     others = [call for call in calls if call.path not in PROFILE_LAST]
@@ -122,15 +125,17 @@ async def test_every_operation_and_credential_matches_the_permission_tables(
     for number, credential in enumerate(credentials):
         credential_cells = list(_cells(credential, _share(number)))
         cells += len(credential_cells)
-        pairs = database.write(partial(_with_bodies, maker, credential, others, credential_cells))
+        prepared = database.write(
+            partial(_with_bodies, maker, credential, others, credential_cells)
+        )
         judge = Judge(app, credential)
         before = database.read(digest)
-        for cell, values, mark in pairs:
+        for cell, values, mark in prepared:
             if not (cell.call.writes and cell.is_answered):
                 messages += await judge.mistakes(cell, values, mark)
         if database.read(digest) != before:
             messages.append(f"{credential.name}: a refused call or a read changed the database")
-        for cell, values, mark in pairs:
+        for cell, values, mark in prepared:
             if cell.call.writes and cell.is_answered:
                 messages += await judge.mistakes(cell, values, mark)
     assert not messages, f"{len(messages)} of {cells}\n" + "\n".join(messages[:60])
@@ -169,7 +174,8 @@ def _with_bodies(
 ) -> list[tuple[Cell, Any, str]]:
     """Return each cell with the arguments and the mark of its call.
 
-    The mark is "" if the call has none.
+    A list contains the mark if it lists the object of the target. Calls that return no list have
+    the mark "".
     """
     case = Case(maker(session), credential, others)
     return [

@@ -53,7 +53,7 @@ class MemberCalls:
 
     def __init__(self, http: httpx2.AsyncClient, instance_id: str) -> None:
         self._http = http
-        self._console = {"instanceIds": [instance_id]}
+        self._changes_body = {"instanceIds": [instance_id]}
         self._begun: list[asyncio.Event] = []
         self.ends: dict[str, asyncio.Task[None]] = {}
 
@@ -72,10 +72,10 @@ class MemberCalls:
                 {},
                 commands,
             )
-            changes = (PREFIX + "changes", self._console, headers)
+            changes = (PREFIX + "changes", self._changes_body, headers)
             self._add(f"{name}: {kind}'s console", self._read_until_ended, *changes)
         self._add(
-            f"{name}: key of a tool", self._call_until_refused, AGENT_PROTOCOL, TOOLS_LIST, key
+            f"{name}: key used for tools", self._call_until_refused, AGENT_PROTOCOL, TOOLS_LIST, key
         )
         self._add(f"{name}: token", self._call_until_refused, AGENT_PROTOCOL, TOOLS_LIST, oauth)
 

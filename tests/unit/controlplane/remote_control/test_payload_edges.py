@@ -24,16 +24,17 @@ from tests.unit.controlplane.running_service import RunningService
 KINDS = {"network": NETWORK_PAYLOAD, "application": APPLICATION_PAYLOAD}
 PAYLOADS_MAX = 300
 """Maximum number of random payloads that are generated to find every limited value."""
-BOUNDS = ("const", "enum", "maxItems", "maxLength", "minLength", "minimum", "maximum")
+LIMITS = ("const", "enum", "maxItems", "maxLength", "minLength", "minimum", "maximum")
 Path = tuple[str | int, ...]
 Edge = tuple[Any, Any]
-"""The last permitted value, and the first value that is refused. ``...`` means no such field."""
+"""The last permitted value, and the first value that is refused. ``...`` means that the field is
+missing."""
 
 
 def edges(schema: Schema, value: Any, path: Path = ()) -> Iterator[tuple[Path, str, Edge]]:
     """Yield the path of each limited value of a payload, the name of the limit, and its edge.
 
-    The limits of the schema keep their names. Two others are added: ``required`` for a required
+    The limits of the schema keep their names. There are two more: ``required`` for a required
     field, and ``closed`` for an object that permits no unknown field.
     """
     if value is None:
@@ -86,7 +87,7 @@ def _of_text(schema: Schema, path: Path) -> Iterator[tuple[Path, str, Edge]]:
 def limits_in(schema: Schema, path: Path = ()) -> Iterator[tuple[Path, str]]:
     """Yield the path and the name of each limit in a schema."""
     for part in schema.get("anyOf", [schema]):
-        yield from ((path, bound) for bound in BOUNDS if bound in part)
+        yield from ((path, limit) for limit in LIMITS if limit in part)
         for field, inner in part.get("properties", {}).items():
             yield from limits_in(inner, (*path, field))
         yield from (((*path, field), "required") for field in part.get("required", ()))
@@ -97,15 +98,15 @@ def limits_in(schema: Schema, path: Path = ()) -> Iterator[tuple[Path, str]]:
 
 
 def edges_of(kind: str) -> dict[tuple[Path, str], tuple[Any, Edge]]:
-    """Return each limit once, with a payload that contains the limited value."""
+    """Return each limit once, with its edge and a payload that contains the limited value."""
     results: dict[tuple[Path, str], tuple[Any, Edge]] = {}
     limit_count = len(set(limits_in(KINDS[kind])))
     for seed in range(PAYLOADS_MAX):
         if len(results) == limit_count:
             break
         payload = random_document(KINDS[kind], random.Random(seed))
-        for path, bound, edge in edges(KINDS[kind], payload):
-            results.setdefault((path, bound), (payload, edge))
+        for path, limit, edge in edges(KINDS[kind], payload):
+            results.setdefault((path, limit), (payload, edge))
     return results
 
 
@@ -127,27 +128,26 @@ def with_value(payload: Any, path: Path, value: Any) -> Any:
 async def test_a_payload_is_accepted_at_each_limit_and_refused_beyond_it(
     service: RunningService, kind: str
 ) -> None:
-    bounds = edges_of(kind)
-    assert set(bounds) == set(limits_in(KINDS[kind]))
+    edges_by_limit = edges_of(kind)
+    assert set(edges_by_limit) == set(limits_in(KINDS[kind]))
     device = await service.device().enrolled()
-    for (path, bound), (payload, (inside, outside)) in bounds.items():
+    for (path, limit), (payload, (inside, outside)) in edges_by_limit.items():
         accepted = await device.submit(with_value(payload, path, inside), kind=kind)
-        assert accepted.status_code == 200, (path, bound, accepted.text)
+        assert accepted.status_code == 200, (path, limit, accepted.text)
         refused = await device.submit(with_value(payload, path, outside), kind=kind)
-        assert refused.status_code == 400, (path, bound)
+        assert refused.status_code == 400, (path, limit)
         field_path = "report." + ".".join(map(str, path))
-        parent_path = field_path.rpartition(".")[
-            0
-        ]  # for an anyOf, the refusal names the whole value
+        # If a schema has ``anyOf``, the refusal names the parent of the field.
+        parent_path = field_path.rpartition(".")[0]
         errors = refused.json()["errors"]
         assert any(error == parent_path or error.startswith(field_path) for error in errors), (
             path,
-            bound,
+            limit,
         )
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_any_payload_that_the_document_permits_is_accepted(
+async def test_any_payload_that_the_schema_permits_is_accepted(
     service: RunningService, kind: str
 ) -> None:
     device = await service.device().enrolled()

@@ -53,7 +53,7 @@ async def test_a_completed_report_with_a_failure_reason_is_refused(service: Runn
     assert partial.status_code == 200
 
 
-async def test_acknowledging_received_after_running_changes_nothing(
+async def test_acknowledging_receipt_of_a_running_request_changes_nothing(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()
@@ -65,7 +65,7 @@ async def test_acknowledging_received_after_running_changes_nothing(
 
 
 @pytest.mark.parametrize("is_swept", [False, True])
-async def test_a_late_report_does_not_change_when_an_expired_request_finished(
+async def test_a_late_report_does_not_change_the_end_of_an_expired_request(
     service: RunningService, is_swept: bool
 ) -> None:
     device = await service.device().enrolled()
@@ -92,9 +92,10 @@ async def test_a_late_report_does_not_change_when_an_expired_request_finished(
         (["remote-reports"], "application", 200),
     ],
 )
-async def test_requests_require_a_declared_capability(
+async def test_requests_of_a_kind_that_the_device_does_not_declare_are_refused(
     service: RunningService, capabilities: list[str], kind: str, status: int
 ) -> None:
+    """A device that declares neither kind gets requests of both."""
     device = service.device()
     await device.enroll(capabilities=capabilities)
     reply = await device.call(routes.CREATE_REQUEST, instanceId=device.instance_id, kind=kind)

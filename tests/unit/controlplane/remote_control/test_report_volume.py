@@ -24,7 +24,7 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 REPORT: dict[str, Any] = json.loads(encode(small_venue()))
 SIZE = len(json.dumps(REPORT, separators=(",", ":"), ensure_ascii=False).encode()) + ROW_BYTES
 DAY_S = 86_400
-MINUTES = 24 * 60
+MINUTES_A_DAY = 24 * 60
 
 
 class TestDevice:
@@ -129,7 +129,7 @@ class TestDefaults:
     def test_no_agent_reaches_the_limit_of_a_device(self) -> None:
         """A cron expression allows at most one report of each kind per minute."""
         largest = Limits().max_report_bytes + ROW_BYTES
-        assert 2 * MINUTES * largest < Settings().device_report_bytes
+        assert 2 * MINUTES_A_DAY * largest < Settings().device_report_bytes
         assert Settings().device_report_bytes < Settings().organization_report_bytes
 
     def test_ten_thousand_devices_do_not_reach_the_limit_of_an_organization(self) -> None:

@@ -74,7 +74,7 @@ async def test_a_request_is_kept_as_long_as_its_report(service: RunningService) 
     newest = await report(device, requestId=newest_request)
     service.clock.advance(KEEP.total_seconds() + 1)
     still_open = await device.create_request()
-    await device.create_request()  # this call marks due requests as expired
+    await device.create_request()  # this call marks overdue requests as expired
     assert expired != still_open
     assert delete(service) == 3
     reports, requests = await read_ids(device)

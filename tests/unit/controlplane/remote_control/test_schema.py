@@ -54,14 +54,14 @@ def test_valid_replies_fit_the_schema(name: str) -> None:
     "valid_reply",
     [
         reply("current", None),
-        reply("onCommands", {"not": "shown"}),
-        reply("revoke", {"refusals": "are not shown"}, 409),
+        reply("onCommands", {"any": "content"}),
+        reply("revoke", {"any": "refusal"}, 409),
         reply("elsewhere", 1),
         example_with("reportDetail", "payload", to=None),
         example_with("heartbeat", "lastSeenAt", to="2026-11-20T12:00:00.123+04:00"),
     ],
 )
-def test_other_permitted_replies_fit_the_schema(valid_reply: httpx2.Response) -> None:
+def test_permitted_variants_and_replies_without_a_schema_fit(valid_reply: httpx2.Response) -> None:
     schema.require_fitting(valid_reply)
 
 

@@ -58,7 +58,7 @@ def assert_unauthenticated(reply: httpx2.Response) -> str:
 async def test_the_header_of_a_401_explains_the_refusal(service: RunningService) -> None:
     api_key = new_key(service)
     access = await access_of(service, api_key)
-    exchange_it = "POST /api/v1/auth/tokens"
+    exchange_call = "POST /api/v1/auth/tokens"
     replies = {
         "no header": await service.http.get(routes.FEES),
         "an API key": await fees(service, api_key),
@@ -72,7 +72,7 @@ async def test_the_header_of_a_401_explains_the_refusal(service: RunningService)
     assert "has expired or was revoked" in sentences["a wrong token"]
     assert "or it was revoked" in sentences["a wrong key"]
     assert "was already used" in sentences["a wrong refresh token"]
-    assert all(exchange_it in each for name, each in sentences.items() if name != "a wrong key")
+    assert all(exchange_call in each for name, each in sentences.items() if name != "a wrong key")
 
 
 async def test_an_api_key_gets_tokens_in_the_documented_form(service: RunningService) -> None:

@@ -44,7 +44,7 @@ def url() -> Iterator[str]:
 def read_replies(database: Database) -> dict[str, Any]:
     replies = {}
     for path, operation in OPERATIONS.items():
-        query = QUERY if "ulse" not in path else {"locationId": "loc-0001"}
+        query = QUERY if "pulse" not in path.lower() else {"locationId": "loc-0001"}
         body = operation.parse(json.dumps(query).encode())
 
         def work(session: Any, operation: Any = operation, body: Any = body) -> bytes:

@@ -125,7 +125,7 @@ def test_a_usual_load_contains_no_unknown_data(usual: Database, condition: str) 
     assert count(usual, "SELECT COUNT(*) FROM refunds WHERE goods > 0") > 0
 
 
-def test_a_plan_of_an_earlier_version_is_awkward() -> None:
+def test_a_plan_that_an_earlier_version_stored_is_awkward() -> None:
     stored = PLAN.to_json()
     del stored["is_awkward"]
     assert Plan.from_json(stored) == PLAN

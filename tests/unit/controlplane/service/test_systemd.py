@@ -95,7 +95,7 @@ def test_the_unit_of_the_package_is_not_changed(
     assert not [words for words in system.changes() if "sysusers" in words]
 
 
-@pytest.mark.parametrize("case", ["masked", "hides the package", "another program's"])
+@pytest.mark.parametrize("case", ["masked", "hides the package", "of another program"])
 def test_an_inconsistent_unit_is_refused_before_anything_is_written(
     service: SystemdService, system: FakeSystem, tmp_path: Path, case: str
 ) -> None:
@@ -130,7 +130,7 @@ def test_a_failed_start_prints_the_last_log_lines(
         service.start()
 
 
-def test_uninstall_removes_the_unit_and_purge_removes_the_rest(
+def test_uninstall_removes_the_unit_and_purge_removes_options_data_and_user(
     service: SystemdService, system: FakeSystem, tmp_path: Path
 ) -> None:
     service.install("")
@@ -161,7 +161,7 @@ def test_a_service_that_is_not_installed_is_not_started(
     assert describe(service.state())[0].endswith("not installed")
 
 
-def test_the_status_lines_fit_the_width() -> None:
+def test_the_status_describes_a_running_and_a_failed_service() -> None:
     state = ServiceState(True, True, "running", 12, "listening on http://127.0.0.1:8470", 2)
     assert describe(state) == [
         "service   installed, starts at boot",
@@ -173,7 +173,7 @@ def test_the_status_lines_fit_the_width() -> None:
     assert describe(failed)[-1].startswith("→ find out why")
 
 
-def test_a_program_that_others_may_change_is_refused(tmp_path: Path) -> None:
+def test_a_program_that_other_users_can_change_is_refused(tmp_path: Path) -> None:
     program = tmp_path / "venue-control"
     program.touch()
     tmp_path.chmod(0o777)
@@ -211,14 +211,14 @@ def test_options_become_lines_and_invalid_options_are_refused(
         options_file(["--tracker-url", "nonsense"])
 
 
-def test_a_dry_run_prints_both_files(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_prints_the_unit_and_the_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["service", "install", "--dry-run", "--", "--workers", "2"]) == 0
     output = capsys.readouterr().out
     assert "ExecStart=" in output
     assert output.endswith("--workers 2\n")
 
 
-def test_other_platforms_get_a_two_line_error(
+def test_platforms_other_than_linux_get_a_two_line_error(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")

@@ -105,7 +105,7 @@ def test_restore_keeps_the_replaced_database(path: Path) -> None:
     assert reports_in(replaced) == set()
 
 
-def test_restore_refuses_other_files_and_backups_of_newer_releases(
+def test_restore_refuses_files_that_are_no_backups_and_backups_of_newer_releases(
     path: Path, tmp_path: Path
 ) -> None:
     text = tmp_path / "text"
@@ -134,7 +134,9 @@ def test_a_damaged_backup_is_refused(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the test reads POSIX file modes")
-def test_a_backup_is_complete_or_absent_and_private(tmp_path: Path) -> None:
+def test_a_backup_is_either_complete_or_absent_and_only_its_owner_can_read_it(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "backup.db"
     with contextlib.suppress(OSError), write_atomically(file) as out:
         out.write(b"half")

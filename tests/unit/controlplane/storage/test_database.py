@@ -42,6 +42,7 @@ def test_only_the_owner_can_read_the_file(path: Path) -> None:
 def test_sqlite_uses_a_write_ahead_log_with_full_synchronization(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Undo the change of the fixture `quick_databases`, which makes commits faster.
     monkeypatch.setattr(database_module, "SQLITE_PRAGMAS", SQLITE_PRAGMAS)
     database = Database(str(path))
 
@@ -162,7 +163,7 @@ class TestLockedByAnotherProgram:
         assert changes == [begin, short, begin, begin, begin, long, begin]
         database.close()
 
-    def test_the_wait_for_another_thread_of_the_process_has_the_same_limit(
+    def test_the_wait_for_another_thread_of_the_process_is_limited_too(
         self, database: Database
     ) -> None:
         began, end = threading.Event(), threading.Event()

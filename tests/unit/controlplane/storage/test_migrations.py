@@ -161,7 +161,7 @@ def test_a_failed_upgrade_changes_nothing(tmp_path: Path) -> None:
     file = tmp_path / "service.db"
     with sqlite3.connect(file) as connection:
         connection.executescript((DUMPS / "service-0.1.0.sqlite.sql").read_text())
-        # Alembic creates a table with this name, so the step fails.
+        # Alembic creates a table with this name, so the migration fails.
         connection.execute("CREATE TABLE _alembic_tmp_devices (n INTEGER)")
     connection.close()
     url = f"sqlite:///{file}"
@@ -292,8 +292,10 @@ INSERT INTO counted_devices VALUES
     (1, 'org-1', 'loc-1', 'linux', '1.0.0', '["any", "network", "disk-full", "problem"]'),
     (3, 'org-1', 'loc-2', 'linux', '1.0.0', '[]')
 """
-"""Turns an empty database of the newest layout into one of layout 0017: a device with a report, one
-without, and a revoked one."""
+"""Turns an empty database of the newest layout into one of layout 0017 with three devices.
+
+One device has a report, one has none, and one is revoked.
+"""
 
 REPLACED_TABLES = {"alert_notifications"}
 """Tables of layout 0012 that later layouts replace."""
@@ -334,7 +336,7 @@ INSERT INTO alert_notifications (id, alert_id, is_resolved, body, status, attemp
 """
 
 
-def test_undelivered_notifications_and_webhooks_become_notifications_of_routes(
+def test_old_notifications_and_webhooks_become_notifications_and_routes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "service.db"

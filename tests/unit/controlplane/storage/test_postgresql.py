@@ -51,8 +51,8 @@ def settings() -> Settings:
 
 
 @asynccontextmanager
-async def other_process(service: RunningService) -> AsyncIterator[RunningService]:
-    """Run a second service on the same database. Yield this service when it can be notified."""
+async def second_service(service: RunningService) -> AsyncIterator[RunningService]:
+    """Run a second service on the same database. Yield it when it can be notified."""
     settings, clock = service.core.settings, service.clock
     async with (
         beside(service.database, settings, clock) as other,
@@ -78,7 +78,7 @@ async def open_command_stream(
 async def test_a_request_created_at_one_service_is_streamed_by_the_other_service_at_once(
     service: RunningService,
 ) -> None:
-    async with other_process(service) as other:
+    async with second_service(service) as other:
         device = await service.device().enrolled()
         async with open_command_stream(other, device.api_key) as chunks:
             request_id = await device.create_request()
@@ -94,7 +94,7 @@ class TestLostNotifications:
     async def test_a_request_without_a_notification_is_delivered(
         self, service: RunningService, caplog: pytest.LogCaptureFixture
     ) -> None:
-        async with other_process(service) as other:
+        async with second_service(service) as other:
             device = await service.device().enrolled()
             async with open_command_stream(other, device.api_key) as chunks:
                 terminated = await other.core.write(

@@ -61,7 +61,7 @@ async def test_large_bodies_are_parsed_in_a_process_with_lower_priority(reader: 
 
 
 def test_a_refused_lower_priority_raises_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise, the process that parses large bodies would fail when it starts."""
+    """An error would end the process that parses large bodies at its start."""
 
     def refuse(_increment: int) -> int:
         raise PermissionError
@@ -166,11 +166,11 @@ class TestService:
         assert (refused.status_code, refused.json()["code"]) == (400, "validation_error")
 
     @pytest.mark.parametrize(
-        ("size", "is_at_once"),
+        ("size", "is_on_event_loop"),
         [(SHORT_BYTES, True), (SHORT_BYTES + 1, False), (LARGE_BYTES, False)],
     )
     async def test_only_a_short_body_is_parsed_on_the_event_loop(
-        self, service: RunningService, size: int, is_at_once: bool
+        self, service: RunningService, size: int, is_on_event_loop: bool
     ) -> None:
         caller = Caller(uuid.uuid4(), "org-0001", can_write=True)
 
@@ -178,7 +178,7 @@ class TestService:
             return threading.get_ident()
 
         thread = await parse_charged(service.core, caller, thread_of, b"x" * size)
-        assert (thread == threading.get_ident()) is is_at_once
+        assert (thread == threading.get_ident()) is is_on_event_loop
         assert not service.core.body_reader.is_running
 
     async def test_concurrent_large_reports_are_all_accepted(self, service: RunningService) -> None:

@@ -39,7 +39,7 @@ async def test_head_requests_for_the_documents_are_served(
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
 @pytest.mark.parametrize("path", ["/openapi.json", "/api/v1/openapi.json"])
-async def test_the_document_refuses_other_methods(
+async def test_the_document_refuses_methods_except_get_and_head(
     service: RunningService, method: str, path: str
 ) -> None:
     response = await service.http.request(method, path)

@@ -28,7 +28,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """Reply: at ``/large`` with a large reply, at ``/body`` when the body is complete."""
+    """Reply to a request. The reply at ``/large`` is large. ``/body`` waits for the whole body."""
     while scope["path"] == "/body":
         message = await receive()
         if message["type"] == "http.disconnect":

@@ -59,4 +59,4 @@ def test_the_number_of_buckets_is_limited_and_a_bucket_in_use_is_kept() -> None:
         limit.take(uuid.uuid4())
         assert limit.take(busy) > 0
     assert len(limit._buckets) == BUCKETS_MAX
-    assert limit.take(idle) == 0  # its bucket was dropped, so that it has a full one again
+    assert limit.take(idle) == 0  # its bucket was dropped, so the key has a full one again

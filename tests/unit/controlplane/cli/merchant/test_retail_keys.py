@@ -68,7 +68,7 @@ def test_a_long_organization_id_is_folded_and_the_key_id_is_not(
 @pytest.mark.parametrize(
     "words", [["keys", "list"], ["keys", "revoke", "x"], ["rotate-signing-key"]]
 )
-def test_commands_for_an_existing_database_create_no_database(
+def test_commands_that_need_an_existing_database_do_not_create_one(
     words: list[str], database: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["retail", *words]) == 2

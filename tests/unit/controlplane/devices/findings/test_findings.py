@@ -27,8 +27,8 @@ NO_FAULTS = frozenset[str]()
 
 
 async def counts(service: RunningService, **filters: Any) -> dict[str, tuple[int, int, int]]:
-    """Return three numbers for each rule: the devices with its finding, the devices of which this
-    is unknown, and the devices for which the finding is new.
+    """Return the numbers of devices of each rule: the devices with its finding, the devices whose
+    reports do not show whether they have it, and the devices that have had it for less than a day.
     """
     reply = await ask(service, "findings", **filters)
     return {
@@ -62,6 +62,7 @@ def test_a_later_release_has_a_larger_version_of_the_rules() -> None:
 
 
 async def test_a_subject_keeps_its_character(service: RunningService) -> None:
+    """`CountedDevice.symbols` stores subjects as characters, so a character must not change."""
     first = service.database.write(lambda session: add_subjects(session, {"b", "a"}))
     later = service.database.write(lambda session: add_subjects(session, {"a", "c", "b"}))
     assert first.items() < later.items()

@@ -106,7 +106,7 @@ def context_of(session: Session, now: datetime, locations: tuple[str, ...] = ())
 
 def check_rows(session: Session, oracle: Oracle) -> None:
     """Check each stored row: its beginning, its newest report and its location."""
-    bindings = {each.position: each for each in oracle.bound()}
+    devices_by_position = {each.position: each for each in oracle.bound()}
     rows = session.scalars(select(DeviceFinding)).all()
     stored = {(row.device, row.kind, row.rule) for row in rows}
     expected = set()
@@ -117,7 +117,7 @@ def check_rows(session: Session, oracle: Oracle) -> None:
     assert stored == expected
     assert len(rows) == len(stored) > DEVICES
     for row in rows:
-        device = bindings[row.device]
+        device = devices_by_position[row.device]
         reports_of_kind = [
             each for each in oracle.reports[device.binding_id] if each.kind == row.kind
         ]
@@ -127,7 +127,7 @@ def check_rows(session: Session, oracle: Oracle) -> None:
 
 
 def check_sums(session: Session, oracle: Oracle, now: datetime) -> None:
-    """Check what each device counts for, its characters, and the sums, by a recount."""
+    """Compare the subjects and symbols of each device, and the sums, with a recount."""
     characters = symbols(session)
     assert len(set(characters.values())) == len(characters)
     counted = {row.device: row for row in session.scalars(select(CountedDevice))}

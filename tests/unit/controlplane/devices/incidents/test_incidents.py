@@ -57,10 +57,10 @@ async def list_incidents(
     return list((await ask(service, "incidents", key, **filters))["incidents"])
 
 
-async def enroll_before(
+async def enroll_ten_hours_ago(
     service: RunningService, names: Sequence[str], location: str = "loc-0001"
 ) -> list[SimulatedDevice]:
-    """Enrol devices, and advance the clock by ten hours."""
+    """Enroll devices, and advance the clock by ten hours."""
     devices = [await enroll(service, name, location) for name in names]
     service.clock.advance(36_000)
     return devices
@@ -73,7 +73,7 @@ def at(text: str) -> datetime:
 async def test_devices_that_lost_the_gateway_together_are_one_entry(
     service: RunningService,
 ) -> None:
-    tills = await enroll_before(service, [f"till-{number}" for number in range(6)])
+    tills = await enroll_ten_hours_ago(service, [f"till-{number}" for number in range(6)])
     now = service.clock()
     service.database.write(
         lambda session: name_location(session, ("org-0001", "loc-0001"), "Harbour", now)
@@ -95,10 +95,10 @@ async def test_devices_that_lost_the_gateway_together_are_one_entry(
         assert page["incidents"] == shared
 
 
-async def test_an_incident_that_reports_repeat_is_extended_in_any_order_of_the_reports(
+async def test_the_end_of_an_incident_is_kept_in_any_order_of_the_reports(
     service: RunningService,
 ) -> None:
-    (till,) = await enroll_before(service, ["till"])
+    (till,) = await enroll_ten_hours_ago(service, ["till"])
     now = service.clock()
     unfinished, finished = incident(now - HOUR, None), incident(now - HOUR, 240)
     await submit(till, [unfinished], now - HOUR, is_clock_right=True)
@@ -111,10 +111,10 @@ async def test_an_incident_that_reports_repeat_is_extended_in_any_order_of_the_r
         assert entry["incidents"][0]["downtimeSeconds"] == 240
 
 
-async def test_joined_incidents_replace_those_that_began_within_them(
+async def test_a_joined_incident_replaces_the_incidents_that_it_joins(
     service: RunningService,
 ) -> None:
-    (till,) = await enroll_before(service, ["till"])
+    (till,) = await enroll_ten_hours_ago(service, ["till"])
     now = service.clock()
     parts = [incident(now - HOUR + number * 5 * MINUTE) for number in range(4)]
     joined = incident(now - HOUR, 20 * 60, count=4)
@@ -127,7 +127,7 @@ async def test_joined_incidents_replace_those_that_began_within_them(
 async def test_the_cause_of_an_incident_that_has_not_ended_can_change(
     service: RunningService,
 ) -> None:
-    (till,) = await enroll_before(service, ["till"])
+    (till,) = await enroll_ten_hours_ago(service, ["till"])
     now = service.clock()
     unfinished = incident(now - HOUR, None, "provider-down")
     for record in ([unfinished], [incident(now - HOUR)], [unfinished]):
@@ -138,7 +138,7 @@ async def test_the_cause_of_an_incident_that_has_not_ended_can_change(
 async def test_times_of_a_wrong_clock_are_corrected_and_the_correction_is_listed(
     service: RunningService,
 ) -> None:
-    fast, slow, right = await enroll_before(service, ["fast", "slow", "right"])
+    fast, slow, right = await enroll_ten_hours_ago(service, ["fast", "slow", "right"])
     now = service.clock()
     for device, offset in ((fast, 3 * HOUR), (slow, -2 * HOUR), (right, -MINUTE)):
         await submit(device, [incident(now - HOUR + offset)], now + offset)
@@ -154,8 +154,10 @@ async def test_times_of_a_wrong_clock_are_corrected_and_the_correction_is_listed
     }
 
 
-async def test_a_late_report_is_not_mistaken_for_a_wrong_clock(service: RunningService) -> None:
-    known, unknown = await enroll_before(service, ["known", "unknown"])
+async def test_late_reports_are_not_corrected_once_the_clock_is_known_to_be_right(
+    service: RunningService,
+) -> None:
+    known, unknown = await enroll_ten_hours_ago(service, ["known", "unknown"])
     now = service.clock()
     lost_gateway = incident(now - HOUR)
     await submit(known, [lost_gateway], now - HOUR / 2, is_clock_right=True)
@@ -174,7 +176,7 @@ async def test_a_late_report_is_not_mistaken_for_a_wrong_clock(service: RunningS
 
 
 async def test_an_incident_belongs_to_the_location_of_its_time(service: RunningService) -> None:
-    (till,) = await enroll_before(service, ["till"], "loc-0001")
+    (till,) = await enroll_ten_hours_ago(service, ["till"], "loc-0001")
     moved_at = service.clock()
     till.binding_id = (await till.enroll(locationId="loc-0002")).json()["bindingId"]
     service.clock.advance(7200)
@@ -191,7 +193,7 @@ async def test_an_incident_belongs_to_the_location_of_its_time(service: RunningS
 
 
 async def test_a_page_never_divides_a_shared_incident(service: RunningService) -> None:
-    one, other = await enroll_before(service, ["one", "other"])
+    one, other = await enroll_ten_hours_ago(service, ["one", "other"])
     now = service.clock()
     # Each incident begins less than a minute after the previous one, for twenty minutes.
     begins = [now - 2 * HOUR + number * timedelta(seconds=45) for number in range(28)]
@@ -212,8 +214,8 @@ async def test_a_page_never_divides_a_shared_incident(service: RunningService) -
         assert pages == whole
 
 
-async def test_lines_of_a_foreign_report_are_untrusted(service: RunningService) -> None:
-    (till,) = await enroll_before(service, ["till"])
+async def test_lines_of_a_report_are_untrusted(service: RunningService) -> None:
+    (till,) = await enroll_ten_hours_ago(service, ["till"])
     now = service.clock()
     began = f"{now - HOUR:%Y-%m-%dT%H:%M:%SZ}"
     soon_after = f"{now - HOUR + MINUTE / 2:%Y-%m-%dT%H:%M:%SZ}"
@@ -237,7 +239,7 @@ async def test_lines_of_a_foreign_report_are_untrusted(service: RunningService) 
 async def test_incidents_are_bounded_and_deleted_after_thirty_days(
     service: RunningService,
 ) -> None:
-    (till,) = await enroll_before(service, ["till"])
+    (till,) = await enroll_ten_hours_ago(service, ["till"])
     now = service.clock()
     causes: tuple[Cause, ...] = ("link-down", "no-address")
     for part in range(INCIDENTS_MAX // 32 + 1):
@@ -256,7 +258,7 @@ async def test_incidents_are_bounded_and_deleted_after_thirty_days(
 async def test_the_list_reads_only_indexes(service: RunningService) -> None:
     if service.database.postgresql is not None:
         return  # PostgreSQL does not use the indexes of an almost empty table
-    tills = await enroll_before(service, ["one", "other"])
+    tills = await enroll_ten_hours_ago(service, ["one", "other"])
     for till in tills:
         await submit(till, [incident(service.clock() - HOUR)], service.clock())
     caller = service.caller(service.write_key)

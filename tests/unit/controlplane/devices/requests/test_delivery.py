@@ -78,7 +78,7 @@ async def test_an_acknowledgement_may_be_repeated(service: RunningService, statu
     assert (await device.detail())["requests"] == before["requests"]
 
 
-async def test_acknowledging_received_late_does_not_change_a_running_request(
+async def test_a_late_acknowledgement_does_not_change_a_running_request(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()

@@ -84,14 +84,15 @@ class TestWaiting:
             for _ in range(service.core.settings.calls_at_once)
         ]
         async with asyncio.timeout(TIMEOUT_S / 2):
-            # The first heartbeats are admitted before, between and after the dashboards.
+            # These calls are admitted before, between and after the dashboards.
             for _ in range(3):
                 assert (await device.heartbeat()).status_code == 200
                 assert (await service.http.get("/readyz")).status_code == 200
         release.set()
         replies = await asyncio.gather(*attack)
         statuses = Counter(reply.status_code for reply in replies)
-        # One dashboard ran. Others waited in the queue of the organization, which was then full.
+        # One dashboard ran. The next ones filled the queue of the organization. The queue then
+        # refused the last ones.
         waiting_max = service.core.settings.organization_long_calls_max
         assert statuses == {404: 1 + waiting_max, 429: len(replies) - 1 - waiting_max}
         refused = next(reply for reply in replies if reply.status_code == 429)

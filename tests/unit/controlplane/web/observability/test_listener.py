@@ -99,8 +99,8 @@ def test_metrics_are_summed_over_workers(shared: Process, tmp_path: Path) -> Non
     call_current(shared, 40)
     # Every worker returns the sums over all workers.
     assert {count_of_current(scrape(url)) for _ in range(10)} == {40}
-    family = {shared.fork.pid, *workers_of(shared)}
-    resident = sum(resident_bytes(pid) for pid in family)
+    pids = {shared.fork.pid, *workers_of(shared)}
+    resident = sum(resident_bytes(pid) for pid in pids)
     assert scrape(url)["process_resident_memory_bytes", ()] >= resident * 0.9
     (directory,) = tmp_path.glob("venue-control-metrics-*")
     assert stop(shared) == 0

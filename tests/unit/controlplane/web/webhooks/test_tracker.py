@@ -128,11 +128,11 @@ async def test_a_webhook_that_does_not_answer_in_time_delays_no_other_message(
     device, report_id = await submit_report(service)
     service.core.settings = replace(service.core.settings, delivery_timeout_s=0.01)
 
-    async def drip(request: httpx2.Request) -> httpx2.Response:
+    async def never_answer(request: httpx2.Request) -> httpx2.Response:
         await asyncio.Event().wait()
         return httpx2.Response(204)
 
-    async with client(drip) as http:  # type: ignore[arg-type]
+    async with client(never_answer) as http:  # type: ignore[arg-type]
         assert await send_due(service.core, http, Tracker(service.core.settings)) == 1
     assert await tracker_state(device, report_id) == ("pending", 1)
 
