@@ -14,9 +14,9 @@ from pydantic_core import PydanticCustomError
 from agent.wire.base import Absent, Array, Count, Exact, Number, Tolerant
 from agent.wire.text import NonEmptyText
 from controlplane.figures import records
+from controlplane.figures.records import PaymentType
 from controlplane.figures.windows import Period
 from controlplane.operation.storable_text import STORABLE
-from controlplane.storage.merchant.merchant_tables import PaymentType
 
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 

@@ -3,7 +3,7 @@
 docs/figures.md describes all records, including records that the contract does not define.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -13,6 +13,8 @@ from agent.wire.base import Absent, Array, Count, Number, Tolerant
 
 Cents = Annotated[int, Field(ge=limits.INTEGER_MIN, le=limits.INTEGER_MAX)]
 LocalHour = Annotated[int, Field(ge=0, le=23)]
+PaymentType = Literal["cash", "card", "wallet", "mixed", "other"]
+"""How a sale is paid: by one type of payment method, or by several ("mixed")."""
 
 
 class Quantity(Tolerant):

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from controlplane.figures.money import pieces, price_of, split, tax_within
-from controlplane.storage.merchant.merchant_tables import PaymentType
+from controlplane.figures.records import PaymentType
 
 MIXED: Final = "mixed"
 OTHER: Final = "other"

@@ -7,13 +7,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from controlplane.figures.local_time import Clock, clock_of
+from controlplane.figures.records import PaymentType
 from controlplane.sandbox.plan import Plan
 from controlplane.storage.merchant.merchant_tables import (
     Employee,
     Location,
     Organization,
     PaymentMethod,
-    PaymentType,
     PointOfSale,
 )
 

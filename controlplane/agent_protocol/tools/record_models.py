@@ -11,8 +11,7 @@ from agent.wire.payloads.history import Cause
 from agent.wire.text import Cursor, NonEmptyText
 from agent.wire.vocabulary import Kind
 from controlplane.agent_protocol.tools.tool import LOCATIONS_MAX
-from controlplane.figures.records import Cents
-from controlplane.storage.merchant.merchant_tables import PaymentType
+from controlplane.figures.records import Cents, PaymentType
 
 RECORDS_MAX: Final = 100
 RECORDS_USUAL: Final = 20

@@ -5,7 +5,7 @@ APIs use ``id``. There are no foreign keys: the code that writes a row checks it
 """
 
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import JSON, UniqueConstraint
@@ -16,8 +16,6 @@ from controlplane.storage.tables import Base
 
 NO_CURRENCY: Final = "XXX"
 """The ISO 4217 code for "no currency", for locations that have devices but no sales."""
-PaymentType = Literal["cash", "card", "wallet", "mixed", "other"]
-"""How a sale is paid: by one type of payment method, or by several ("mixed")."""
 
 
 class Organization(Base):
@@ -87,7 +85,10 @@ class PointOfSale(Base):
 
 
 class PaymentMethod(Base):
-    """A payment method. ``type`` is a `PaymentType`, but not "mixed"."""
+    """A payment method.
+
+    ``type`` is a `controlplane.figures.records.PaymentType`, but not "mixed".
+    """
 
     __tablename__ = "payment_methods"
     __table_args__ = (UniqueConstraint("organization_id", "id", name="payment_methods_by_id"),)

@@ -58,6 +58,12 @@ def test_missing_service_libraries_are_reported_with_the_install_command() -> No
     assert advice == "Install them: pip install 'venue-agent[controlplane]'"
 
 
+def test_the_client_of_the_figures_does_not_import_sqlalchemy() -> None:
+    """The import would take longer than the rest of the command."""
+    result = run_without("sqlalchemy", "figures", "--api-key-file", "/nonexistent/key")
+    assert "cannot read the API key" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
