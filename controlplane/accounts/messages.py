@@ -8,8 +8,8 @@ from pydantic import Field, StringConstraints
 from agent.wire.base import Array, Exact, MaxItems, Tolerant, Uuid
 from agent.wire.text import LocationId
 from controlplane.accounts.passwords import PASSWORD_MAX
-from controlplane.accounts.users import EMAIL_MAX, NAME_MAX
-from controlplane.operation.storable_text import STORABLE
+from controlplane.accounts.users import EMAIL_MAX
+from controlplane.operation.storable_text import NAME_MAX, STORABLE
 from controlplane.storage.account_tables import Role
 
 LOCATIONS_OF_A_KEY_MAX = 500

@@ -31,7 +31,6 @@ from controlplane.storage.tables import ApiKey
 
 EMAIL_MAX: Final = 254
 """Maximum length of an address. RFC 5321, 4.5.3.1.3 permits 256, including two angle brackets."""
-NAME_MAX: Final = 128
 _EMAIL: Final = re.compile(r"[^\s@]+@[^\s@]+")
 
 

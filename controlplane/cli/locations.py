@@ -11,7 +11,6 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from controlplane.accounts.users import NAME_MAX
 from controlplane.cli.chosen_database import add_audit_entry, in_database
 from controlplane.cli.keys import require_location_ids
 from controlplane.client.errors import CommandError, UsageError
@@ -28,6 +27,7 @@ from controlplane.devices.locations.opening_hours import describe_hours, format_
 from controlplane.devices.locations.status import Maintenance, describe_period
 from controlplane.merchant.locations import name_location, name_organization
 from controlplane.operation.audit_entries import Operation, Subject
+from controlplane.operation.storable_text import NAME_MAX
 from controlplane.storage.merchant.merchant_tables import Location, Organization
 from controlplane.storage.monitoring_tables import LocationHours, MaintenanceWindow
 

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from controlplane.accounts import sign_in_policy, users
 from controlplane.accounts.passwords import hash_password, require_valid_length
 from controlplane.accounts.second_factor import codes
-from controlplane.accounts.users import NAME_MAX, find_user
+from controlplane.accounts.users import find_user
 from controlplane.cli.chosen_database import add_audit_entry, in_database
 from controlplane.cli.keys import (
     report_new_locations,
@@ -26,6 +26,7 @@ from controlplane.cli.screen.output import print_records
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.operation.audit_entries import Operation, Subject, describe_role, user_subject
+from controlplane.operation.storable_text import NAME_MAX
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import Membership, User
 

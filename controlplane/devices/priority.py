@@ -7,11 +7,12 @@ offline, or when its location opens or closes.
 
 from collections.abc import Collection
 from enum import IntEnum
-from typing import Final, Literal, get_args
+from typing import Final, get_args
 
 from sqlalchemy import ColumnElement, and_, case, func, select, update
 from sqlalchemy.orm import Session
 
+from controlplane.devices.health import Health
 from controlplane.operation.context import RequestContext
 from controlplane.storage.statements import change_rows
 from controlplane.storage.tables import Device, Report
@@ -40,8 +41,6 @@ OFFLINE: Final = frozenset({Priority.OFFLINE, Priority.NEVER_CONNECTED})
 NOT_ONLINE: Final = OFFLINE | {Priority.CLOSED, Priority.MAINTENANCE}
 ONLINE: Final = frozenset({Priority.BROKEN, Priority.WARNING, Priority.OK})
 
-Health = Literal["healthy", "warning", "broken", "offline", "never-connected", "revoked"]
-"""The health of a device. Every device has exactly one."""
 HEALTHS: Final[tuple[Health, ...]] = get_args(Health)
 _BY_PRIORITY: Final[dict[int, Health]] = {
     Priority.OFFLINE: "offline",

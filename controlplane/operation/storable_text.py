@@ -6,6 +6,8 @@ from typing import Final
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+NAME_MAX: Final = 128
+"""Maximum length of a name that users enter, such as that of a user or a location."""
 NOT_STORED: Final = frozenset({"Cc", "Cs"})
 """The Unicode categories of control characters and lone surrogates. Some databases cannot store or
 compare these."""

@@ -14,7 +14,10 @@ from controlplane.accounts.audit_operations import audit_operations
 from controlplane.accounts.members.operations import member_operations
 from controlplane.accounts.profile import profile_operations
 from controlplane.accounts.second_factor.operations import second_factor_operations
-from controlplane.alerts.operations import all_alert_operations
+from controlplane.alerts.operations.alerts import alert_operations
+from controlplane.alerts.operations.routes import route_operations
+from controlplane.alerts.operations.rules import rule_operations
+from controlplane.alerts.operations.silences import silence_operations
 from controlplane.analytics.venue_list import venue_list
 from controlplane.devices.findings.counts import findings
 from controlplane.devices.findings.listing import finding_devices
@@ -60,7 +63,10 @@ OPERATIONS: Final = (
     *audit_operations(),
     *location_operations(),
     *alert_webhook_operations(),
-    *all_alert_operations(),
+    *alert_operations(),
+    *silence_operations(),
+    *rule_operations(),
+    *route_operations(),
 )
 
 

@@ -9,8 +9,8 @@ from agent.wire.base import Array, Exact, MaxItems, Tolerant, Uuid
 from agent.wire.text import LocationId
 from controlplane.accounts.messages import LOCATIONS_OF_A_KEY_MAX
 from controlplane.accounts.passwords import PASSWORD_MAX
-from controlplane.accounts.users import EMAIL_MAX, NAME_MAX
-from controlplane.operation.storable_text import STORABLE
+from controlplane.accounts.users import EMAIL_MAX
+from controlplane.operation.storable_text import NAME_MAX, STORABLE
 from controlplane.storage.account_tables import Role
 
 CODE_MAX = 64

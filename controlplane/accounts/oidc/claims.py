@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from controlplane.accounts.oidc.errors import ProviderRefusedError
 from controlplane.accounts.oidc.providers import IdentityProvider
-from controlplane.accounts.users import NAME_MAX, require_email
+from controlplane.accounts.users import require_email
+from controlplane.operation.storable_text import NAME_MAX
 
 ALGORITHMS: Final = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),

@@ -6,10 +6,9 @@ from pydantic import Field, StringConstraints
 
 from agent.wire.base import Absent, Array, Exact, MaxItems, Timestamp, Tolerant, Uuid
 from agent.wire.text import Cursor
-from controlplane.accounts.users import NAME_MAX
 from controlplane.alerts.rule import Condition, Severity
 from controlplane.devices.locations.messages import LocalTime, Location, Name
-from controlplane.operation.storable_text import STORABLE
+from controlplane.operation.storable_text import NAME_MAX, STORABLE
 
 PAGE_DEFAULT = 50
 PAGE_MAX = 200

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 from uuid import UUID
 
-from controlplane.accounts.messages import EmptyRequest
+from agent.wire.device_operations import EmptyRequest
 from controlplane.alerts.operations.messages import (
     AcknowledgeRequest,
     AlertRecord,

@@ -21,6 +21,7 @@ from controlplane.devices.findings.records import (
     FindingsRequest,
 )
 from controlplane.devices.findings.records import PAGE_MAX as FINDINGS_PAGE_MAX
+from controlplane.devices.health import Health
 from controlplane.devices.incidents.records import PAGE_MAX as INCIDENTS_PAGE_MAX
 from controlplane.devices.incidents.records import (
     IncidentRecord,
@@ -40,7 +41,6 @@ from controlplane.devices.overview.records import (
     ReportsReply,
     ReportsRequest,
 )
-from controlplane.devices.priority import Health
 
 ALERTS = "/console/api/alerts"
 ACKNOWLEDGE_ALERT = f"{ALERTS}/acknowledge"

@@ -9,8 +9,8 @@ from agent.presentation.severity import Severity
 from agent.wire.base import Absent, Array, Timestamp, Tolerant, Uuid
 from agent.wire.text import Cursor, NonEmptyText
 from agent.wire.vocabulary import Kind, Platform
+from controlplane.devices.health import Health
 from controlplane.devices.overview.records import Filters, FilterText, PrinterStateName
-from controlplane.devices.priority import Health
 
 PAGE_MAX: Final = 100
 PAGE_DEFAULT: Final = 20

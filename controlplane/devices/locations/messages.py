@@ -7,8 +7,7 @@ from pydantic import Field, StringConstraints
 
 from agent.wire.base import Array, Exact, MaxItems, Tolerant, Uuid
 from agent.wire.text import LocationId
-from controlplane.accounts.users import NAME_MAX
-from controlplane.operation.storable_text import STORABLE
+from controlplane.operation.storable_text import NAME_MAX, STORABLE
 
 LINES_MAX = 50
 Location = Annotated[LocationId, *STORABLE]

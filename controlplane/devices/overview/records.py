@@ -10,8 +10,8 @@ from agent.wire.base import Absent, Array, Exact, MaxItems, Timestamp, Tolerant,
 from agent.wire.operator_operations import Device, DeviceDetailReply, ReportSummary
 from agent.wire.text import Cursor, NonEmptyText, PayloadText
 from agent.wire.vocabulary import Kind, Outcome, Platform, RequestStatus
+from controlplane.devices.health import Health
 from controlplane.devices.incidents.records import IncidentRecord
-from controlplane.devices.priority import Health
 from controlplane.devices.timeline.timeline import Timeline
 from controlplane.operation.storable_text import STORABLE
 

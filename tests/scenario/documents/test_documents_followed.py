@@ -46,8 +46,8 @@ IN_A_HOME: Final = "is in a home directory, which the service cannot reach"
 @cache
 def steps_of(document: str) -> list[Step]:
     """Follow a document, and return its steps."""
-    # All documents load the same sandbox. Only README.md loads its whole year, because all commands
-    # of the documents query the newest sales, at most the last 14 days.
+    # All documents load the same sandbox. Only README.md loads its whole year, because the commands
+    # of the documents query only new sales: `figures` queries today and the 28 days before.
     days = sizes.amount(medium=5, large=365 if document == "README.md" else 30)
     command = ["unshare", *NAMESPACES, sys.executable, "-m", "tests.scenario.documents", document]
     environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}

@@ -1,6 +1,8 @@
 """Tests of the errors of `venue-control`: wrong usage, and unexpected replies of a service."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from agent.wire import routes
 from agent.wire.codec import decode, encode
 from agent.wire.operator_operations import ListDevicesReply, ReportDetailRequest
+from controlplane.cli.arguments import client
 from controlplane.cli.main import build_parser, main
 from controlplane.cli.serve import settings_of
 from controlplane.client.calls import REPLY_MAX_BYTES
@@ -58,10 +61,15 @@ def test_missing_service_libraries_are_reported_with_the_install_command() -> No
     assert advice == "Install them: pip install 'venue-agent[controlplane]'"
 
 
-def test_the_client_of_the_figures_does_not_import_sqlalchemy() -> None:
-    """The import would take longer than the rest of the command."""
-    result = run_without("sqlalchemy", "figures", "--api-key-file", "/nonexistent/key")
-    assert "cannot read the API key" in result.stderr
+def test_commands_that_call_the_service_do_not_import_sqlalchemy() -> None:
+    """The import would take longer than all other imports together."""
+    modules = {command.function.partition(":")[0] for command in client.COMMANDS}
+    code = (
+        "import importlib, sys\n"
+        "sys.modules['sqlalchemy'] = None\n"
+        "for name in sys.argv[1:]: importlib.import_module('controlplane.cli.' + name)"
+    )
+    subprocess.run([sys.executable, "-c", code, *modules], check=True)
 
 
 @pytest.mark.parametrize(
