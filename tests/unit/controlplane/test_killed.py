@@ -25,7 +25,7 @@ from tests.fixtures.payloads import small_venue
 from tests.postgresql import new_database, postgresql
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import TIMEOUT_S, Process, start, stop
-from tests.unit.controlplane.test_workers import workers_of
+from tests.unit.controlplane.test_workers import FORKED_WORKERS, workers_of
 
 SUBMISSIONS = sizes.amount(medium=30, large=200)
 AT_ONCE = 8
@@ -178,7 +178,7 @@ async def test_accepted_reports_survive_a_killed_worker_or_database_process(
     server: str, victim: str
 ) -> None:
     """The test kills a worker or a process of PostgreSQL. PostgreSQL then recovers its data."""
-    process = start(server, "--rate", "0", "--workers", "2")
+    process = start(server, "--rate", "0", "--workers", "2", module=FORKED_WORKERS)
 
     def kill() -> None:
         if victim == "worker":
@@ -276,7 +276,7 @@ async def test_a_notification_survives_a_worker_that_is_killed_while_sending_it(
     url = f"http://127.0.0.1:{port}/in"
     options = ("--notify-url", url, "--notify-after", "0", "--rate", "0", "--offline-after", "1000")
     async with listener:
-        process = start(server, *options, "--workers", "2")
+        process = start(server, *options, "--workers", "2", module=FORKED_WORKERS)
         try:
             async with client(process) as http, asyncio.timeout(3 * TIMEOUT_S):
                 device = await SimulatedDevice(http, process.api_key).enrolled()

@@ -70,14 +70,14 @@ def environment(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 
 
-def start(database: str, *options: str) -> Process:
+def start(database: str, *options: str, module: str = "controlplane") -> Process:
     api_key = write_key(database)
     words = ("serve", "--port", "0", "--database", database, *options)
     with tempfile.TemporaryDirectory() as directory:
         pipe = Path(directory, "output")
         os.mkfifo(pipe)
         fork = start_forked(
-            "controlplane", *words,
+            module, *words,
             environment=dict(os.environ), output=pipe, errors=Path(os.devnull),
         )  # fmt: skip
         output = pipe.open()

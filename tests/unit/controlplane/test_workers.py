@@ -24,6 +24,9 @@ pytestmark = [
 ]
 
 
+FORKED_WORKERS = "tests.unit.controlplane.forked_workers"
+
+
 @pytest.fixture(scope="module")
 def database() -> Iterator[str]:
     with new_database() as url:
@@ -47,7 +50,7 @@ def workers_of(process: Process) -> list[int]:
     results = []
     for child in psutil.Process(process.fork.pid).children():
         with contextlib.suppress(psutil.NoSuchProcess):
-            if "spawn_main" in " ".join(child.cmdline()):
+            if "resource_tracker" not in " ".join(child.cmdline()):
                 results.append(child.pid)
     return results
 
@@ -71,7 +74,7 @@ def test_several_workers_need_postgresql(tmp_path: Path) -> None:
 
 
 async def test_requests_reach_the_streams_of_every_worker(database: str) -> None:
-    process = start(database, "--workers", "2")
+    process = start(database, "--workers", "2", module=FORKED_WORKERS)
     try:
         async with httpx2.AsyncClient(base_url=process.url, timeout=TIMEOUT_S) as http:
             device = await SimulatedDevice(http, process.api_key).enrolled()

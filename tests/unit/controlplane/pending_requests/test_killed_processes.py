@@ -16,7 +16,7 @@ from controlplane.storage.database import Database
 from controlplane.storage.monitoring_tables import PendingRequest
 from tests.sizes import amount
 from tests.unit.controlplane.simulated_device import SimulatedDevice
-from tests.unit.controlplane.test_process import write_key
+from tests.unit.controlplane.test_process import Process, start, stop, write_key
 
 pytestmark = [
     pytest.mark.medium,
@@ -26,62 +26,37 @@ WITHIN_S = 300
 KILLS = amount(medium=1, large=6)
 
 
-class ServiceProcess:
-    """A process of the service that tests can kill, and start again on another port."""
+def start_service(database: str) -> Process:
+    return start(database, "--rate", "0", "--request-ttl", "3")
 
-    def __init__(self, database: str) -> None:
-        self._database = database
-        self._process: asyncio.subprocess.Process | None = None
-        self.url = ""
 
-    async def start(self) -> None:
-        words = (
-            sys.executable, "-m", "controlplane", "serve", "--port", "0", "--rate", "0",
-            "--request-ttl", "3",
-        )  # fmt: skip
-        self._process = await asyncio.create_subprocess_exec(
-            *words, "--database", self._database,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-        )  # fmt: skip
-        assert self._process.stdout is not None
-        line = (await self._process.stdout.readline()).decode()
-        assert line.startswith("listening on "), line
-        self.url = line.split()[-1]
-
-    async def kill(self) -> None:
-        assert self._process is not None
-        self._process.kill()
-        await self._process.communicate()
+def kill(process: Process) -> None:
+    process.fork.kill()
+    stop(process)
 
 
 @asynccontextmanager
-async def two_processes(database: str) -> AsyncIterator[list[ServiceProcess]]:
-    both = [ServiceProcess(database), ServiceProcess(database)]
-    for process in both:
-        await process.start()
+async def two_processes(database: str) -> AsyncIterator[list[Process]]:
+    both = [start_service(database), start_service(database)]
     try:
         yield both
     finally:
         for process in both:
-            await process.kill()
+            kill(process)
 
 
 async def call_random_process(
-    processes: list[ServiceProcess],
-    key: str,
+    processes: list[Process],
+    device: SimulatedDevice,
     work: Callable[[SimulatedDevice], Awaitable[bool]],
-    original: SimulatedDevice,
 ) -> bool:
-    """Call ``work`` with a copy of a device that is connected to a random process of the service.
+    """Call ``work`` with the device, connected to a random process of the service.
 
     Return False if the process does not reply.
     """
-    url = random.choice(processes).url
+    device.http.base_url = random.choice(processes).url
     try:
-        async with httpx2.AsyncClient(base_url=url, timeout=60) as http:
-            device = SimulatedDevice(http, key)
-            device.instance_id, device.binding_id = original.instance_id, original.binding_id
-            return await work(device)
+        return await work(device)
     except httpx2.HTTPError:
         return False
 
@@ -107,27 +82,29 @@ async def test_a_pending_request_leads_to_one_report_despite_killed_processes(
 ) -> None:
     file = str(tmp_path / "service.db")
     key = write_key(file)
-    async with asyncio.timeout(WITHIN_S), two_processes(file) as processes:
-        async with httpx2.AsyncClient(base_url=processes[0].url, timeout=60) as http:
-            device = await SimulatedDevice(http, key).enrolled()
-            until = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
-            body = {"kind": "network", "until": until, "instanceIds": [device.instance_id]}
-            headers = {"Authorization": f"Bearer {key}"}
-            reply = await http.post("/console/api/pending-requests", json=body, headers=headers)
-            assert reply.status_code == 200, reply.text
+    async with (
+        asyncio.timeout(WITHIN_S),
+        two_processes(file) as processes,
+        httpx2.AsyncClient(base_url=processes[0].url, timeout=60) as http,
+    ):
+        device = await SimulatedDevice(http, key).enrolled()
+        until = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+        body = {"kind": "network", "until": until, "instanceIds": [device.instance_id]}
+        reply = await device.call("/console/api/pending-requests", **body)
+        assert reply.status_code == 200, reply.text
         for _ in range(KILLS):
-            await call_random_process(processes, key, send_heartbeat, device)
-            victim = random.choice(processes)
-            await victim.kill()
-            await victim.start()
-        while not await reports(processes, key, device):
-            await call_random_process(processes, key, take_and_answer, device)
+            await call_random_process(processes, device, send_heartbeat)
+            victim = random.randrange(len(processes))
+            kill(processes[victim])
+            processes[victim] = start_service(file)
+        while not await reports(processes, device):
+            await call_random_process(processes, device, take_and_answer)
         # A completed pending request creates no more requests.
         while state_of_pending(file) != "done":
-            await call_random_process(processes, key, take_and_answer, device)
+            await call_random_process(processes, device, take_and_answer)
         for _ in range(10):
-            await call_random_process(processes, key, take_and_answer, device)
-        result = await reports(processes, key, device)
+            await call_random_process(processes, device, take_and_answer)
+        result = await reports(processes, device)
         assert len(result) == 1
 
 
@@ -136,14 +113,12 @@ def state_of_pending(file: str) -> str:
         return database.read(lambda session: session.scalars(select(PendingRequest.state)).one())
 
 
-async def reports(
-    processes: list[ServiceProcess], key: str, original: SimulatedDevice
-) -> list[str]:
+async def reports(processes: list[Process], device: SimulatedDevice) -> list[str]:
     results: list[str] = []
 
     async def work(device: SimulatedDevice) -> bool:
         results.extend(report["reportId"] for report in (await device.detail())["reports"])
         return True
 
-    await call_random_process(processes, key, work, original)
+    await call_random_process(processes, device, work)
     return results

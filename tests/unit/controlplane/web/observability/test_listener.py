@@ -14,7 +14,7 @@ import pytest
 from agent.wire import routes
 from tests.packaging.local_service import until
 from tests.unit.controlplane.test_process import TIMEOUT_S, Process, run, start, stop
-from tests.unit.controlplane.test_workers import database, workers_of
+from tests.unit.controlplane.test_workers import FORKED_WORKERS, database, workers_of
 from tests.unit.controlplane.web.observability.test_metrics import Samples, samples_of, value
 
 __all__ = ["database"]  # a fixture
@@ -88,7 +88,7 @@ def test_an_address_in_use_is_reported(tmp_path: Path) -> None:
 @pytest.fixture
 def shared(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Process]:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    process = start(database, "--workers", "2", "--metrics", "127.0.0.1:0")
+    process = start(database, "--workers", "2", "--metrics", "127.0.0.1:0", module=FORKED_WORKERS)
     yield process
     stop(process)
 
