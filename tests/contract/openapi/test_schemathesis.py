@@ -131,6 +131,8 @@ def run_schemathesis(
         env=os.environ
         | {
             "PYTHONPATH": str(ROOT),
+            # hypothesis stores its tables of Unicode here. Otherwise each run computes them.
+            "HYPOTHESIS_STORAGE_DIRECTORY": str(ROOT / ".hypothesis"),
             "SCHEMATHESIS_URL": service.url,
             "SCHEMATHESIS_SEEN": str(seen_file),
         }
