@@ -132,7 +132,7 @@ class RequestBatch:
             status = error.status if isinstance(error, RefusedError) else None
             if self._raises or (status not in ABOUT_ONE_DEVICE and not self.requests):
                 raise
-            outcome = "unknown whether requested" if status is None else "not requested"
+            outcome = "possibly requested" if status is None else "not requested"
             request.trouble = f"{outcome}: {error}"
         self.requests.append(request)
         self._on_change(request)

@@ -209,8 +209,7 @@ DEVICES: Final = (
             row(
                 "`locationName`, `organizationName`: text or null",
                 EVERY_FIELD,
-                UNIT
-                + "accounts/test_names.py::test_devices_have_the_names_of_location_and_organization",
+                UNIT + "accounts/test_names.py::test_devices_name_their_location_and_organization",
             ),
             row(
                 "remote request: 14 fields; times of events that have not happened yet are null",

@@ -31,7 +31,7 @@ async def read_names(service: RunningService) -> tuple[Any, Any]:
     return names
 
 
-async def test_devices_have_the_names_of_location_and_organization(
+async def test_devices_name_their_location_and_organization(
     service: RunningService,
 ) -> None:
     await service.device().enrolled()

@@ -74,7 +74,7 @@ def test_a_request_that_may_have_been_created_is_counted_as_unknown(
         batch.requests = [DeviceRequest(DEVICE, status="completed")]
         batch.create([DEVICE])
         print_results([result_of(client, request) for request in batch.requests])
-    assert "2 devices: 1 completed, 1 unknown whether requested" in "".join(capsys.readouterr())
+    assert "2 devices: 1 completed, 1 possibly requested" in "".join(capsys.readouterr())
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,8 @@ def answer_to(question: bytes, varbinds: object) -> bytes:
 
 @contextmanager
 def simulated_printer(*replies: object) -> Iterator[tuple[int, list[bytes]]]:
-    """Run a printer that sends ``replies`` to the first query. Each reply is either bytes, or values
-    to encode. Yield the port of the printer, and the list of queries that it receives.
+    """Run a printer that sends ``replies`` to the first query. Yield its port, and the list of
+    queries that it receives. Each reply is either bytes, or values to encode.
     """
     questions: list[bytes] = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as printer:

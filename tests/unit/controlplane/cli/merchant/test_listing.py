@@ -53,7 +53,7 @@ def test_all_sales_are_printed_as_json_and_csv(
 def test_the_csv_of_sales_equals_the_download_of_the_console(
     sandbox: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The retail API lists only sales in AED. The console also saves the sales in other currencies."""
+    """The retail API lists only sales in AED. The console also saves those in other currencies."""
     reply = httpx2.post(
         f"{sandbox.service.url}/console/sales-table",
         json={"locationId": "loc-0001", "locationMode": "all", "period": "custom",
