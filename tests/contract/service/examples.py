@@ -22,7 +22,7 @@ from tests.contract.service.calls import (
     support,
 )
 from tests.contract.service.calls.recorder import OTHER, Recorder
-from tests.unit.controlplane.running_service import FakeClock, beside
+from tests.unit.controlplane.running_service import FakeClock, service_on
 
 SETTINGS: Final = Settings(rate_per_s=0, refusal_delay_s=0)
 
@@ -38,7 +38,7 @@ async def record_calls(folder: Path) -> Recorder:
     with closing(Database(str(folder / "service.db"))) as database:
         for merchant in (plan, young):
             database.write(partial(load, plan=merchant, until=clock.now))
-        async with beside(database, SETTINGS, clock) as service:
+        async with service_on(database, SETTINGS, clock) as service:
             recorder = Recorder(service)
             for part in (figures, retail, devices, agents, failures, support, every_form):
                 await part.record(recorder)

@@ -27,6 +27,8 @@ from tests.scenario.connectivity.play import (
 pytestmark = pytest.mark.needs("veth")
 
 GRACE_S = 5.0
+"""Seconds after the start of an agent in which no interruption is recorded. In production this is
+longer."""
 DELAY_MAX_S = 60.0
 """Maximum delay of the recorded start of an incident. It is long, because the machine may be
 busy."""

@@ -35,7 +35,7 @@ from tests.scenario.releases.packed import (
     unpack_state,
 )
 from tests.scenario.simulated_agent import config_for, simulated_agent
-from tests.unit.controlplane.running_service import FakeClock, beside
+from tests.unit.controlplane.running_service import FakeClock, service_on
 
 RELEASES = sorted(FOLDER.iterdir())
 NEXT_START_AFTER = timedelta(minutes=10)
@@ -118,7 +118,7 @@ async def _submit_to_the_service_of_today(folder: Path, tmp_path: Path, report_b
     clock.now = datetime.fromisoformat(facts["madeAt"]) + NEXT_START_AFTER
     path = "/api/public/v1/remoteControl/{}".format
     try:
-        async with beside(database, Settings(), clock) as service:
+        async with service_on(database, Settings(), clock) as service:
             key = facts["apiKey"]
             device_rows = (await service.post(path("listDevices"), api_key=key)).json()["devices"]
             assert [row["instanceId"] for row in device_rows] == [facts["device"]]

@@ -117,15 +117,15 @@ async def running_service(
     ``parts`` are passed to `Core`.
     """
     database.write(_empty)
-    async with beside(database, settings, FakeClock(), **parts) as service:
+    async with service_on(database, settings, FakeClock(), **parts) as service:
         yield service
 
 
 @asynccontextmanager
-async def beside(
+async def service_on(
     database: Database, settings: Settings, clock: FakeClock, **parts: Any
 ) -> AsyncIterator[RunningService]:
-    """Run a service on ``database`` without emptying it, for example beside another service.
+    """Run a service on ``database`` without emptying it. Other services may run on it as well.
 
     ``parts`` are passed to `Core`.
     """

@@ -23,7 +23,7 @@ from tests.fakes.schemas.contract import (
     BROWSER_NOT_AVAILABLE,
     NETWORK_PAYLOAD,
 )
-from tests.unit.controlplane.running_service import RunningService, beside
+from tests.unit.controlplane.running_service import RunningService, service_on
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 PAYLOADS: Final = (("network", NETWORK_PAYLOAD), ("application", APPLICATION_PAYLOAD))
@@ -40,7 +40,7 @@ async def record(recorder: Recorder) -> None:
         await _devices(recorder.service)
         await _requests(recorder.service)
         await _payloads(recorder.service)
-    async with beside(
+    async with service_on(
         recorder.service.database, TRACKER_SETTINGS, recorder.service.clock
     ) as service:
         with _recorded(recorder, service):

@@ -107,7 +107,7 @@ class World:
     queried_ports: list[OpenPort] = field(default_factory=list)
     scanned: list[tuple[Target, ...]] = field(default_factory=list)
     browsed: list[tuple[str, ...]] = field(default_factory=list)
-    named: list[str] = field(default_factory=list)
+    name_query_interfaces: list[str] = field(default_factory=list)
 
     def scan(
         self,
@@ -147,7 +147,7 @@ class World:
         deadline_s: float,
         run: Run,
     ) -> Enrichment:
-        self.named += [interface.name for interface in interfaces]
+        self.name_query_interfaces += [interface.name for interface in interfaces]
         queries: list[OpenPort] = []
         while not discoveries.is_complete and not run.cancelled and time.monotonic() < deadline_s:
             time.sleep(0.005)
@@ -226,14 +226,14 @@ RAW = KnownPrinter(
 
 
 def retries(world: World, *outcomes: str, job: NetworkJob = JOB) -> tuple[str, list[str]]:
-    """Collect with a print port that does not answer at first. ``outcomes`` are the results of
-    the later attempts. Return the reason of the printer, and the ports that were tried again.
+    """Collect from ``world``. ``outcomes`` are the results of the repeated attempts at the print
+    port. Return the reason of the printer, and the ports that were tried again.
     """
     retried: list[str] = []
 
-    def scan(targets: Sequence[Target], *ports: Sequence[int], **known: Any) -> ScanResult:
-        if known["tries"] > 1:
-            return world.scan(targets, *ports, **known)
+    def scan(targets: Sequence[Target], *ports: Sequence[int], **options: Any) -> ScanResult:
+        if options["tries"] > 1:  # the first scan; a repeated attempt has one try
+            return world.scan(targets, *ports, **options)
         outcome = outcomes[len(retried)]
         retried.extend(f"{target.address}:{target.ports}" for target in targets)
         result = replace(PRINTER, open_ports=(), refused_ports=())
@@ -245,7 +245,7 @@ def retries(world: World, *outcomes: str, job: NetworkJob = JOB) -> tuple[str, l
     return facts.printers[0].reason or "", retried
 
 
-def test_print_port_that_does_not_answer_is_retried() -> None:
+def test_a_print_port_that_fails_on_a_host_that_answers_is_retried() -> None:
     world = World(hosts=(replace(PRINTER, open_ports=(80,), refused_ports=(9100,)),), known=(RAW,))
     reason_if_closed, retried = retries(world, "refused", "no-answer", "refused")
     assert retried == ["10.0.0.9:(9100,)"] * 3
@@ -388,7 +388,7 @@ def test_device_only_contacts_only_this_machine() -> None:
     assert [[t.address for t in targets] for targets in world.scanned] == [
         ["127.0.0.1", "10.0.0.20"]
     ]
-    assert world.browsed == world.named == []
+    assert world.browsed == world.name_query_interfaces == []
     assert facts.failures == ()
     assert facts.printers is not None
     assert facts.printers[0].status == "unknown"
@@ -514,7 +514,7 @@ def test_the_spooler_of_this_machine_is_not_queried_over_the_network() -> None:
     assert [(p.address, p.port) for p in world.queried_ports] == [("10.0.0.20", 80)]
 
 
-def test_hosts_beyond_the_bound_are_counted() -> None:
+def test_hosts_beyond_the_limit_are_left_out() -> None:
     hosts = tuple(ScannedHost(f"10.0.0.{n}", "eth0") for n in range(30, 40))
     facts = collect(World(hosts=hosts), replace(JOB, max_hosts=254))
     assert len(facts.hosts) == 13
@@ -657,9 +657,9 @@ def test_check_contacts_the_address_that_the_neighbour_table_has_for_the_mac() -
 
 
 @pytest.mark.parametrize(("state", "silent"), [("succeeded", {"10.0.0.9"}), ("failed", set())])
-def test_addresses_that_a_scan_did_not_try_are_not_silent(
+def test_unanswered_addresses_are_silent_only_if_the_scan_was_complete(
     state: Literal["succeeded", "failed"], silent: set[str]
 ) -> None:
-    untried = ScanResult(state=SourceState(state), unanswered=(Target("10.0.0.9", "arp"),))
-    answers = answers_of(untried, LAN, TargetSelection(), {}, DeviceAnswers())
+    result = ScanResult(state=SourceState(state), unanswered=(Target("10.0.0.9", "arp"),))
+    answers = answers_of(result, LAN, TargetSelection(), {}, DeviceAnswers())
     assert answers.silent == silent

@@ -36,7 +36,9 @@ def test_a_program_can_write_more_errors_than_a_pipe_holds() -> None:
     assert (output.exit_code, output.data, len(output.error)) == (0, b"done\n", ERROR_MAX_BYTES)
 
 
-def test_a_process_that_a_program_leaves_behind_is_not_awaited(tmp_path: Path) -> None:
+def test_a_process_that_a_program_leaves_behind_is_awaited_only_until_the_deadline(
+    tmp_path: Path,
+) -> None:
     script = f"sleep infinity & echo $! >{tmp_path}/pid; exec >&-"
     with pytest.raises(TimeoutError, match="sh did not answer before the deadline"):
         run_command(("sh", "-c", script), time.monotonic() + 1)

@@ -14,7 +14,7 @@ from controlplane.storage.database import Database
 from controlplane.web.background import poll_changes
 from tests.postgresql import new_database
 from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_user, remove
-from tests.unit.controlplane.running_service import RunningService, beside
+from tests.unit.controlplane.running_service import RunningService, service_on
 
 pytestmark = pytest.mark.needs("postgresql")
 
@@ -31,7 +31,7 @@ async def test_concurrent_wrong_passwords_are_counted_over_all_services(
     service: RunningService,
 ) -> None:
     make_user(service)
-    async with beside(service.database, service.core.settings, service.clock) as other:
+    async with service_on(service.database, service.core.settings, service.clock) as other:
         tries = [
             Browser(each).sign_in(password="not this one, no")
             for each in (service, other) * FAILURES_MAX
@@ -49,7 +49,7 @@ async def test_a_membership_ended_at_one_service_ends_at_the_other_service(
     await browser.sign_in()
     body = {"name": "till", "canWrite": True, "locations": []}
     created_key = (await browser.post("/console/api/profile/create-key", body)).json()
-    async with beside(service.database, service.core.settings, service.clock) as other:
+    async with service_on(service.database, service.core.settings, service.clock) as other:
         await poll_changes(other.core)
         assert (await other.post(OVERVIEW, api_key=created_key["secret"])).status_code == 200
         remove(service, user, "org-0001")

@@ -9,7 +9,7 @@ from controlplane.sandbox.plan import Plan
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from tests.unit.controlplane.agent_protocol.agent import Agent
-from tests.unit.controlplane.running_service import FakeClock, beside
+from tests.unit.controlplane.running_service import FakeClock, service_on
 
 NOW = FakeClock().now
 
@@ -25,5 +25,5 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 
 @pytest.fixture
 async def agent(loaded: Database) -> AsyncIterator[Agent]:
-    async with beside(loaded, Settings(rate_per_s=0), FakeClock()) as service:
+    async with service_on(loaded, Settings(rate_per_s=0), FakeClock()) as service:
         yield Agent(service)

@@ -20,7 +20,7 @@ from controlplane.web.agent_protocol import dispatch
 from tests.unit.controlplane.accounts.people import make_user, remove
 from tests.unit.controlplane.accounts.test_live_permissions import own_key
 from tests.unit.controlplane.agent_protocol.agent import Agent
-from tests.unit.controlplane.running_service import FakeClock, beside
+from tests.unit.controlplane.running_service import FakeClock, service_on
 
 PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
 
@@ -28,7 +28,7 @@ PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
 @pytest.fixture
 async def bounded(loaded: Database) -> AsyncIterator[Agent]:
     settings = Settings(rate_per_s=1, burst=3, refusal_delay_s=0, calls_at_once=2)
-    async with beside(loaded, settings, FakeClock()) as service:
+    async with service_on(loaded, settings, FakeClock()) as service:
         yield Agent(service)
 
 
@@ -88,7 +88,7 @@ async def test_processor_time_of_slow_calls_is_charged(loaded: Database) -> None
     # Each call takes ``FREE_S`` seconds of processor time, which are not charged.
     times_s = itertools.count(step=FREE_S)
     clock = FakeClock()
-    async with beside(loaded, settings, clock, thread_time=lambda: next(times_s)) as service:
+    async with service_on(loaded, settings, clock, thread_time=lambda: next(times_s)) as service:
         agent = Agent(service)
         for _ in range(3):
             await agent.call("business_context")

@@ -30,7 +30,7 @@ from controlplane.web.background import watch_fleet
 from controlplane.web.webhooks.alerts import AlertOutbox, read_secret
 from controlplane.web.webhooks.sending import BATCH, send_due
 from tests.fixtures.payloads import bare_report
-from tests.unit.controlplane.running_service import RunningService, beside
+from tests.unit.controlplane.running_service import RunningService, service_on
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.web.webhooks.test_tracker import Webhook
 
@@ -283,7 +283,7 @@ async def test_two_services_on_one_database_send_one_notification(fleet: Fleet) 
     device, *_ = await fleet.add(2)
     service = fleet.service
     fleet.offline = {device}
-    async with beside(service.database, service.core.settings, service.clock) as other:
+    async with service_on(service.database, service.core.settings, service.clock) as other:
         for _ in range(20):
             await fleet.run(1)
             await watch_fleet(other.core)

@@ -8,7 +8,7 @@ from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import Plan
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
-from tests.unit.controlplane.running_service import FakeClock, RunningService, beside
+from tests.unit.controlplane.running_service import FakeClock, RunningService, service_on
 
 NOW = FakeClock().now
 
@@ -24,5 +24,5 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 
 @pytest.fixture
 async def merchant(loaded: Database) -> AsyncIterator[RunningService]:
-    async with beside(loaded, Settings(rate_per_s=0), FakeClock()) as service:
+    async with service_on(loaded, Settings(rate_per_s=0), FakeClock()) as service:
         yield service

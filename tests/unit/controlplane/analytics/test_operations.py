@@ -11,7 +11,7 @@ from controlplane.analytics import messages, question, routes
 from controlplane.analytics.registry import OPERATIONS
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
-from tests.unit.controlplane.running_service import FakeClock, RunningService, beside
+from tests.unit.controlplane.running_service import FakeClock, RunningService, service_on
 
 REPLIES = {
     routes.DASHBOARD: messages.Dashboard,
@@ -174,7 +174,7 @@ async def test_processor_time_of_figures_is_charged(loaded: Database) -> None:
     settings = Settings(call_share=0.1, call_burst_s=1, refusal_delay_s=0)
     times_s = itertools.count(step=0)
     clock = FakeClock()
-    async with beside(loaded, settings, clock, thread_time=lambda: next(times_s)) as service:
+    async with service_on(loaded, settings, clock, thread_time=lambda: next(times_s)) as service:
         for path in REPLIES:
             assert (await ask(service, path)).status_code == 200
         # The next call is charged some seconds, but the settings permit a key only 1 s.

@@ -10,7 +10,7 @@ from controlplane.accounts.keys import key_store
 from controlplane.settings import Settings
 from controlplane.web.background import poll_changes
 from tests.unit.controlplane.accounts.people import Browser, make_user
-from tests.unit.controlplane.running_service import RunningService, beside
+from tests.unit.controlplane.running_service import RunningService, service_on
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 
@@ -254,7 +254,7 @@ async def test_two_services_create_one_request_for_a_pending_request(
     device = await offline_device(service)
     await create_pending(service, instanceIds=[device.instance_id])
     await device.heartbeat()
-    async with beside(service.database, service.core.settings, service.clock) as other:
+    async with service_on(service.database, service.core.settings, service.clock) as other:
         for client in (service, other, service):
             await poll_changes(client.core)
     assert len(await requests_of(device)) == 1

@@ -15,7 +15,7 @@ from controlplane.storage.database import Database, DatabaseBusyError
 from controlplane.web.app import build_app
 from controlplane.web.core import Core
 from tests.unit.controlplane.retail.retailer import PIECE, VAT, fitting, retailer
-from tests.unit.controlplane.running_service import FakeClock, RunningService, beside
+from tests.unit.controlplane.running_service import FakeClock, RunningService, service_on
 
 EVERYWHERE = [
     ("GET", routes.GOODS),
@@ -78,7 +78,7 @@ async def test_creating_a_good_in_a_locked_database_returns_503_with_retry_after
 ) -> None:
     file = tmp_path / "service.db"
     database = Database(str(file), busy_timeout_s=0.05)
-    async with beside(database, Settings(refusal_delay_s=0), FakeClock()) as service:
+    async with service_on(database, Settings(refusal_delay_s=0), FakeClock()) as service:
         company = await retailer(service)
         body = {
             "name": "Tea",

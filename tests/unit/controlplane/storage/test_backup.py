@@ -21,7 +21,7 @@ from controlplane.storage.backup import BackupError, restore, snapshot, write_at
 from controlplane.storage.database import Database
 from controlplane.storage.tables import Report
 from tests.fixtures.payloads import small_venue
-from tests.unit.controlplane.running_service import FakeClock, beside
+from tests.unit.controlplane.running_service import FakeClock, service_on
 
 SUBMISSIONS = 200
 AT_ONCE = 16
@@ -51,7 +51,7 @@ async def test_a_backup_contains_all_reports_accepted_before_the_backup_began(pa
 
     # Whether the database is busy for too long depends on the machine, and is not tested here.
     with closing(Database(str(path), busy_timeout_s=60)) as database:
-        async with beside(database, Settings(rate_per_s=0), FakeClock()) as service:
+        async with service_on(database, Settings(rate_per_s=0), FakeClock()) as service:
             device = await service.device().enrolled()
             slots = asyncio.Semaphore(AT_ONCE)
             quarter_accepted = asyncio.Event()

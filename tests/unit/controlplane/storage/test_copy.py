@@ -18,7 +18,7 @@ from controlplane.settings import Settings
 from controlplane.storage.copy import NotEmptyError, copy_rows, tables
 from controlplane.storage.database import Database
 from tests.postgresql import new_database
-from tests.unit.controlplane.running_service import FakeClock, beside
+from tests.unit.controlplane.running_service import FakeClock, service_on
 
 pytestmark = pytest.mark.medium
 
@@ -33,7 +33,7 @@ async def source(tmp_path: Path) -> Path:
         clock = FakeClock()
         plan = Plan(days=20, until=clock.now.date(), is_awkward=True)
         database.write(lambda session: load(session, plan, clock.now))
-        async with beside(database, Settings(rate_per_s=0), FakeClock()) as service:
+        async with service_on(database, Settings(rate_per_s=0), FakeClock()) as service:
             service.make_key(can_write=False, locations=["loc-0001", "Zürich \N{SNOWMAN}"])
             for _ in range(3):
                 device = await service.device().enrolled()
@@ -103,7 +103,7 @@ async def _copy_there_and_back(source: Path, middle: str, tmp_path: Path) -> Non
         with closing(Database(str(tmp_path / "back.db"))) as third:
             copy_rows(second, third, lambda *_: None)
             assert rows_of(third) == expected
-        async with beside(second, Settings(rate_per_s=0), FakeClock()) as service:
+        async with service_on(second, Settings(rate_per_s=0), FakeClock()) as service:
             device = await service.device().enrolled()
             assert (await device.submit()).status_code == 200
         newest = {name: rows[-1].get("position") for name, rows in rows_of(second).items()}

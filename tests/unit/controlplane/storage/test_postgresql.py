@@ -25,7 +25,7 @@ from controlplane.storage.tables import Device
 from controlplane.web.background import background
 from controlplane.web.commands import OPENING, RECONNECT_MIN_MS, command_stream
 from tests.postgresql import is_transaction_waiting, new_database
-from tests.unit.controlplane.running_service import RunningService, beside
+from tests.unit.controlplane.running_service import RunningService, service_on
 
 TIMEOUT_S = 300
 FROM_LISTENERS = (
@@ -55,7 +55,7 @@ async def second_service(service: RunningService) -> AsyncIterator[RunningServic
     """Run a second service on the same database. Yield it when it can be notified."""
     settings, clock = service.core.settings, service.clock
     async with (
-        beside(service.database, settings, clock) as other,
+        service_on(service.database, settings, clock) as other,
         background(other.core),
         asyncio.timeout(TIMEOUT_S),
     ):

@@ -10,7 +10,7 @@ import pytest
 from controlplane.storage.database import Database
 from controlplane.support import routes
 from tests.postgresql import new_database
-from tests.unit.controlplane.running_service import RunningService, beside
+from tests.unit.controlplane.running_service import RunningService, service_on
 from tests.unit.controlplane.support.desk import HOME, OTHER, Desk
 
 ROUNDS = 8
@@ -36,7 +36,7 @@ async def test_concurrent_confirmations_of_a_token_get_the_same_reply(
     service: RunningService, desk: Desk
 ) -> None:
     keys = [service.make_key() for _ in range(4)]
-    async with beside(service.database, service.core.settings, service.clock) as other:
+    async with service_on(service.database, service.core.settings, service.clock) as other:
         desks = (desk, Desk(other), desk, Desk(other))
         for _ in range(ROUNDS):
             token = desk.token()
@@ -52,7 +52,7 @@ async def test_only_one_of_two_organizations_can_confirm_a_token(
     service: RunningService, desk: Desk
 ) -> None:
     keys = {HOME: service.make_key(), OTHER: service.make_key(organization_id=OTHER)}
-    async with beside(service.database, service.core.settings, service.clock) as other:
+    async with service_on(service.database, service.core.settings, service.clock) as other:
         for _ in range(ROUNDS):
             token = desk.token()
             replies = await asyncio.gather(
@@ -71,7 +71,7 @@ async def test_only_one_of_two_organizations_can_confirm_a_token(
 async def test_a_link_confirmed_and_ended_concurrently_is_ended(
     service: RunningService, desk: Desk
 ) -> None:
-    async with beside(service.database, service.core.settings, service.clock) as other:
+    async with service_on(service.database, service.core.settings, service.clock) as other:
         for _ in range(ROUNDS):
             token = desk.token()
             confirmed, ended = await asyncio.gather(

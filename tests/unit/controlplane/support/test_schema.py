@@ -1,4 +1,4 @@
-"""Tests of the schemas of support in `tests/fakes/schemas`.
+"""Tests of the schemas of support in `tests/fakes/support/schema.py`.
 
 The schemas refuse bodies and replies that the contract does not define.
 """

@@ -16,7 +16,7 @@ from tests.unit.controlplane.accounts.oauth.program import (
     code_of,
 )
 from tests.unit.controlplane.accounts.people import UserAccount, make_user, remove
-from tests.unit.controlplane.running_service import RunningService, beside
+from tests.unit.controlplane.running_service import RunningService, service_on
 
 pytestmark = pytest.mark.needs("postgresql")
 AT_ONCE = 4
@@ -52,7 +52,7 @@ async def test_many_exchanges_of_one_code_leave_no_grant(
     service: RunningService, flow: OAuthFlow
 ) -> None:
     code = await code_of(flow)
-    async with beside(service.database, service.core.settings, service.clock) as other:
+    async with service_on(service.database, service.core.settings, service.clock) as other:
         programs = [flow.program, client_at(other, flow.program)] * AT_ONCE
         replies = await asyncio.gather(*(each.exchange(code) for each in programs))
         tokens = [each.json() for each in replies if each.status_code == 200]
@@ -66,7 +66,7 @@ async def test_many_refreshes_with_one_token_leave_no_grant(
     service: RunningService, flow: OAuthFlow
 ) -> None:
     token = (await flow.program.exchange(await code_of(flow))).json()["refresh_token"]
-    async with beside(service.database, service.core.settings, service.clock) as other:
+    async with service_on(service.database, service.core.settings, service.clock) as other:
         programs = [flow.program, client_at(other, flow.program)] * AT_ONCE
         replies = await asyncio.gather(*(each.refresh(token) for each in programs))
         tokens = [each.json() for each in replies if each.status_code == 200]

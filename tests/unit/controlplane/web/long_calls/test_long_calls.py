@@ -27,7 +27,7 @@ from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.web.background import poll_changes
 from controlplane.web.long_calls import Answer, LongCalls
-from tests.unit.controlplane.running_service import FakeClock, RunningService, beside
+from tests.unit.controlplane.running_service import FakeClock, RunningService, service_on
 from tests.unit.controlplane.test_workers import is_running
 from tests.unit.controlplane.web.long_calls import functions
 from tests.unit.controlplane.web.long_calls.functions import ONE_PROCESS, call
@@ -164,7 +164,7 @@ class TestCharging:
             with lock:
                 return next(readings)
 
-        async with beside(database, settings, FakeClock(), thread_time=thread_time) as running:
+        async with service_on(database, settings, FakeClock(), thread_time=thread_time) as running:
             yield running
 
     @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ class TestProcesses:
         replies = []
         try:
             for long_calls in (None, LongCalls.in_processes(str(file), ONE_PROCESS)):
-                async with beside(
+                async with service_on(
                     database, SETTINGS, FakeClock(), long_calls=long_calls
                 ) as service:
                     await poll_changes(service.core)
