@@ -94,15 +94,20 @@ def schema(url: str) -> dict[str, Any]:
     engine = create_engine(url)
     with engine.connect() as connection:
         inspector = inspect(connection)
-        result: dict[str, Any] = {
-            table: (
-                sorted(map(as_text, inspector.get_columns(table))),
-                inspector.get_pk_constraint(table),
-                sorted(map(as_text, inspector.get_unique_constraints(table))),
-                sorted(map(as_text, inspector.get_indexes(table))),
-            )
-            for table in inspector.get_table_names()
+        # These methods query all tables at once.
+        parts: dict[str, Any] = {
+            "columns": inspector.get_multi_columns(),
+            "primary keys": inspector.get_multi_pk_constraint(),
+            "unique constraints": inspector.get_multi_unique_constraints(),
+            "indexes": inspector.get_multi_indexes(),
         }
+    result = {
+        part: {
+            table: sorted(map(as_text, value)) if isinstance(value, list) else value
+            for (_, table), value in values.items()
+        }
+        for part, values in parts.items()
+    }
     engine.dispose()
     return result
 
