@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from controlplane.cli.serve import settings_of
+from controlplane.cli.arguments.serve_settings import settings_of
 from controlplane.client.errors import UsageError
 from controlplane.service.paths import OPTIONS, RESOURCES, UNIT
 from controlplane.service.program import command_line

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from controlplane.cli import users as users_command
+from controlplane.cli.arguments.serve_settings import settings_of
 from controlplane.cli.main import build_parser, main
-from controlplane.cli.serve import settings_of
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 

@@ -15,8 +15,8 @@ from agent.wire import routes
 from agent.wire.codec import decode, encode
 from agent.wire.operator_operations import ListDevicesReply, ReportDetailRequest
 from controlplane.cli.arguments import client
+from controlplane.cli.arguments.serve_settings import settings_of
 from controlplane.cli.main import build_parser, main
-from controlplane.cli.serve import settings_of
 from controlplane.client.calls import REPLY_MAX_BYTES
 from controlplane.client.connection import connect, read_key
 from controlplane.client.errors import CommandError, UsageError
@@ -61,9 +61,9 @@ def test_missing_service_libraries_are_reported_with_the_install_command() -> No
     assert advice == "Install them: pip install 'venue-agent[controlplane]'"
 
 
-def test_commands_that_call_the_service_do_not_import_sqlalchemy() -> None:
+def test_commands_without_a_database_do_not_import_sqlalchemy() -> None:
     """The import would take longer than all other imports together."""
-    modules = {command.function.partition(":")[0] for command in client.COMMANDS}
+    modules = {command.function.partition(":")[0] for command in client.COMMANDS} | {"service"}
     code = (
         "import importlib, sys\n"
         "sys.modules['sqlalchemy'] = None\n"

@@ -12,8 +12,8 @@ from controlplane.accounts.keys import key_store
 from controlplane.accounts.passwords import hasher
 from controlplane.accounts.users import find_user, memberships
 from controlplane.cli import users as module_of_users
+from controlplane.cli.arguments.serve_settings import settings_of
 from controlplane.cli.main import build_parser, main
-from controlplane.cli.serve import settings_of
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 
@@ -244,7 +244,17 @@ def test_an_origin_is_normalized_to_the_form_that_browsers_send(value: str, orig
 
 
 @pytest.mark.parametrize(
-    "value", ["venue.example", "https://venue.example/x", "ftp://x", "https://"]
+    "value",
+    [
+        "venue.example",
+        "https://venue.example/x",
+        "ftp://x",
+        "https://",
+        "https://x:70000",
+        "https://x?y",
+        "https://x/#y",
+        "https://me@x",
+    ],
 )
 def test_an_invalid_origin_is_refused(value: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--origin", value, "--port", "0"]) == 2

@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from controlplane.cli.arguments.serve_settings import settings_of
 from controlplane.cli.main import build_parser, main
-from controlplane.cli.serve import settings_of
 from controlplane.settings import Smtp
 from controlplane.storage.database import Database
 from tests.unit.controlplane.simulated_device import SimulatedDevice
