@@ -447,7 +447,7 @@ def test_queue_of_an_unsupported_backend_is_listed_with_unknown_status(uri: str,
 def test_a_usb_printer_that_an_unsupported_queue_may_use_is_not_reported_as_unused():
     known = with_usb([queue("gutenprint53+usb://canon-cp800/1234")], [STAR])
     assert known[1].presence_reason == (
-        "judge_usb in by USB; it is not known whether a queue of this machine uses it"
+        "plugged in by USB; it is not known whether a queue of this machine uses it"
     )
 
 
