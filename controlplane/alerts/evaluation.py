@@ -92,7 +92,8 @@ def _evaluate_locations(
 ) -> None:
     states, stored_rules = store.read_states(session), read_rules(session)
     active = active_devices(session, stored_rules, now)
-    devices = _devices(session, states, set().union(*active.values()))
+    maintained = {each for key in by_location for each in by_location[key].in_maintenance(now)}
+    devices = _devices(session, states, maintained, set().union(*active.values()))
     location_keys = sorted(states.keys() | devices.keys())
     counts = _counts(session, location_keys)
     time_zones, silences = zones(session, location_keys), read_silences(session, now)
@@ -161,10 +162,16 @@ def _notify_unmuted(
 
 
 def _devices(
-    session: Session, states: store.StoredStates, positions: Iterable[int]
+    session: Session,
+    states: store.StoredStates,
+    maintained: Iterable[UUID | None],
+    positions: Iterable[int],
 ) -> dict[LocationKey, list[Device]]:
-    """Return the devices to evaluate: offline, broken, with a stored state, or in ``positions``."""
-    instances = [key.instance_id for keys in states.values() for key in keys if key.instance_id]
+    """Return the devices to evaluate: those that are offline or broken, or have a stored state, and
+    those in ``maintained`` and ``positions``.
+    """
+    stored = {key.instance_id for keys in states.values() for key in keys}
+    instances = [each for each in stored.union(maintained) if each]
     is_broken = (Device.severity == "bad") & (Device.priority != Priority.REVOKED)
     conditions: list[ColumnElement[bool]] = [Device.priority.in_(OFFLINE) | is_broken]
     conditions += [Device.instance_id.in_(step) for step in in_steps(instances)]

@@ -61,8 +61,8 @@ def facts_of(
     """Return the facts about a location.
 
     Args:
-        bound: the bound devices that the evaluation reads: those that are offline or broken, and
-            those with an active condition or a stored state.
+        bound: the bound devices that the evaluation reads: those that are offline, broken or in a
+            maintenance window of their own, and those with an active condition or a stored state.
         window: longest time between two heartbeats of a device that is online.
         can_detect_offline: see `Facts`.
         others: number of the location's bound devices that are not in ``bound``.
@@ -71,7 +71,8 @@ def facts_of(
         active: devices for which conditions other than ``offline`` and ``broken`` are active, by
             the name of the rule.
     """
-    devices, online = others, others_online
+    # In a maintenance window of the location, no device counts.
+    devices, online = (0, 0) if None in schedule.in_maintenance(now) else (others, others_online)
     offline: dict[UUID, datetime] = {}
     not_online, broken, in_maintenance = set(), set(), set()
     for each in bound:

@@ -37,6 +37,12 @@ class Schedule:
             window for window in self.maintenance if window.instance_id in {None, instance_id}
         )
 
+    def in_maintenance(self, now: datetime) -> frozenset[UUID | None]:
+        """Return the devices that are in maintenance; None for the whole location."""
+        return frozenset(
+            window.instance_id for window in self.maintenance if window.since <= now < window.until
+        )
+
 
 ALWAYS_OPEN = Schedule()
 

@@ -190,6 +190,23 @@ async def test_a_device_in_maintenance_causes_no_alert_and_has_the_state_mainten
     assert kinds(await fleet.run(40)) == [("alert.firing", "offline", False)]
 
 
+@pytest.mark.parametrize("is_online", [True, False])
+async def test_a_device_in_maintenance_does_not_count_in_a_site_outage(
+    fleet: Fleet, *, is_online: bool
+) -> None:
+    maintained, *others = await fleet.add(4)
+    assert await fleet.run(1) == []
+    now = fleet.service.clock()
+    window = Maintenance(UUID(maintained.instance_id), now, now + timedelta(hours=2))
+    fleet.service.database.write(
+        lambda session: add_maintenance(session, (ORGANIZATION, "loc-0001"), window, "new till")
+    )
+    fleet.offline = set() if is_online else {maintained}
+    assert await fleet.run(5) == []
+    fleet.offline |= set(others)  # three of four devices, but all that are not in maintenance
+    assert kinds(await fleet.run(20)) == [("alert.firing", "site_outage", False)]
+
+
 async def states(fleet: Fleet) -> dict[str, str]:
     reply = await fleet.service.post("/console/api/overview")
     return {row["device"]["instanceId"]: row["state"] for row in reply.json()["devices"]}
