@@ -120,11 +120,15 @@ def _finish(
                 data += chunk
             else:
                 error += chunk[: ERROR_MAX_BYTES - len(error)]
-    if late.is_set():
-        raise TimeoutError(f"{name} did not answer before the deadline")
-    if len(data) > max_bytes:
+    if len(data) > max_bytes and not late.is_set():
         raise ValueError(f"{name} wrote more than {max_bytes} bytes")
-    return Output(process.wait(), bytes(data), bytes(error))
+    code = None
+    if not late.is_set():
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = process.wait(max(0.0, deadline_s - time.monotonic()))
+    if code is None or late.is_set():
+        raise TimeoutError(f"{name} did not answer before the deadline")
+    return Output(code, bytes(data), bytes(error))
 
 
 def _ready(streams: Iterable[IO[bytes]], deadline_s: float) -> list[IO[bytes]]:

@@ -162,7 +162,7 @@ async def poll_changes(core: Core) -> None:
         )
 
     changes = await core.read(work)
-    core.keys.forget(changes.revoked, changes.versions, polled_at_s)
+    core.keys.apply_poll(changes.revoked, changes.versions, polled_at_s)
     changed_credentials = core.streams.changed(changes.versions)
     core.feeds.notify(
         (*changes.revoked, *changed_credentials, *changes.requested, *core.feeds.truncated_keys)

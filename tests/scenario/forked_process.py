@@ -49,7 +49,7 @@ def fork_this_process() -> None:
     global _context  # noqa: PLW0603 - a process has one way to start its forks
     for name in PRELOADED_MODULES:
         importlib.import_module(name)
-    gc.freeze()  # as in each fork
+    gc.freeze()  # for the same reason as in `_Program.run`
     _context = multiprocessing.get_context("fork")
 
 

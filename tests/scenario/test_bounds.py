@@ -36,7 +36,7 @@ async def test_child_over_its_memory_limit_ends_and_its_facts_are_kept() -> None
         ApplicationJob(max_duration_s=60.0), lambda progress: None
     )
     assert isinstance(collected.facts, ApplicationFacts)
-    assert collected.facts.fields, "the checkpoint must not be lost"
+    assert collected.facts.fields, "the facts that the child sent before must not be lost"
     assert collected.error is not None
     assert collected.error.startswith("MemoryError after ")
     assert collected.facts.failures[-1].reason == collected.error

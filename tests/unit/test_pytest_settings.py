@@ -90,6 +90,7 @@ def test_starts_anew():
     assert gc.is_tracked(made_by_a_test[0])
     assert any(each is made_by_a_test[0] for each in gc.get_objects())
 
+# hypothesis works although the objects of the collected tests are frozen
 @given(strategies.integers())
 def test_generates(_):
     pass

@@ -48,14 +48,14 @@ class KeyCache:
             self._callers.popitem(last=False)
 
     def now_s(self) -> float:
-        """Return the current time in seconds. A poll passes its start time to `forget`."""
+        """Return the current time in seconds. A poll passes its start time to `apply_poll`."""
         return self._monotonic()
 
     def owners(self) -> frozenset[UUID]:
         """Return the owners of the cached keys."""
         return frozenset(self._owners)
 
-    def forget(
+    def apply_poll(
         self, revoked: Container[UUID], versions: Mapping[UUID, int], polled_at_s: float
     ) -> None:
         """Remove revoked keys, and keys whose owner's permissions changed.

@@ -1,7 +1,7 @@
 """The incidents of locations, newest first. Incidents that devices share are one entry.
 
-A page is selected by the incidents of single devices, in the order of an index. The groups of these
-incidents are then read by location.
+The incidents of single devices are paged, newest first. For each page, the incidents near them are
+then read by location, and grouped.
 """
 
 from collections import defaultdict
@@ -83,8 +83,8 @@ def incidents(context: RequestContext, body: records.IncidentsRequest) -> record
     rows = _newest(context, conditions, size + 1)
     page = rows[:size]
     # A group is on the page of its first incident.
-    firsts = {row.position for row in page}
-    groups = [each for each in _groups(context, page) if each[0].position in firsts]
+    positions_on_page = {row.position for row in page}
+    groups = [each for each in _groups(context, page) if each[0].position in positions_on_page]
     if body.shared:
         groups = [each for each in groups if is_shared(each)]
     return records.IncidentsReply(

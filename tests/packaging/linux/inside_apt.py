@@ -42,7 +42,9 @@ class Verification(InstalledPackages):
     # ------------------------------------------------------------------ steps, in their order
 
     def refuse_an_unknown_key(self) -> None:
-        """Install the file with our key. apt must refuse a repository that another key signed."""
+        """Install venue-agent.sources, which contains our public key. apt must refuse a repository
+        that another key signed.
+        """
         serve_site("first")
         fetch, install = self.blocks["apt"].strip().splitlines()
         shell(fetch)

@@ -45,6 +45,12 @@ def test_a_process_that_a_program_leaves_behind_is_awaited_only_until_the_deadli
     os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
 
+def test_a_program_that_closes_its_output_and_never_ends_is_ended() -> None:
+    script = "exec >&- 2>&-; exec sleep infinity"
+    with pytest.raises(TimeoutError, match="sh did not answer before the deadline"):
+        run_command(("sh", "-c", script), time.monotonic() + 1)
+
+
 def test_a_program_that_never_ends_is_ended() -> None:
     with pytest.raises(TimeoutError, match="sleep did not answer before the deadline"):
         run_command(("sleep", "infinity"), time.monotonic() + 0.2)

@@ -175,19 +175,19 @@ async def test_a_cached_key_expires_within_five_seconds_without_a_poll() -> None
     assert Settings().poll_interval_s < Settings().key_cached_s <= 5
     owner = uuid.uuid4()
     caller = Caller(uuid.uuid4(), ORGANIZATION, True, owner_id=owner, permissions_version=3)
-    cache.forget((), {owner: 3}, now_s)
+    cache.apply_poll((), {owner: 3}, now_s)
     cache.keep("key", caller)
     assert cache.owners() == {owner}
     now_s += 4.9
     assert cache.find("key") == caller
     now_s += 0.2
     assert cache.find("key") is None
-    cache.forget((), {owner: 3}, now_s)
+    cache.apply_poll((), {owner: 3}, now_s)
     assert cache.find("key") == caller
-    cache.forget((), {owner: 4}, now_s)
+    cache.apply_poll((), {owner: 4}, now_s)
     assert cache.find("key") is None
     cache.keep("key", caller)
-    cache.forget((), {}, now_s)
+    cache.apply_poll((), {}, now_s)
     assert cache.find("key") is None
 
 

@@ -38,7 +38,7 @@ async def test_a_revoked_key_cannot_call_tools_even_if_it_is_cached(agent: Agent
     await agent.call("business_context", key)
     now = agent.service.clock()
     # Simulate a poll, because the service uses cached keys only for a few seconds after a poll.
-    agent.service.core.keys.forget((), {}, agent.service.core.keys.now_s())
+    agent.service.core.keys.apply_poll((), {}, agent.service.core.keys.now_s())
     await agent.call("business_context", key)
     agent.service.database.write(lambda session: revoke_key(session, key_id, now))
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "query_sales"}}
@@ -52,7 +52,7 @@ async def test_a_removed_member_cannot_call_tools_even_if_the_key_is_cached(agen
     key = own_key(agent.service, user)
     await agent.call("business_context", key)
     # Simulate a poll, because the service uses cached keys only for a few seconds after a poll.
-    agent.service.core.keys.forget((), {user.id: 1}, agent.service.core.keys.now_s())
+    agent.service.core.keys.apply_poll((), {user.id: 1}, agent.service.core.keys.now_s())
     await agent.call("business_context", key)
     remove(agent.service, user, "org-0001")
     assert agent.service.core.keys.find(key) is not None
@@ -63,7 +63,7 @@ async def test_a_removed_member_cannot_call_tools_even_if_the_key_is_cached(agen
 async def test_a_cached_key_cannot_write_after_its_write_grant_is_revoked(agent: Agent) -> None:
     key = agent.service.make_key()
     key_id = agent.service.caller(key).key_id
-    agent.service.core.keys.forget((), {}, agent.service.core.keys.now_s())
+    agent.service.core.keys.apply_poll((), {}, agent.service.core.keys.now_s())
     good = (await agent.call("read_catalog", key, limit=1))["rows"][0]
 
     def read_only(session: object) -> None:

@@ -230,7 +230,7 @@ CONSOLE_CALLS: Final = {
     f"{ALERTS}/silences/add": (
         ("writes", LOCATION, lambda c, t: SILENCE | {"locationId": location_of(c, t)}, None),
     ),
-    f"{ALERTS}/silences/end": (("writes", OBJECT, _id_of("silenceId", "ended_silence_id"), None),),
+    f"{ALERTS}/silences/end": (("writes", OBJECT, _id_of("silenceId", "silence_to_end_id"), None),),
     CONSOLE + "pending-requests": (
         ("writes", OBJECT, lambda c, t: _pending(c, instanceIds=[_instance(c, t)]), None),
         ("writes", LOCATION_ID, lambda c, t: _pending(c, location=location_of(c, t)), None),

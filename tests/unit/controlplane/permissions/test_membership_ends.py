@@ -22,7 +22,7 @@ from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.web.console_api import PREFIX
 from tests.unit.controlplane.permissions.credentials import Headers, Maker, bearer, cookie
-from tests.unit.controlplane.permissions.world import OTHER_ORGANIZATION, Enroller
+from tests.unit.controlplane.permissions.world import FOREIGN_ORGANIZATION, Enroller
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.test_process import Process, start, stop
 
@@ -152,7 +152,7 @@ def _member(session: Session, process: Process, name: str) -> tuple[Any, dict[st
     user = maker.add_user("owner")
     if name == "elsewhere":
         users.set_membership(
-            session, user, OTHER_ORGANIZATION, role="owner", locations=(), now=now
+            session, user, FOREIGN_ORGANIZATION, role="owner", locations=(), now=now
         )  # fmt: skip
     return user, {
         "key": maker.key(can_write=True, owner=user)[1],

@@ -47,11 +47,11 @@ from controlplane.support.links import make_link
 from tests.fixtures.payloads import application_snapshot, small_venue, with_record
 from tests.unit.controlplane.permissions.table import TARGETS, Target
 
-OTHER_ORGANIZATION: Final = "org-0002"
+FOREIGN_ORGANIZATION: Final = "org-0002"
 ORGANIZATION_AT: Final[Mapping[Target, str]] = {
     "own": DEFAULT_ORGANIZATION,
     "other": DEFAULT_ORGANIZATION,
-    "foreign": OTHER_ORGANIZATION,
+    "foreign": FOREIGN_ORGANIZATION,
 }
 CATALOG: Final = (Good, Category, FeeItem, PaymentMethod, UnitOfMeasure)
 
@@ -81,7 +81,7 @@ class Spot:
     pending_request_id: UUID
     alert_id: UUID
     silence_id: UUID
-    ended_silence_id: UUID
+    silence_to_end_id: UUID
     sale_id: UUID
     linked: str
     catalog: Mapping[str, UUID]
@@ -173,7 +173,7 @@ def new_link(session: Session, now: datetime, organization_id: str | None = None
 
 
 def make_world(session: Session, settings: Settings, now: datetime) -> dict[Target, Spot]:
-    for organization_id, locations in ((DEFAULT_ORGANIZATION, 2), (OTHER_ORGANIZATION, 1)):
+    for organization_id, locations in ((DEFAULT_ORGANIZATION, 2), (FOREIGN_ORGANIZATION, 1)):
         plan = Plan(
             locations=locations, days=3, sales_per_day=8, goods=4,
             until=now.date(), organization_id=organization_id,
@@ -183,7 +183,7 @@ def make_world(session: Session, settings: Settings, now: datetime) -> dict[Targ
     # different ids.
     session.execute(
         update(Location)
-        .where(Location.organization_id == OTHER_ORGANIZATION)
+        .where(Location.organization_id == FOREIGN_ORGANIZATION)
         .values(id="loc-foreign")
     )
     # The retail API lists only sales in this currency.
@@ -196,7 +196,7 @@ def make_world(session: Session, settings: Settings, now: datetime) -> dict[Targ
                 .order_by(Location.position)
             )
         )
-        for organization_id in (DEFAULT_ORGANIZATION, OTHER_ORGANIZATION)
+        for organization_id in (DEFAULT_ORGANIZATION, FOREIGN_ORGANIZATION)
     }
     spots: dict[Target, Spot] = {}
     for target in TARGETS:
@@ -235,7 +235,7 @@ def _spot(enroller: Enroller, location: Location) -> Spot:
         pending_request_id=pending_request_id,
         alert_id=_new_alert(session, organization_id, location.id, enroller.now),
         silence_id=_new_silence(session, organization_id, location.id, enroller.now),
-        ended_silence_id=_new_silence(session, organization_id, location.id, enroller.now),
+        silence_to_end_id=_new_silence(session, organization_id, location.id, enroller.now),
         sale_id=session.scalars(sales.order_by(Sale.initiated_at.desc()).limit(1)).one(),
         linked=new_link(session, enroller.now, organization_id),
         catalog={

@@ -263,14 +263,14 @@ async def test_the_heartbeat_decides_about_the_binding_if_devices_share_a_key(
 
 
 @pytest.mark.parametrize(("length", "codes"), [(1024, set()), (2000, {"identity-too-long"})])
-async def test_name_longer_than_the_report_limit_sets_a_condition(
+async def test_an_organization_id_longer_than_the_report_limit_sets_a_condition(
     stranger: Harness, length: int, codes: set[str]
 ) -> None:
-    def with_a_name(request: EnrollRequest) -> EnrollmentRecord:
+    def with_a_long_id(request: EnrollRequest) -> EnrollmentRecord:
         assert stranger.client.record is not None
         return stranger.client.record.model_copy(update={"organization_id": "x" * length})
 
-    stranger.client.always["enroll"] = with_a_name
+    stranger.client.always["enroll"] = with_a_long_id
     async with running(stranger.enrollment.run):
         await stranger.binding_state.wait_until_bound()
         await settle()
@@ -354,7 +354,9 @@ async def test_a_recheck_requested_during_a_current_call_calls_current_again(hom
         assert home.binding_state.is_revoked
 
 
-async def test_a_recheck_during_the_revocation_ends_at_once(home: Harness) -> None:
+async def test_a_recheck_requested_while_the_device_is_revoked_does_not_bind_it(
+    home: Harness,
+) -> None:
     home.client.always["current"] = None
     async with running(home.enrollment.run):
         await until(lambda: home.binding_state.is_revoked)
