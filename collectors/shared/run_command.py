@@ -75,7 +75,8 @@ def output_of(
     deadline_s: float,
     max_bytes: int = OUTPUT_MAX_BYTES,
 ) -> Output:
-    """Wait for a started program, and return its output. Raises the errors of `run_command`.
+    """Wait for a started program, and return its output. Raises the errors of `run_command`,
+    except NotInstalled.
 
     If this process started the program as root and then became an ordinary user, it cannot kill the
     program. The program is then abandoned.
@@ -160,6 +161,6 @@ def release(process: "subprocess.Popen[bytes]") -> None:
     try:
         process.wait(timeout=0.2)
     except subprocess.TimeoutExpired:
-        # The process hangs in the kernel, for example because of a dead disk. The system reaps it
-        # after this process has ended.
+        # The process hangs in the kernel, for example because of a dead disk, or this process may
+        # not kill it. The system reaps it after this process has ended.
         return

@@ -93,7 +93,12 @@ def describe(state: ServiceState) -> list[str]:
 
 
 def options_file(words: list[str]) -> str:
-    """Return the text of a new options file. Raises UsageError for options that `serve` refuses."""
+    """Return the text of a new options file.
+
+    Raises:
+        UsageError: `serve` would refuse the value of an option.
+        SystemExit: `serve` has no such option.
+    """
     template = (RESOURCES / OPTIONS.name).read_text()
     if not words:
         return template

@@ -47,8 +47,8 @@ AWKWARD_VENUES: Final = (
 """Venues of an awkward sandbox.
 
 The zones include offsets of half and three-quarter hours, days of 23 and 25 hours, and clock
-changes by half an hour. They also include the zone in which a day begins first, and the zone in
-which it begins last. One venue has no zone, and one has an unknown zone.
+changes by half an hour. They also include the zone in which a day begins first, and the inhabited
+zone in which it begins last. One venue has no zone, and one has an unknown zone.
 """
 METHODS: Final[tuple[tuple[PaymentType, str], ...]] = (
     ("cash", "Cash"),

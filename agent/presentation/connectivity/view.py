@@ -25,8 +25,8 @@ _LEFT, _TOP, _BOTTOM = 46, 8, 66
 _SIGNAL_DBM: Final = (-85.0, -55.0)
 """The vertical axis of the signal chart covers at least this range."""
 _CUT_AT_MEDIANS: Final = 4.0
-"""A chart is cut at this multiple of its median, so that one slow hour does not flatten the rest
-of the line."""
+"""The chart of round-trip times is cut at this multiple of its median, so that one slow hour does
+not flatten the rest of the line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ class GrantRecord(Tolerant):
     Attributes:
         client_name: the name that the client registered.
         client_hosts: hosts of the client's redirect URIs. Empty for a program on the user's
-            computer.
+            computer, and for a client that is no longer registered.
     """
 
     id: Uuid

@@ -45,7 +45,7 @@ class CommandStream(EventStream):
     def offer(self, waiting: Sequence[Command]) -> None:
         """Queue the commands that this stream has not sent yet.
 
-        ``waiting`` contains all waiting commands of the key.
+        ``waiting`` contains the waiting commands of the key, at most COMMANDS_MAX, oldest first.
         """
         unsent_commands = [command for command in waiting if command.request_id not in self._sent]
         # Ids of commands that no longer wait are dropped. Otherwise a stream that stays open for

@@ -64,7 +64,7 @@ class Verification(InstalledPackages):
         print_ok(f"the two commands of README.md installed version {self.first_version}")
 
     def refuse_changes(self) -> None:
-        """Offer a newer version in repositories that are not authentic."""
+        """Offer a newer version in repositories that are not authentic or not recent."""
         for site, message in REFUSALS:
             serve_site(site)
             run("apt-get", "clean")

@@ -60,7 +60,7 @@ def test_the_headline_of_a_result_names_the_reason(
     assert (result.headline, result.severity) == (headline, severity)
 
 
-def test_a_request_that_may_have_been_created_is_counted_as_unknown(
+def test_a_request_that_may_have_been_created_is_counted_as_possibly_requested(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def fail(_: httpx2.Request) -> httpx2.Response:
