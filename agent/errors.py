@@ -3,7 +3,7 @@
 AgentError                  shown to users as one or two plain lines
 ├── ConfigError             the configuration is wrong: fix the file, exit 2
 │   ├── ConfigMissing       there is no configuration: create one, exit 2
-│   └── ConfigNotVisible    this user cannot read the file or the API key (also a NotVisible)
+│   └── ConfigNotVisible    this user cannot read it or the API key: exit 3 (a NotVisible)
 ├── NotVisible              this user has no access: run as root, exit 3
 ├── StateError              the state directory cannot be used: fix the machine, exit 1
 ├── CollectorError          the collector sent no facts: send a failed report
@@ -62,7 +62,7 @@ class ConfigMissing(ConfigError):
 
 
 class NotVisible(AgentError):
-    """This user lacks the rights to read a file or to change the service.
+    """This user lacks the rights to read a file, or to change the agent's system service.
 
     ``advice`` describes what to do. If it is empty, the user must run the command as root.
     """

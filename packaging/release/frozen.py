@@ -35,6 +35,8 @@ def top_level_modules(program: bytes) -> frozenset[str]:
             size, position, stored_size, _, _, kind = _ENTRY.unpack_from(toc, offset)
             if kind == _KIND_OF_PYZ:
                 names |= _modules(program[start + position : start + position + stored_size])
+            if size < _ENTRY.size:
+                raise ValueError("an invalid program of PyInstaller: an entry is too short")
             offset += size
     except (struct.error, EOFError, TypeError) as error:
         raise ValueError(f"an invalid program of PyInstaller: {error}") from error

@@ -1,7 +1,8 @@
 """The provenance of a release: which commit, tools and libraries its files were built from.
 
-An in-toto statement (v1) with a SLSA provenance predicate (v1). The signature of SHA256SUMS covers
-its file. Source: https://in-toto.io/Statement/v1 and https://slsa.dev/provenance/v1
+An in-toto statement (v1) with a SLSA provenance predicate (v1). SHA256SUMS lists the file of the
+statement, so the signature of SHA256SUMS covers it.
+Source: https://in-toto.io/Statement/v1 and https://slsa.dev/provenance/v1
 """
 
 import json
@@ -35,7 +36,7 @@ def statement(
     rebuildable: set[str],
     parameters: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return the statement about all files in the directory of a release.
+    """Return the statement about the files of a release, except the checksums and itself.
 
     Args:
         wheels: the directory of the wheels that were used.

@@ -35,8 +35,8 @@ from agent.wire.vocabulary import AcknowledgedStatus
 LONG_POLL_S: Final = 90.0
 """Timeout for the start of a reply of `onCommands`. A service can wait until it has a command."""
 ALONE_MAX: Final = 4
-"""Number of failures after which an acknowledgement or report is postponed. `CircuitBreaker.call`
-defines which failures count."""
+"""Maximum number of failures of one acknowledgement or report while other calls succeed. After that
+it is postponed (`CircuitBreaker.call`)."""
 
 
 @dataclass(slots=True, eq=False)

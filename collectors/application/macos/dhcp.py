@@ -74,7 +74,9 @@ def parse_packet(output: Output, leases: Path) -> Dhcp:
 
 
 def _obtained_at(leases: Path, address: str) -> tuple[FieldStatus, str, float | None]:
-    """Return the start of the newest stored lease of ``address``, or why there is none."""
+    """Return the start of the newest stored lease of ``address``, after the status and the reason
+    that apply if it is None.
+    """
     try:
         files = sorted(leases.iterdir())[:_FILES_MAX]
         starts = [start for path in files if (start := _start(path, address)) is not None]

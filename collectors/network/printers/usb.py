@@ -1,4 +1,7 @@
-"""Finds plugged-in USB printers in sysfs: their interfaces have class 7 (USB printer class 1.1)."""
+"""Finds plugged-in USB printers in sysfs: their interfaces have class 7.
+
+Source: Universal Serial Bus Device Class Definition for Printing Devices, version 1.1.
+"""
 
 from dataclasses import dataclass
 from itertools import islice

@@ -68,8 +68,9 @@ async def running_provider(
         "grant_types": grants,
     }
     accounts = folder / "accounts.json"
+    node, _ = mcp_conformance()
     process = await asyncio.create_subprocess_exec(
-        mcp_conformance()[0], SCRIPT, MODULE, accounts, json.dumps(client),
+        node, SCRIPT, MODULE, accounts, json.dumps(client),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip

@@ -1,6 +1,7 @@
 """The bill of materials of a program names the component of each of its modules."""
 
 import importlib.util
+import struct
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -53,6 +54,13 @@ def test_each_module_belongs_to_the_program_a_library_or_python(
 
 def test_modules_are_read_from_the_archive_in_a_program() -> None:
     assert top_level_modules(frozen_program("agent.cli", "agent.app", "h11")) == {"agent", "h11"}
+
+
+def test_an_archive_with_an_entry_of_size_zero_is_refused() -> None:
+    program = frozen_program("agent")
+    start = program.rindex(b"PYZ.pyz") - struct.calcsize("!IIIIBc")
+    with pytest.raises(ValueError, match="an entry is too short"):
+        top_level_modules(program[:start] + bytes(4) + program[start + 4 :])
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF", frozen_program("agent")[:-88]])

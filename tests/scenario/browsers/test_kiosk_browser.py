@@ -76,6 +76,7 @@ def test_the_collector_does_not_change_the_page(observations: dict[str, Any]) ->
 def test_facts_contain_no_content_or_address_of_the_page(observations: dict[str, Any]) -> None:
     output = json.dumps(observations["facts"])
     secrets = ("title-secret", "content-secret", "page-secret", "/orders", "127.0.0.1")
+    # The page's own JSON.stringify returns "page-lie". The collector must not use it.
     for text in (*secrets, "page-lie"):
         assert text not in output
 

@@ -64,7 +64,7 @@ def test_the_nearest_failing_part_is_the_cause(sample: Sample, cause: str) -> No
     assert not diagnosis.evidence.endswith(".")
 
 
-def test_a_name_server_that_only_fails_for_the_service_is_named() -> None:
+def test_the_evidence_contains_a_name_server_that_fails_only_for_the_name_of_the_service() -> None:
     failing = replace(NEAR, answer="failure", can_forward=True)
     diagnosis = diagnose(replace(LOST, name_servers=(failing,)))
     assert diagnosis is not None

@@ -33,6 +33,8 @@ class Judgement:
     ``owned`` maps the name of each queue to the devices that have been its printer. The first is
     the device for which the queue was set up. Each later device has replaced the device before it,
     and no report could recognise the replacement. The last device is the queue's printer now.
+    ``has_other_mac``: the device that accepts the queue's jobs has a different MAC from the device
+    before it, so a report can recognise the replacement.
     """
 
     seed: int
@@ -42,7 +44,7 @@ class Judgement:
     truth: Truth
     result: Printer
     owned: dict[str, list[Device]]
-    is_recognisable: bool
+    has_other_mac: bool
 
     @property
     def own(self) -> list[Device]:
@@ -62,14 +64,14 @@ class Judgement:
         )  # an earlier printer of the queue
         if status == "reachable" and self.truth.device is None:
             yield "reachable, but CUPS cannot connect"
-        elif status == "reachable" and not self.prints and self.is_recognisable:
+        elif status == "reachable" and not self.prints and self.has_other_mac:
             yield "reachable, but it is another device"
         if self.prints and status != "reachable" and not is_back:
             yield f"{status}, but it prints"
         if any(device not in self.own for device in named_devices) or (
             named_devices and self.prints and not is_back
         ):
-            yield "moved, but it is another device or prints"
+            yield "moved, but the named device is another one, or the queue still prints"
         for name in _TAKEN.findall(reason):
             at = [self.venue.at(address) for address in self.truth.addresses]
             if not any(device in at for device in self.owned[name]) or self.own[0] in at:
@@ -115,13 +117,13 @@ def judge(seed: int) -> Iterator[tuple[list[Judgement], PrinterMatches]]:
         for queue, result in zip(venue.queues, matches.printers, strict=True):
             truth, devices = venue.truth(queue), own.setdefault(queue.name, [queue.device])
             mac, before = _certain_mac(venue, truth.device), macs.get(queue.name)
-            is_recognisable = None not in (mac, before) and mac != before
-            if result.status == "reachable" and truth.device and not is_recognisable:
+            has_other_mac = None not in (mac, before) and mac != before
+            if result.status == "reachable" and truth.device and not has_other_mac:
                 macs[queue.name] = mac or before
                 if truth.device is not devices[-1]:
                     own[queue.name] = [*devices, truth.device]
             judgements.append(
-                Judgement(seed, report, venue, queue, truth, result, own, is_recognisable)
+                Judgement(seed, report, venue, queue, truth, result, own, has_other_mac)
             )
         yield judgements, matches
         memory |= {
