@@ -23,6 +23,9 @@ class Maintenance:
     since: datetime
     until: datetime
 
+    def includes(self, now: datetime) -> bool:
+        return self.since <= now < self.until
+
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
@@ -39,9 +42,7 @@ class Schedule:
 
     def in_maintenance(self, now: datetime) -> frozenset[UUID | None]:
         """Return the devices that are in maintenance; None for the whole location."""
-        return frozenset(
-            window.instance_id for window in self.maintenance if window.since <= now < window.until
-        )
+        return frozenset(each.instance_id for each in self.maintenance if each.includes(now))
 
 
 ALWAYS_OPEN = Schedule()
@@ -77,7 +78,7 @@ def status_of(
     ``online_within`` is the longest time between two heartbeats of a device that is online.
     """
     windows = schedule.windows_of(instance_id) if schedule.maintenance else ()
-    until = max((each.until for each in windows if each.since <= now < each.until), default=None)
+    until = max((each.until for each in windows if each.includes(now)), default=None)
     if now - last_seen_at <= online_within:
         return DeviceStatus("online", None, until)
     if until is not None:

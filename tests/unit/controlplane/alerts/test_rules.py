@@ -39,6 +39,14 @@ def test_a_device_in_maintenance_counts_neither_as_bound_nor_as_online() -> None
     assert (facts.devices, facts.online) == (1, 1)
 
 
+def test_no_device_counts_in_a_maintenance_window_of_its_location() -> None:
+    schedule = Schedule(maintenance=(Maintenance(None, NOW - HOUR, NOW + HOUR),))
+    during = facts_of(schedule, [], NOW, 3 * MINUTE, others=4, others_online=3)
+    afterwards = facts_of(schedule, [], NOW + HOUR, 3 * MINUTE, others=4, others_online=3)
+    assert (during.devices, during.online) == (0, 0)
+    assert (afterwards.devices, afterwards.online) == (4, 3)
+
+
 def test_no_device_is_reported_offline_while_the_outage_of_its_location_is_firing() -> None:
     states = {
         Key(None, "site_outage"): ConditionState(is_firing=True, inactive_since=NOW),
