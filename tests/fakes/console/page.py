@@ -27,11 +27,42 @@ OVERFLOWS: Final = """[...document.querySelectorAll("body, #view, #view *, main 
   !each.closest(".scroll") &&
   each.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
   .map((each) => each.tagName + "." + each.className).slice(0, 5).join() || 'fits'"""
+CONTRAST: Final = "color-contrast"
+"""axe-core's rule for the contrast of text. It takes most of axe-core's time."""
+SMALL_TEXT: Final = {
+    "checks": {
+        CONTRAST: {
+            "options": {
+                "ignoreUnicode": True, "largeTextPt": 1000, "boldTextPt": 1000, "boldValue": 700,
+                "contrastRatio": {"normal": {"expected": 4.5}, "large": {"expected": 4.5}},
+                "pseudoSizeThreshold": 0.25, "shadowOutlineEmMax": 0.2, "textStrokeEmMin": 0.03,
+            }
+        }
+    }
+}  # fmt: skip
+"""Requires the contrast of small text also of large text, which is smaller in a narrow window."""
+LINKS: Final = "link-in-text-block"
+"""axe-core's rule for links without underline. It compares their color with that of the text."""
+AXE_OPTIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
+    ("wide", "light"): SMALL_TEXT,
+    ("wide", "dark"): {"runOnly": [CONTRAST, LINKS], **SMALL_TEXT},
+    ("narrow", "light"): {"rules": {CONTRAST: {"enabled": False}}},
+    ("narrow", "dark"): {"runOnly": [LINKS]},
+}
+"""axe-core's options for each width and color scheme.
+
+The stylesheets change only colors for the dark scheme, and no colors for narrow windows
+(tests/unit/controlplane/web/test_stylesheets.py). So the wide window is enough for the contrast,
+and the light scheme for the rules that do not read colors.
+"""
 AXE: Final = """axe.run(document, {
+  ...OPTIONS,
   iframes: false,
   resultTypes: ["violations"],  // axe-core describes every element only for these
 }).then((found) => ({
   passes: found.passes.length,
+  rules: ["passes", "violations", "incomplete", "inapplicable"].flatMap(
+    (outcome) => found[outcome].map((each) => each.id)),
   violations: found.violations.map((each) => ({ impact: each.impact, rule: each.id,
     at: each.nodes.slice(0, 5).map(
       (node) => node.target.join(" ") + ": " + node.failureSummary) })),
@@ -172,7 +203,8 @@ class Page:
                 # The page's own policy would block this script, so DevTools evaluates it.
                 if not await self.run("Boolean(window.axe)"):
                     await self.send_command("Runtime.evaluate", expression=self._axe)
-                seen["axe"] = await self.run(AXE)
+                options = json.dumps(AXE_OPTIONS[self.width, scheme])
+                seen["axe"] = await self.run(AXE.replace("OPTIONS", options))
             self.seen[f"{name} {scheme}"] = seen
         await self._show("light")
 

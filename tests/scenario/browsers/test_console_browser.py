@@ -20,7 +20,7 @@ from typing import IO, Any, Final
 import pytest
 
 from tests import sizes
-from tests.fakes.console.page import SCHEMES, VIEWPORTS
+from tests.fakes.console.page import AXE_OPTIONS, SCHEMES, VIEWPORTS
 from tests.fakes.console.play import HOSTILE
 from tests.lab import namespaces
 from tests.paths import ROOT
@@ -763,7 +763,10 @@ def test_every_state_of_the_page_fits_the_window_and_is_accessible(
     } == {}
     # At least five rules of axe-core apply to every page and pass. Fewer passes mean that axe-core
     # did not run.
-    assert all(view["axe"]["passes"] >= 5 for view in views.values())
+    for state in states:
+        assert views[f"{state} light"]["axe"]["passes"] >= 5
+        dark_rules = set(views[f"{state} dark"]["axe"]["rules"])
+        assert dark_rules == set(AXE_OPTIONS[width, "dark"]["runOnly"])
     violations = {
         (state, rule["rule"], *rule["at"])
         for state, view in views.items()
