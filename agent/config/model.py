@@ -59,7 +59,7 @@ def _service_url(text: str) -> str:
 
 
 def _no_control_characters(text: str) -> str:
-    """Refuse control characters in an id, because the service would reject every call with it."""
+    """Refuse an id with control characters, because the service would reject every call with it."""
     if any(unicodedata.category(character) == "Cc" for character in text):
         raise ValueError("must not contain control characters")
     return text

@@ -247,12 +247,14 @@ _TEXTS: Final[Mapping[tuple[str, str], Callable[[str], str | None]]] = {
     ("schedule", "network"): _schedule,
     ("schedule", "application"): _schedule,
 }
+"""For each key whose value is a string: the function that returns the problem of a value."""
 _LISTS: Final[Mapping[tuple[str, str], Callable[[list[Any]], str | None]]] = {
     ("network", "ports"): _duplicates,
     ("network", "subnets"): _duplicates,
     ("network", "mdns_service_types"): _service_types,
     ("application", "watch_processes"): _program_names,
 }
+"""For each key whose value is a list: the function that returns the problem of a value."""
 
 # ---------------------------------------------------------------------------- several keys
 

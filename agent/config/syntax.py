@@ -1,7 +1,7 @@
 """Messages for frequent mistakes in TOML: what is wrong, and what to write instead.
 
-A message repeats only names of sections and keys that the configuration has, because the rest of a
-line may be a secret.
+A message repeats only names of sections and keys that are valid in a configuration, because all
+other text of a line may be a secret.
 """
 
 import re

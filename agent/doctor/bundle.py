@@ -46,6 +46,7 @@ REPORTS_MAX: Final = 5
 REPORT_MAX_BYTES: Final = 2_000_000
 CONFIG_MAX_BYTES: Final = 1_000_000
 REPORT_FILES: Final = ("*-rejected-*.json", "*-refused-*.json")
+"""Patterns of the names that bodies of reports have in the quarantine directory."""
 
 Member = tuple[str, str]
 """The name and the text of a file in the bundle."""

@@ -94,8 +94,15 @@ def application_changes(before: ApplicationPayload, after: ApplicationPayload) -
     ]
     was_checked = _coverage(before, earlier, after), _coverage(after, later, before)
     changes_in_findings = finding_changes(APPLICATION_RULES, (earlier, later), was_checked)
-    full = {change_.thing for change_ in changes_in_findings if change_.code == "finding disk-full"}
-    changes += (disk for disk in _disks(earlier.machine, later.machine) if disk.thing not in full)
+    # If the finding about a full disk changed, the disk's use is not reported as a second change.
+    reported_disks = {
+        change_.thing for change_ in changes_in_findings if change_.code == "finding disk-full"
+    }
+    changes += (
+        disk_use
+        for disk_use in _disks(earlier.machine, later.machine)
+        if disk_use.thing not in reported_disks
+    )
     return Changes(
         before.started_at, most_severe_first((*changes, *changes_in_findings)), not_compared
     )
@@ -147,7 +154,7 @@ class _Group:
         prefix: The first part of the keys.
         aspect: The last part of a key that each member of the group has.
         start_aspect: The last part of the key of the start time.
-        state: Returns the state of the member with a name; "" if it is unknown.
+        state: Returns the state of the member with the given name; "" if it is unknown.
         severities: The severity of a change, by the new state. Other changes are "muted".
     """
 

@@ -1,6 +1,6 @@
-"""The differences between snapshots in lists, network interfaces and peripherals.
+"""The differences between the lists, network interfaces and peripherals of two snapshots.
 
-The lists are the disks, print queues, watched programs and name servers.
+The lists are the print queues, drives, file systems, watched programs and name servers.
 """
 
 from collections import Counter
@@ -156,7 +156,7 @@ def _peripheral_changes(before: ReportWithFacts, after: ReportWithFacts) -> Iter
         counts = (Counter(device.identity for device in devices) for devices in (earlier, later))
         for identity, old, new in differences(*counts):
             device, is_removed = by_identity[identity], (new or 0) < (old or 0)
-            remaining_text = f" {new} of them remain." if is_removed and new else ""
+            remaining_text = f" Identical devices that remain: {new}." if is_removed and new else ""
             state = "was removed" if is_removed else "is new"
             yield change(
                 f"peripheral {kind}",
