@@ -551,7 +551,7 @@ def state_dir(device: DeviceSection, source: Path | None = None) -> Path:
 
 
 def _home() -> Path:
-    """Return the user's home directory. A user without an account has none."""
+    """Return the user's home directory, or /nonexistent if the user has no account."""
     try:
         return Path.home()
     except RuntimeError:

@@ -18,7 +18,7 @@ from agent.config.model import MAC, SYSTEM_PROXY
 from agent.wire.addresses import has_usable_port, is_one_word, parse_ip, split_host_port
 from agent.wire.validation import Issue, Path
 
-_LABEL: Final = re.compile(r"(?!-)[^\W]([\w-]*[^\W])?|[^\W]", re.UNICODE)
+_HOST_LABEL: Final = re.compile(r"(?!-)[^\W]([\w-]*[^\W])?|[^\W]", re.UNICODE)
 _UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _WINDOWS_PORT: Final = re.compile(r"(\\\\\.\\)?(COM|LPT|USB)\d{1,3}:?", re.IGNORECASE)
 _USB: Final = re.compile(r"usb:[\w./:-]+", re.IGNORECASE)
@@ -38,7 +38,7 @@ _PLACEHOLDER: Final = re.compile(
     r"|change[_-]?me|replace[_-]?me|placeholder|(?:my|your)[ _-].*)"
 )
 _HOST_MAX: Final = 253
-_LABEL_MAX: Final = 63
+_HOST_LABEL_MAX: Final = 63
 _PORT_MAX: Final = 65535
 
 Tree = Mapping[str, Any]
@@ -147,7 +147,7 @@ def _is_host(text: str) -> bool:
     if all(label.isascii() and label.isdigit() for label in labels):
         return parse_ip(text) is not None
     return len(text) <= _HOST_MAX and all(
-        len(label) <= _LABEL_MAX and _LABEL.fullmatch(label) for label in labels
+        len(label) <= _HOST_LABEL_MAX and _HOST_LABEL.fullmatch(label) for label in labels
     )
 
 

@@ -1,7 +1,7 @@
 """The bundle for support: one zip file of redacted texts, without keys.
 
-Only the files that this module names are included. From the quarantine directory, it includes only
-bodies of reports, and never other files, such as an old identity key.
+The bundle contains only files that this module or its caller names. From the quarantine directory,
+it contains bodies of reports, and never other files, such as an old identity key.
 """
 
 import contextlib

@@ -27,7 +27,10 @@ SEVERITY_STYLES: Final[dict[Severity, Style]] = {
 WIDTH_MAX: Final = 100
 WIDTH_MIN: Final = 40
 NAME_WIDTH: Final = 13
+"""Width of the names that `Screen.fact` writes."""
 LAST_COLUMN_MIN: Final = 20
+"""If the last column of a table has less space than this, long texts in it are written below the
+other columns, with the indent BELOW_INDENT."""
 BELOW_INDENT: Final = 4
 
 

@@ -42,6 +42,7 @@ RENEWED_S: Final = 86400.0
 _BROWSER: Final = re.compile(r"(?:Edg|Chrome|Chromium|Firefox)/[\d.]+")
 _PLACEHOLDER: Final = re.compile(r"<\w+>")
 _KEY: Final = re.compile(r"[a-z]+(?:\.(?:\w+|<\w+>))+")
+"""A key in the text `Rule.fields`. A key may contain a placeholder, such as ``<mount>``."""
 
 
 def _browser(fields: Fields, key: str) -> str:
@@ -94,7 +95,7 @@ def application_changes(before: ApplicationPayload, after: ApplicationPayload) -
     ]
     was_checked = _coverage(before, earlier, after), _coverage(after, later, before)
     changes_in_findings = finding_changes(APPLICATION_RULES, (earlier, later), was_checked)
-    # If the finding about a full disk changed, the disk's use is not reported as a second change.
+    # If a finding about a full or nearly full disk changed, the disk's use is no second change.
     reported_disks = {
         change_.thing for change_ in changes_in_findings if change_.code == "finding disk-full"
     }

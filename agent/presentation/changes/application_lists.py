@@ -38,7 +38,7 @@ def list_changes(
 ) -> tuple[list[Change], tuple[str, ...]]:
     """Return the changes, and sentences about what one of the reports did not check."""
     (one, earlier), (other, later) = before, after
-    changes = [*_links(dict(earlier.interfaces), dict(later.interfaces))]
+    changes = [*_interface_changes(dict(earlier.interfaces), dict(later.interfaces))]
     lines = [
         f"{report} was cut at its limits, so added and removed items were not compared."
         for payload, report in ((one, "The earlier report"), (other, "This report"))
@@ -83,7 +83,9 @@ def _members(fields: Fields, key: str) -> dict[str, str] | None:
 # ---------------------------------------------------------------------------- interfaces
 
 
-def _links(earlier: Mapping[str, Fields], later: Mapping[str, Fields]) -> Iterator[Change]:
+def _interface_changes(
+    earlier: Mapping[str, Fields], later: Mapping[str, Fields]
+) -> Iterator[Change]:
     for name, one in earlier.items():
         other = later.get(name)
         if other is None or not {f.text("interface.type") for f in (one, other)} <= REAL_LINKS:
@@ -119,9 +121,11 @@ def _connection(name: str, label: str, one: Fields, other: Fields) -> Iterator[C
         yield change(key, name, (old, new), severity, f"{label} runs at {new}; it was {old}.")
 
 
-def _addresses(link: Fields) -> str:
+def _addresses(interface: Fields) -> str:
     """Return the IPv4 addresses. IPv6 addresses change regularly (RFC 8981) and are left out."""
-    own_addresses = (address.partition("/")[0] for address in link.texts("interface.addresses"))
+    own_addresses = (
+        address.partition("/")[0] for address in interface.texts("interface.addresses")
+    )
     return ", ".join(
         sorted(
             own_address
