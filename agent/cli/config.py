@@ -127,6 +127,7 @@ def _external_checks(loaded: LoadedConfig[Config]) -> Iterator[tuple[str, Callab
     """Yield the keys whose values depend on files or the system, each with its check."""
     service = loaded.config.service
     api_key = key_source(service.api_key_file, loaded.path)
+    # The proxy and the CA file are checked separately, so that a problem names the right key.
     if service.proxy or getproxies():
         yield "service.proxy", lambda: _check_service(service.model_copy(update={"ca_file": ""}))
     if service.ca_file:

@@ -98,6 +98,7 @@ def _fix(error: ServiceError, key_place: str, *, has_proxy: bool) -> str:
             return "try again later"
         is_proxy_error = has_proxy and error.cause in {"connection-refused", "name-resolution"}
         return CONDITIONS["proxy" if is_proxy_error else error.cause].fix
+    # `explain` changes the message if the key may lack a write grant or access to the location.
     if isinstance(error, CredentialRefused) or explain(error) != str(error):
         return f"put a valid key with a write grant for this location into {key_place}"
     if isinstance(error, Refused) and error.code is not None:

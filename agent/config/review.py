@@ -190,6 +190,7 @@ def is_placeholder(text: str) -> bool:
 
 
 def _blanks(text: str) -> str | None:
+    # `config.model` reports control characters.
     is_wrong = text.strip() != text and text.isprintable()
     return "must not begin or end with a blank" if is_wrong else None
 

@@ -122,6 +122,7 @@ def _restarts(earlier: SnapshotFacts, later: SnapshotFacts) -> Iterator[Change]:
     boots = tuple(parse_timestamp(facts.machine.text("os.bootTime")) for facts in (earlier, later))
     machine = tuple(_restarted("machine-start", "", "The machine", boots, BOOT_MOVED_S))
     starts = _agent_start(earlier), _agent_start(later)
+    # A restart of the machine also restarts the agent. The two are one change.
     yield from machine or _restarted("agent-start", "", "The agent", starts, BOOT_MOVED_S)
 
 
@@ -261,6 +262,7 @@ def _coverage(
     is_whole = not one.snapshot.truncated and covers(one, other)
 
     def was_checked(match: Match[SnapshotFacts]) -> bool:
+        # The thing can be ``NAME (MODEL)``, for example for a drive. Keys contain only the name.
         name = match.thing.partition(" (")[0]
         fields = _fields_of(facts, name)
         for pattern in _KEY.findall(match.rule.fields):
