@@ -43,8 +43,7 @@ RESTART: Final = Backoff(base_s=1.0, cap_s=60.0)
 RESET_AFTER_S: Final = 600.0
 """Uptime of a loop after which its failure count resets."""
 DAMAGE_PAUSE_S: Final = 60.0
-"""After the database was found to be damaged, the daemon waits this long before it restarts its
-components."""
+"""After the database was found to be damaged, the daemon waits this long before it reloads."""
 
 
 class Signal(StrEnum):
@@ -145,7 +144,7 @@ async def _wait_for_signal(
     runtime: Runtime,
     signals: asyncio.Queue[Signal],
 ) -> LoadedConfig[Config] | None:
-    """Wait for a signal. Return the new configuration, or None if the daemon must stop.
+    """Wait for a signal to reload or stop. Return the new configuration, or None to stop.
 
     If the new configuration is invalid, continue to wait.
     """
@@ -217,10 +216,10 @@ async def _run_once(
 async def _while_all_run(
     signal_task: asyncio.Task[LoadedConfig[Config] | None], loops: list[asyncio.Task[None]]
 ) -> LoadedConfig[Config] | None:
-    """Return the result of `_wait_for_signal`. Raise AgentError when a loop has ended.
+    """Return the result of `_wait_for_signal`. Raise AgentError if a task of ``loops`` ends first.
 
-    The agent cannot work without one of its loops. It must stop, so that the service manager
-    restarts the agent.
+    Each task runs `_keep_running`, which restarts its loop and never ends normally. The agent needs
+    every loop, so the agent must stop. The service manager then restarts it.
     """
     await asyncio.wait((signal_task, *loops), return_when=asyncio.FIRST_COMPLETED)
     if not signal_task.done():
@@ -249,7 +248,7 @@ async def _keep_running(
             log.error("%s: %s", name, error)
             app.health.set("state-failing", f"{name}: {error}")
             if is_damaged(error):
-                # A damaged database is quarantined only when it is opened, so reload.
+                # A damaged database is quarantined only when it is opened. A reload opens it again.
                 await asyncio.sleep(DAMAGE_PAUSE_S)
                 signals.put_nowait(Signal.RELOAD)
         except Exception as error:

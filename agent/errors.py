@@ -1,9 +1,9 @@
 """Every error of the agent, classified by the action that it requires.
 
-AgentError                  shown to users as one or two plain lines
+AgentError                  shown to users as plain lines, without a traceback
 ├── ConfigError             the configuration is wrong: fix the file, exit 2
 │   ├── ConfigMissing       there is no configuration: create one, exit 2
-│   └── ConfigNotVisible    this user cannot read it or the API key: exit 3 (a NotVisible)
+│   └── ConfigNotVisible    this user cannot read the file or the API key: exit 3 (a NotVisible)
 ├── NotVisible              this user has no access: run as root, exit 3
 ├── StateError              the state directory cannot be used: fix the machine, exit 1
 ├── CollectorError          the collector sent no facts: send a failed report

@@ -78,19 +78,20 @@ def schema() -> dict[str, Any]:
 
 
 def _check(options: argparse.Namespace) -> int:
-    """Print that the configuration is valid, or raise ConfigError.
+    """Print that the configuration is valid and return 0, or raise ConfigError.
 
-    With `--json`, problems are printed too, and are not raised.
+    With `--json`, print the problems instead of raising them. Then return 2, or 3 if this user is
+    not permitted to read the configuration or the API key.
     """
     try:
         source = _checked(options.config)
     except ConfigError as error:
         if not options.json:
             raise
-        is_known = not isinstance(error, ConfigNotVisible)
-        document = {"ok": False if is_known else None, "problems": error.problems}
+        is_visible = not isinstance(error, ConfigNotVisible)
+        document = {"ok": False if is_visible else None, "problems": error.problems}
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
-        return 2 if is_known else 3
+        return 2 if is_visible else 3
     if options.json:
         sys.stdout.write(json.dumps({"ok": True, "problems": []}, indent=2) + "\n")
     else:
@@ -106,46 +107,48 @@ def _checked(path: Path | None) -> Path | None:
         raise
     except ConfigError as error:
         raise ConfigError(review(path) or error.problems) from None
-    problems, closed_files = list(review(path)), list[str]()
+    problems, access_problems = list(review(path)), list[str]()
     for key, check in _external_checks(loaded):
         try:
             check()
         except ConfigNotVisible as error:
-            closed_files += error.problems
+            access_problems += error.problems
         except ConfigError as error:
             place = place_of(key, path)
             problems += [f"{place}: {problem}" if place else problem for problem in error.problems]
     if problems:
-        raise ConfigError((*problems, *closed_files))
-    if closed_files:
-        raise ConfigNotVisible(tuple(closed_files))
+        raise ConfigError((*problems, *access_problems))
+    if access_problems:
+        raise ConfigNotVisible(tuple(access_problems))
     return loaded.path
 
 
 def _external_checks(loaded: LoadedConfig[Config]) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield the keys whose values depend on files or the system, each with its check."""
     service = loaded.config.service
-    key = key_source(service.api_key_file, loaded.path)
+    api_key = key_source(service.api_key_file, loaded.path)
+    # The proxy and the CA file are checked separately, so that a problem names the right key.
     if service.proxy or getproxies():
         yield "service.proxy", lambda: _check_service(service.model_copy(update={"ca_file": ""}))
     if service.ca_file:
         yield "service.ca_file", lambda: _check_service(service.model_copy(update={"proxy": ""}))
-    yield "service.api_key_file", lambda: _check_key(key)
+    yield "service.api_key_file", lambda: _check_api_key(api_key)
     yield "device.state_dir", lambda: _require_directory(loaded.state_dir)
 
 
 def _check_service(service: Service) -> None:
-    from agent.adapters.http_client import client_for  # its import takes half of the verb's time
+    from agent.adapters.http_client import client_for  # the import takes half of the verb's time
 
     client_for(service)
 
 
-def _check_key(key: ApiKeySource) -> None:
+def _check_api_key(source: ApiKeySource) -> None:
     from agent.config.review import is_placeholder  # needed for `check` only
 
-    if is_placeholder(key.read_as_configured()):
-        raise ConfigError((f"{key.describe()} contains a placeholder: write the API key into it",))
-    if too_open := key.why_too_open():
+    if is_placeholder(source.read_as_configured()):
+        problem = f"{source.describe()} contains a placeholder: write the API key into it"
+        raise ConfigError((problem,))
+    if too_open := source.why_too_open():
         raise ConfigError((too_open,))
 
 

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     """
     if options.bundle is None:
         return _examine(options)
-    # The bundle is written with the rights of the caller.
+    # The bundle is written with the rights of the user who runs doctor.
     with writer_of(options.bundle) as write:
         return _examine(options, write)
 
@@ -91,7 +91,8 @@ def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None 
 def _check_before_step_down(context: Context, *, for_bundle: bool) -> tuple[CheckResult, ...]:
     """Check the configuration and the key with the rights of the user who runs doctor.
 
-    If this user is root, the process continues as the owner of the state directory afterwards.
+    For a bundle, also read the configuration's text and the log with these rights. If this user is
+    root, the process continues as the owner of the state directory afterwards.
     """
     results = run_checks([check for check in CHECKS if check.name in BEFORE_STEP_DOWN], context)
     if for_bundle:

@@ -39,7 +39,7 @@ _CAUSES_WITH_TITLE: Final = (
     "name-resolution", "connection-refused", "connection-lost", "timeout", "tls", "proxy",
     "bad-reply",
 )  # fmt: skip
-"""Causes whose detail needs the title of the condition to be understood."""
+"""Causes of ServiceUnavailable whose message is unclear without the title of the condition."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,14 +59,14 @@ def run(options: argparse.Namespace) -> int:
     config = loaded.config
     # The key is read before `step_down`: the agent's user may not be able to read it.
     source = key_source(config.service.api_key_file, loaded.path)
-    key = ApiKeySource(None, source.read_as_configured())
+    api_key = ApiKeySource(None, source.read_as_configured())
     key_place = source.describe()
     state = StateDirectory(loaded.state_dir)
     require_visible(state.path)
     step_down(state.path)
     with _locked(state):
         try:
-            enrollment, is_new = asyncio.run(_bind(config, key, state, force=options.force))
+            enrollment, is_new = asyncio.run(_bind(config, api_key, state, force=options.force))
         except ServiceError as error:
             proxy = _proxy_of(config.service)
             where = f"{config.service.base_url}{proxy and f' through the proxy {proxy}'}"
@@ -98,6 +98,7 @@ def _fix(error: ServiceError, key_place: str, *, has_proxy: bool) -> str:
             return "try again later"
         is_proxy_error = has_proxy and error.cause in {"connection-refused", "name-resolution"}
         return CONDITIONS["proxy" if is_proxy_error else error.cause].fix
+    # `explain` changes the message if the key may lack a write grant or access to the location.
     if isinstance(error, CredentialRefused) or explain(error) != str(error):
         return f"put a valid key with a write grant for this location into {key_place}"
     if isinstance(error, Refused) and error.code is not None:
@@ -144,9 +145,9 @@ async def _bind(
     if device_record.binding is not None and not device_record.is_revoked and not force:
         return device_record.binding.record, False
     client = ServiceClient(config.service, api_key, SystemClock())
-    key = identity.load_or_create()
+    identity_key = identity.load_or_create()
     try:
-        enrollment = await sign_up(config, key, device_record.legacy_install_id, client)
+        enrollment = await sign_up(config, identity_key, device_record.legacy_install_id, client)
     finally:
         await client.close()
     service = config.service

@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         return _list(options)
     if options.html is None:
         return _show_again(options)
-    # The page is written with the rights of the caller.
+    # The page is written with the rights of the user who runs this command.
     with writer_of(options.html, PAGE_MODE) as write:
         return _show_again(options, write)
 
@@ -161,7 +161,7 @@ def headlines_of(state: StateDirectory, rows: Sequence[HistoryRow]) -> dict[str,
 
     headlines: dict[str, tuple[str, Style]] = {}
     for report_id, body in bodies.items():
-        with contextlib.suppress(ValidationError):  # of another version, or damaged
+        with contextlib.suppress(ValidationError):  # a body of another version, or damaged
             if (payload := report_of(body).report) is not None:
                 headline = headline_of(payload)
                 headlines[report_id] = headline.verdict, SEVERITY_STYLES[headline.severity]

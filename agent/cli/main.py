@@ -1,8 +1,8 @@
-"""`venue-agent`: runs a verb, and prints errors as one or two plain lines.
+"""`venue-agent`: runs a verb, and prints errors as plain lines.
 
 Exit codes: 0 success, 1 a problem or an error, 2 an error in usage or configuration (`status`: the
 agent does not run), 3 this user is not permitted to read what the verb needs, 130 Ctrl-C. Each
-verb's module is imported only when it runs, so that every verb starts fast.
+verb's module is imported only when that verb runs, so that every verb starts fast.
 """
 
 import argparse
@@ -36,7 +36,7 @@ VERBS: Final = {
     "check": "check one printer now: what is wrong with it, and what to do",
     "status": "show the daemon's state and its problems",
     "doctor": "check everything that the agent needs, with a fix for each problem",
-    "history": "list requests and reports from the journal",
+    "history": "list requests and reports, or show one report again",
     "timeline": "show when the connection was interrupted, and why",
     "printers": "show the state of all printers of this machine, the broken ones first",
     "config": "check, show or describe the configuration",

@@ -75,7 +75,10 @@ def _check(resolved: ResolvedState) -> NetworkPayload | None:
 
 
 def _read_memory(resolved: ResolvedState) -> tuple[PrinterMemory, Memory]:
-    """Return what the agent remembers. Raises NotVisible, StateError."""
+    """Return the file in which the agent remembers printers, and its content.
+
+    Raises NotVisible, StateError.
+    """
     resolved.require_visible()
     file = PrinterMemory(resolved.state)
     memory, reason = file.peek()
@@ -104,7 +107,7 @@ def _show(screen: Screen, memory: Memory) -> None:
         return
     screen.line(("remembered from earlier reports", "strong"))
     screen.table(
-        ("printer", "seen (UTC)", "at", "known by"),
+        ("printer", "seen (UTC)", "address", "known by"),
         [
             (
                 (printer.id, "none"),

@@ -43,6 +43,7 @@ def resolve_state(config: Path | None) -> ResolvedState:
     """Return the state directory. A process of root continues as the directory's owner.
 
     Raises:
+        ConfigError: The file ``config`` does not exist.
         StateError: Other users could change the directory's content.
     """
     resolved = _configured_state(config)

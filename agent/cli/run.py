@@ -49,8 +49,8 @@ def _drop_a_closed_terminal() -> None:
 def _error_for_systemd(error: NotVisible) -> AgentError:
     """Return the error with an exit code for systemd.
 
-    If the configuration is not readable, this is exit code 2, after which systemd does not restart
-    the agent.
+    If the configuration is not readable, the exit code is 2. After this code, systemd does not
+    restart the agent.
     """
     if isinstance(error, ConfigNotVisible):
         return ConfigError(error.problems)

@@ -31,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     install = actions.add_parser("install", help="start the agent now and at boot")
     add = install.add_argument
-    add("--base-url", metavar="URL", help="the service's address, written to a new configuration")
-    add("--location", metavar="ID", help="the venue's location id, written to a new configuration")
+    add("--base-url", metavar="URL", help="the server's address, for a new configuration")
+    add("--location", metavar="ID", help="the venue's location id, for a new configuration")
     add("--api-key-file", type=Path, metavar="F", help="file with the API key; - for stdin")
     uninstall = actions.add_parser("uninstall", help="stop the agent and remove the service")
     uninstall.add_argument(

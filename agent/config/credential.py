@@ -28,7 +28,10 @@ SYSTEMD_CREDENTIAL = "api-key"
 
 @dataclass(frozen=True, slots=True)
 class ApiKeySource:
-    """The source of the key: a file, which is read for each use, or the value of the variable."""
+    """The source of the key: a file, which is read for each use, or the value of the variable.
+
+    ``variable`` is the value, not the name. If ``file`` and ``variable`` are None, there is no key.
+    """
 
     file: Path | None
     variable: str | None

@@ -73,7 +73,7 @@ class _RawConfig:
         """Return a line for each issue."""
         from agent.config.problems import problems_of  # rarely needed
 
-        # Messages contain wrong values. Secrets in them are masked if they are remembered.
+        # Messages repeat the invalid values. Only secrets that are remembered before are masked.
         remember(*secrets_here(self.path or default_config_path(), self.environment))
         return problems_of(Config, tuple(issues), self.source())
 

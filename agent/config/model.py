@@ -59,7 +59,7 @@ def _service_url(text: str) -> str:
 
 
 def _no_control_characters(text: str) -> str:
-    """Refuse control characters in an id, because the service would reject every call with it."""
+    """Refuse an id with control characters, because the service would reject every call with it."""
     if any(unicodedata.category(character) == "Cc" for character in text):
         raise ValueError("must not contain control characters")
     return text
@@ -551,7 +551,7 @@ def state_dir(device: DeviceSection, source: Path | None = None) -> Path:
 
 
 def _home() -> Path:
-    """Return the user's home directory. A user without an account has none."""
+    """Return the user's home directory, or /nonexistent if the user has no account."""
     try:
         return Path.home()
     except RuntimeError:

@@ -18,7 +18,7 @@ from agent.config.model import MAC, SYSTEM_PROXY
 from agent.wire.addresses import has_usable_port, is_one_word, parse_ip, split_host_port
 from agent.wire.validation import Issue, Path
 
-_LABEL: Final = re.compile(r"(?!-)[^\W]([\w-]*[^\W])?|[^\W]", re.UNICODE)
+_HOST_LABEL: Final = re.compile(r"(?!-)[^\W]([\w-]*[^\W])?|[^\W]", re.UNICODE)
 _UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _WINDOWS_PORT: Final = re.compile(r"(\\\\\.\\)?(COM|LPT|USB)\d{1,3}:?", re.IGNORECASE)
 _USB: Final = re.compile(r"usb:[\w./:-]+", re.IGNORECASE)
@@ -38,7 +38,7 @@ _PLACEHOLDER: Final = re.compile(
     r"|change[_-]?me|replace[_-]?me|placeholder|(?:my|your)[ _-].*)"
 )
 _HOST_MAX: Final = 253
-_LABEL_MAX: Final = 63
+_HOST_LABEL_MAX: Final = 63
 _PORT_MAX: Final = 65535
 
 Tree = Mapping[str, Any]
@@ -147,7 +147,7 @@ def _is_host(text: str) -> bool:
     if all(label.isascii() and label.isdigit() for label in labels):
         return parse_ip(text) is not None
     return len(text) <= _HOST_MAX and all(
-        len(label) <= _LABEL_MAX and _LABEL.fullmatch(label) for label in labels
+        len(label) <= _HOST_LABEL_MAX and _HOST_LABEL.fullmatch(label) for label in labels
     )
 
 
@@ -190,6 +190,7 @@ def is_placeholder(text: str) -> bool:
 
 
 def _blanks(text: str) -> str | None:
+    # `config.model` reports control characters.
     is_wrong = text.strip() != text and text.isprintable()
     return "must not begin or end with a blank" if is_wrong else None
 
@@ -247,12 +248,14 @@ _TEXTS: Final[Mapping[tuple[str, str], Callable[[str], str | None]]] = {
     ("schedule", "network"): _schedule,
     ("schedule", "application"): _schedule,
 }
+"""For each key whose value is a string: the function that returns the problem of a value."""
 _LISTS: Final[Mapping[tuple[str, str], Callable[[list[Any]], str | None]]] = {
     ("network", "ports"): _duplicates,
     ("network", "subnets"): _duplicates,
     ("network", "mdns_service_types"): _service_types,
     ("application", "watch_processes"): _program_names,
 }
+"""For each key whose value is a list: the function that returns the problem of a value."""
 
 # ---------------------------------------------------------------------------- several keys
 

@@ -11,11 +11,11 @@ from agent.config.model import config_paths, is_privileged, is_there
 
 STEPPED_DOWN: Final = "VENUE_AGENT_STEPPED_DOWN"
 """Variable that `step_down` sets in a process that root started and that continues as another user.
-Root reads the messages of this process, so their advice contains no "sudo". The variable has no
-other use.
+After setuid(2), the process has no other way to find out that root started it.
 
-After setuid(2), a process cannot find out that root started it. `step_down` also passes the paths
-of the configuration and of the state directory as variables."""
+The variable affects the advice in messages and nothing else: root reads these messages, so they do
+not advise "sudo". `step_down` also passes the paths of the configuration and of the state directory
+as variables."""
 _INSTALL: Final = "venue-agent service install --base-url URL --location ID --api-key-file FILE"
 
 

@@ -1,7 +1,7 @@
 """Messages for frequent mistakes in TOML: what is wrong, and what to write instead.
 
-A message repeats only names of sections and keys that the configuration has, because the rest of a
-line may be a secret.
+A message repeats only names of sections and keys that are valid in a configuration, because all
+other text of a line may be a secret.
 """
 
 import re
@@ -24,7 +24,7 @@ _NO_VALUES: Final = frozenset({"none", "null", "nil"})
 _OTHER_COMMENT: Final = re.compile(r"\s*(?:;|//|/\*|--|<!--)")
 """The start of a comment in languages other than TOML."""
 _FIRST_WORD: Final = re.compile(r"\s*([\w\-]+)\s*")
-_TEXT_IN_LIST: Final = re.compile(r"[\[,]\s*(?:[A-Za-z_]|\d+\.\d+\.)")
+_UNQUOTED_IN_LIST: Final = re.compile(r"[\[,]\s*(?:[A-Za-z_]|\d+\.\d+\.)")
 _LEADING_ZERO: Final = re.compile(r"[+-]?0\d")
 _WITH_UNIT: Final = re.compile(r"[+-]?\d+(?:\.\d+)?\s*[A-Za-z%]+$")
 _UNCLEAR: Final = (
@@ -182,7 +182,7 @@ class _Mistake:
         return lines[opening - 1].incomplete_list(which_list)
 
     def incomplete_list(self, which_list: str) -> str:
-        if _TEXT_IN_LIST.match(self.value):
+        if _UNQUOTED_IN_LIST.match(self.value):
             return self._without_quotes()
         example = self._example if self.key else self._example_of("exclude")
         return (

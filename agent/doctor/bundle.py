@@ -1,7 +1,7 @@
 """The bundle for support: one zip file of redacted texts, without keys.
 
-Only the files that this module names are included. From the quarantine directory, it includes only
-bodies of reports, and never other files, such as an old identity key.
+The bundle contains only files that this module or its caller names. From the quarantine directory,
+it contains bodies of reports, and never other files, such as an old identity key.
 """
 
 import contextlib
@@ -46,6 +46,7 @@ REPORTS_MAX: Final = 5
 REPORT_MAX_BYTES: Final = 2_000_000
 CONFIG_MAX_BYTES: Final = 1_000_000
 REPORT_FILES: Final = ("*-rejected-*.json", "*-refused-*.json")
+"""Patterns of the names that bodies of reports have in the quarantine directory."""
 
 Member = tuple[str, str]
 """The name and the text of a file in the bundle."""

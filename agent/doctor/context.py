@@ -58,7 +58,7 @@ class Context:
     local: "LocalConfig | None" = None  # configuration; --bundle sets it even without [service]
     config: "Config | None" = None  # configuration
     is_hidden: bool = False  # configuration; whether this user cannot read the file
-    state: "StateDirectory | None" = None  # configuration; a guess if this check failed
+    state: "StateDirectory | None" = None  # configuration; a guess if no valid file was read
     api_key: str | None = field(default=None, repr=False)  # api-key
     record: "DeviceRecord | None" = None  # device-record
     daemon_pid: int | None = None  # daemon

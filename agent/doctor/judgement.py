@@ -44,6 +44,7 @@ def _is_cause(result: CheckResult) -> bool:
 
 
 def _with_cause(result: CheckResult, effect: CheckResult, cause: str) -> CheckResult:
+    """Return ``result``, updated because the check ``cause`` explains ``effect``."""
     if result.name == cause and effect.status == "fail":
         return replace(result, status="fail")
     if effect.name in (result.name, result.because):

@@ -43,5 +43,5 @@ def _journal() -> str:
             "--no-pager", "--output", "short-iso-precise", timeout_s=READ_WITHIN_S,
         )  # fmt: skip
     except ServiceManagerError as error:
-        return f"the journal could not be read: {error}\n"
+        return f"the systemd journal could not be read: {error}\n"
     return (output.stdout + output.stderr)[-LOG_MAX:]

@@ -79,7 +79,8 @@ class RepeatFilter(logging.Filter):
     - for each template, VARIANTS_MAX different warnings or errors, each at most REPEATS_MAX times.
 
     Messages that differ only in numbers are the same message. The filter counts the messages that
-    it suppresses. After the window, it calls ``emit`` with one record that contains the count.
+    it suppresses. At the first record after the window, it calls ``emit`` with a record that
+    contains the count.
     """
 
     def __init__(self, emit: Emit, clock: Callable[[], float] = time.monotonic) -> None:

@@ -20,7 +20,7 @@ _ExceptionInfo: TypeAlias = (
     tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 )
 _LIBRARIES: Final = ("httpx2", "httpcore2")
-"""These libraries log each HTTP request at level INFO. Only their warnings are logged."""
+"""These libraries log each HTTP request at level INFO. So their level is set to WARNING."""
 
 
 class PlainFormatter(logging.Formatter):

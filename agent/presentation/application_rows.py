@@ -73,7 +73,7 @@ class AbsenceRow:
     """The missing facts that have the same status and reason.
 
     ``facts`` lists the keys of these facts. Keys with a common prefix share one entry:
-    ``browser.permission: camera, microphone``.
+    ``browser.permission: camera, microphone``. ``count`` is the number of keys.
     """
 
     status: str

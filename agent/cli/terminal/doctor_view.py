@@ -1,4 +1,4 @@
-"""The results of doctor on a terminal: first the results of all checks, then the fixes."""
+"""The results of doctor on a terminal: first the results by group, then the fixes."""
 
 from collections import Counter
 from collections.abc import Sequence

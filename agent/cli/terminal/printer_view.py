@@ -12,6 +12,7 @@ from agent.wire.payloads.network import NetworkPayload, Printer
 
 ATTENTION: Final = "needs attention"
 _ORDER: Final = (*STATUS_ORDER[:-1], ATTENTION, STATUS_ORDER[-1])
+"""The verdicts in the order of the list. `ATTENTION` comes directly before "reachable"."""
 _STYLES: Final[dict[str, Style]] = {"reachable": "good", "unknown": "warn", ATTENTION: "warn"}
 _INDENT: Final = " " * 4
 

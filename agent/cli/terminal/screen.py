@@ -27,12 +27,18 @@ SEVERITY_STYLES: Final[dict[Severity, Style]] = {
 WIDTH_MAX: Final = 100
 WIDTH_MIN: Final = 40
 NAME_WIDTH: Final = 13
+"""Width of the names that `Screen.fact` writes."""
 LAST_COLUMN_MIN: Final = 20
+"""If the last column of a table has less space than this, long texts in it are written below the
+other columns, with the indent BELOW_INDENT."""
 BELOW_INDENT: Final = 4
 
 
 class Screen:
-    """Writes lines to ``stream``, wrapped to the terminal's width (default: 80)."""
+    """Writes lines to ``stream``, wrapped to the terminal's width (default: 80).
+
+    On narrower or wider terminals, the width is limited to the range from WIDTH_MIN to WIDTH_MAX.
+    """
 
     def __init__(self, stream: TextIO | None = None, width: int | None = None) -> None:
         self._stream = stream or sys.stdout
@@ -55,7 +61,7 @@ class Screen:
     def paragraph(self, text: str, style: Style = "none", *, indent: str = "") -> None:
         """Write wrapped text, each line after ``indent``.
 
-        Commands in the text get the `--config` of the user.
+        If the user passed `--config`, it is added to the commands in the text.
         """
         for line in wrapped(with_config(text), self.width - len(indent)):
             self._stream.write(indent + self._painted(line, style) + "\n")

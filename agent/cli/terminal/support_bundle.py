@@ -27,7 +27,7 @@ from agent.wire.vocabulary import Kind
 
 WIDTH: Final = 80
 KINDS: Final[tuple[Kind, ...]] = ("network", "application")
-_LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # no letters or digits that are easily confused
+_LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # without letters and digits that look alike
 DAEMON_WAIT_MAX_S: Final = 60.0
 POLL_S: Final = 0.2
 
@@ -107,7 +107,7 @@ def _collect(local: LocalConfig, state: StateDirectory, kind: Kind) -> FreshRepo
         return FreshReport(kind, asyncio.run(collect_report(local, state, kind)))
     except AgentError as error:
         return FreshReport(kind, None, str(error))
-    except asyncio.CancelledError:  # a second Ctrl-C
+    except asyncio.CancelledError:  # the user pressed Ctrl-C twice
         return FreshReport(kind, None, "it was interrupted")
 
 

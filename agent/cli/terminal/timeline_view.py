@@ -23,7 +23,8 @@ from agent.wire.payloads.history_lines import HourRow
 LISTED_MAX: Final = 40
 _TITLE_WIDTH: Final = 12
 _HEAD_WIDTH: Final = 6
-"""Number of columns from one hour in the head of the table to the next, such as from 3 to 6."""
+"""Width of each hour number in the head of the table. The head has every sixth hour, or every third
+hour if an hour has two columns."""
 _WIDE_FROM: Final = 76
 """Minimum width of the terminal at which each hour has two columns instead of one."""
 

@@ -28,7 +28,7 @@ _TO_UPGRADE: Final = {
     "dnf": "dnf upgrade venue-agent",
     "winget": f"winget upgrade --id {WINGET_ID}",
 }
-_TO_RELEASE: Final = {
+_TO_UNHOLD: Final = {
     "apt": "apt-mark unhold venue-agent",
     "dnf": "dnf versionlock delete venue-agent",
 }
@@ -40,7 +40,7 @@ class Facts:
 
     ``kept`` is the previous version, to which a failed upgrade returns. ``upgrade`` is an upgrade
     that is not verified yet, or that was rolled back. ``status`` is None if no daemon runs, or if
-    this user may not read its status. ``is_visible`` is False in the second case.
+    this user is not permitted to read its status. ``is_visible`` is whether this user is permitted.
     """
 
     package: Package | None
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Return 0, or 3 if this user may not see the daemon's state."""
+    """Return 0, or 3 if this user is not permitted to see the daemon's state."""
     # The package manager is read first, because `resolve_state` drops root's rights.
     package = read_package()
     facts = _facts(package, resolve_state(options.config))
@@ -160,7 +160,7 @@ def _advice(facts: Facts) -> Iterator[str]:
         yield f"to see everything: {how_to_run_as_root('upgrade check')}"
     if package is None or package.available is None or package.available == package.installed:
         return
-    if package.is_held and package.manager in _TO_RELEASE:
-        yield f"to permit upgrades: {with_sudo(_TO_RELEASE[package.manager])}"
+    if package.is_held and package.manager in _TO_UNHOLD:
+        yield f"to permit upgrades: {with_sudo(_TO_UNHOLD[package.manager])}"
     else:
         yield f"to upgrade: {with_sudo(_TO_UPGRADE[package.manager])}"

@@ -62,8 +62,9 @@ def kiosk(context: Context) -> Outcome:
     except OSError as error:
         return fail(
             f"the kiosk browser does not answer on {place} ({error.strerror or error})",
-            f"start it with --remote-debugging-port={port} and its own --user-data-dir (newer "
-            "Chrome ignores the port without it), or correct application.kiosk_debug_url",
+            f"start it with --remote-debugging-port={port} and its own --user-data-dir (without"
+            " this directory, newer versions of Chrome ignore the port), or correct"
+            " application.kiosk_debug_url",
         )
     if name is None:
         return fail(

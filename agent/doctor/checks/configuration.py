@@ -14,7 +14,7 @@ from agent.doctor.context import Context
 from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible, CredentialRefused
 from agent.presentation.humanize import counted
 
-OTHERS: int = stat.S_IRWXO
+RIGHTS_OF_OTHERS: int = stat.S_IRWXO
 _CORRECT = "correct the named settings, then run `venue-agent config check`"
 
 
@@ -59,7 +59,7 @@ def api_key(context: Context) -> Outcome:
             str(error), "create a key with a write grant, and store it where the agent reads it"
         )
     outcome = ok(f"read from {source.describe()}")
-    if source.file is not None and (mode := _too_open(source.file, OTHERS)):
+    if source.file is not None and (mode := _too_open(source.file, RIGHTS_OF_OTHERS)):
         detail = f"{source.describe()} can be read by every user ({mode})"
         outcome = warn(detail, f"run `chmod 600 {source.file}`")
     return outcome.with_facts(api_key=key)
@@ -72,8 +72,8 @@ def trust_anchors(context: Context) -> Outcome:
     try:
         ssl.create_default_context().load_verify_locations(service.ca_file)
     except OSError as error:
-        is_content = isinstance(error, ssl.SSLError)
-        reason = "it contains no PEM certificate" if is_content else error.strerror
+        is_no_pem = isinstance(error, ssl.SSLError)
+        reason = "it contains no PEM certificate" if is_no_pem else error.strerror
         return fail(f"service.ca_file {service.ca_file}: {reason}", "correct service.ca_file")
     return ok(f"the operating system's and {service.ca_file}")
 

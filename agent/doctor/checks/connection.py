@@ -177,10 +177,10 @@ def certificate(context: Context) -> Outcome:
         )
 
 
-def _judge_trusted(cert: Certificate | None, tls: str | None, ca_file: str) -> Outcome:
+def _judge_trusted(cert: Certificate | None, tls_version: str | None, ca_file: str) -> Outcome:
     if cert is None:
-        return ok(f"trusted, {tls}")
-    text = f"issued by {cert.issuer}, valid until {cert.not_after:%Y-%m-%d}, {tls}"
+        return ok(f"trusted, {tls_version}")
+    text = f"issued by {cert.issuer}, valid until {cert.not_after:%Y-%m-%d}, {tls_version}"
     if cert.not_after - datetime.now(UTC) < EXPIRES_SOON:
         return warn(f"{text}: it expires soon", "ask the operator of the service to renew it")
     if cert.inspector:

@@ -176,7 +176,7 @@ def conditions(_: Context, status: DaemonStatus) -> Outcome:
 
 @_if_running
 def interruptions(context: Context, _: DaemonStatus) -> Outcome:
-    """Return the open incident, or the last one if none is open."""
+    """Warn if an interruption is open. Otherwise, return ok with the last interruption, if any."""
     now = datetime.now(UTC)
     state = context.state
     if state is None:

@@ -135,7 +135,7 @@ def multicast(context: Context) -> Outcome:
 
 
 def _interface_flags() -> dict[str, str]:
-    """Return the flags of each interface, as "up,multicast", or "" on a system without flags.
+    """Return the flags of each interface, such as "up,multicast"; "" on a system without flags.
 
     Return an empty dictionary if the interfaces cannot be read.
     """

@@ -1,7 +1,7 @@
 """Checks of the service's replies: the service itself, key, grant, location, binding.
 
-The checks call `current`, which changes nothing. If no running agent shows that the key has a write
-grant, the checks also request a challenge, which they do not answer.
+The checks call the operation `current`, which changes nothing. If no running agent shows that the
+key has a write grant, the checks also request a challenge, which they do not answer.
 """
 
 import asyncio
@@ -25,7 +25,9 @@ from agent.wire.device_operations import ChallengeRequest, EnrollmentRecord
 CALL_TIMEOUT_S: Final = 3.5
 RECENT_S: Final = 300.0
 READ_ONLY: Final = frozenset({"read_only_key", "read_only", "write_grant_required"})
+"""Error codes for a key without a write grant."""
 LOCATION: Final = "location"
+"""An error code with this word is about the location."""
 FORBIDDEN: Final = 403
 
 ServiceCall = Callable[[ServiceClient], Awaitable[EnrollmentRecord | None]]

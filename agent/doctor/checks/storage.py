@@ -53,7 +53,7 @@ def _writable(path: Path) -> Outcome:
     reason = _why_not_writable(path)
     if reason in {0, errno.ENOSPC}:
         return ok(str(path))  # `disk_space` reports a full disk
-    if reason in {errno.EACCES, errno.EPERM} and not _is_own(path):
+    if reason in {errno.EACCES, errno.EPERM} and not _is_owner_or_root(path):
         return ok(f"{path}, which belongs to another user")
     return fail(
         f"{path} cannot be written: {os.strerror(reason)}",
@@ -164,7 +164,7 @@ def _not_readable(path: Path) -> Outcome:
     return skipped("there is none yet: it is created at the first start")
 
 
-def _is_own(path: Path) -> bool:
+def _is_owner_or_root(path: Path) -> bool:
     return sys.platform == "win32" or os.geteuid() in {0, path.stat().st_uid}
 
 

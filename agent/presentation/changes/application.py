@@ -42,6 +42,7 @@ RENEWED_S: Final = 86400.0
 _BROWSER: Final = re.compile(r"(?:Edg|Chrome|Chromium|Firefox)/[\d.]+")
 _PLACEHOLDER: Final = re.compile(r"<\w+>")
 _KEY: Final = re.compile(r"[a-z]+(?:\.(?:\w+|<\w+>))+")
+"""A key in the text `Rule.fields`. A key may contain a placeholder, such as ``<mount>``."""
 
 
 def _browser(fields: Fields, key: str) -> str:
@@ -94,8 +95,15 @@ def application_changes(before: ApplicationPayload, after: ApplicationPayload) -
     ]
     was_checked = _coverage(before, earlier, after), _coverage(after, later, before)
     changes_in_findings = finding_changes(APPLICATION_RULES, (earlier, later), was_checked)
-    full = {change_.thing for change_ in changes_in_findings if change_.code == "finding disk-full"}
-    changes += (disk for disk in _disks(earlier.machine, later.machine) if disk.thing not in full)
+    # If a finding about a full or nearly full disk changed, the disk's use is no second change.
+    reported_disks = {
+        change_.thing for change_ in changes_in_findings if change_.code == "finding disk-full"
+    }
+    changes += (
+        disk_use
+        for disk_use in _disks(earlier.machine, later.machine)
+        if disk_use.thing not in reported_disks
+    )
     return Changes(
         before.started_at, most_severe_first((*changes, *changes_in_findings)), not_compared
     )
@@ -114,6 +122,7 @@ def _restarts(earlier: SnapshotFacts, later: SnapshotFacts) -> Iterator[Change]:
     boots = tuple(parse_timestamp(facts.machine.text("os.bootTime")) for facts in (earlier, later))
     machine = tuple(_restarted("machine-start", "", "The machine", boots, BOOT_MOVED_S))
     starts = _agent_start(earlier), _agent_start(later)
+    # A restart of the machine also restarts the agent. The two are one change.
     yield from machine or _restarted("agent-start", "", "The agent", starts, BOOT_MOVED_S)
 
 
@@ -147,7 +156,7 @@ class _Group:
         prefix: The first part of the keys.
         aspect: The last part of a key that each member of the group has.
         start_aspect: The last part of the key of the start time.
-        state: Returns the state of the member with a name; "" if it is unknown.
+        state: Returns the state of the member with the given name; "" if it is unknown.
         severities: The severity of a change, by the new state. Other changes are "muted".
     """
 
@@ -253,6 +262,7 @@ def _coverage(
     is_whole = not one.snapshot.truncated and covers(one, other)
 
     def was_checked(match: Match[SnapshotFacts]) -> bool:
+        # The thing can be ``NAME (MODEL)``, for example for a drive. Keys contain only the name.
         name = match.thing.partition(" (")[0]
         fields = _fields_of(facts, name)
         for pattern in _KEY.findall(match.rule.fields):

@@ -1,6 +1,6 @@
-"""The differences between snapshots in lists, network interfaces and peripherals.
+"""The differences between the lists, network interfaces and peripherals of two snapshots.
 
-The lists are the disks, print queues, watched programs and name servers.
+The lists are the print queues, drives, file systems, watched programs and name servers.
 """
 
 from collections import Counter
@@ -38,7 +38,7 @@ def list_changes(
 ) -> tuple[list[Change], tuple[str, ...]]:
     """Return the changes, and sentences about what one of the reports did not check."""
     (one, earlier), (other, later) = before, after
-    changes = [*_links(dict(earlier.interfaces), dict(later.interfaces))]
+    changes = [*_interface_changes(dict(earlier.interfaces), dict(later.interfaces))]
     lines = [
         f"{report} was cut at its limits, so added and removed items were not compared."
         for payload, report in ((one, "The earlier report"), (other, "This report"))
@@ -83,7 +83,9 @@ def _members(fields: Fields, key: str) -> dict[str, str] | None:
 # ---------------------------------------------------------------------------- interfaces
 
 
-def _links(earlier: Mapping[str, Fields], later: Mapping[str, Fields]) -> Iterator[Change]:
+def _interface_changes(
+    earlier: Mapping[str, Fields], later: Mapping[str, Fields]
+) -> Iterator[Change]:
     for name, one in earlier.items():
         other = later.get(name)
         if other is None or not {f.text("interface.type") for f in (one, other)} <= REAL_LINKS:
@@ -119,9 +121,11 @@ def _connection(name: str, label: str, one: Fields, other: Fields) -> Iterator[C
         yield change(key, name, (old, new), severity, f"{label} runs at {new}; it was {old}.")
 
 
-def _addresses(link: Fields) -> str:
+def _addresses(interface: Fields) -> str:
     """Return the IPv4 addresses. IPv6 addresses change regularly (RFC 8981) and are left out."""
-    own_addresses = (address.partition("/")[0] for address in link.texts("interface.addresses"))
+    own_addresses = (
+        address.partition("/")[0] for address in interface.texts("interface.addresses")
+    )
     return ", ".join(
         sorted(
             own_address
@@ -156,7 +160,7 @@ def _peripheral_changes(before: ReportWithFacts, after: ReportWithFacts) -> Iter
         counts = (Counter(device.identity for device in devices) for devices in (earlier, later))
         for identity, old, new in differences(*counts):
             device, is_removed = by_identity[identity], (new or 0) < (old or 0)
-            remaining_text = f" {new} of them remain." if is_removed and new else ""
+            remaining_text = f" Identical devices that remain: {new}." if is_removed and new else ""
             state = "was removed" if is_removed else "is new"
             yield change(
                 f"peripheral {kind}",

@@ -55,7 +55,10 @@ def finding_changes(
     facts: tuple[Facts, Facts],
     was_checked: tuple[WasChecked[Facts], WasChecked[Facts]],
 ) -> list[Change]:
-    """Compare the matches of the rules in the ``facts`` of two reports, the earlier one first."""
+    """Compare the matches of the rules in the ``facts`` of two reports, the earlier one first.
+
+    ``was_checked`` has a function for each of the two reports, in the same order.
+    """
     rules = tuple(rules)
     before, after = (_matches(rules, facts_of_report) for facts_of_report in facts)
     return [

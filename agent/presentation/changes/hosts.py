@@ -45,10 +45,10 @@ class _Host:
 
     @property
     def is_transient(self) -> bool:
-        """Return whether this is a phone, or a device without services that users do not recognise.
+        """Return whether this is a phone, or an unrecognisable device without services or printers.
 
-        A device with a randomised address counts as not recognised, even if it has a name. Such
-        hosts come and go all day.
+        A device with a randomised address counts as unrecognisable, even if it has a name. Phones
+        and such devices come and go all day.
         """
         if self.row.kind == "phone":
             return True
