@@ -120,6 +120,10 @@ class CredentialRefused(ServiceError):
     """The API key cannot be read, or the service does not accept it (401)."""
 
 
+_READ_ONLY_CODES: Final = frozenset({"read_only_key", "read_only", "write_grant_required"})
+"""Error codes of services for a key without a write grant."""
+
+
 class Refused(ServiceError):
     """The service refuses the call. ``code`` is the error code of its reply, or None."""
 
@@ -127,6 +131,11 @@ class Refused(ServiceError):
         super().__init__(detail)
         self.status = status
         self.code = code
+
+    @property
+    def is_read_only_key(self) -> bool:
+        """Whether the error code says that the key has no write grant."""
+        return self.code in _READ_ONLY_CODES
 
 
 class BodyRejected(ServiceError):

@@ -8,6 +8,7 @@ invalid configurations.
 
 import ipaddress
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import PurePosixPath, PureWindowsPath
@@ -191,7 +192,8 @@ def is_placeholder(text: str) -> bool:
 
 def _blanks(text: str) -> str | None:
     # `config.model` reports control characters.
-    is_wrong = text.strip() != text and text.isprintable()
+    has_control_characters = any(unicodedata.category(each) == "Cc" for each in text)
+    is_wrong = text.strip() != text and not has_control_characters
     return "must not begin or end with a blank" if is_wrong else None
 
 

@@ -22,7 +22,7 @@ from agent.presentation.connectivity.sentences import (
     is_empty,
     open_incident,
 )
-from agent.presentation.humanize import age_s, ago, times
+from agent.presentation.humanize import age_s, ago, counted, times
 
 NO_REPLY_S: Final = 300.0
 """Maximum time between two replies of the service to a healthy agent, in seconds."""
@@ -201,7 +201,8 @@ def interruptions(context: Context, _: DaemonStatus) -> Outcome:
 def outbox(_: Context, status: DaemonStatus) -> Outcome:
     if not status.outbox_reports:
         return ok("no report is waiting")
-    text = f"{status.outbox_reports} reports, {status.outbox_bytes // 1024} KiB wait"
+    reports = counted(status.outbox_reports, "waiting report")
+    text = f"{reports}, {status.outbox_bytes // 1024} KiB"
     oldest = status.outbox_oldest_at
     if oldest and (age_s(oldest) or 0) > NO_REPLY_S:
         return warn(

@@ -18,14 +18,13 @@ from agent.config.credential import ApiKeySource
 from agent.doctor.check import Outcome, fail, ok, skipped, warn
 from agent.doctor.context import CallResult, Context
 from agent.errors import BodyRejected, CredentialRefused, Refused, ServiceError, ServiceUnavailable
+from agent.presentation.humanize import age_s
 from agent.rules.binding import BindingVerdict, judge
 from agent.rules.health import CONDITIONS
 from agent.wire.device_operations import ChallengeRequest, EnrollmentRecord
 
 CALL_TIMEOUT_S: Final = 3.5
 RECENT_S: Final = 300.0
-READ_ONLY: Final = frozenset({"read_only_key", "read_only", "write_grant_required"})
-"""Error codes for a key without a write grant."""
 LOCATION: Final = "location"
 """An error code with this word is about the location."""
 FORBIDDEN: Final = 403
@@ -75,9 +74,10 @@ def write_grant(context: Context) -> Outcome:
     check requests a challenge.
     """
     status = context.daemon
-    is_recent = context.contact_age_s is not None and context.contact_age_s < RECENT_S
-    if status is not None and is_recent and status.binding and not status.is_revoked:
-        return ok("the service accepts the agent's heartbeats")
+    if status is not None and status.binding and not status.is_revoked:
+        heartbeat_age_s = age_s(status.last_heartbeat_at or "")
+        if heartbeat_age_s is not None and heartbeat_age_s < RECENT_S:
+            return ok("the service accepts the agent's heartbeats")
     result = _call_service(context, _challenge(context))
     return _judge_grant(result.error).with_facts(challenge_result=result)
 
@@ -91,7 +91,7 @@ def _judge_grant(error: ServiceError | None) -> Outcome:
             if error is None
             else "the service did not report a missing write grant"
         )
-    if error.code in READ_ONLY:
+    if error.is_read_only_key:
         return fail(f"this key has no write grant: {error}", "create a key with a write grant")
     return fail(
         f"this key has no write grant, or no access to this location: {error}",

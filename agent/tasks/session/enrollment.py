@@ -23,7 +23,6 @@ from agent.wire.device_operations import ChallengeRequest, EnrollmentRecord, Enr
 
 log = logging.getLogger(__name__)
 
-READ_ONLY_CODES: Final = frozenset({"read_only_key", "read_only", "write_grant_required"})
 FORBIDDEN: Final = 403
 
 
@@ -219,7 +218,7 @@ def explain(error: ServiceError) -> str:
     """Return one line with the reason why the service did not enroll this device."""
     if not isinstance(error, Refused) or error.status != FORBIDDEN:
         return str(error)
-    if error.code in READ_ONLY_CODES:
+    if error.is_read_only_key:
         return f"this key has no write grant: {error}"
     if error.code is not None:
         return str(error)

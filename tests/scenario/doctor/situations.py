@@ -404,6 +404,14 @@ async def a_key_that_only_reads(world: World) -> Outcomes:
     return await world.doctor()
 
 
+@situation("write-grant", detail="has no write grant", fix="write grant")
+async def a_key_that_lost_its_write_grant(world: World) -> Outcomes:
+    """The running agent's last call succeeded, but its heartbeats are refused."""
+    world.status["last_heartbeat_at"] = "2026-01-01T00:00:00+00:00"
+    world.service.overrides["challenge"] = _problem(403, "read_only_key")
+    return await world.doctor()
+
+
 @situation("location", detail="'loc-1'", fix="service.location_id")
 async def a_wrong_location(world: World) -> Outcomes:
     world.is_enrolled = False

@@ -161,6 +161,7 @@ def test_invalid_printer_addresses_are_reported(file: Path, transport: str, addr
         ("[limits]\noutbox_max_bytes = 100000\n", "5:1", "at least limits.max_report_bytes"),
         ('[device]\nstate_dir = "state"\n', "5:1", "an absolute path"),
         ('[device]\nlegacy_install_id = " till-1"\n', "5:1", "begin or end with a blank"),
+        ('[device]\nlegacy_install_id = "till-1\u00a0"\n', "5:1", "begin or end with a blank"),
         ('[application]\nwatch_processes = ["pos", " "]\n', "5:1", "names of programs"),
         ('[application]\nkiosk_debug_url = "http://127.0.0.1:99999"\n', "5:1", "a port from 1"),
     ],
