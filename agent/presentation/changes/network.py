@@ -49,8 +49,8 @@ def network_changes(before: NetworkPayload, after: NetworkPayload) -> Changes:
 def _coverage(one: NetworkPayload, other: NetworkPayload) -> WasChecked[NetworkPayload]:
     """Return a function that returns whether ``one`` checked the subject of a finding of ``other``.
 
-    The limitations of a report have a line for each watched device. Its state is unknown if the
-    device was not checked.
+    A watched device was checked if its state in ``one`` is not "unknown". Any other subject was
+    checked if ``one`` covers ``other`` (see `covers`).
     """
     is_covered = covers(one, other)
     checked_names = {
@@ -73,6 +73,8 @@ def _printer_changes(before: NetworkPayload, after: NetworkPayload) -> Iterator[
         return
     earlier = {printer.id: printer for printer in before.printers}
     later = {printer.id: printer for printer in after.printers}
+    # A report with `PRINTERS_MAX` printers may have left out further ones. So a printer that is not
+    # in this report may exist.
     for _, old, new in differences(earlier, later):
         if old and new:
             yield from _printer_change(old, new)

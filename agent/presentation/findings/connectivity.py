@@ -18,9 +18,11 @@ from agent.presentation.humanize import (
 
 SLOW_NAMES_MS, SLOW_SERVICE_MS = 1000, 1000
 CERTIFICATE_DAYS, CERTIFICATE_LIFE = 14, 0.25
+"""A certificate expires soon if both fewer days and a smaller share of its lifetime remain."""
 WIFI_WEAK_DBM: Final = -75
 SLOW_LINK_MBPS: Final = 10
 ERRORS, ERROR_SHARE = 100, 0.001
+"""Minimum number of errors, and minimum share of packets with an error, for a finding."""
 
 OWN_ADDRESS_FIX: Final = (
     "if its cable leads to one device or to the machine's management controller, do nothing;"
@@ -182,8 +184,10 @@ def _is_direct(link: Fields) -> bool:
     """Return whether a cable probably leads to a single device, such as a terminal, or to the
     machine's management controller."""
     addresses = link.texts("interface.addresses")
-    has_own_only = any(map(is_self_assigned, addresses)) and not any(map(is_routable, addresses))
-    return has_own_only or link.flag("interface.defaultRoute") is False
+    has_only_self_assigned = any(map(is_self_assigned, addresses)) and not any(
+        map(is_routable, addresses)
+    )
+    return has_only_self_assigned or link.flag("interface.defaultRoute") is False
 
 
 def _lossy(facts: SnapshotFacts) -> Iterator[Values]:

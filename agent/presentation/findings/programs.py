@@ -146,7 +146,8 @@ def _complaining(facts: SnapshotFacts) -> Iterator[Values]:
 def _stuck_jobs(facts: SnapshotFacts, queue: str) -> float:
     """Return the number of stuck jobs.
 
-    Other rules skip a queue with stuck jobs, because `print-queue-stuck` reports it.
+    The rules `print-queue-stopped` and `print-queue-needs-attention` skip a queue with stuck jobs,
+    because `print-queue-stuck` reports it.
     """
     return max(0, facts.machine.number(f"printqueue.{queue}.stuckJobs") or 0)
 
