@@ -54,10 +54,10 @@ def secrets_in_configuration(text: str) -> Iterator[str]:
 
 def _mask_proxy_credentials(line: str) -> str:
     match = _PROXY.fullmatch(line)
-    return line if match is None else match[1] + _proxy_value(match[2])
+    return line if match is None else match[1] + _mask_proxy_value(match[2])
 
 
-def _proxy_value(value: str) -> str:
+def _mask_proxy_value(value: str) -> str:
     if "@" not in value:
         return value
     quote = value[0] if value[0] in "\"'" else ""

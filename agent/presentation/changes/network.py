@@ -31,19 +31,20 @@ from agent.wire.payloads.network import MapInterface, NetworkMap, NetworkPayload
 
 def network_changes(before: NetworkPayload, after: NetworkPayload) -> Changes:
     own_changes = list(_own_network(before, after))
-    changes, lines = (
+    changes, not_compared = (
         [*_printer_changes(before, after), *own_changes],
-        _unread_printers(before, after),
+        _printers_not_compared(before, after),
     )
     if any(own_change.code == "network" for own_change in own_changes):
-        lines = (*lines, "Hosts were not compared: the machine is on another network.")
+        sentence = "Hosts were not compared: the machine is on another network."
+        not_compared = (*not_compared, sentence)
     else:
         changes_in_hosts, hosts_not_compared = host_changes(before, after)
         changes += changes_in_hosts
-        lines = (*lines, *hosts_not_compared)
+        not_compared = (*not_compared, *hosts_not_compared)
     was_checked = _coverage(before, after), _coverage(after, before)
     changes += finding_changes(NETWORK_RULES, (before, after), was_checked)
-    return Changes(before.started_at, most_severe_first(changes), lines)
+    return Changes(before.started_at, most_severe_first(changes), not_compared)
 
 
 def _coverage(one: NetworkPayload, other: NetworkPayload) -> WasChecked[NetworkPayload]:
@@ -146,7 +147,7 @@ def _description(printer: Printer) -> str:
     }[status_of(printer)]
 
 
-def _unread_printers(before: NetworkPayload, after: NetworkPayload) -> tuple[str, ...]:
+def _printers_not_compared(before: NetworkPayload, after: NetworkPayload) -> tuple[str, ...]:
     if (before.printers is None) == (after.printers is None):
         return ()
     when = "this time" if after.printers is None else "in the earlier report"

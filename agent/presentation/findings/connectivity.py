@@ -29,6 +29,7 @@ OWN_ADDRESS_FIX: Final = (
     " otherwise check the cable and the router's DHCP server"
 )
 REAL_LINKS: Final = frozenset({"ethernet", "wifi"})
+"""Types of interfaces with a cable or Wi-Fi, unlike tunnels."""
 _NAME_ERRORS: Final = (
     "the service's name does not resolve",
     "the name was not resolved in time",
@@ -142,11 +143,11 @@ def _expired(facts: SnapshotFacts) -> Iterator[Values]:
 
 def _expiring(facts: SnapshotFacts) -> Iterator[Values]:
     remaining = _valid_for(facts)
-    if remaining is not None and timedelta() < remaining < _renewed_before(facts):
+    if remaining is not None and timedelta() < remaining < _renewal_limit(facts):
         yield {"time": format_seconds(remaining.total_seconds(), units=1)}
 
 
-def _renewed_before(facts: SnapshotFacts) -> timedelta:
+def _renewal_limit(facts: SnapshotFacts) -> timedelta:
     """Return the remaining validity below which a certificate should have been renewed."""
     starts = parse_timestamp(facts.machine.text("network.service.tlsIssuedAt"))
     ends = parse_timestamp(facts.machine.text("network.service.tlsExpiresAt"))

@@ -26,7 +26,8 @@ RECOVERY_S: Final = 30.0
 FIRST_S: Final = 6.0
 MERGE_S: Final = 60.0
 UNCERTAIN_S: Final = 60.0
-"""Minimum time between the last failed call and the recorded end that makes the end uncertain."""
+"""If at least this time lies between the last failed call and the recorded end of an incident, the
+end is uncertain."""
 FLAPPING_FROM: Final = 6
 FLAPPING_WITHIN: Final = timedelta(hours=1)
 
