@@ -60,7 +60,10 @@ def readable(message: str) -> str:
 
 
 def did_you_mean(message: str, help_text: str) -> str:
-    """Return the nearest valid word, to append to argparse's message; "" if there is none."""
+    """Return text to append to argparse's message, such as ``; did you mean '--json'?``.
+
+    Return "" if no valid word is similar enough.
+    """
     if choice := _CHOICE.search(message):
         words, valid_words = [choice[1]], re.findall(r"[\w-]+", choice[2])
     elif message.startswith(UNKNOWN):

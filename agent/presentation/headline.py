@@ -44,7 +44,7 @@ class Headline:
     Args:
         verdict: The most severe finding in one sentence. If a network report has no problem and no
             warning, a sentence about its printers. If an application snapshot has no finding, a
-            sentence that states this.
+            sentence that states that no problem was found or that nothing could be read.
         findings: All findings, most severe first.
         outcome: How complete the report is.
     """
@@ -121,10 +121,10 @@ def _common_rows(payload: Payload) -> tuple[HeadlineRow, ...]:
     )
 
 
-def _network_rows(payload: NetworkPayload, printers: str) -> Iterator[HeadlineRow]:
+def _network_rows(payload: NetworkPayload, printers_sentence: str) -> Iterator[HeadlineRow]:
     yield HeadlineRow("Scope", _SCOPES.get(payload.scope) or shorten(payload.scope, NAME_LENGTH))
-    if printers:
-        yield HeadlineRow("Printers", printers.removesuffix("."))
+    if printers_sentence:
+        yield HeadlineRow("Printers", printers_sentence.removesuffix("."))
     if payload.network_map is not None:
         system = payload.network_map.os
         yield HeadlineRow(

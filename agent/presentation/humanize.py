@@ -14,6 +14,7 @@ Value = str | bool | int | float | tuple[str, ...]
 
 _BINARY_UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 _WORDS: Final = re.compile(r"[Ii]pv[46]|[A-Z]?[a-z]+|[0-9]+|[A-Z]+(?![a-z])|[^\W_]+")
+"""Matches each word of a key in camel case: ``total`` and ``Bytes`` in ``totalBytes``."""
 _PERIOD: Final = re.compile(r"(?:24h|7d)$")
 """The period of a figure, at the end of its key: ``downtimeSeconds24h``."""
 _STEP: Final = 1024
@@ -39,7 +40,10 @@ def format_bytes(count: float) -> str:
 
 
 def format_seconds(seconds: float, units: int = 2) -> str:
-    """Return a duration in its largest units: ``3 d 4 h``, ``4 min 10 s``, ``0.35 s``."""
+    """Return a duration: ``3 d 4 h``, ``4 min 10 s``, ``0.35 s``.
+
+    ``units`` is the maximum number of units, of which the largest are used.
+    """
     sign, magnitude_s = ("-" if seconds < 0 else ""), abs(seconds)
     if 0 < magnitude_s < 0.1:
         return f"{_number(seconds * 1000, 2)} ms"

@@ -122,7 +122,7 @@ LABELS: Final[Mapping[str, str]] = {
     "browser.heapLimitBytes": "Memory the page may use",
     "browser.effectiveConnectionType": "Connection is as fast as",
     "browser.downlinkMbps": "Download speed",
-    "browser.saveData": "Saves data",
+    "browser.saveData": "Data saver on",
     "browser.focused": "Page has the keyboard",
     "browser.visibility": "Page is",
     "browser.pageUptimeSeconds": "Page open for",

@@ -26,8 +26,9 @@ _MARKS: Final = frozenset({"Mn", "Me"})
 def plain(text: str) -> str:
     """Return ``text`` on one line, without characters that a terminal or browser interprets.
 
-    White space becomes one space. A run of other unprintable characters becomes one U+FFFD, so that
-    readers see that something was there. Making plain text plain again does not change it.
+    Each run of white space becomes one space, and at both ends it is removed. A run of other
+    unprintable characters becomes one U+FFFD, so that readers see that something was there. Making
+    plain text plain again does not change it.
     """
     clean_text = without_controls(" ".join(text.translate(_DROPPED).split()), REPLACEMENT)
     if clean_text.isascii():

@@ -30,10 +30,11 @@ def described_name(printer: Printer) -> str:
 
 
 def status_of(printer: Printer) -> Status:
-    """Return "moved" for an unreachable printer that was matched at another address.
+    """Return a printer's status: "moved" if it is unreachable and was matched at another address.
 
     Two addresses are compared only if both are IPv4 or both are IPv6. A printer that is configured
-    by a host name, or by IPv4 and discovered by IPv6, might still have its configured address.
+    by a host name, or by IPv4 and discovered by IPv6, might still have its configured address. If
+    it is unreachable, it stays "unreachable".
     """
     if printer.status != "unreachable" or not printer.matched_endpoint:
         return printer.status

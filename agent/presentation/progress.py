@@ -34,6 +34,7 @@ STEPS_MAX: Final = 64
 """Maximum number of displayed steps. Events of further steps are ignored."""
 
 _STEP_LENGTH: Final = 22
+"""Maximum length of the displayed name of a step."""
 _BAR_FROM: Final = 66
 """Minimum width of a terminal, in columns, for lines with a bar."""
 _LABELS: Final = {

@@ -10,9 +10,11 @@ from agent.redaction.shapes import MASK
 from agent.redaction.userinfo import address_of, userinfo_of
 
 _SECTION: Final = re.compile(r"[^\S\n]*\[{1,2}([^\]\n]{1,200})\]{1,2}")
+# Matches a line whose key ends with `proxy`. The second group is the value.
 _PROXY: Final = re.compile(
     r"""(?i)([\s#;]*["']?[\w.\-]{0,64}?proxy["']?\s{0,16}[=:]\s{0,16})(.*)"""
 )
+# Matches a value that begins with a URL. The second group is the text after the URL's `://`.
 _URL: Final = re.compile(r"""([=:\[,][ \t"']{0,16}[A-Za-z][A-Za-z0-9+.\-]{0,32}://)(.*)""")
 _BLANKS_AND_QUOTES: Final = " \t\"'"
 _COMMENT: Final = re.compile(  # a comment that mentions a secret
@@ -52,10 +54,10 @@ def secrets_in_configuration(text: str) -> Iterator[str]:
 
 def _mask_proxy_credentials(line: str) -> str:
     match = _PROXY.fullmatch(line)
-    return line if match is None else match[1] + _proxy_value(match[2])
+    return line if match is None else match[1] + _mask_proxy_value(match[2])
 
 
-def _proxy_value(value: str) -> str:
+def _mask_proxy_value(value: str) -> str:
     if "@" not in value:
         return value
     quote = value[0] if value[0] in "\"'" else ""

@@ -18,6 +18,8 @@ _LONG: Final = (
 )
 # Short words match as whole words only: `bypass` is not the name of a secret.
 _SHORT: Final = r"(?<![A-Za-z])(?:pass|pwd|pw|auth|pin|psk|community)(?![A-Za-z])"
+# Matches the end of a secret key and the sign after it: `password_2 = ` in `db_password_2 = 1`.
+# `word` is the word that makes the key secret, and `tail` is the part of the key after this word.
 _NAME: Final = re.compile(
     # The first letters of all words. Without this line, the search takes up to three times as long.
     r"(?i)(?=[aceplst])"
@@ -38,7 +40,7 @@ _STEMS: Final = (
     "pass", "secret", "token", "credential", "cookie", "auth", "key", "pwd", "pw", "pin", "psk",
     "community",
 )  # fmt: skip
-# Matches if a word does not end here and the letters are not a plural ending: `tokenizer`.
+# Matches if the word goes on with letters that are not a plural ending: `izer` in `tokenizer`.
 _LETTERS_GO_ON: Final = re.compile(r"(?!s(?![a-z])|es(?![a-z]))[a-z]")
 # Matches the end of a name whose value describes a secret, but is not secret: `token_file`.
 _DESCRIBES_A_SECRET: Final = re.compile(
@@ -60,17 +62,21 @@ _CAN_FOLLOW: Final = re.compile(
     r"""|(?P<q>["'])[\w\-. ]{1,64}(?P=q)[^\S\n]*+[:=,]|[\w\-.]{1,64}+[^\S\n]*+=))"""
 )
 _REST_OF_LINE_MAX: Final = 2000
+"""Number of characters after a value in which quotes are counted."""
 # Matches a list or table without nested ones.
 _LIST: Final = re.compile(
     r"""[\[{](?:[^\]}\[{"'\n]|"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')*+[\]}]"""
 )
 # Matches a line that ends a list or table.
 _LAST_LINE: Final = re.compile(r"""(?:[^\n]*["'\w]|[^\S\n]*)[^\S\n]*[\]}][\s,;)\]}]*(?:\n|\Z)""")
+# Matches the end of an unquoted value whose key does not begin the line: a quote or the line's end.
 _CLOSING_QUOTE: Final = re.compile(r"""\\?["'](?=[\s,:;})\]>]|\Z)|\n|\Z""")
 _LINE_END: Final = re.compile(r"\n|\Z")
 # Matches what can come before the name of a secret in its line.
 _BEGINS_A_LINE: Final = re.compile(r"""[\s#;>]*(?:export\s+|set\s+)?["']?[\w.\-]*""")
 _LINE_HEAD_MAX: Final = 80
+"""If the text between the start of a line and the name of a secret is longer than this, the name
+does not count as the beginning of the line."""
 # Matches a word after which the value or the line ends.
 _ONE_WORD: Final = re.compile(r"""[^\s"',;]{1,256}+(?=["']?(?:[,;}\])]|[^\S\n]*+(?:\n|\Z)))""")
 # Prose often has a colon after these words. Only a single word after the colon is then masked.

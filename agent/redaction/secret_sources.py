@@ -17,6 +17,7 @@ from agent.regular_file import read_regular
 _FILE_MAX_BYTES: Final = 1_000_000
 _KEY_MAX_BYTES: Final = 4096
 _KEY_NAME: Final = "api-key"
+"""Name of the key file beside the configuration, and of the API key in systemd's credentials."""
 _KEY_FILE: Final = re.compile(
     r"""(?m)^[^\S\n]*(?:service\.)?api_key_file[^\S\n]*=[^\S\n]*["']([^"'\n]{1,4096})"""
 )

@@ -25,7 +25,8 @@ _WITH_BLANKS: Final = re.compile(
     rf"""({_SLASHES})[^\s/?\#@:\[\]"']{{1,64}}+:(?!\d{{1,5}}(?:[\s/?\#,;:)\]}}"']|$))(?=\S)"""
 )
 _BLANKS_WINDOW: Final = 512
-"""Number of characters after the user in which the `@` after a password with blanks is searched."""
+"""Number of characters after ``user:`` that are searched for the ``@`` after a password with
+blanks."""
 
 _HOST_AND_PATH: Final = re.compile(
     # The last label of a name begins with a letter (RFC 3696, section 2).
@@ -80,10 +81,10 @@ def _mask_word(word: str) -> str:
         return word
     scheme = _SCHEME_END.search(word)
     if scheme is None:
-        return _without_scheme(word)
+        return _mask_word_without_scheme(word)
     head = word[: scheme.end()]
     if "@" in head:
-        head = _without_scheme(head)
+        head = _mask_word_without_scheme(head)
     authority, at, tail = word[scheme.end() :].rpartition("@")
     if not at:
         return head + tail
@@ -92,7 +93,7 @@ def _mask_word(word: str) -> str:
     return f"{head}{MASK}@{tail}"
 
 
-def _without_scheme(word: str) -> str:
+def _mask_word_without_scheme(word: str) -> str:
     """Mask ``user:password@host``. Do not mask ``user@host``, mail and hardware addresses."""
     before, _, host = word.rpartition("@")
     start = len(before) - len(before.lstrip(_LEADING))

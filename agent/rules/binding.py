@@ -17,7 +17,7 @@ class BindingVerdict(StrEnum):
 
     KEEP = "keep"  # the binding is unchanged
     ADOPT = "adopt"  # the service has created a new binding
-    GONE = "gone"  # the service has no binding for this credential
+    GONE = "gone"  # the service has no binding for this API key
     SHARED = "shared"  # another device has the same API key, and the reply is about that device
 
 

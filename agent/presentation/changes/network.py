@@ -31,26 +31,27 @@ from agent.wire.payloads.network import MapInterface, NetworkMap, NetworkPayload
 
 def network_changes(before: NetworkPayload, after: NetworkPayload) -> Changes:
     own_changes = list(_own_network(before, after))
-    changes, lines = (
+    changes, not_compared = (
         [*_printer_changes(before, after), *own_changes],
-        _unread_printers(before, after),
+        _printers_not_compared(before, after),
     )
     if any(own_change.code == "network" for own_change in own_changes):
-        lines = (*lines, "Hosts were not compared: the machine is on another network.")
+        sentence = "Hosts were not compared: the machine is on another network."
+        not_compared = (*not_compared, sentence)
     else:
         changes_in_hosts, hosts_not_compared = host_changes(before, after)
         changes += changes_in_hosts
-        lines = (*lines, *hosts_not_compared)
+        not_compared = (*not_compared, *hosts_not_compared)
     was_checked = _coverage(before, after), _coverage(after, before)
     changes += finding_changes(NETWORK_RULES, (before, after), was_checked)
-    return Changes(before.started_at, most_severe_first(changes), lines)
+    return Changes(before.started_at, most_severe_first(changes), not_compared)
 
 
 def _coverage(one: NetworkPayload, other: NetworkPayload) -> WasChecked[NetworkPayload]:
     """Return a function that returns whether ``one`` checked the subject of a finding of ``other``.
 
-    The limitations of a report have a line for each watched device. Its state is unknown if the
-    device was not checked.
+    A watched device was checked if its state in ``one`` is not "unknown". Any other subject was
+    checked if ``one`` covers ``other`` (see `covers`).
     """
     is_covered = covers(one, other)
     checked_names = {
@@ -73,6 +74,8 @@ def _printer_changes(before: NetworkPayload, after: NetworkPayload) -> Iterator[
         return
     earlier = {printer.id: printer for printer in before.printers}
     later = {printer.id: printer for printer in after.printers}
+    # A report with `PRINTERS_MAX` printers may have left out further ones. So a printer that is not
+    # in this report may exist.
     for _, old, new in differences(earlier, later):
         if old and new:
             yield from _printer_change(old, new)
@@ -144,7 +147,7 @@ def _description(printer: Printer) -> str:
     }[status_of(printer)]
 
 
-def _unread_printers(before: NetworkPayload, after: NetworkPayload) -> tuple[str, ...]:
+def _printers_not_compared(before: NetworkPayload, after: NetworkPayload) -> tuple[str, ...]:
     if (before.printers is None) == (after.printers is None):
         return ()
     when = "this time" if after.printers is None else "in the earlier report"

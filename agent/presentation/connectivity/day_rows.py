@@ -10,8 +10,9 @@ from agent.wire.payloads.history import CAUSES, Cause
 from agent.wire.payloads.history_lines import HourRow
 
 DAYS_MAX: Final = 366
+"""Maximum number of rows."""
 SHORT_S: Final = 60
-"""The letter of an hour with less downtime than this, in seconds, is in lower case."""
+"""An hour with less downtime than this, in seconds, gets a lower-case letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,10 @@ class DayRow:
 
 
 def day_rows(rows: Iterable[HourRow]) -> tuple[DayRow, ...]:
-    """Return the days from the first hour to the last, oldest first.
+    """Return a row for each day from the first hour to the last, oldest first.
 
-    If the clock is set back, two hours have the same number. The one with more downtime is used.
+    If the clock is set back, two hours have the same date and number. The hour with more downtime
+    is used.
     """
     by_hour: dict[tuple[date, int], HourRow] = {}
     for row in rows:

@@ -21,7 +21,9 @@ HOURS_MAX: Final = 7 * 24 + 2
 """Maximum number of hours in a report. Seven days that begin in the middle of an hour touch one
 hour more than 7 * 24. A clock that is set back adds one more."""
 _HOURS_PERIOD: Final = timedelta(hours=HOURS_MAX)
+"""Hours that are older than the newest hour by more than this are ignored."""
 LINES_MAX: Final = 32
+"""Maximum number of lines that are read from each field, except from ``history.hours``."""
 
 Parsed = TypeVar("Parsed")
 

@@ -35,7 +35,9 @@ def open_incident(incidents: Iterable[Incident]) -> Incident | None:
 
 
 def connection_sentence(history: History, now: datetime, zone: tzinfo | None = None) -> str:
-    """Return a sentence about the open or the last incident: ``no connection since 14:02: …``.
+    """Return a sentence about the open interruption: ``no connection since 14:02: …``.
+
+    If none is open, the sentence is about the last interruption, or states that there was none.
 
     Args:
         zone: the local time zone. None means the time zone of the system.

@@ -22,6 +22,8 @@ ENTRIES_FIRST: Final = 8
 """Number of incidents and events that are visible at first."""
 CHART_WIDTH, CHART_HEIGHT = 340, 84
 _LEFT, _TOP, _BOTTOM = 46, 8, 66
+"""Edges of the area for the line, in the units of `CHART_WIDTH`. The template `connection.html`
+repeats these numbers."""
 _SIGNAL_DBM: Final = (-85.0, -55.0)
 """The vertical axis of the signal chart covers at least this range."""
 _CUT_AT_MEDIANS: Final = 4.0
@@ -60,9 +62,10 @@ class Chart:
 class ConnectionView:
     """The connectivity record as the page shows it.
 
-    ``summary`` is one sentence about all interruptions. ``description`` is the text alternative of
-    the timeline. ``entries`` are the newest incidents and events, which are visible at first, and
-    ``more`` are the earlier ones. ``zone`` names the time zone of all times.
+    ``summary`` is one sentence about all interruptions. ``days`` are the rows of the drawing of the
+    hours, and ``description`` is its text alternative. ``entries`` are the newest incidents and
+    events, which are visible at first, and ``more`` are the earlier ones. ``zone`` names the time
+    zone of all times.
     """
 
     summary: str

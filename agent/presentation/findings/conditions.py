@@ -23,7 +23,10 @@ def if_text(key: str, expected: str) -> Detect[SnapshotFacts]:
 def at_least(
     key: str, limit: float, name: str, describe: Callable[[float], str]
 ) -> Detect[SnapshotFacts]:
-    """Match if a number reaches the limit. ``name`` is the placeholder for its description."""
+    """Match if a number reaches the limit.
+
+    In the rule's sentence, the result of ``describe`` replaces the placeholder ``name``.
+    """
 
     def detect(facts: SnapshotFacts) -> Iterator[Values]:
         number = facts.machine.number(key)

@@ -18,15 +18,18 @@ from agent.presentation.humanize import (
 
 SLOW_NAMES_MS, SLOW_SERVICE_MS = 1000, 1000
 CERTIFICATE_DAYS, CERTIFICATE_LIFE = 14, 0.25
+"""A certificate expires soon if both fewer days and a smaller share of its lifetime remain."""
 WIFI_WEAK_DBM: Final = -75
 SLOW_LINK_MBPS: Final = 10
 ERRORS, ERROR_SHARE = 100, 0.001
+"""Minimum number of errors, and minimum share of packets with an error, for a finding."""
 
 OWN_ADDRESS_FIX: Final = (
     "if its cable leads to one device or to the machine's management controller, do nothing;"
     " otherwise check the cable and the router's DHCP server"
 )
 REAL_LINKS: Final = frozenset({"ethernet", "wifi"})
+"""Types of interfaces with a cable or Wi-Fi, unlike tunnels."""
 _NAME_ERRORS: Final = (
     "the service's name does not resolve",
     "the name was not resolved in time",
@@ -140,11 +143,11 @@ def _expired(facts: SnapshotFacts) -> Iterator[Values]:
 
 def _expiring(facts: SnapshotFacts) -> Iterator[Values]:
     remaining = _valid_for(facts)
-    if remaining is not None and timedelta() < remaining < _renewed_before(facts):
+    if remaining is not None and timedelta() < remaining < _renewal_limit(facts):
         yield {"time": format_seconds(remaining.total_seconds(), units=1)}
 
 
-def _renewed_before(facts: SnapshotFacts) -> timedelta:
+def _renewal_limit(facts: SnapshotFacts) -> timedelta:
     """Return the remaining validity below which a certificate should have been renewed."""
     starts = parse_timestamp(facts.machine.text("network.service.tlsIssuedAt"))
     ends = parse_timestamp(facts.machine.text("network.service.tlsExpiresAt"))
@@ -182,8 +185,10 @@ def _is_direct(link: Fields) -> bool:
     """Return whether a cable probably leads to a single device, such as a terminal, or to the
     machine's management controller."""
     addresses = link.texts("interface.addresses")
-    has_own_only = any(map(is_self_assigned, addresses)) and not any(map(is_routable, addresses))
-    return has_own_only or link.flag("interface.defaultRoute") is False
+    has_only_self_assigned = any(map(is_self_assigned, addresses)) and not any(
+        map(is_routable, addresses)
+    )
+    return has_only_self_assigned or link.flag("interface.defaultRoute") is False
 
 
 def _lossy(facts: SnapshotFacts) -> Iterator[Values]:

@@ -15,16 +15,20 @@ from agent.wire.payloads.history import Cause, EventKind
 from agent.wire.payloads.history_lines import HourRow
 
 REPEATED: Final = 8
-"""Minimum number of interruptions in 7 days for a finding. Many providers interrupt the connection
-once a night: these 7 interruptions alone must cause no finding."""
+"""Minimum number of interruptions with one cause in 7 days for a finding. Many providers interrupt
+the connection once a night: these 7 interruptions alone must cause no finding."""
 REPEATED_TODAY: Final = 5
+"""Minimum number of interruptions with one cause in 24 hours for a finding."""
 LONG_S: Final = 300
+"""Minimum downtime with one cause in 7 days, in seconds, for a finding."""
 POWER_LOST: Final = 2
 THROTTLED: Final = 3
 ROAMS_FROM: Final = 30
+"""Minimum number of changes of the Wi-Fi access point in 24 hours for a finding."""
 MOSTLY: Final = 0.7
 """A finding names hours of the day if they contain at least this share of the downtime."""
 MOSTLY_HOURS_MAX: Final = 4
+"""Maximum number of consecutive hours of the day that a finding names."""
 MOSTLY_FROM: Final = 3
 """Minimum number of interruptions for a finding that names hours of the day."""
 
@@ -138,7 +142,10 @@ def _cable_lost(facts: SnapshotFacts) -> Iterator[Values]:
 
 
 def _events(kind: EventKind, at_least: int) -> Detect[SnapshotFacts]:
-    """Return a function that yields the number of events in 7 days, and the detail of the last."""
+    """Return a function that detects at least ``at_least`` events in 7 days.
+
+    It yields their number and the detail of the last event.
+    """
 
     def detect(facts: SnapshotFacts) -> Iterator[Values]:
         now = facts.taken_at
@@ -252,8 +259,8 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         _EVENTS,
         "two MACs had the gateway's address by turns at least once in 7 days",
         "Two machines use the router's address: {why}.",
-        "find the one that is not the router by its MAC (see the network report), and give it"
-        " another address",
+        "use the MACs (see the network report) to find the machine that is not the router, and give"
+        " it another address",
         _events("gateway-conflict", 1),
     ),
     WarningRule(
@@ -270,8 +277,8 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         _FIELDS,
         f"the kiosk's browser had no page open, or did not answer, {_WHEN}",
         "The kiosk's page was not open {times} in {period}, {duration} in total: {why}.",
-        "check the browser's log for the reason, and whether memory ran out; let the system start"
-        " the browser again",
+        "check the browser's log for the reason, and whether memory ran out; configure the system"
+        " to restart the browser automatically",
         _repeated("page-missing"),
     ),
     WarningRule(
@@ -313,8 +320,8 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         f"the gateway answered and the service did not, and it is unknown why, {_WHEN}",
         "The service could not be reached {times} in {period}, {duration} in total{hours}; the"
         " router answered.",
-        "compare the times with those of other venues: if they had no interruption, it was the"
-        " internet provider",
+        "compare the times with the interruptions of other venues: if no other venue was"
+        " interrupted at these times, the cause was the internet provider",
         _repeated("unreachable"),
     ),
 )

@@ -30,8 +30,10 @@ from agent.wire.payloads.network import (
 GATEWAY_SLOW_MS: Final = 100
 
 NO_ROUTE: Final = "this machine has no default route"
-"""The collector's reason if there is no gateway. Any other reason means that reading it failed."""
+"""The collector's text in ``unavailable.gateway`` if there is no gateway. Any other text means that
+the gateway could not be read."""
 _WIRELESS_NAMES: Final = ("wl", "Wi-Fi", "WLAN", "Wireless")
+"""First characters of the names of Wi-Fi interfaces."""
 _PROXY_ARP: Final = re.compile(r"(\S+) answers ARP for (\d+) addresses \(proxy ARP\)")
 
 

@@ -13,7 +13,8 @@ _QUOTED: Final = re.compile(r"\b[Tt]he (?:printer|spooler) reports: ([^;]+)")
 _HARMLESS: Final = re.compile(
     r"low on |asked to |holds new jobs|.* nearly |wifi not configured|cups (?:waiting|ipp) "
 )
-"""Messages of a printer that works: about low supplies, an unused Wi-Fi, or the state of CUPS."""
+"""Matches messages that need no action yet: about supplies that run low, parts that are nearly full
+or used up, a request to identify the printer, held jobs, an unused Wi-Fi, or the state of CUPS."""
 _STOPPED: Final = (
     "the printer reports that it is stopped",
     "its queue is stopped on this machine",

@@ -21,7 +21,8 @@ _SERVICES: Final = {
 _STOPPED: Final = frozenset({"inactive", "failed", "stopped"})
 _SWITCHED_OFF: Final = frozenset({"disabled", "masked"})
 _CONNECTING: Final = "connecting-to-device"
-"""A queue that works also reports this reason, for a short time with each job."""
+"""A queue that works reports this reason too, for a short time with each job. So the reason counts
+only for a stuck queue."""
 _ATTENTION: Final = {
     # IPP: RFC 8011, section 5.4.12, and PWG 5100.9
     "media-empty": "out of paper", "media-needed": "needs paper", "media-jam": "paper jam",
@@ -146,7 +147,8 @@ def _complaining(facts: SnapshotFacts) -> Iterator[Values]:
 def _stuck_jobs(facts: SnapshotFacts, queue: str) -> float:
     """Return the number of stuck jobs.
 
-    Other rules skip a queue with stuck jobs, because `print-queue-stuck` reports it.
+    The rules `print-queue-stopped` and `print-queue-needs-attention` skip a queue with stuck jobs,
+    because `print-queue-stuck` reports it.
     """
     return max(0, facts.machine.number(f"printqueue.{queue}.stuckJobs") or 0)
 

@@ -52,10 +52,12 @@ ROLES: Final[Mapping[str, HostKind]] = {
     "router": "network",
     "range extender": "network",
 }
-"""The kinds of hosts by the role that they announce, such as ``speaker`` in ``X (speaker)``.
+"""The kinds of hosts by the role that they announce, such as ``speaker`` in ``X (speaker)``. The
+kind "router" is only for the gateway, so the role "router" stands for another network device.
 `kind_of` handles the role of a shared queue. Any other role is no evidence of a kind."""
 
 PRINT_TYPES: Final = frozenset({"_ipp", "_ipps", "_printer", "_pdl-datastream", "_privet"})
+"""DNS-SD types of services that print."""
 
 _TYPES: Final[tuple[tuple[HostKind, str], ...]] = (
     ("printer", "_ipp _ipps _printer _pdl-datastream _privet _scanner _uscan _uscans"),

@@ -23,6 +23,7 @@ from agent.presentation.hosts.services import is_port_name
 from agent.wire.payloads.network import Endpoint, MapHost
 
 SHARED_QUEUE: Final = "shared queue"
+"""The role of a print queue that a computer shares on the network."""
 _ROLE: Final = re.compile(r"(?:(.*) \()?([a-z ]+)\)?", re.DOTALL)
 
 

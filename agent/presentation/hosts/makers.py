@@ -59,9 +59,9 @@ class Registry:
         if at < 0:
             return ""
         block, name = self._record(at)
-        if (kind := block[4] & 0x0F) >= len(BLOCK_BITS):
+        if (prefix_index := block[4] & 0x0F) >= len(BLOCK_BITS):
             return ""
-        shift = 40 - BLOCK_BITS[kind]
+        shift = 40 - BLOCK_BITS[prefix_index]
         if int.from_bytes(block) >> shift != int.from_bytes(highest_record) >> shift:
             return ""
         start = self._names_start + int.from_bytes(name)

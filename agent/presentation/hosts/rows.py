@@ -29,8 +29,8 @@ _TECHNICAL: Final = re.compile(
 """Matches a name that was generated from a MAC address or a UUID."""
 
 _WORD_MIN: Final = 4
-"""Minimum number of letters that a name with a MAC address or UUID needs besides it, so that users
-recognise the device. The prefixes that makers use in such names (BRN, NPI) have fewer letters."""
+"""Minimum number of other letters in a name that contains a MAC address or a UUID. With fewer
+letters, users do not recognise the device: makers use short prefixes in such names (BRN, NPI)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,7 @@ class HostRow:
 
     Args:
         name: The announced name, or else the host name. A watched device has its configured name.
+            This machine has its host name, or else its install id if a user chose it.
         maker: The maker that the IEEE's registry names for the MAC address, or `RANDOM_ADDRESS`.
         interface: The interface of this machine at which the host was discovered; "" if unknown.
         printers: Names of the printers that are matched to this host, and of the printers without a
@@ -122,15 +123,15 @@ def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
         is_gateway = host.address in gateways
         kind = kind_of(host, host_endpoints, is_matched=bool(host_printers), is_gateway=is_gateway)
         printers = dict.fromkeys((*host_printers, *expected_printers.get(host.address, ())))
-        plain_row = _host_row(host, host_endpoints, kind, tuple(printers))
+        basic_row = _host_row(host, host_endpoints, kind, tuple(printers))
         if device := watched_by_address.get(host.address):
             kind = kind if printers or kind in ("machine", "router") else "watched"
             name = shorten(device.name, NAME_LENGTH)
-            return replace(plain_row, name=name, kind=kind, watched_kind=device.kind)
+            return replace(basic_row, name=name, kind=kind, watched_kind=device.kind)
         return (
-            replace(plain_row, name=plain_row.name or _own_name(payload))
+            replace(basic_row, name=basic_row.name or _own_name(payload))
             if kind == "machine"
-            else plain_row
+            else basic_row
         )
 
     return tuple(map(row, (*hosts, *unmapped_hosts)))
@@ -139,7 +140,7 @@ def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
 def by_interest(rows: Iterable[HostRow]) -> tuple[tuple[HostRow, ...], tuple[HostRow, ...]]:
     """Return the most relevant hosts, and all others.
 
-    This machine, the router, printers and hosts with a name or model come first.
+    This machine, the router, printers, watched devices, and hosts with a name or model come first.
     """
     sorted_rows = sorted(rows, key=_rank)
     named_count = sum(_rank(row) < _NAMELESS for row in sorted_rows)

@@ -28,7 +28,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "plays music": "sonos soundtouch heos-audio musc linkplay volumio slimdevices beoremote",
     "television": "androidtvremote androidtvremote2 roku-rcp viziocast samsungmsf mediaremotetv",
     "streams video": "rtsp axis-video psia cgi-camera",
-    "gives pictures": "ptp",
+    "transfers pictures": "ptp",
     "smart home": "hap matter home-assistant esphomelib shelly bond tuya miio hwenergy",
     "lights": "hue elg nanoleafapi wled lifx lutron",
     "MQTT messages": "mqtt",

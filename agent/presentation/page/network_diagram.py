@@ -23,6 +23,7 @@ DOTS_MAX: Final = 2000
 """Maximum number of hosts that are drawn as dots. Further hosts are left out."""
 NAME_SIZE: Final = 12.5
 DETAIL_SIZE: Final = 11.0
+"""Font sizes of a label and of the line below it, in pixels, as in `report.css`."""
 _TEXT_WIDTH: Final = BOX_WIDTH - 3
 _SERVICES_IN_TOOLTIP: Final = 8
 

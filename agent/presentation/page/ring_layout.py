@@ -1,11 +1,11 @@
 """Positions around a centre: labelled boxes on inner rings, dots on outer ones.
 
 A ring is a superellipse |x|⁴ + |y|⁴ = r⁴, a form between circle and rectangle. On such rings, boxes
-that are wider than high are packed closely in a landscape format. Lengths are in pixels, and the
-centre is (0, 0).
+that are wider than high are packed closely in a landscape format. The centre is (0, 0).
 
-Boxes are laid out in a plane in which each has the size 1 by 1. Two boxes overlap if the distance
-of their centres in the maximum norm is below 1. Points of two rings of radii r < s are at least
+Boxes are first laid out in a plane in which each has the size 1 by 1. Then the plane is scaled, so
+that all lengths of a `Layout` are in pixels. In the plane, two boxes overlap if the distance of
+their centres in the maximum norm is below 1. Points of two rings of radii r < s are at least
 s - r apart in the 4-norm, so at least (s - r) / 2^¼ in the maximum norm. Boxes on rings whose radii
 differ by 2^¼ therefore never overlap.
 """
@@ -23,12 +23,17 @@ MARGIN: Final = 12.0
 
 _EXPONENT: Final = 4
 _SAMPLES: Final = 1440
+"""Number of points in the outline of a ring."""
 _RING_STEP: Final = 2 ** (1 / _EXPONENT) + 0.01
+"""Difference of the radii of adjacent rings, in the plane of boxes of size 1 by 1."""
 _BOX_REACH: Final = 0.5 * 2 ** (1 / _EXPONENT)
-"""Distance from the centre of a box to its corners, in the 4-norm."""
+"""Distance from the centre of a box to its corners, in the 4-norm and in the same plane."""
 _DOT_STEP: Final = 1.35 * DOT_DIAMETER
+"""Minimum distance between adjacent dots along a ring, and distance of the rings of dots,
+in pixels."""
 _ROOM: Final = {1: 1.3, 2: 1.12}
-"""Factor for the space of a box, by the number of rings. Boxes on few rings get more space."""
+"""Factor for the space of a box, by the number of rings. Boxes on few rings get more space, unless
+the layout has dots."""
 
 _TOLERANCE: Final = 1e-9
 

@@ -24,7 +24,7 @@ class NameServer:
     """The answer of one name server to a query for the service's name.
 
     ``is_local``: the server is in a network of this machine. ``can_forward``: the server answered a
-    query for a random name, for which it needs other name servers. None if this was not tried.
+    query for a random name, for which it needs other name servers. None if this is unknown.
     """
 
     address: str
@@ -47,7 +47,7 @@ class LinkState:
         gateway_mac: the MAC of the gateway, as ``aa:bb:cc:dd:ee:ff``.
         access_point: the MAC of the Wi-Fi access point.
         signal_dbm: the signal of the Wi-Fi connection.
-        link_errors: the error counters of ``interface`` since it was created.
+        link_errors: how many packets ``interface`` could not receive or send since it was created.
     """
 
     interface: str | None = None

@@ -9,7 +9,7 @@ from agent.rules.connectivity.cause import LinkState
 from agent.wire.payloads.history import Event
 
 DISK_FLOOR_BYTES: Final = 50 * 2**20
-"""Free space below which a disk counts as nearly full."""
+"""The disk with the agent's state counts as full if it has less free space than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ def link_events(
 ) -> Iterator[Event]:
     """Yield what has changed. A part that is missing in one of the states is no change.
 
-    With ``has_conflict``, two machines use the gateway's address. Its MAC then changes back and
-    forth, so these changes are left out.
+    With ``has_conflict``, two machines use the gateway's address. The gateway's MAC then changes
+    back and forth, so these changes are left out.
     """
     old, new = _ipv4(before), _ipv4(after)
     if old and new and old != new:

@@ -11,7 +11,10 @@ from agent.wire.payloads.history import History
 def record_document(
     history: History, until: datetime, *, is_enabled: bool | None
 ) -> dict[str, Any]:
-    """Return the record as plain values. ``is_enabled`` is None if the configuration is unknown."""
+    """Return the record as plain values.
+
+    ``is_enabled`` states whether the recorder is enabled; None if the configuration is unknown.
+    """
     since = None if history.since >= until else history.since
     return {
         "version": 1,

@@ -92,21 +92,21 @@ def history_fields(history: History, now: datetime, zone: tzinfo | None = None) 
             yield Field(key, SOURCE, "available", value)
 
 
-def _downtime_s(period: Iterable[Interruption]) -> int:
-    return round(sum(interruption.duration_s for interruption in period))
+def _downtime_s(selected: Iterable[Interruption]) -> int:
+    return round(sum(interruption.duration_s for interruption in selected))
 
 
-def _totals(period: Iterable[Interruption]) -> Iterator[CauseTotal]:
+def _totals(selected: Iterable[Interruption]) -> Iterator[CauseTotal]:
     """Yield the total of each cause, the longest downtime first."""
     by_cause: defaultdict[Cause, list[Interruption]] = defaultdict(list)
-    for interruption in period:
+    for interruption in selected:
         by_cause[interruption.cause].append(interruption)
     for cause, members in sorted(by_cause.items(), key=lambda item: -_downtime_s(item[1])):
         yield CauseTotal(cause, len(members), _downtime_s(members))
 
 
-def _worst_hours(period: Iterable[Interruption], zone: tzinfo | None) -> Iterator[str]:
-    counts = Counter(interruption.began_at.astimezone(zone).hour for interruption in period)
+def _worst_hours(selected: Iterable[Interruption], zone: tzinfo | None) -> Iterator[str]:
+    counts = Counter(interruption.began_at.astimezone(zone).hour for interruption in selected)
     worst = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:WORST_HOURS_MAX]
     return (f"{hour:02}:00: {count} incident{'s'[: count != 1]}" for hour, count in worst)
 

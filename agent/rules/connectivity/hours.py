@@ -64,7 +64,10 @@ class HourBuilder:
         )
 
     def begin(self, now: datetime) -> Hour | None:
-        """Begin the hour of ``now``. Returns the finished hour, if another hour has begun."""
+        """Begin the hour of ``now``, unless it is the present hour.
+
+        Returns the figures of the hour that ended; None if no hour ended or it has no figures.
+        """
         at = begin_of_hour(now)
         if at == self.at:
             return None

@@ -4,9 +4,9 @@ An incident begins with the first sample that shows an interruption, or with the
 was the reason for this sample. It ends when a sample shows no interruption. Some rules keep the
 record short and true:
 
-- The cause of an interruption can change. After a link was down, the machine has no address for
-  some seconds. If a cause is diagnosed for less than ``RECOVERY_S``, and the cause before it is
-  nearer to this machine, the whole time belongs to the nearer cause.
+- The cause of an interruption can change: after a link was down, for example, the machine has no
+  address for some seconds. If a cause is diagnosed for less than ``RECOVERY_S``, and the cause
+  before it is nearer to this machine, the whole time belongs to the nearer cause.
 - A fault becomes visible step by step. If a cause is diagnosed for less than ``FIRST_S``, and then
   a cause nearer to this machine, the whole time belongs to the nearer cause.
 - Interruptions with the same cause, less than ``MERGE_S`` apart, are one incident.
@@ -26,7 +26,8 @@ RECOVERY_S: Final = 30.0
 FIRST_S: Final = 6.0
 MERGE_S: Final = 60.0
 UNCERTAIN_S: Final = 60.0
-"""Minimum time between the last failed call and the recorded end that makes the end uncertain."""
+"""If at least this time lies between the last failed call and the recorded end of an incident, the
+end is uncertain."""
 FLAPPING_FROM: Final = 6
 FLAPPING_WITHIN: Final = timedelta(hours=1)
 

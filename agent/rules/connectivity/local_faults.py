@@ -1,7 +1,8 @@
 """Faults of this machine and its devices that leave the connection intact: queues, kiosk, devices.
 
-They are read every five minutes. A fault is recorded if two readings in a row show it. It begins
-with the first of these readings, or earlier if the system reports since when it exists.
+The state of the queues, the kiosk and the devices is read about every five minutes, and sooner to
+confirm a fault. A fault is recorded if two readings in a row show it. It begins with the first of
+these readings, or earlier if the system reports since when it exists.
 """
 
 from collections import defaultdict
