@@ -83,6 +83,7 @@ crash-matrix: $(STAMP) ## kill the agent at every failpoint, and write docs/cras
 	@$(BIN)/python -m tests.scenario.crash.matrix_document $(CRASH_RESULTS)
 
 HARM_RECORDS := $(CURDIR)/build/harm-record
+# test_harm.py sends forbidden packets on purpose. The other tests left out use no simulated LAN.
 HARM_LEFT_OUT := test_harm.py test_peers.py connectivity
 .PHONY: harm-record
 harm-record: $(STAMP) ## write docs/harm-record.md: what reports send in every simulated LAN (some minutes, root)

@@ -424,8 +424,9 @@ def _local_faults(config: LocalConfig, sensors: SystemSensors) -> "LocalFaultRec
 def _open_database(state: StateDirectory) -> Database:
     """Open the database. After a rolled-back upgrade, a database of the newer version is replaced.
 
-    An administrator who installs an older version decides what happens to the newer database. After
-    a roll-back there may be no administrator, and the device must work.
+    If an administrator has installed an older version, NewerDatabase is raised, and the
+    administrator decides what happens to the database. After a roll-back there may be no
+    administrator, and the device must work.
     """
     try:
         return Database(state)

@@ -62,9 +62,9 @@ class Timeouts:
     """How long to wait for a child, in seconds.
 
     A child must end by itself within ``grace_s`` after the job's time limit. Otherwise it is
-    cancelled, and has ``cancel_s`` to send its facts. Then it is killed. If the child still exists
-    ``gone_s`` later, it hangs in the kernel, or a process that it started is still running. The
-    agent then stops waiting.
+    cancelled, and has ``cancel_s`` to send its facts. Then it is killed. The agent waits at most
+    ``gone_s`` for its end, because a killed child can hang in the kernel, and a process that the
+    child started can keep its pipes open.
     """
 
     grace_s: float = 2.0

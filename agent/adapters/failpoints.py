@@ -19,19 +19,19 @@ class Failpoint(StrEnum):
     PRINTERS_WRITTEN = "printers-written"
     # transactions
     REQUEST_ADDED = "request-added"
-    REQUEST_MOVED = "request-moved"
-    RUNNING_NOTED = "running-noted"
-    REPORT_HANDED_OVER = "report-handed-over"
-    REPORT_SETTLED = "report-settled"
-    REPORT_KEPT = "report-kept"
-    REPORT_GIVEN_UP = "report-given-up"
+    REQUEST_MOVED = "request-moved"  # to another state
+    RUNNING_NOTED = "running-noted"  # the service has accepted the acknowledgement `running`
+    REPORT_HANDED_OVER = "report-handed-over"  # to the outbox
+    REPORT_SETTLED = "report-settled"  # the service has accepted it
+    REPORT_KEPT = "report-kept"  # as a copy, among the sent reports
+    REPORT_GIVEN_UP = "report-given-up"  # dropped
     REPORT_RESEALED = "report-resealed"
-    ROW_SET_ASIDE = "row-set-aside"
+    ROW_SET_ASIDE = "row-set-aside"  # quarantined
     CREATION_TIMES_SHIFTED = "creation-times-shifted"
     JOURNAL_PRUNED = "journal-pruned"
-    SENT_DROPPED = "sent-dropped"
-    COUNTED = "counted"
-    RECORD_WRITTEN = "record-written"
+    SENT_DROPPED = "sent-dropped"  # old copies of sent reports
+    COUNTED = "counted"  # a persistent counter
+    RECORD_WRITTEN = "record-written"  # the record of the connection
     # calls
     CHALLENGE_CALLED = "challenge-called"
     ENROLL_CALLED = "enroll-called"

@@ -45,7 +45,7 @@ class Identity:
         return self._path.exists()
 
     def load_or_create(self) -> "SigningKey":
-        """Return the key; create a new one if it is missing or unreadable.
+        """Return the key. Create a new one if the file is missing or contains no valid key.
 
         Raises StateError if the file exists and cannot be opened, or if the new key cannot be
         written.

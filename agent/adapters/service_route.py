@@ -20,5 +20,6 @@ def service_route(service: Service, environment: Mapping[str, str] = os.environ)
         system = system_proxies(urlsplit(service.base_url).hostname or "")
         return route_of(service.base_url, "", {} if HAS_SETTINGS else environment, system)
     has_variables = any(name.lower().endswith("_proxy") for name in environment)
+    # Without a host, the list of hosts that bypass the proxy is not applied.
     system = {} if has_variables else system_proxies("")
     return route_of(service.base_url, service.proxy, environment, system)

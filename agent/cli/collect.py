@@ -133,7 +133,7 @@ async def run_job(
 
     ``show`` is called with the progress. By default, progress bars with the title ``what`` are
     shown. The first Ctrl-C ends the collection, and the report contains the facts so far. The
-    second Ctrl-C ends the command.
+    second Ctrl-C ends the command. On Windows, the first Ctrl-C already ends the command.
     """
     identity = _identity(config, state)
     memory = PrinterMemory(state)

@@ -10,7 +10,7 @@ from collectors.shared.addresses import Network, parse_networks
 from collectors.shared.linux.rtnetlink import DefaultRoute, Link, LinkAddress, NeighbourState
 
 _HARDWARE: Final = frozenset({"", "wwan", "rmnet"})
-"""The kinds of hardware interfaces. Modems have a kind. The kind of other hardware is empty."""
+"""The values of `Link.kind` for hardware: the kinds of modems, and "" for all other hardware."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,10 @@ def summarize(tables: Tables, last: str | None, *, needs_ipv4: bool = False) -> 
     This is the interface of the default route. If there is no default route, it is the last known
     interface. If none is known, any hardware interface counts. Virtual interfaces, such as those of
     containers, count only if the default route leads through them.
+
+    Args:
+        last: the name of the interface of the last known default route.
+        needs_ipv4: the service is reached by IPv4, so only IPv4 routes and addresses count.
     """
     routes = [route for route in tables.routes if not (needs_ipv4 and route.is_ipv6)]
     route = min(routes, key=lambda each: (each.is_ipv6, each.metric), default=None)
@@ -61,6 +65,7 @@ def summarize(tables: Tables, last: str | None, *, needs_ipv4: bool = False) -> 
     # A duplicate address does no harm if the interface also has a usable address.
     conflict = None if lasting_addresses else duplicate
     main = candidates[0] if len(candidates) == 1 else None
+    # Not known: no interface leads to the service, and all except loopback are virtual.
     is_known = bool(candidates or last) or all(each.is_loopback for each in tables.links)
     return LinkReading(
         state=LinkState(

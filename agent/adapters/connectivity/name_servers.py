@@ -91,10 +91,13 @@ async def query_servers(
 
 
 def is_in(address: str, networks: Sequence[Network]) -> bool:
-    """Return whether an address belongs to this machine or is in one of its networks."""
+    """Return whether packets to an address need no gateway.
+
+    This is true for loopback, link-local addresses, and addresses in ``networks``.
+    """
     parsed = ipaddress.ip_address(address.partition("%")[0])
-    is_own = parsed.is_loopback or parsed.is_link_local
-    return is_own or any(parsed in network for network in networks)
+    needs_no_network = parsed.is_loopback or parsed.is_link_local
+    return needs_no_network or any(parsed in network for network in networks)
 
 
 def _answer_of(reply: _Reply | None) -> NameServerAnswer:

@@ -11,7 +11,8 @@ from collectors.shared.http import post_request
 from collectors.shared.text import clean_text
 
 QUEUES_MAX: Final = 32
-NAME_MAX, REASONS_MAX, REASON_MAX = 127, 4, 64
+NAME_MAX, REASON_MAX = 127, 64  # characters
+REASONS_MAX: Final = 4  # of one queue
 _IPP_REQUEST: Final = ipp.encode_request(
     ipp.CUPS_GET_PRINTERS,
     requested=(

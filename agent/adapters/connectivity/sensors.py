@@ -48,7 +48,8 @@ class SystemSensors:
     def open(self, on_change: Callable[[], None]) -> None:
         """Call ``on_change`` in the event loop when a link, an address or a route has changed.
 
-        Also starts to resolve the service's address. Call inside the event loop.
+        Also starts to resolve the service's address, unless it is known. Call inside the event
+        loop.
         """
         try:
             self._events = LinkEvents(on_change)
@@ -136,7 +137,9 @@ class SystemSensors:
             is_interrupted=is_interrupted,
         )
         if (resolved := replies.addresses) != ():
-            # Only IPv4 addresses are queried. The resolver may know IPv6 addresses as well.
+            # Name servers are queried for IPv4 addresses only. The system's resolver may know an
+            # IPv6 address as well. It is placed third at the latest, because `connect` tries only
+            # three addresses.
             ipv6 = (each for each in self._addresses if ":" in each)
             self._addresses = (*resolved[:2], *ipv6, *resolved[2:])
         return replies

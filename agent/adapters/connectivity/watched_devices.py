@@ -63,7 +63,10 @@ class WatchedDevices:
         return self._resolved is not None
 
     def step(self, now_s: float | None = None) -> LocalReading:
-        """Resolve the addresses, or return the result of the previous step. Never raises."""
+        """Resolve the addresses, or return the result of the previous step. Never raises.
+
+        Returns an empty reading if there is no result yet.
+        """
         now_s = time.monotonic() if now_s is None else now_s
         if self._resolved is not None and now_s < self._due_s:
             return LocalReading()

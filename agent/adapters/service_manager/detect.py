@@ -40,7 +40,8 @@ def _without_systemd() -> str:
 def agent_command() -> tuple[str, ...]:
     """Return the command line of this agent: the packaged executable, or this Python."""
     if getattr(sys, "frozen", False):
-        # Links are resolved, because a user who can write to a link's directory could replace it.
+        # The path that the service runs contains no links, because a user who can write to the
+        # directory of a link could replace the link.
         is_windows = sys.platform == "win32"
         return (sys.executable if is_windows else str(Path(sys.executable).resolve()),)
     # Option -I prevents imports from the current directory and PYTHONPATH.

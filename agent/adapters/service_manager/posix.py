@@ -25,7 +25,7 @@ from agent.adapters.storage.safe_file import require_own
 from agent.errors import StateError
 
 ROOT_ONLY: Final = frozenset({ROOT})
-_ALTERNATIVE: Final = "or install it from its package, or into /opt/venue-agent as root"
+_ALTERNATIVE: Final = "or install the agent from its package, or into /opt/venue-agent as root"
 _CHECK_FIRST: Final = "check its content, then "
 _HOMES: Final = (Path("/home"), Path("/root"), Path("/Users"))
 _READABLE: Final = 0o644
@@ -109,7 +109,7 @@ def program_directories(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ..
 def require_safe_configuration(paths: ServicePaths, owners: Collection[int] = ROOT_ONLY) -> None:
     """Raise ServiceManagerError if users other than ``owners`` could change the configuration."""
     directory = paths.config.parent
-    if _require_safe_start(directory, owners) == directory:
+    if _require_safe_existing_part(directory, owners) == directory:
         try:
             for file in (paths.config, paths.api_key):
                 require_own(file)
@@ -124,7 +124,7 @@ def require_safe_state(paths: ServicePaths, owners: Collection[int] = ROOT_ONLY)
 
     Call this for a service that runs as root.
     """
-    if _require_safe_start(paths.state, owners) == paths.state:
+    if _require_safe_existing_part(paths.state, owners) == paths.state:
         _require_safe(paths.state, owners, weakness_below, _CHECK_FIRST)
 
 
@@ -147,7 +147,7 @@ def _import_paths() -> Iterator[Path]:
             yield entry
 
 
-def _require_safe_start(path: Path, owners: Collection[int]) -> Path:
+def _require_safe_existing_part(path: Path, owners: Collection[int]) -> Path:
     """Check the longest existing part of ``path``, and return this part."""
     existing_part = next(
         ancestor for ancestor in (path, *path.parents) if os.path.lexists(ancestor)

@@ -106,8 +106,8 @@ class SystemdService(PosixService):
         """Delete the service's user and group, if `install` created them.
 
         A user that a package created is kept: `apt purge` removes it, and RPM packages never remove
-        their user. A user with a different comment, home or shell was not created by the agent, and
-        is kept as well.
+        their user. A user whose comment, home or shell differs from the file SYSUSERS was not
+        created by the agent, and is kept as well.
         """
         self.require_rights()
         if self._is_packaged() or self._account("passwd")[_COMMENT_FIELD:] != _expected_account():

@@ -1,8 +1,8 @@
 """The journal: every request and its state (rules.lifecycle).
 
 The row of a finished request is kept for some time, so that the agent recognizes a request that the
-service delivers again. Such a row is called a tombstone. Methods with `_within` write in the
-caller's transaction. All other methods write in transactions of their own.
+service delivers again. Such a row is called a tombstone. Methods whose names end with `_within`
+write in the caller's transaction. All other methods write in transactions of their own.
 """
 
 import sqlite3

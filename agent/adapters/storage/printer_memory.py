@@ -27,7 +27,9 @@ class PrinterMemory:
         self._path = state.path / NAME
 
     def load(self) -> tuple[Memory, str | None]:
-        """Return the stored details, and a limitation if they cannot be read.
+        """Return the stored details. If they cannot be read, also return the limitation.
+
+        The limitation is a sentence that a report lists among its limitations.
 
         A damaged file is quarantined.
         """

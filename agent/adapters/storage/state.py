@@ -37,7 +37,7 @@ PID_MAX_BYTES = 32
 LEFTOVERS = (
     ".status.json.*", ".device.json.*", ".identity.pem.*", ".printers.json.*", ".probe.*"
 )  # fmt: skip
-"""Patterns of the names of temporary files, of adapters.storage.atomic_file and of `prepare`."""
+"""Patterns of the names of temporary files that `write_atomically` and `prepare` create."""
 
 
 class StateDirectory:

@@ -21,7 +21,9 @@ def is_closed(directory: Path) -> bool:
         # The directory is listed, because os.access does not check access rights on Windows.
         next(directory.iterdir(), None)
         if hasattr(os, "geteuid") and directory.stat().st_uid == os.geteuid():
-            return False  # the owner: a file that belongs to another user causes a later error
+            # The owner can read the directory. If a file in it belongs to another user, opening
+            # this file fails later, with an error of its own.
+            return False
         files = [directory / name for name in (LOCK_NAME, STATUS, DATABASE)]
         return not all(os.access(f, os.R_OK) for f in files if f.is_file() and not f.is_symlink())
     except PermissionError:

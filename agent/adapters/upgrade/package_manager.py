@@ -19,7 +19,10 @@ _VERSION: Final = re.compile(r"[0-9][\w.+:~^-]{0,80}")
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """The agent's package. A field is None if the package manager does not report it."""
+    """The agent's package. A field is None if the package manager does not report it.
+
+    ``is_held`` is True if an administrator has excluded the package from upgrades.
+    """
 
     manager: str
     installed: str | None = None

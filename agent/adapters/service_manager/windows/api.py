@@ -32,7 +32,8 @@ _CLOSED: Final = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 administrators. Only this group and SYSTEM have access. Files in a directory with these rights
 inherit them."""
 _WINE_USERS: Final = "S-1-5-21-0-0-0-"
-"""Start of the SID of Wine's only user, who owns every file."""
+"""Start of the SID of Wine's only user, who owns every file. The agent treats this user as the
+group of the administrators, so that its checks of files succeed under Wine."""
 
 
 class Status(IntEnum):

@@ -70,7 +70,7 @@ def untrusted_account(security: Security, *, is_parent: bool = False) -> str | N
     """Return the SID of the first account outside of TRUSTED that owns or can change the file.
 
     Returns None if there is no such account. ``is_parent`` is True for a parent directory of the
-    file. Other accounts are permitted to add entries to such a directory, but not to replace them.
+    file. Other accounts may add entries to such a directory, but not replace existing entries.
     """
     if security.owner not in TRUSTED:
         return security.owner
