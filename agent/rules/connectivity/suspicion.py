@@ -22,8 +22,8 @@ class Suspicion:
 
     since: datetime | None = None
     failed_until: datetime | None = None
-    """When the last failed call began, if a connection was possible. Only the next call shows the
-    end of such an interruption."""
+    """When the last failed call began, if a connection was possible. Probes then succeed during the
+    interruption, so only the next call can show whether it has ended."""
     _refusal: Diagnosis | None = None
     """The diagnosis of the last heartbeat's reply, if it was an error. The next success clears it,
     unless the operation is in `_WITHOUT_BINDING`."""
