@@ -41,7 +41,7 @@ def error_count(root: Path, device: str) -> int | None:
 
     Returns None if the device itself refuses writes, as a worn memory card does.
     """
-    # /dev/mapper/NAME, as of LVM, is a link to the device that sysfs has.
+    # /dev/mapper/NAME, which LVM uses, is a link. Sysfs uses the name of its target.
     name = (root / device.lstrip("/")).resolve().name
     if not device.startswith("/dev/") or read_number(root / "sys/class/block" / name / "ro"):
         return None
@@ -49,7 +49,10 @@ def error_count(root: Path, device: str) -> int | None:
 
 
 def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
-    """Return the device number, device and mount of each line. Malformed lines are skipped."""
+    """Return the device number, device and mount of each line.
+
+    Malformed lines, and file systems that a program of one user provides, are skipped.
+    """
     mounts = []
     for line in text.splitlines():
         before, separator, after = line.partition(" - ")
