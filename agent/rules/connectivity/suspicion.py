@@ -68,7 +68,7 @@ class Suspicion:
         elif self._connected_at is None:
             self._connected_at = at
         if sample.name_servers and not any(s.answer == "answer" for s in sample.name_servers):
-            self._failing = None  # the probes show the cause, and when it ends
+            self._failing = None  # the sample itself shows the cause: no name server answers
         return replace(sample, refusal=self._refusal or self._failing)
 
 
