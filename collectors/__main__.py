@@ -41,6 +41,7 @@ from collectors.sandbox import confine_this_process
 KINDS = ("network", "application")
 CANCEL_LINE = b"cancel\n"
 ORPHANED_EXIT_CODE = 3
+"""Exit code after the parent process has ended."""
 
 
 class ChildRun:
@@ -148,7 +149,7 @@ def main() -> int:
         # Confinement applies to the calling thread and the threads that it starts later. So the
         # process confines itself before it starts its first thread.
         run.confinement = confine_this_process()
-        threading.Thread(target=_listen, args=(run,), daemon=True).start()
+        threading.Thread(target=_watch_stdin, args=(run,), daemon=True).start()
         run.result(collect(run))
     except Exception as error:  # noqa: BLE001 - the boundary of the collector: sent to the parent
         traceback.print_exc()
@@ -157,7 +158,8 @@ def main() -> int:
     return 0
 
 
-def _listen(run: ChildRun) -> None:
+def _watch_stdin(run: ChildRun) -> None:
+    """Cancel ``run`` at a cancel line. End this process when stdin closes."""
     for line in sys.stdin.buffer:
         if line == CANCEL_LINE:
             run.cancel()
@@ -165,8 +167,8 @@ def _listen(run: ChildRun) -> None:
 
 
 if __name__ == "__main__":
-    # os._exit does not wait for threads. A library's thread that hangs in a system call would keep
-    # the finished process alive.
+    # A normal exit waits for threads, so a library's thread that hangs in a system call would keep
+    # the finished process alive. os._exit does not wait.
     exit_code = main()
     sys.stdout.flush()
     os._exit(exit_code)

@@ -11,10 +11,11 @@ _LOCAL_DOMAINS: Final = (".localdomain", ".local", ".lan", ".home")
 _DEFAULT_NAMES: Final = re.compile(r"(localhost\d?|\(none\))?", re.IGNORECASE)
 """Host names of a machine that nobody named: ``localhost``, and ``(none)`` of the Linux kernel."""
 _MARK_LENGTH: Final = 5
+"""Length of the hyphen and the four digits that are appended to the name of a copied machine."""
 
 
 def install_id_for(host_name: str, unique: UUID, *, taken_id: str | None = None) -> str:
-    """Return the host name, or a name made from ``unique`` if the host has none.
+    """Return the host name, or a name made from ``unique`` if nobody named the host.
 
     ``taken_id`` is the install id of the machine from which this machine's disk was copied, if any.
     If it equals the host name, a hyphen and four hexadecimal digits are appended.

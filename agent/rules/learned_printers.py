@@ -13,6 +13,7 @@ from collectors.contract import Facts, LearnedPrinter, NetworkFacts
 
 PRINTERS_MAX: Final = 256
 TEXT_MAX: Final = 1024
+"""A printer is not remembered if one of its texts is longer than this."""
 DETAILS_AGE_MAX: Final = timedelta(days=180)
 """Details of a printer that was not seen for this time are dropped."""
 

@@ -1,8 +1,8 @@
 """The life of a request as a table.
 
 Rules:
-- The journal is written before the service is called, so a state here can be one step ahead of the
-  service, but never behind.
+- The journal is written before the service is called. If the agent crashes before it has stored the
+  result of the call, it calls the service again.
 - A request ends in one of three states. SUBMITTED: the service has the report. EXPIRED: the request
   expired before it started. REJECTED: the service refused the request or its report, or the agent
   dropped the report.

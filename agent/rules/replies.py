@@ -1,9 +1,10 @@
 """Classifies a reply of the service: an error, or None for a success.
 
-The contract defines no bodies of errors for the device's operations, so only the status determines
-the class. The text of the error comes from a problem body (RFC 9457), if there is one. A page of
-HTML never comes from the service, but from a captive portal, a proxy or a wrong address. Therefore
-a page with a status such as 403 does not count as a decision about this device.
+The contract defines no bodies of errors for the device's operations, so the class of an error
+depends on the status and the headers, and not on the body. The text of the error comes from a
+problem body (RFC 9457), if there is one. A page of HTML never comes from the service, but from a
+captive portal, a proxy or a wrong address. Therefore a page with a status such as 403 does not
+count as a decision about this device.
 """
 
 import email.utils
@@ -29,7 +30,7 @@ from agent.wire.validation import ValidationError
 
 DETAIL_MAX: Final = 300
 REFUSALS: Final = frozenset({403, 404, 409, 410})
-"""Statuses with which the service can refuse this device, and not only the body of a call."""
+"""Statuses that can mean that the service refuses this device, and not just the body of a call."""
 TRY_AGAIN: Final = frozenset({408, 425})
 """Statuses after which the same call can succeed later."""
 SENT_BY_GATEWAYS: Final = frozenset({408, 413, 425, 429})

@@ -79,6 +79,7 @@ def throttled_delay_s(retry_after_s: float | None, attempt: int, rng: Random) ->
     """Return the wait after 429 or 503.
 
     It is the wait that the service requests, within limits, plus a random part of up to a tenth.
+    If the service requests no wait, the wait is one of `UNAVAILABLE`.
     """
     if retry_after_s is None:
         return UNAVAILABLE.delay_s(attempt, rng)

@@ -1,7 +1,7 @@
 """One collection: runs the collector, and makes a report of its facts for each request.
 
 This module imports the payload models and the collector's facts, which need some megabytes of
-memory. Therefore the daemon imports this module only for the first report (`app.App`).
+memory. Therefore the daemon does not import this module before its first report (`app.App`).
 """
 
 import logging
@@ -127,7 +127,7 @@ class Collection:
         return report
 
     def _remember(self, facts: Facts) -> None:
-        """Store the details of printers and devices that a complete collection has found."""
+        """Store the details of the printers and devices in the facts of a complete collection."""
         if isinstance(facts, NetworkFacts) or facts.learned or facts.strangers:
             # The memory is loaded again: a user can remove a printer from it during a collection.
             memory, _ = self.memory.load()

@@ -73,6 +73,7 @@ class Executor:
     on_activity: Callable[[str], None]
     _scheduled: dict[Kind, None] = field(default_factory=dict)
     _ended_at: dict[Kind, float] = field(default_factory=dict)
+    """The monotonic time at which the last collection of each kind ended."""
     _answers: _Answers | None = None
     expired: int = 0
     """Number of requests that expired before they could run."""

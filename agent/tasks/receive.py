@@ -87,6 +87,8 @@ class Receiver:
     _has_ended_early: bool = False
     """Whether the last reply ended before its renewal was due, and the binding was not lost."""
     _rejections: int = 0
+    """Number of refused calls, and of replies closed because of unreadable entries, in a row. It
+    does not include refused streams that the agent replaces by polling."""
     _breaks: int = 0
     """Number of broken replies in a row."""
     _renew: asyncio.Event = field(default_factory=asyncio.Event)

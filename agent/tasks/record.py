@@ -358,8 +358,8 @@ class Recorder:
         return self._is_in_quiet_hours() or self.clock.monotonic() < self._excused_until_s
 
     def _is_in_quiet_hours(self) -> bool:
-        local = self.clock.now().astimezone()
-        return self.quiet_hours is not None and self.quiet_hours.contains(local)
+        local_time = self.clock.now().astimezone()
+        return self.quiet_hours is not None and self.quiet_hours.contains(local_time)
 
     def _now(self) -> datetime:
         """Return the time. Move open incidents if the wall clock was set since the last call."""

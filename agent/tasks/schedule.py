@@ -26,7 +26,7 @@ HEARTBEAT: Final = "heartbeat"
 
 
 class Scheduler:
-    """Runs heartbeats and scheduled reports."""
+    """Runs heartbeats, one every ``interval_s`` seconds, and scheduled reports."""
 
     def __init__(
         self,

@@ -178,7 +178,7 @@ Number = Annotated[
         )
     ),
 ]
-"""A JSON number. The contract limits the value of integer fields only."""
+"""A JSON number without limits. In the contract, only integer fields have limits."""
 
 
 # ---------------------------------------------------------------------------- constants

@@ -28,7 +28,10 @@ def objects(value: object) -> Iterator[Object]:
 
 
 def text(entry: Object, *names: str) -> str | None:
-    """Return the first value of ``names`` that is a non-blank string, without outer blanks."""
+    """Return the value of the first key in ``names`` that has a non-blank string.
+
+    Blanks at both ends of the value are removed.
+    """
     for name in names:
         value = entry.get(name)
         if isinstance(value, str) and value.strip():
@@ -37,7 +40,7 @@ def text(entry: Object, *names: str) -> str | None:
 
 
 def number(entry: Object, name: str) -> int | None:
-    """Return a whole number, which may be written as a string."""
+    """Return a number without its decimals. In the JSON, it may be a string."""
     value = entry.get(name)
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
         value = float(value)

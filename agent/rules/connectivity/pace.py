@@ -22,6 +22,7 @@ class ProbePace:
 
     _hour_began_at: datetime | None = None
     _fast_s: float = 0.0
+    """Sum of the five-second pauses since ``_hour_began_at``."""
 
     def pause_s(self, now: datetime, interrupted_since: datetime) -> float:
         """Return the time until the next probe, in seconds."""

@@ -16,7 +16,7 @@ class Throttling:
     """Reports that the processor was slowed down because of heat."""
 
     def __init__(self) -> None:
-        self._reported: int | None = None
+        self._reported: int | None = None  # the counter at the last event, or when first read
         self._due_s = 0.0
 
     def event(self, count: int | None, at: datetime, now_s: float) -> Event | None:
@@ -45,6 +45,7 @@ class GatewayMacs:
 
     def __init__(self) -> None:
         self._gateway: str | None = None
+        # The first MAC and then each change, with the monotonic time. The oldest are dropped.
         self._changes: list[tuple[float, str]] = []
         self._due_s = 0.0
 

@@ -22,8 +22,8 @@ class Suspicion:
 
     since: datetime | None = None
     failed_until: datetime | None = None
-    """When the last failed call began, if a connection was possible. Only the next call shows the
-    end of such an interruption."""
+    """When the last failed call began, if a connection was possible. Probes then succeed during the
+    interruption, so only the next call can show whether it has ended."""
     _refusal: Diagnosis | None = None
     """The diagnosis of the last heartbeat's reply, if it was an error. The next success clears it,
     unless the operation is in `_WITHOUT_BINDING`."""
@@ -68,7 +68,7 @@ class Suspicion:
         elif self._connected_at is None:
             self._connected_at = at
         if sample.name_servers and not any(s.answer == "answer" for s in sample.name_servers):
-            self._failing = None  # the probes show the cause, and when it ends
+            self._failing = None  # the sample itself shows the cause: no name server answers
         return replace(sample, refusal=self._refusal or self._failing)
 
 

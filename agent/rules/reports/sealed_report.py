@@ -1,6 +1,7 @@
 """A report in the form in which it is sent.
 
-The idle daemon needs this class, but not the models of reports.
+This class has its own module, because the idle daemon needs it, and does not import the models of
+reports, to save memory.
 """
 
 from dataclasses import dataclass

@@ -152,7 +152,11 @@ def _counted(*dropped: tuple[int, str]) -> list[str]:
 
 
 def _shrinkage(payload: ReportPayload, tier: int, dropped: list[str]) -> dict[str, Any]:
-    """Return the changes that describe in the report what was dropped."""
+    """Return the changes that ``tier`` makes to reports of both kinds.
+
+    They cut the limitations and failures, add a limitation that describes what was dropped, and
+    update the completeness.
+    """
     lines_kept = _LINES_KEPT[tier]
     lines = max(0, len(payload.limitations) - lines_kept + 1) + max(
         0, len(payload.failures) - lines_kept

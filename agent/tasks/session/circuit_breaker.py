@@ -130,7 +130,7 @@ class CircuitBreaker:
         *,
         alone_max: int | None = None,
     ) -> Answer:
-        """Repeat the call until it succeeds, and return the reply.
+        """Call ``ask`` until it succeeds, and return the reply.
 
         Raises Refused, BodyRejected and BodyTooLarge at once, because a repetition would not help.
         With ``alone_max``, also raises ServiceUnavailable or CredentialRefused when this call has

@@ -90,7 +90,7 @@ class Enrollment:
             current = await self.session.current()
         except (Refused, BodyRejected, BodyTooLarge) as error:
             await self._confirm_by_heartbeat(
-                f"and `current` fails: {error}", needs_recheck=needs_recheck
+                f"`current` fails: {error}", needs_recheck=needs_recheck
             )
             return
         verdict = judge(current, instance_id=binding.instance_id, binding_id=binding.binding_id)
@@ -105,7 +105,7 @@ class Enrollment:
             self.session.binding_state.confirm()
         elif verdict is BindingVerdict.SHARED:
             self.current_of_others += 1
-            why = "and `current` returns another device of the same API key"
+            why = "`current` returns another device of the same API key"
             await self._confirm_by_heartbeat(why, needs_recheck=needs_recheck)
             return
         else:
@@ -115,14 +115,15 @@ class Enrollment:
     async def _confirm_by_heartbeat(self, why: str, *, needs_recheck: bool) -> None:
         """Confirm the binding, although `current` returned nothing about this device.
 
-        With ``needs_recheck``, a heartbeat is sent first. If the service refuses it as well, the
-        binding is revoked (docs/adr/0005).
+        ``why`` is the reason why `current` does not show the binding's state. With
+        ``needs_recheck``, a heartbeat is sent first. If the service refuses it, the binding is
+        revoked (docs/adr/0005).
         """
         if needs_recheck:
             try:
                 await self.session.heartbeat()
             except Refused as error:
-                self._note_revoked(f"heartbeats are refused ({error}), {why}")
+                self._note_revoked(f"heartbeats are refused ({error}), and {why}")
                 return
             except (BodyRejected, BodyTooLarge) as error:
                 log.warning("the service rejects heartbeats: %s", error)

@@ -52,7 +52,10 @@ class WatchedLine:
 
     @property
     def subject(self) -> str:
-        """The device as the subject of a sentence: ``The scale Deli``, ``Bar terminal``."""
+        """The device as the subject of a sentence: ``The scale Deli``.
+
+        The kind is left out if the name contains the kind's last word: ``Bar terminal``.
+        """
         word = self.kind.rpartition(" ")[2]
         return self.name if word in self.name.casefold() else f"The {self.kind} {self.name}"
 

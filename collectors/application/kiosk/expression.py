@@ -34,6 +34,10 @@ class Value(NamedTuple):
 
 
 def _permission(name: str, old_name: str = "") -> Value:
+    """Return a `Value` that reads the state of a permission.
+
+    A browser that does not support ``name`` is queried for ``old_name``.
+    """
     names = f'"{name}", "{old_name or name}"'
     return Value("navigator.permissions.query", f"permission({names})")
 

@@ -1,7 +1,7 @@
 """Creates the fields that show whether the kiosk's page works.
 
-They come from the page's reply, or from the fact that it did not reply. The content of the page is
-never read. Its address is used only to recognise the browser's error page.
+They come from the page's reply, or show that the page has crashed or did not reply. The content of
+the page is never read. Its address is used only to recognise the browser's error page.
 """
 
 from collections.abc import Mapping

@@ -18,35 +18,35 @@ from collectors.application.source import (
     source,
 )
 
-POLICIES: Final = "kiosk.localNetworkPolicies"
-MANAGED: Final = "managed policies"
-BROWSER: Final = "kiosk browser"
+_POLICIES_KEY: Final = "kiosk.localNetworkPolicies"
+_POLICIES_ORIGIN: Final = "managed policies"
+_BROWSER_ORIGIN: Final = "kiosk browser"
 
 
-@source("kiosk", BROWSER, *BROWSER_KEYS, in_browser=True)
+@source("kiosk", _BROWSER_ORIGIN, *BROWSER_KEYS, in_browser=True)
 def read_kiosk_browser(deadline: Deadline, url: str) -> Reading:
     if not url:
-        return Reading(all_absent(BROWSER_KEYS, BROWSER, "not-applicable", NO_KIOSK))
+        return Reading(all_absent(BROWSER_KEYS, _BROWSER_ORIGIN, "not-applicable", NO_KIOSK))
     # This imports the WebSocket library, which costs memory and time.
     from collectors.application.kiosk.kiosk import read_kiosk
 
     return read_kiosk(url, deadline)
 
 
-@source("kiosk page", BROWSER, *PAGE_KEYS)
+@source("kiosk page", _BROWSER_ORIGIN, *PAGE_KEYS)
 def read_kiosk_page(deadline: Deadline, url: str) -> Reading:
     if not url:
-        return Reading(all_absent(PAGE_KEYS, BROWSER, "not-applicable", NO_KIOSK))
+        return Reading(all_absent(PAGE_KEYS, _BROWSER_ORIGIN, "not-applicable", NO_KIOSK))
     from collectors.application.kiosk.page_state import read_page_state
 
     return read_page_state(url, deadline)
 
 
-@source("kiosk policies", MANAGED, POLICIES)
+@source("kiosk policies", _POLICIES_ORIGIN, _POLICIES_KEY)
 def read_kiosk_policies(_: Deadline, url: str, root: Path) -> Fields:
     """Read the policies. ``root`` is the root directory of the policy files, unused on Windows."""
     if not url:
-        return (not_applicable(POLICIES, MANAGED, NO_KIOSK),)
+        return (not_applicable(_POLICIES_KEY, _POLICIES_ORIGIN, NO_KIOSK),)
     from collectors.application.kiosk.policies import read_policies
 
-    return (available(POLICIES, MANAGED, read_policies(root)),)
+    return (available(_POLICIES_KEY, _POLICIES_ORIGIN, read_policies(root)),)

@@ -36,6 +36,7 @@ _SECTOR_BYTES: Final = 512
 _WEAR_STEPS: Final = 11
 
 UDISKS_S: Final = 1.0
+"""Time limit for the query of UDisks2."""
 
 Health = dict[str, str]
 """The SMART verdict, good or failing, by device name (``sda``)."""

@@ -50,7 +50,9 @@ _ZONE_CHIPS: Final = {"x86_pkg_temp": "coretemp"}
 _SENSORS_MAX: Final = 64
 _PLAUSIBLE_CELSIUS: Final = (-40.0, 150.0)
 _PLAUSIBLE_LIMITS: Final = (50.0, 130.0)
+"""Lowest and highest plausible limit of a sensor, in degrees Celsius. Others are ignored."""
 _USUAL_LIMIT: Final = 100.0
+"""The assumed limit of a sensor that reports none."""
 _BOARD_CHIPS = re.compile(r"(?:nct|it8|f7|w83|sch|smsc|dme|lm8|asus)\w*", re.IGNORECASE)
 """Chips that measure a mainboard. They also report inputs to which no sensor is connected, with
 random temperatures. Therefore they are not used to find the hottest sensor."""
@@ -130,7 +132,7 @@ class _Sensor(NamedTuple):
     "hardware.temperatures",
 )
 def read_temperatures(_: Deadline, root: Path) -> Fields:
-    """Read every sensor of the kernel once. Most thermal zones are listed as hwmon chips too."""
+    """Read every sensor of the kernel once. Thermal zones that are also hwmon chips are skipped."""
     chips = _hwmon(root)
     hwmon_chips = {sensor.name.partition(" ")[0] for sensor in chips}
     sensors = (*chips, *_thermal_zones(root, hwmon_chips))[:_SENSORS_MAX]

@@ -39,9 +39,10 @@ def read_mounts(root: Path) -> tuple[Mount, ...]:
 def error_count(root: Path, device: str) -> int | None:
     """Return the number of errors of an ext4 file system (sysfs-fs-ext4 of the kernel).
 
-    Returns None if the device itself refuses writes, as a worn memory card does.
+    Returns None if the device itself refuses writes, as a worn memory card does. A count of 0 would
+    mean that a read-only file system was mounted read-only on purpose.
     """
-    # /dev/mapper/NAME, as of LVM, is a link to the device that sysfs has.
+    # /dev/mapper/NAME, which LVM uses, is a link. Sysfs uses the name of its target.
     name = (root / device.lstrip("/")).resolve().name
     if not device.startswith("/dev/") or read_number(root / "sys/class/block" / name / "ro"):
         return None
@@ -49,7 +50,10 @@ def error_count(root: Path, device: str) -> int | None:
 
 
 def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
-    """Return the device number, device and mount of each line. Malformed lines are skipped."""
+    """Return the device number, device and mount of each line.
+
+    Malformed lines, and file systems that a program of one user provides, are skipped.
+    """
     mounts = []
     for line in text.splitlines():
         before, separator, after = line.partition(" - ")
@@ -78,7 +82,7 @@ def data_mounts(entries: Iterable[tuple[str, str, Mount]]) -> tuple[Mount, ...]:
     all_entries = tuple(entries)
     holds_data = {mount.path: _holds_data(device, mount) for _, device, mount in all_entries}
     for device_number, _, mount in all_entries:
-        if not holds_data[mount.path] or _is_on_other_disk(mount, holds_data):
+        if not holds_data[mount.path] or _is_on_other_mount(mount, holds_data):
             continue
         other_mount = mounts.get(device_number)
         if other_mount is None or len(mount.path) < len(other_mount.path):
@@ -93,10 +97,11 @@ def _holds_data(device: str, mount: Mount) -> bool:
     return device.startswith("/dev/") or mount.remote or kind in _POOLED
 
 
-def _is_on_other_disk(mount: Mount, holds_data: Mapping[str, bool]) -> bool:
-    """Return whether an overlay, such as that of a container, stores its data on another disk.
+def _is_on_other_mount(mount: Mount, holds_data: Mapping[str, bool]) -> bool:
+    """Return whether an overlay, such as that of a container, stores its data on another mount.
 
-    ``holds_data`` maps the path of each mount to whether the mount holds data.
+    ``holds_data`` maps the path of each mount to whether the mount holds data. A mount that holds
+    none, such as a tmpfs, does not count.
     """
     if not mount.upper or mount.path == "/":
         return False

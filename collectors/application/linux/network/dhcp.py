@@ -1,7 +1,7 @@
 """Reads the DHCP lease of each interface of Linux.
 
-The kernel knows how long each address remains valid, unless the DHCP client that set the address
-has set no limit. Only the client knows the DHCP server.
+The kernel knows how long an address remains valid, if the DHCP client has set a limit for it. Only
+the client knows the DHCP server.
 """
 
 import ipaddress
@@ -37,6 +37,7 @@ _PROCESSES_MAX: Final = 4096
 _SILENT_CLIENTS: Final = frozenset({"udhcpc", "connmand"})
 """DHCP clients that set addresses without a limit of validity, and store no leases."""
 _STORING_CLIENTS: Final = frozenset({"dhclient", "dhcpcd"})
+"""DHCP clients that store their leases in files."""
 _DENIED: Final = "this account may not read the leases of the DHCP client"
 _NOT_STORED: Final = "the DHCP client does not report it"
 

@@ -36,7 +36,11 @@ _LEASE_TIME, _SERVER_ID, _PAD, _END = 51, 54, 0, 255
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A lease as its client has stored it."""
+    """A lease as its client has stored it.
+
+    ``server`` is the address of the DHCP server. ``duration_s`` is the period for which the server
+    granted the lease. ``expires_at`` is in seconds since the epoch.
+    """
 
     address: str
     server: str | None = None
@@ -47,7 +51,7 @@ class Lease:
 class Leases(NamedTuple):
     """The leases of all clients, the newest last.
 
-    ``denied`` is True if this account may not read all of them.
+    ``denied`` is True if this account is not permitted to read some of them.
     """
 
     known: tuple[Lease, ...]
@@ -133,7 +137,10 @@ def _expiry(text: str) -> float | None:
 
 
 def parse_dhcp_message(data: bytes, changed_at: float) -> Lease | None:
-    """Parse the server's message that dhcpcd stores as its lease (RFC 2131, section 2)."""
+    """Parse the server's message that dhcpcd stores as its lease (RFC 2131, section 2).
+
+    ``changed_at`` is the time at which dhcpcd wrote the file, in seconds since the epoch.
+    """
     options = dict(_options(data[_BOOTP_BYTES + len(_COOKIE) :]))
     raw, server, duration = data[_YIADDR], options.get(_SERVER_ID), options.get(_LEASE_TIME)
     if len(data) < _BOOTP_BYTES or not any(raw):

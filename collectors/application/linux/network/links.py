@@ -1,8 +1,8 @@
 """Reads the type of each interface, its Wi-Fi network and its DHCP lease.
 
 The facts about the Wi-Fi network come from nl80211. Kernels and drivers without nl80211 have the
-wireless extensions (an ioctl and /proc/net/wireless), which know the name and the signal. If both
-lack the name, NetworkManager is queried for it. None of these needs a privilege.
+wireless extensions (an ioctl and /proc/net/wireless), which have the SSID and the signal. If
+neither has the SSID, NetworkManager is queried for it. None of these needs a privilege.
 """
 
 import re
