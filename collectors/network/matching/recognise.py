@@ -1,8 +1,9 @@
-"""Recognises which device is a printer: by its MAC, or by two of its other identities. Pure.
+"""Recognises which device is a given printer: by its MAC, or by two other identities. Pure.
 
-The other identities are the serial number, the UUID and the host name. A MAC inside a UUID counts
-as one of them if it is the device's own MAC. One of them alone is only a hint, because mDNS
-relays repeat the UUIDs of printers, and some makers use one UUID or serial number for many devices.
+The other identities are the serial number, the UUID, the host name, and the MAC inside the
+printer's UUID, which counts if the device has this MAC. One of these identities alone is only a
+hint, because mDNS relays repeat the UUIDs of printers, and some makers use one UUID or serial
+number for many devices.
 """
 
 from collections.abc import Iterable, Iterator
@@ -49,8 +50,8 @@ UNIDENTIFIED = Comparison("unknown")
 class Match:
     """A device that is certainly the printer, and the evidence.
 
-    ``is_by_name``: the only evidence is a MAC in the printer's host name. A name may lead to
-    another interface of the device, which has a different MAC.
+    ``is_by_name``: the only evidence is a MAC in the printer's host name. This evidence is weak:
+    the name may resolve to another interface of the same printer, which has a different MAC.
     """
 
     device: Device
@@ -159,7 +160,8 @@ def _named_macs(printer: KnownPrinter) -> tuple[str, ...]:
 def _own_macs(device: Device, index: DeviceIndex, old_address: str) -> tuple[str, ...]:
     """Return a device's MACs, also those in its IPv6 addresses.
 
-    The MACs of repeaters and proxies are left out, because several devices have them.
+    The MACs of repeaters and proxies are left out, because several devices have them. For
+    ``old_address`` see `DeviceIndex.is_shared`.
     """
     in_addresses = filter(None, map(mac_in_address, device.addresses))
     unique_macs = (mac for mac in device.mac_addresses if not index.is_shared(mac, old_address))

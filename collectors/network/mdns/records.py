@@ -1,6 +1,6 @@
 """Stores the mDNS records that one address sent on one interface.
 
-All addresses together share the limits.
+All addresses share the limits of one `Quota`.
 """
 
 from collections.abc import Callable, Iterable

@@ -142,7 +142,7 @@ def _untried(
     printer: KnownPrinter, address: str, tried: Collection[tuple[str, int]]
 ) -> tuple[int, ...]:
     if printer.port is None and any(address == other for other, _port in tried):
-        return ()  # the scan has tried this host, and its port is unknown
+        return ()  # the printer's port is not known, and the scan has tried ports of this address
     ports = USUAL_PORTS if printer.port is None else (printer.port,)
     return tuple(port for port in ports if (address, port) not in tried)
 
