@@ -31,16 +31,17 @@ _QUEUES_OF_A_SERVER = ("printers/", "classes/")
 class Comparison:
     """Whether a device is the printer.
 
-    ``by`` is the evidence that it is, and ``text`` the evidence that it is not. ``has_claim``: the
-    device has one of the printer's identities other than the MAC. ``is_learned``: the device
-    differs from the identity that the agent has learned for the printer.
+    ``by`` is the evidence that it is, and ``text`` the evidence that it is not. ``has_claim``: this
+    is unknown, but the device has one of the printer's identities other than the MAC.
+    ``contradicts_learned``: the device differs from the identity that the agent has learned for the
+    printer.
     """
 
     likeness: Likeness
     by: By | None = None
     has_claim: bool = False
     text: str = ""
-    is_learned: bool = False
+    contradicts_learned: bool = False
 
 
 UNIDENTIFIED = Comparison("unknown")
@@ -84,7 +85,7 @@ def compare(
         # differs.
         return Comparison("unknown")
     if text := _difference_from_learned(printer, device, macs):
-        return Comparison("different", text=text, is_learned=True)
+        return Comparison("different", text=text, contradicts_learned=True)
     if text := _difference_from_setup(printer, device, macs, observation):
         return Comparison("different", text=f"{text}, so it may be another device")
     return Comparison("unknown", has_claim=bool(same))
@@ -101,7 +102,11 @@ def find_matches(printer: KnownPrinter, index: DeviceIndex) -> tuple[Match, ...]
 
 
 def find_alike(printer: KnownPrinter, index: DeviceIndex) -> tuple[tuple[Device, ...], By | None]:
-    """Return the devices that share an identity with the printer, and the kind of this identity."""
+    """Return the devices that share an identity with the printer, and the kind of this identity.
+
+    Only one kind is used: the first of UUID, MAC in the UUID, serial number and host name that any
+    device shares with the printer.
+    """
     for by in ("UUID", "MAC from its UUID", "serial number", "host name"):
         if devices := _with_claim(printer, by, index):
             return devices, by
@@ -184,6 +189,7 @@ def _values(printer: KnownPrinter, by: By) -> tuple[str, ...]:
 
 
 def _with_claim(printer: KnownPrinter, by: By, index: DeviceIndex) -> tuple[Device, ...]:
+    """Return the devices that have the printer's identity of the kind ``by``."""
     if by == "MAC from its UUID":
         kind, values = "mac_addresses", [mac_in_uuid(e) for e in _values(printer, "UUID")]
         return tuple(d for mac in filter(None, values) for d in index.having(kind, mac))

@@ -1,7 +1,9 @@
-"""Selects at which addresses known printers are contacted, mostly after the scan. Pure.
+"""Selects the addresses at which known printers are contacted. Pure.
 
 A printer that is set up on this machine may be outside of the scanned networks, or use a port that
 the scan did not try. A connection without payload tests whether the printer answers there.
+`select_printers` is for a scan of the printers alone. The other functions are for connections and
+queries after a scan.
 """
 
 import ipaddress
