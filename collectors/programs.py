@@ -1,7 +1,7 @@
 """Finds programs in the system's own directories, to which only an administrator can write.
 
-A caller's PATH and the current directory are never searched. Otherwise a command that runs as root
-could run a program of another user. The agent uses this module, too.
+The PATH of the environment and the current directory are never searched. Otherwise a command that
+runs as root could run a program of another user. The agent uses this module, too.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Confines a collector's process: it can only read the paths listed here, and run programs.
+"""Confines a collector's process: it can read and run files only at the paths listed here.
 
 A collector parses untrusted input from the network, with the rights of the account that runs it.
 To contain a defect in a parser, the process confines itself after it has imported its own modules,

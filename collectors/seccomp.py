@@ -18,8 +18,8 @@ from typing import Final
 class Architecture:
     """The numbers of an architecture: its AUDIT_ARCH (linux/audit.h) and its system calls.
 
-    The calls in ``refused`` always fail with EPERM. ``foreign_from`` is the first number of another
-    interface to the same kernel (x32), or None.
+    The calls in ``refused`` always fail with EPERM. ``foreign_from`` is the first number of the
+    system calls of another interface to the same kernel (x32), or None. All of them fail, too.
     """
 
     audit_number: int

@@ -58,14 +58,14 @@ def assemble_endpoints(
 
 
 def select_hosts(
-    hosts: Sequence[Host], observed: Observations, matches: PrinterMatches, most: int
+    hosts: Sequence[Host], observed: Observations, matches: PrinterMatches, max_hosts: int
 ) -> tuple[Host, ...]:
-    """Return at most ``most`` hosts, in the given order.
+    """Return at most ``max_hosts`` hosts, in the given order.
 
     This machine, gateways and hosts of matched printers are kept first, then hosts that the scan
     found, then hosts that were only announced. Among announced hosts, announcers take turns.
     """
-    if len(hosts) <= most:
+    if len(hosts) <= max_hosts:
         return tuple(hosts)
     matched = {address for address, _port in matches.printer_ids}
 
@@ -77,7 +77,7 @@ def select_hosts(
     announced = in_turns((observed.announcers.get(h.address, h.address), h.address) for h in hosts)
     turns = {address: turn for turn, address in enumerate(announced)}
     best = sorted(hosts, key=lambda h: (rank(h), turns[h.address] if rank(h) > 1 else 0))
-    addresses = {host.address for host in best[:most]}
+    addresses = {host.address for host in best[:max_hosts]}
     return tuple(host for host in hosts if host.address in addresses)
 
 
@@ -88,9 +88,10 @@ def by_importance(
 ) -> tuple[Endpoint, ...]:
     """Order endpoints by importance: matched printers, other printers, announced ports, open ports.
 
-    A list that is too long is cut at its end. So only the first ``ENDPOINTS_AT_ONCE`` endpoints of
-    a device are in the first turn, and its further ones come after the first turn of all devices.
-    ``announcers`` maps an address to the device that announced it.
+    A list that is too long is cut later, at its end. Devices take turns, so that none displaces the
+    others: only ``ENDPOINTS_AT_ONCE`` endpoints of a device are in the first turn, and its further
+    endpoints come after the first turn of all devices. ``announcers`` maps an address to the device
+    that announced it.
     """
     printers = frozenset(announced_printers)
     endpoints = tuple(endpoints)

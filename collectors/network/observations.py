@@ -145,7 +145,8 @@ class KnownPrinter:
     printer had when it last answered. ``is_file_missing``: the device is plugged in, but the device
     file that the queue prints to is missing. ``suspended`` is the device's folder in sysfs if the
     kernel has suspended the device. ``stuck_jobs`` is the number of stuck jobs in its queue
-    (``print_jobs.py``). ``dns_sd_type`` is the type of the DNS-SD service, such as ``_ipp._tcp``.
+    (``print_jobs.py``). ``dns_sd_name`` and ``dns_sd_type`` are the instance name and the type of
+    the DNS-SD service in the printer's setup; a type is like ``_ipp._tcp``.
     ``lookup_s`` is the time in seconds that the system's resolver took for ``host``.
     ``is_rejecting``: the queue accepts no new jobs. ``is_on_wsd_port``: Windows sends the jobs to a
     WSD port.
@@ -294,7 +295,7 @@ class Observations:
     attempts: Mapping[tuple[str, int], tuple[PortState, ...]] = field(default_factory=dict)
 
     def without(self, addresses: Collection[str]) -> "Observations":
-        """Return the observations without those of ``addresses``."""
+        """Return the observations without the hosts and ports at ``addresses``."""
         return replace(
             self,
             hosts={a: host for a, host in self.hosts.items() if a not in addresses},

@@ -1,7 +1,7 @@
 """Finds the watched devices among the hosts of a network report. Pure.
 
-A device is recognised by its MAC. If its MAC has changed or is not visible, it is recognised by its
-other identities, in the same way as a printer.
+A device is recognised by its MAC. If its MAC is only learned, not configured, it may have changed.
+Such a device is also recognised by its other identities, in the same way as a printer.
 """
 
 import ipaddress
@@ -127,7 +127,7 @@ def _recognised_addresses(
     """Yield the addresses at which a device has two identities of ``subject``, or its host name and
     its DNS-SD name.
 
-    If a MAC is configured, a device with a different MAC is never recognised.
+    If a MAC is configured, only a device that answers with this MAC is recognised.
     """
     learned = subject.learned
     if learned is None:

@@ -223,7 +223,7 @@ class _Judge:
         is_open = symptoms.contact == "open"
         if is_open:
             symptoms = replace(symptoms, seen=f"{symptoms.address} answers on port {symptoms.port}")
-        is_new = is_open and case.comparison.is_learned and not is_used
+        is_new = is_open and case.comparison.contradicts_learned and not is_used
         verdict = self._explained(replace(symptoms, may_have_replaced=is_new))
         return replace(verdict, taken_by=device if is_new else None)
 

@@ -1,8 +1,9 @@
-"""Recognises which device is a printer: by its MAC, or by two of its other identities. Pure.
+"""Recognises which device is a given printer: by its MAC, or by two other identities. Pure.
 
-The other identities are the serial number, the UUID and the host name. A MAC inside a UUID counts
-as one of them if it is the device's own MAC. One of them alone is only a hint, because mDNS
-relays repeat the UUIDs of printers, and some makers use one UUID or serial number for many devices.
+The other identities are the serial number, the UUID, the host name, and the MAC inside the
+printer's UUID, which counts if the device has this MAC. One of these identities alone is only a
+hint, because mDNS relays repeat the UUIDs of printers, and some makers use one UUID or serial
+number for many devices.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,16 +31,17 @@ _QUEUES_OF_A_SERVER = ("printers/", "classes/")
 class Comparison:
     """Whether a device is the printer.
 
-    ``by`` is the evidence that it is, and ``text`` the evidence that it is not. ``has_claim``: the
-    device has one of the printer's identities other than the MAC. ``is_learned``: the device
-    differs from the identity that the agent has learned for the printer.
+    ``by`` is the evidence that it is, and ``text`` the evidence that it is not. ``has_claim``: this
+    is unknown, but the device has one of the printer's identities other than the MAC.
+    ``contradicts_learned``: the device differs from the identity that the agent has learned for the
+    printer.
     """
 
     likeness: Likeness
     by: By | None = None
     has_claim: bool = False
     text: str = ""
-    is_learned: bool = False
+    contradicts_learned: bool = False
 
 
 UNIDENTIFIED = Comparison("unknown")
@@ -49,8 +51,8 @@ UNIDENTIFIED = Comparison("unknown")
 class Match:
     """A device that is certainly the printer, and the evidence.
 
-    ``is_by_name``: the only evidence is a MAC in the printer's host name. A name may lead to
-    another interface of the device, which has a different MAC.
+    ``is_by_name``: the only evidence is a MAC in the printer's host name. This evidence is weak:
+    the name may resolve to another interface of the same printer, which has a different MAC.
     """
 
     device: Device
@@ -83,7 +85,7 @@ def compare(
         # differs.
         return Comparison("unknown")
     if text := _difference_from_learned(printer, device, macs):
-        return Comparison("different", text=text, is_learned=True)
+        return Comparison("different", text=text, contradicts_learned=True)
     if text := _difference_from_setup(printer, device, macs, observation):
         return Comparison("different", text=f"{text}, so it may be another device")
     return Comparison("unknown", has_claim=bool(same))
@@ -100,7 +102,11 @@ def find_matches(printer: KnownPrinter, index: DeviceIndex) -> tuple[Match, ...]
 
 
 def find_alike(printer: KnownPrinter, index: DeviceIndex) -> tuple[tuple[Device, ...], By | None]:
-    """Return the devices that share an identity with the printer, and the kind of this identity."""
+    """Return the devices that share an identity with the printer, and the kind of this identity.
+
+    Only one kind is used: the first of UUID, MAC in the UUID, serial number and host name that any
+    device shares with the printer.
+    """
     for by in ("UUID", "MAC from its UUID", "serial number", "host name"):
         if devices := _with_claim(printer, by, index):
             return devices, by
@@ -159,7 +165,8 @@ def _named_macs(printer: KnownPrinter) -> tuple[str, ...]:
 def _own_macs(device: Device, index: DeviceIndex, old_address: str) -> tuple[str, ...]:
     """Return a device's MACs, also those in its IPv6 addresses.
 
-    The MACs of repeaters and proxies are left out, because several devices have them.
+    The MACs of repeaters and proxies are left out, because several devices have them. For
+    ``old_address`` see `DeviceIndex.is_shared`.
     """
     in_addresses = filter(None, map(mac_in_address, device.addresses))
     unique_macs = (mac for mac in device.mac_addresses if not index.is_shared(mac, old_address))
@@ -182,6 +189,7 @@ def _values(printer: KnownPrinter, by: By) -> tuple[str, ...]:
 
 
 def _with_claim(printer: KnownPrinter, by: By, index: DeviceIndex) -> tuple[Device, ...]:
+    """Return the devices that have the printer's identity of the kind ``by``."""
     if by == "MAC from its UUID":
         kind, values = "mac_addresses", [mac_in_uuid(e) for e in _values(printer, "UUID")]
         return tuple(d for mac in filter(None, values) for d in index.having(kind, mac))

@@ -21,6 +21,11 @@ OutOfReach = Literal["", "link-local", "wrong mask", "other network"]
 machine's network, but would be inside of it with the usual mask (/24)."""
 
 FailedLookup = Literal["", "host name", "name server", "service", "other"]
+"""The look-up that fails, so that the print system does not reach the printer. ``host name``: the
+name servers have no address for the name. ``name server``: the name servers do not answer.
+``service``: a device announces the queue's name, but not with its type of service or not with its
+UUID. ``other``: no device has the printer's mDNS name, DNS-SD name, MAC or UUID, or nothing answers
+at its address. "" means that no look-up fails."""
 
 _DISCARDING = re.compile(r"(?i)\bTM-[A-Z]\d")
 """Matches the models of Epson's receipt printers. Newer models accept connections to port 9100, but
@@ -63,9 +68,6 @@ class Symptoms:
     ``seen`` describes the observation and the evidence by which the printer was matched. If the
     printer has moved, ``old_address_state`` describes what is now at its old address, and
     ``set_up_as`` are the names of the printers that are set up with its new address.
-    ``failed_lookup`` is the look-up that fails, so that the print system does not reach the
-    printer. It is "other" if no device has the printer's mDNS name, MAC or UUID, or if nothing
-    answers at its address.
     ``device_at`` is the address at which the printer's device was recognised, if it is not the
     announced address.
     ``out_of_reach`` is the reason why this machine cannot print to ``address``.
@@ -113,7 +115,7 @@ class Symptoms:
 
     @property
     def complaints(self) -> tuple[str, ...]:
-        """Descriptions of the device's problems. A paused queue is not one of them."""
+        """Descriptions of the device's problems. A paused queue alone is no such problem."""
         words = state_words((*self.own_reasons, *self.printer.state_reasons))
         return () if set(words) <= {"paused"} and self.printer.stopped else words
 

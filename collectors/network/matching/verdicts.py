@@ -32,9 +32,9 @@ class Verdict:
 
     ``endpoint`` is the address and port that the printer was matched with. ``marked`` are all
     endpoints that belong to the printer. ``device`` is its device. The agent learns the identity of
-    this device with the address ``learned_at``, unless ``learned_at`` is "". ``is_certain``: no
-    hint is needed. ``taken_by`` is a different device that accepts connections at the printer's
-    address.
+    this device with the address ``learned_at``, unless ``learned_at`` is "". ``is_certain``: the
+    reason already names the device, or the devices that it may be, so no hint (`Hints`) is added.
+    ``taken_by`` is a different device that accepts connections at the printer's address.
     """
 
     status: Status

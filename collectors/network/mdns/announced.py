@@ -2,9 +2,9 @@
 
 Any host on a link may announce any service at any address. Therefore these rules apply:
 
-- If a device announces a service at its own address, announcements of the same service by other
-  hosts are ignored. If the device itself announces a port, announcements of this port by other
-  hosts are ignored as well.
+- A host's announcement at an address of another device is ignored in two cases: that device itself
+  announces a service on the same port, or any other device announces the same service at an address
+  of its own.
 - The number of services of one device is limited, so that they never displace the services of
   another device. Devices are identified by their MACs. If a host also forges MACs, only the limit
   of all services together applies to it.
@@ -85,7 +85,10 @@ class LinkLayer:
         return self.macs.get(address, address)
 
     def describe(self, sources: Sequence[str]) -> str:
-        """Return ``192.168.1.66 (MAC 02:…)``, with the number of its further addresses."""
+        """Describe the announcer that announced from the addresses ``sources``.
+
+        For example: ``192.168.1.66 (MAC 02:…) and 3 more of its addresses``.
+        """
         if self.announcer(sources[0]) == NO_HOST:
             if len(sources) == 1:
                 return f"{sources[0]}, where no host answers ARP,"
@@ -100,8 +103,9 @@ class LinkLayer:
 class ServiceSelection:
     """The services to list, each with only the addresses at which it is listed.
 
-    ``limitations`` describe what was cut. ``announcers`` maps each address to the device that
-    announced it first, in the form of `LinkLayer.announcer`.
+    ``limitations`` describe which services are not listed. ``announcers`` maps each address to the
+    device that announced it first, in the form of `LinkLayer.announcer`. ``is_cut``: some services
+    are not listed because of a limit.
     """
 
     services: tuple[MdnsService, ...] = ()
@@ -225,7 +229,8 @@ class _Listing:
     Services and addresses that identify this machine's printers come first. Then the services at
     their announcers' own addresses follow, then those at addresses of other hosts (hearsay). Within
     each of these groups, announcers take turns. ``_announced`` and ``_listed`` count the services
-    of each announcer. ``_listed_at`` counts the services that are listed at each address.
+    of each announcer. ``_hosts`` are the addresses at which services of each announcer are listed.
+    ``_listed_at`` counts the services that are listed at each address.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ HOSTS_AT_ONCE = 128
 ANSWERS_MAX = 64
 """The most packets that are read from one host. Hundreds of services fit into them."""
 FIRST_ANSWER_S = 1.2
-"""How long to wait for a host's first answer. The host may be busy with the packet flood, too."""
+"""How long to wait for a host's first answer. A flood of packets may slow down the host."""
 SETTLE_S = 0.35
 """If no host sends anything for this long, no more answers are expected (RFC 6762, section 6)."""
 _QUESTIONS_PER_PACKET = 8  # some small responders read only the first questions of a packet

@@ -167,8 +167,11 @@ class NameAnswers:
         return self.names.get(reverse) or self._names_from_others.get(reverse)
 
     def add(self, source: str, packet: bytes) -> None:
-        """Parse a packet, except in these cases: it came from another link, or its host has given
-        its name already or has sent too many packets."""
+        """Parse a packet and store the names in it.
+
+        The packet is ignored if it may be from another link (``source`` is ""), if it has no
+        reverse name, or if its sender has already given its own name or sent too many packets.
+        """
         if not source or _REVERSE_DOMAIN not in packet.lower():
             return
         reverse_name = self._reverse.get(source)

@@ -1,6 +1,6 @@
 """Stores the mDNS records that one address sent on one interface.
 
-All addresses together share the limits.
+All addresses share the limits of one `Quota`.
 """
 
 from collections.abc import Callable, Iterable
@@ -84,8 +84,9 @@ class RecordBook:
     ``servers`` (SRV records) and ``texts`` (TXT records) have the full name of an instance as key.
     ``hosts`` maps each host name to its addresses. ``size_bytes`` is the memory that the records
     take from the pool. ``announcer`` is the holder of this book's shares of the pools: the address
-    ``source``, or its MAC once the MAC is known. ``is_verified``: all records certainly came from
-    ``source``. ``dropped`` are the hashes of instances beyond the limit of instances.
+    ``source``, its MAC once the MAC is known, or `NO_HOST` (announcers.py). ``is_verified``: all
+    records certainly came from ``source``. ``dropped`` are the hashes of instances beyond the limit
+    of instances.
     ``dropped_records`` counts the records for which there was no memory.
     """
 

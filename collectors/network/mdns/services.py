@@ -74,7 +74,10 @@ def known_instances(link: LinkRecords) -> dict[str, list[tuple[str, ...]]]:
 
 
 def open_questions(link: LinkRecords) -> dict[Question, str]:
-    """Return the questions for missing records, each with its announcer. Announcers take turns."""
+    """Return the questions for missing records, each with the announcer of the service.
+
+    Announcers take turns.
+    """
     lookup = _Lookup(link.books)
     questions = [
         (book.announcer, (question, book.announcer))
@@ -127,11 +130,11 @@ def _services(link: LinkRecords) -> Iterator[tuple[bool, MdnsService]]:
             books.setdefault(key, []).append(book)
     for key, books_with_it in books.items():
         books_with_port = [book for book in books_with_it if key in book.servers]
-        books_with_port = books_with_port or books_with_it[:1]
+        chosen_books = books_with_port or books_with_it[:1]
         priority_sources = {
-            book.source for book in books_with_port if book.has_priority(book.instances[key].label)
+            book.source for book in chosen_books if book.has_priority(book.instances[key].label)
         }
-        services = [_service(key, book, lookup, link.interface_name) for book in books_with_port]
+        services = [_service(key, book, lookup, link.interface_name) for book in chosen_books]
         yield from ((service.announcer in priority_sources, service) for service in _join(services))
 
 

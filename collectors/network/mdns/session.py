@@ -30,6 +30,7 @@ from collectors.network.mdns.wire import (
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 
 RESOLVE_PER_TURN = 400
+"""The most questions for missing records that are sent at once on one interface."""
 KNOWN_ANSWERS_MAX = 500
 TYPES_PER_PACKET = 8
 _TURN_S = 0.05
@@ -53,8 +54,8 @@ class QuerySchedule:
     at most 0.12 s, or 0.5 s after a truncated question (RFC 6762, sections 6 and 7.2).
     ``resolve_after_s`` are the times of the questions for a missing record, counted from the first
     question. Every ``resolve_interval_s``, the questions that are due are sent. If packets or
-    records were lost within the first ``crowded_s``, the session ends as "crowded" after this time,
-    and the hosts are queried one by one (direct.py).
+    records are lost, the session ends as "crowded", but not before ``crowded_s`` have passed. Then
+    the hosts are queried one by one (direct.py).
     """
 
     first_delay_s: tuple[float, float] = (0.02, 0.12)

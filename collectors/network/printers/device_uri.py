@@ -146,7 +146,8 @@ def _hp(parts: SplitResult, scheme: str) -> DeviceUri:
     """Parse ``hp:/net/Model?ip=A`` or ``hp:/usb/Model?serial=X``.
 
     The network form may have ``hostname=H`` or ``zc=NAME`` instead of ``ip=A``. HPLIP resolves the
-    value of ``zc`` as an mDNS host name. The value may have been derived from the DNS-SD name.
+    value of ``zc`` as an mDNS host name. The value may have been derived from the DNS-SD name, so
+    it is also returned as ``dns_sd_name``.
     """
     bus, _, model = unquote(parts.path).strip("/").partition("/")
     zeroconf = _query(parts, "zc")

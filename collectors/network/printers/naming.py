@@ -15,7 +15,10 @@ def find_named(known: Sequence[KnownPrinter], text: str) -> tuple[KnownPrinter, 
 
 
 def describe_unknown(known: Sequence[KnownPrinter], text: str) -> str:
-    """Describe a name that no printer has: the nearest name, and the names of all printers."""
+    """Describe a name that no printer has, with the nearest name and the names of the printers.
+
+    At most `_LISTED_MAX` printers are named.
+    """
     problem = f"this machine has no printer {text!r}"
     if not known:
         return f"{problem}, nor any other printer"

@@ -22,9 +22,9 @@ def with_usb(
 ) -> tuple[KnownPrinter, ...]:
     """Add to each USB printer whether it is plugged in, and add the printers without a queue.
 
-    ``plugged`` is None if this system does not report USB printers. A printer is recognised by its
-    device file, by a serial number that only one device has, or by the model if only one device of
-    the model is plugged in.
+    ``plugged`` are all plugged-in printers, or None if this system does not report USB printers. A
+    printer is recognised by its device file, by a serial number that only one device has, or by the
+    model if only one device of the model is plugged in.
     """
     if plugged is None:
         return tuple(known)
@@ -41,7 +41,8 @@ def with_serial(
     plugged: Sequence[SerialPrinter],
     is_present: Callable[[str], bool] | None,
 ) -> tuple[KnownPrinter, ...]:
-    """Add to each serial printer whether its port exists, and add the printers found on a port."""
+    """Add to each serial printer whether its port exists, and add the plugged-in printers at ports
+    that no known printer uses."""
     printers = tuple(_with_port(printer, is_present) for printer in known)
     used_paths = {printer.address for printer in known}
     detected = (_on_port(device) for device in plugged if device.path not in used_paths)

@@ -1,8 +1,8 @@
 """Reads the destination of a Windows print port from the registry.
 
 The key of a Standard TCP/IP port contains its host. The key of a WSD port contains only the
-printer's UUID. The address at which Windows last found that printer is in the device's key below
-``Enum``.
+printer's UUID. The address at which Windows last found that printer is in the key of the printer
+below ``Enum``.
 """
 
 import re

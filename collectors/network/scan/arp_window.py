@@ -15,8 +15,8 @@ from collectors.shared.arp.priming import SETTLE_S
 from collectors.shared.arp.table_room import ROOM_UNKNOWN, TableRoom
 
 SLOT_S = 5.0
-"""After this time an address no longer counts as unresolved, even if the kernel did not report that
-it failed. The kernel reports it after three seconds, and some tenths later on a busy machine."""
+"""After this time an address leaves the window, even if the kernel did not report that it failed.
+The kernel reports the failure after three seconds, and slightly later on a busy machine."""
 
 
 class ArpWindow:
@@ -55,7 +55,7 @@ class ArpWindow:
         self._sent.pop(address, None)
 
     def expire(self, now: float) -> None:
-        """Stop counting addresses as unresolved after `SLOT_S`, even without a failure report."""
+        """Remove addresses from the window after `SLOT_S`, even without a failure report."""
         overdue = [address for address, sent_at in self._sent.items() if now - sent_at >= SLOT_S]
         for address in overdue:
             del self._sent[address]

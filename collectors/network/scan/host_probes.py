@@ -71,11 +71,11 @@ class Step:
 class HostProbes:
     """The state of all ports of one host.
 
-    With ``abandon_when_silent`` the host is given up after ``_SILENT_PORTS`` ports did not answer.
-    This is for addresses that may have no host (proxy ARP, routed). With ``tries`` of 1 no port is
-    tried again. With ``ipp_last`` the IPP port is tried after the other print ports: the scan's
-    connection to it stays open for an IPP query, and the printer may accept no other connection
-    meanwhile.
+    With ``abandon_when_silent`` the host is given up if no port has answered, and ``_SILENT_PORTS``
+    ports were silent or ``_UNREACHABLE_PORTS`` were reported as unreachable. This is for addresses
+    that may have no host (proxy ARP, routed). With ``tries`` of 1 no port is tried again. With
+    ``ipp_last`` the IPP port is tried after the other print ports: the scan's connection to it
+    stays open for an IPP query, and the printer may accept no other connection meanwhile.
 
     ``_tries`` has the number of tries of each port, and ``_tries_max`` is the limit. A print port
     is not tried again before the time in ``_next_print_s``.
@@ -188,7 +188,8 @@ class HostProbes:
         return True
 
     def abandon(self) -> tuple[int, ...]:
-        """Give up all ports. Returns the ports whose sockets the caller must close."""
+        """Give up all ports and forget their results. Returns the ports whose sockets the caller
+        must close."""
         ports = tuple(self._in_flight)
         for known in (self._other_ports, self._print_ports, self.open, self.refused, self.silent):
             known.clear()
@@ -311,8 +312,8 @@ class HostProbes:
         """Give up further tries at print ports that would make the scan last too long.
 
         If the host has not answered and nothing else is left to do, all further tries are given up.
-        If the host answers, a packet was probably lost: then second tries that can start by
-        ``latest_s`` are kept. Returns whether any try was given up.
+        If the host answers, a print port is probably silent because a packet was lost. Then second
+        tries that can start by ``latest_s`` are kept. Returns whether any try was given up.
         """
         if not all(map(self._tries.get, self._next_print_ports())):
             return False

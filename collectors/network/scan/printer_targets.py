@@ -1,7 +1,9 @@
-"""Selects at which addresses known printers are contacted, mostly after the scan. Pure.
+"""Selects the addresses at which known printers are contacted. Pure.
 
 A printer that is set up on this machine may be outside of the scanned networks, or use a port that
 the scan did not try. A connection without payload tests whether the printer answers there.
+`select_printers` is for a scan of the printers alone. The other functions are for connections and
+queries after a scan.
 """
 
 import ipaddress
@@ -142,7 +144,7 @@ def _untried(
     printer: KnownPrinter, address: str, tried: Collection[tuple[str, int]]
 ) -> tuple[int, ...]:
     if printer.port is None and any(address == other for other, _port in tried):
-        return ()  # the scan has tried this host, and its port is unknown
+        return ()  # the printer's port is not known, and the scan has tried ports of this address
     ports = USUAL_PORTS if printer.port is None else (printer.port,)
     return tuple(port for port in ports if (address, port) not in tried)
 

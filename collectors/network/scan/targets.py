@@ -85,7 +85,7 @@ def select_targets(
     """Select at most ``max_hosts`` addresses: this machine's own, ``first``, then the nearest.
 
     ``interfaces`` are the interfaces in use. If ``subnets`` is empty, their private networks are
-    scanned.
+    scanned. ``first`` are preferred addresses. Those outside of the scanned networks are ignored.
     """
     limitations: list[str] = []
     excluded = list(_parse_networks(exclude, limitations))
@@ -155,7 +155,8 @@ def _distinct(ranges: Sequence[_Range]) -> list[_Range]:
 def _blocks(range_: _Range, rank: int) -> Iterator[tuple[int, int, int]]:
     """Yield (distance, rank, start) of each block of a range, nearest first.
 
-    ``distance`` is in blocks. ``start`` is the first address of the block, as a number.
+    ``distance`` is in blocks. ``rank`` is the position of the range in the list of ranges.
+    ``start`` is the first address of the block, as a number.
     """
     first = int(range_.network.network_address)
     last = int(range_.network.broadcast_address)

@@ -65,7 +65,8 @@ def _protect_terminals(
 class ResolvedTargets:
     """The targets that the scan may connect to, and the result of resolving addresses by ARP.
 
-    ``answers`` are the answers, and ``silent`` the targets that did not answer.
+    ``answers`` has the MAC of each address that answered. ``silent`` are the targets that did not
+    answer.
     """
 
     allowed: tuple[Target, ...]
