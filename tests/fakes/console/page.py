@@ -52,7 +52,7 @@ AXE_OPTIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
 """axe-core's options for each width and color scheme.
 
 The stylesheets change only colors for the dark scheme, and no colors for narrow windows
-(tests/unit/controlplane/web/test_stylesheets.py). So the wide window is enough for the contrast,
+(tests/unit/test_stylesheets.py). So the wide window is enough for the contrast,
 and the light scheme for the rules that do not read colors.
 """
 AXE: Final = """axe.run(document, {
