@@ -100,8 +100,8 @@ class Resolver:
     """Resolves addresses. The caller adds addresses and calls `step` until it has what it needs.
 
     ``answers`` maps the addresses that answered to their MACs. ``silent`` are the addresses that
-    did not. An address may answer after it was silent, if another device has taken it over. So an
-    address may be silent and still be pending.
+    did not answer. An address may answer after it was silent, if another device has taken it over.
+    So an address may be silent and still be pending.
     """
 
     def __init__(self, network: ArpNetwork, room: TableRoom = ROOM_UNKNOWN) -> None:
