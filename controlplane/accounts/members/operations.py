@@ -148,6 +148,8 @@ def _member(context: RequestContext, user_id: UUID) -> Member:
 def _keep_an_owner(context: RequestContext, leaving: UUID) -> None:
     """Refuse a change after which no owner would have access to all locations.
 
+    ``leaving`` is the user whom the change removes, or whose role or locations it reduces.
+
     The rows of all owners are locked, so that two concurrent changes cannot both succeed.
     """
     query = select(Membership).where(
