@@ -36,9 +36,10 @@ _SLOW_POLL_S: Final = 0.5
 
 
 class ArpNetwork(Protocol):
-    """The neighbour table, and the clock of the caller.
+    """What `Resolver` needs of the system: the neighbour table, priming and a clock.
 
-    ``has_states``: the table shows which entries are confirmed.
+    ``has_states``: the table shows which entries are confirmed. ``now`` returns seconds. ``wait``
+    pauses before the table is read again.
     """
 
     @property
