@@ -9,6 +9,7 @@ from collectors.shared.addresses import is_loopback, join_host_port
 
 _FORM: Final = "kiosk_debug_url is not of the form http://127.0.0.1:PORT"
 _INNER_PAGES: Final = ("devtools:", "chrome-extension:", "chrome-untrusted:")
+"""URLs of pages that belong to the browser itself or to its extensions begin with these schemes."""
 
 
 @dataclass(frozen=True, slots=True)

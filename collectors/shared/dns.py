@@ -14,8 +14,9 @@ TYPES: Final = {"PTR": 12, "SRV": 33, "TXT": 16, "A": 1, "AAAA": 28}
 RESPONSE, TRUNCATED, RECURSION_DESIRED = 0x8000, 0x0200, 0x0100  # flags of the header
 
 _RESPONSE_CODE: Final = 0x000F
-_FIXED: Final = struct.Struct("!2H")
-_RECORD: Final = struct.Struct("!HHIH")
+_TYPE_AND_CLASS: Final = struct.Struct("!2H")  # of a question, after its name
+_RECORD: Final = struct.Struct("!HHIH")  # type, class, TTL and length of the data, after the name
+# The address family, by the type of the record and the length of its data.
 _FAMILIES: Final = {(TYPES["A"], 4): socket.AF_INET, (TYPES["AAAA"], 16): socket.AF_INET6}
 _POINTER: Final = 0xC0  # the upper bits of a compression pointer (section 4.1.4)
 _RECORDS_MAX: Final = 64
@@ -47,7 +48,7 @@ def write_name(labels: Sequence[str]) -> bytes | None:
 def write_question(labels: Sequence[str], record_type: RecordType) -> bytes | None:
     """Encode one question. Returns None if the name cannot be encoded."""
     name = write_name(labels)
-    return None if name is None else name + _FIXED.pack(TYPES[record_type], CLASS_IN)
+    return None if name is None else name + _TYPE_AND_CLASS.pack(TYPES[record_type], CLASS_IN)
 
 
 def parse_reply(data: bytes, identifier: int, question: bytes) -> Reply | None:

@@ -34,7 +34,7 @@ _LAST_DELIMITER = 0x0F
 _INTEGER_TAGS = frozenset({0x21, 0x23})  # integer, enum
 _BOOLEAN = 0x22
 _BEGIN_COLLECTION, _END_COLLECTION = 0x34, 0x37
-_WITH_LANGUAGE = frozenset({0x35, 0x36})
+_WITH_LANGUAGE = frozenset({0x35, 0x36})  # textWithLanguage, nameWithLanguage
 _FIRST_TEXT_TAG, _LAST_TEXT_TAG = 0x40, 0x5F
 _OUT_OF_BAND = range(0x10, 0x20)
 _KEYWORD, _URI, _CHARSET, _LANGUAGE = 0x44, 0x45, 0x47, 0x48
@@ -240,7 +240,7 @@ def _read_value(tag: int, value: bytes) -> Value | None:
 
 
 def _read_localized(value: bytes) -> str:
-    """Return the text of a textWithLanguage value (RFC 8010, section 3.9)."""
+    """Return the text of a textWithLanguage or nameWithLanguage value (RFC 8010, section 3.9)."""
     _, offset = _read_sized(value, 0)
     text, _ = _read_sized(value, offset)
     return decode(text)

@@ -9,7 +9,7 @@ from collectors.shared import ipp
 from collectors.shared.text import clean_text
 
 STUCK_AFTER_S: Final = 600
-"""A job that is older than this is stuck, unless it is held."""
+"""The age in seconds after which a job is stuck, even if its queue is not stopped."""
 
 QUEUE_NAME_MAX: Final = 128
 JOBS_REQUEST: Final = ipp.encode_request(
@@ -31,7 +31,11 @@ class Job:
     age_s: int | None
 
     def is_stuck(self, stopped_queues: Collection[str] = ()) -> bool:
-        """Return whether a user must act. A job that is held on purpose is not stuck."""
+        """Return whether a user must act.
+
+        A job is stuck if it is stopped, if its queue is one of ``stopped_queues``, or if it is
+        older than `STUCK_AFTER_S`. A job that is held on purpose is never stuck.
+        """
         if self.held:
             return False
         return self.stopped or self.queue in stopped_queues or (self.age_s or 0) > STUCK_AFTER_S

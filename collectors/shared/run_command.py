@@ -161,6 +161,6 @@ def release(process: "subprocess.Popen[bytes]") -> None:
     try:
         process.wait(timeout=0.2)
     except subprocess.TimeoutExpired:
-        # The process hangs in the kernel, for example because of a dead disk, or this process may
-        # not kill it. The system reaps it after this process has ended.
+        # The program hangs in the kernel, for example because of a dead disk, or this process is
+        # not permitted to kill it. The system reaps the program after this process has ended.
         return

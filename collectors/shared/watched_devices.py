@@ -185,7 +185,7 @@ def learned_identity(
 
     An identity is None if nothing was learned about that device.
 
-    A MAC that several addresses have does not identify a device.
+    A MAC that several addresses have does not identify a device, so it is not learned.
     """
     is_there = state.state in ("present", "moved")
     is_stranger = bool(state.other_mac) and expected.is_mac_learned

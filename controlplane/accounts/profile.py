@@ -40,6 +40,7 @@ VIEWER_KEYS_MAX: Final = 10
 UNUSED_LIFETIME: Final = timedelta(hours=1)
 """A key with ``expires_unused`` is revoked if it was not used within this time."""
 DEVICES_MAX: Final = 20
+"""Maximum number of devices in a reply of `key_devices`."""
 _write = partial(procedure, writes=True, requires_session=True)
 
 
@@ -121,7 +122,10 @@ def revoke_key(context: RequestContext, body: messages.KeyRevokeRequest) -> mess
 def key_devices(
     context: RequestContext, body: messages.KeyDevicesRequest
 ) -> messages.KeyDevicesReply:
-    """Return the devices that enrolled with an API key of the user, newest first."""
+    """Return the devices that enrolled with an API key of the user, newest first.
+
+    Returns at most `DEVICES_MAX` devices. Revoked devices are left out.
+    """
     row = context.session.get(ApiKey, body.key_id)
     if row is None or row.owner_id != _user(context).id:
         raise not_found("key")

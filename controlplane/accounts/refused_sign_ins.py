@@ -13,8 +13,9 @@ from uuid import UUID
 from controlplane.operation.fairness import RateLimit
 
 ENTRIES_AT_ONCE: Final = 20
+"""Maximum number of entries of an account without a wait."""
 ENTRY_EVERY_S: Final = 3600
-"""Time in seconds after which one more entry can be written."""
+"""After `ENTRIES_AT_ONCE` entries, the seconds until one more entry can be written."""
 
 
 class RefusedSignIns:

@@ -22,8 +22,8 @@ from controlplane.storage.account_tables import SignInSession
 LIFETIME: Final = timedelta(days=30)
 """Time between the last use of a session and its end."""
 PROVIDER_LIFETIME: Final = timedelta(hours=12)
-"""Like `LIFETIME`, for a session of an identity provider. It is shorter, because the service asks
-the provider about each session every few minutes, even if the session is not used."""
+"""Like `LIFETIME`, for a session of an identity provider. It is shorter, because a session that is
+not used still causes calls: the service checks each session with its provider every few minutes."""
 VERIFY_EVERY: Final = timedelta(minutes=3)
 """Time between two checks of a session with its identity provider."""
 VERIFIED_FOR: Final = timedelta(minutes=4, seconds=30)

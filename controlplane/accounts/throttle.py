@@ -68,10 +68,11 @@ def succeed(session: Session, attempt: Attempt) -> None:
 
 
 def take_back(session: Session, attempt: Attempt) -> None:
-    """Delete the attempt only.
+    """Delete the attempt, and keep all earlier failures.
 
-    This is for a correct password that must be followed by a one-time password. The failures of
-    earlier one-time passwords are kept, so that they cannot be tried without limit.
+    This is for a correct password that must be followed by a one-time password. Wrong one-time
+    passwords are earlier failures too. They are kept, so that one-time passwords cannot be tried
+    without limit.
     """
     _delete(session, attempt.positions)
 

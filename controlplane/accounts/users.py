@@ -195,7 +195,10 @@ def _delete_user(session: Session, user_id: UUID) -> None:
 
 
 def end_grants(session: Session, user_id: UUID, organization_id: str | None = None) -> None:
-    """End the grants of the user, in one organization or in all."""
+    """End the grants of the user, and delete the codes that are not exchanged yet.
+
+    ``organization_id`` None means all organizations.
+    """
     code_filters, grant_filters = [OAuthCode.user_id == user_id], [OAuthGrant.user_id == user_id]
     if organization_id is not None:
         code_filters.append(OAuthCode.organization_id == organization_id)

@@ -1,4 +1,4 @@
-"""Limits how fast the sweep sends, because bursts trigger security alarms.
+"""Limits how fast addresses are contacted, because bursts trigger security alarms.
 
 Pure: callers pass ``now``, in seconds of a monotonic clock.
 """
@@ -13,13 +13,17 @@ _ROUNDING = 1e-6  # added, so that 0.9999999 tokens count as one
 
 @dataclass(slots=True)
 class Pace:
-    """A token bucket: it gains ``rate_per_s`` tokens a second and has room for `_BURST` tokens."""
+    """A token bucket. Each datagram or connection takes one token.
+
+    The bucket gains ``rate_per_s`` tokens a second, and holds at most `_BURST` tokens.
+    """
 
     rate_per_s: float
     tokens: float = _BURST
     refilled_s: float | None = None
 
     def room(self, now: float) -> int:
+        """Refill the bucket, and return how many tokens can be spent now."""
         if self.refilled_s is not None:
             self.tokens = min(_BURST, self.tokens + (now - self.refilled_s) * self.rate_per_s)
         self.refilled_s = now
@@ -29,4 +33,5 @@ class Pace:
         self.tokens -= count
 
     def next_s(self) -> float:
+        """Return the seconds from the last refill until a token can be spent."""
         return max(0.0, 1.0 - self.tokens) / self.rate_per_s

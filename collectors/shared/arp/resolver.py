@@ -36,9 +36,10 @@ _SLOW_POLL_S: Final = 0.5
 
 
 class ArpNetwork(Protocol):
-    """The neighbour table, and the clock of the caller.
+    """What `Resolver` needs of the system: the neighbour table, priming and a clock.
 
-    ``has_states``: the table shows which entries are confirmed.
+    ``has_states``: the table shows which entries are confirmed. ``now`` returns seconds. ``wait``
+    pauses before the table is read again.
     """
 
     @property
@@ -100,8 +101,8 @@ class Resolver:
     """Resolves addresses. The caller adds addresses and calls `step` until it has what it needs.
 
     ``answers`` maps the addresses that answered to their MACs. ``silent`` are the addresses that
-    did not. An address may answer after it was silent, if another device has taken it over. So an
-    address may be silent and still be pending.
+    did not answer. An address may answer after it was silent, if another device has taken it over.
+    So an address may be silent and still be pending.
     """
 
     def __init__(self, network: ArpNetwork, room: TableRoom = ROOM_UNKNOWN) -> None:

@@ -67,7 +67,8 @@ def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
 def _entry(address: str, mac_text: str) -> Iterator[LinkNeighbour]:
     """Yield the neighbour if the address is valid.
 
-    These tables do not show whether an entry is confirmed, so an entry with a MAC is "stale".
+    The columns that are read here do not show whether an entry is confirmed, so an entry with a
+    MAC is "stale".
     """
     text = plain_address(address)
     if text is None:

@@ -113,7 +113,11 @@ class DefaultRoute:
 
 @dataclass(frozen=True, slots=True)
 class LinkNeighbour:
-    """An entry of the neighbour table. ``mac_address`` is None until it is resolved."""
+    """An entry of the neighbour table.
+
+    ``index`` is the number of the interface, or 0 if it is not known. ``mac_address`` is None until
+    it is resolved.
+    """
 
     index: int
     address: str

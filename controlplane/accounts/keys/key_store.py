@@ -19,7 +19,8 @@ PREFIX = "vck_"
 DEFAULT_ORGANIZATION = "org-0001"
 HINT_LENGTH = 4
 USES_NOTED_WITHIN = timedelta(minutes=1)
-"""Every process of the service stores the use of a key within this time. Includes a margin."""
+"""The first use of a key is in the database within this time. It is stored by the next poll for
+changes, within seconds. The rest of the time is a margin."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Operations with which signed-in owners manage the members of an organization.
 
-An organization always keeps at least one owner with access to all locations, because only such an
-owner can add another owner.
+The operations leave each organization at least one owner with access to all locations, because only
+such an owner can add another owner.
 """
 
 from functools import partial
@@ -147,6 +147,8 @@ def _member(context: RequestContext, user_id: UUID) -> Member:
 
 def _keep_an_owner(context: RequestContext, leaving: UUID) -> None:
     """Refuse a change after which no owner would have access to all locations.
+
+    ``leaving`` is the user whom the change removes, or whose role or locations it reduces.
 
     The rows of all owners are locked, so that two concurrent changes cannot both succeed.
     """

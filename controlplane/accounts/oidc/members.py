@@ -32,7 +32,8 @@ def find_or_create_user(
 ) -> User | None:
     """Set the memberships that the user's groups give, and return the user of a sign-in.
 
-    Returns None if no group of the user has a role. The user's former memberships have then ended.
+    Returns None if no group of the user has a role. The user's memberships that the
+    provider managed have then ended.
 
     Raises:
         ProviderRefusedError: the provider may not sign in this user.
@@ -57,9 +58,10 @@ def apply_roles(
     roles: Mapping[str, GroupRole],
     now: datetime,
 ) -> None:
-    """Set the user's memberships in the provider's organizations. End those without a role.
+    """Set the user's memberships in the provider's organizations.
 
-    If no membership is left, the user is deleted.
+    A membership that the provider manages ends if ``roles`` has no role for its organization. If no
+    membership is left, the user is deleted.
     """
     users.lock_user(session, user.id)
     actor = user_actor(user)

@@ -58,6 +58,7 @@ class IdentityProvider(_Strict):
         label: its name on the sign-in page.
         client_secret_file: file with the client secret, relative to the TOML file. Without it, the
             service is a public client.
+        client_secret: the content of that file. The TOML file itself must not contain the secret.
         domains: e-mail domains whose addresses the provider may assign to users.
         groups_claim: claim of the ID token or of userinfo with the user's groups.
         scopes: requested scopes. Some providers issue refresh tokens only for ``offline_access``.

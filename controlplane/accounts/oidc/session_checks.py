@@ -92,8 +92,9 @@ def refuse(session: Session, check: DueCheck, reason: str, now: datetime) -> Non
 def suspend(session: Session, check: DueCheck, now: datetime) -> None:
     """Handle a check without an answer of the provider.
 
-    The check is due again when the session becomes invalid, or earlier. If the session is invalid
-    already, a change of permissions is stored, so that the session's open streams end.
+    The check is due again after `RETRY`, or earlier if the session becomes invalid before that. If
+    the session is invalid already, a change of permissions is stored, so that the session's open
+    streams end.
     """
     row = session.get(SignInSession, check.session_id)
     if row is None or row.verified_until is None:

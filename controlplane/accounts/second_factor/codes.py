@@ -95,7 +95,7 @@ def remove(session: Session, user_id: UUID) -> bool:
 
 
 def uri_of(row: SecondFactor, user: User) -> str:
-    """Return the address that authenticator programs read."""
+    """Return the ``otpauth`` URI, with which an authenticator program is set up."""
     import pyotp
 
     return str(pyotp.TOTP(row.secret).provisioning_uri(name=user.email, issuer_name=ISSUER))

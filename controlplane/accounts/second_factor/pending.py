@@ -72,7 +72,10 @@ def end(session: Session, row: PendingSignIn) -> None:
 
 
 def organization_of(session: Session, user_id: UUID) -> str | None:
-    """Return the organization whose audit log gets the entries of the sign-in."""
+    """Return the organization of the user's oldest membership, or None without a membership.
+
+    Its audit log gets the entries of the sign-in.
+    """
     user_memberships = memberships(session, user_id)
     return user_memberships[0].organization_id if user_memberships else None
 

@@ -49,6 +49,8 @@ class Source:
     """The source of a dataset.
 
     Attributes:
+        table: the class of the rows.
+        records: converts rows to the records of the dataset.
         location: the column with the row key (``Location.position``) or the id of a location.
         time: the column that ``from`` and ``to`` filter.
         by_position: whether ``location`` contains row keys, and not ids.

@@ -115,7 +115,10 @@ def _categories(context: ToolContext, id_or_name: str) -> list[UUID]:
 
 
 def _rows_of(context: ToolContext, rows: Sequence[Good]) -> Iterator[GoodRow]:
-    """Yield the goods with their variations, categories and units: one query for each of these."""
+    """Yield the goods with their variations, codes, categories and units.
+
+    Each of these four is loaded with one query for all goods.
+    """
     session = context.session
     variations = _variations(context, [row.id for row in rows])
     category_ids = {row.category_id for row in rows if row.category_id}

@@ -105,6 +105,7 @@ _ROWS: Final[Mapping[DatasetName, tuple[str, type[BaseModel]]]] = {
     "paymentMethods": (_MERCHANT, PaymentMethodRow),
     "catalog": ("read_catalog", GoodRow),
 }
+"""The tool that reads each dataset, and the model of its rows."""
 _FILTERS: Final[Mapping[str, tuple[str, ...]]] = {
     "salesFigures": ("locations", "period", "from", "to", "hours", "currency"),
     "catalog": ("search", "category", "status"),

@@ -25,7 +25,7 @@ KINDS: Final[dict[Dataset, tuple[Kind, ...]]] = {
     "findings": ("network", "application"),
     "incidents": ("application",),
 }
-"""The kinds of reports that contain the rows of a dataset."""
+"""The kinds of reports that the rows of a dataset come from."""
 
 
 class Seconds(TypeDecorator[datetime]):
@@ -75,12 +75,13 @@ def is_recent(context: ToolContext) -> ColumnElement[bool]:
 def unknown_devices(
     context: ToolContext, dataset: Dataset, locations: Sequence[str] | None, instance_id: Any
 ) -> int | None:
-    """Return the number of devices without a recent report that contains the rows of ``dataset``.
+    """Return the number of devices without a recent report of the `KINDS` of ``dataset``.
 
-    None if ``dataset`` is neither findings nor incidents.
+    Returns None if ``dataset`` is neither findings nor incidents.
 
     Args:
         locations: the locations of the devices; None for all locations of the organization.
+        instance_id: counts only the device with this id; None for all devices.
     """
     if dataset not in KINDS:
         return None

@@ -163,7 +163,7 @@ _SECTIONS: Final[Mapping[Section, Callable[[ToolContext], list[Any]]]] = {
 _DATASETS: Final[Mapping[Section, Dataset]] = {
     "pointsOfSale": "pointsOfSale", "employees": "employees",
 }  # fmt: skip
-"""The sections with the records of a dataset."""
+"""The sections whose rows come from `read_business_records`, with their datasets."""
 
 READ_MERCHANT_DATA = tool(
     read_merchant_data,

@@ -1,6 +1,6 @@
 """Grouped sums of months, days, hours, articles and employees.
 
-The functions that compute them also compute the figures, buckets and items of the dashboard.
+They are computed by the same functions as the figures, buckets and items of the dashboard.
 """
 
 from collections import Counter, defaultdict
@@ -126,7 +126,8 @@ class Group:
 Hours = Collection[int] | None
 """The local hours of the day to count; None means all."""
 SumSales = Callable[[Any, Sequence[str]], Iterator[SumsByColumns[Any]]] | None
-"""Takes a type of sums, and the names of columns. Yields sums of single sales. None means that
+"""A function that takes a class of sums (`DaySums` or `ItemSums`) and the names of columns, and
+yields the sums of single sales for each combination of values of these columns. None means that
 rollups are read instead."""
 
 
@@ -138,7 +139,7 @@ def supported_metrics(groups: Sequence[GroupBy], hours: Hours = None) -> Support
 
 
 def reads_sales(groups: Sequence[GroupBy], hours: Hours) -> bool:
-    """Return whether no rollup has these groupings, so that single sales must be read."""
+    """Return whether single sales must be read, because no rollup has these groupings and hours."""
     without_hours = ("paymentType", "employee", *BY_ARTICLE)  # no rollup has them by hour
     is_mixed = "hour" in groups and any(group in without_hours for group in groups)
     return hours is not None or "employee" in groups or is_mixed
