@@ -129,7 +129,9 @@ class Passwords:
         insort(self._waiting, job)
         if len(self._waiting) > WAITING_MAX:
             busy = unavailable("too many users are signing in at the moment. Try again later")
-            self._waiting.pop().result.set_exception(busy)
+            last = self._waiting.pop()
+            if not last.result.done():  # else its caller was cancelled a moment ago
+                last.result.set_exception(busy)
         self._start_next()
         try:
             return await result
