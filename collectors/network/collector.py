@@ -9,7 +9,7 @@
    connect again to print ports that refused the connection or did not answer.
 
 If the job is for printers only, the printers are read first, and only their addresses are scanned.
-mDNS is browsed only for a printer that is set up by an mDNS name.
+Then mDNS is browsed only if the address of a printer must be resolved by mDNS.
 
 Only the calling thread stores results. After each step, it sends all facts so far. If a source
 fails, only its own facts are missing.

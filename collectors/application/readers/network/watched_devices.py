@@ -124,8 +124,8 @@ class Search:
     If a device with a known MAC is missing, all addresses of the /24 network are resolved (the
     sweep). ``table`` is the neighbour table before the search. ``swept`` are the addresses of the
     sweep that are not in ``table``. The sweep waits only for answers from ``swept``. It does not
-    wait for the addresses in ``table``, because they belong to other MACs. If a device takes one of
-    them, it announces the address, and the kernel updates the entry.
+    wait for the addresses in ``table``, because they belong to other devices. If a missing device
+    takes such an address, it announces the address, and the kernel updates the entry.
     """
 
     expected: Sequence[Expectation]
@@ -173,7 +173,10 @@ class Search:
         return {a for a, mac in self.resolver.answers.items() if mac == expected_mac}
 
     def _is_missing(self, expectation: Expectation) -> bool:
-        """Return whether a device with a known MAC does not answer where it is expected."""
+        """Return whether a device with a known MAC has not answered at any address so far.
+
+        While its expected address may still answer in the usual time, the device is not missing.
+        """
         if expectation.mac_address is None or self._addresses_of(expectation):
             return False
         address = expectation.address or ""
