@@ -134,6 +134,7 @@ class Reach:
 class Cases:
     """The cases of all network printers, by their position in ``known``.
 
+    A printer with a device URI of unknown form (`KnownPrinter.backend`) has no case.
     ``addresses`` are those of all devices that the printers use or may use.
     """
 

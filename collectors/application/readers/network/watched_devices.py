@@ -65,7 +65,7 @@ def read_watched_devices(
     return Reading(
         tuple(fields),
         learned=tuple(device for device, _ in pairs if device),
-        others=tuple(other for _, other in pairs if other),
+        strangers=tuple(stranger for _, stranger in pairs if stranger),
     )
 
 
