@@ -40,7 +40,7 @@ DEADLINE_S: Final = 9.2
 find out that such a device does not answer."""
 KNOWN_TRIES: Final = 2
 """How often the known addresses are tried. A device on Wi-Fi may miss the requests of one try."""
-_RESERVE_S: Final = 0.2
+_RESERVE_S: Final = 0.2  # the search ends this long before the deadline
 _SWEEP_PREFIX: Final = 24
 _DEVICE_ONLY: Final = "network.device_only forbids packets to other devices"
 _TIME_UP: Final = "the time was up before its address had answered"
