@@ -86,6 +86,7 @@ class NetworkJob:
 
     If ``subnets`` is empty, the private networks of this machine are scanned. With ``device_only``
     the collector contacts only this machine's own addresses, and no packet leaves the machine.
+    ``max_hosts`` limits the addresses to scan, and ``max_services`` the announced services.
     ``enrich`` allows the queries of the allow-list (IPP attributes, web page titles, reverse mDNS).
     ``snmp_community`` allows one SNMP query to each of this machine's printers.
 
@@ -297,8 +298,9 @@ class NetworkFacts:
     """The facts of a network report. ``printers`` is None until the sources of printers are read.
 
     ``scope`` is "device" if no address of the network was scanned.
-    ``limitations`` describe what was not tried and what was cut, with the numbers. ``truncated``: a
-    bound of the job was reached. ``cancelled``: the run was cancelled before it was complete.
+    ``limitations`` describe what was not tried and what was cut, with the numbers. ``truncated``:
+    facts are missing because of a limit, the deadline, a cancellation or a failure of mDNS.
+    ``cancelled``: the run was cancelled before it was complete.
 
     ``learned`` are the identities of the printers and watched devices that answered. ``strangers``
     are the identities of other devices that answer at the address of a printer or watched device

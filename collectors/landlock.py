@@ -42,9 +42,9 @@ _HANDLED_SINCE: Final = (
     (2, Access.REFER * 2 - 1),
     (1, Access.MAKE_SYM * 2 - 1),
 )
-_NETWORK_SINCE: Final = 4
+_NETWORK_SINCE: Final = 4  # the first ABI version that can handle rights on TCP ports
 _BIND_TCP: Final = 1 << 0
-_SCOPES_SINCE: Final = 6
+_SCOPES_SINCE: Final = 6  # the first ABI version that can handle the two scopes below
 _ABSTRACT_UNIX_SOCKETS: Final = 1 << 0
 _SIGNALS: Final = 1 << 1
 

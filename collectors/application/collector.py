@@ -45,7 +45,7 @@ def snapshot(sources: Sequence[Source[[]]], max_duration_s: float, run: Run) -> 
                 f for source, r in readings if source.in_browser for f in r.fields
             ),
             learned=tuple(printer for _, reading in readings for printer in reading.learned),
-            strangers=tuple(stranger for _, reading in readings for stranger in reading.others),
+            strangers=tuple(stranger for _, reading in readings for stranger in reading.strangers),
             failures=_failures(sources, outcomes),
             limitations=tuple(text for _, reading in readings for text in reading.limitations),
             truncated=any(reading.truncated for _, reading in readings),

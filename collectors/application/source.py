@@ -43,8 +43,8 @@ class Unreadable(Exception):
 class Reading:
     """The facts of one source. ``limitations`` are sentences about facts that were left out.
 
-    ``learned`` are the identities of watched devices that answered. ``others`` are the identities
-    of other devices that answered at the address of a watched device.
+    ``learned`` are the identities of watched devices that answered. ``strangers`` are the
+    identities of other devices that answered at the address of a watched device.
     """
 
     fields: Fields = ()
@@ -52,7 +52,7 @@ class Reading:
     peripherals: tuple[PeripheralFields, ...] = ()
     limitations: tuple[str, ...] = ()
     learned: tuple[LearnedPrinter, ...] = ()
-    others: tuple[LearnedPrinter, ...] = ()
+    strangers: tuple[LearnedPrinter, ...] = ()
 
     @property
     def truncated(self) -> bool:
@@ -79,6 +79,7 @@ class Source(Generic[P]):
             limitations. It may return further keys. It may raise any exception: the exception
             becomes the reason of the missing fields. The registry of a platform binds all
             arguments except the deadline, and thereby creates a ``Source[[]]``.
+        deadline_s: The longest time that reading the source may take, in seconds.
         in_browser: Whether the fields belong to ``browser_fields`` of the report.
     """
 

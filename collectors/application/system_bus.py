@@ -47,7 +47,10 @@ def managed_objects(service: str, path: str, deadline: Deadline) -> Objects:
 
 
 def all_properties(service: str, path: str, interface: str, deadline: Deadline) -> Properties:
-    """Return the properties of one object (org.freedesktop.DBus.Properties)."""
+    """Return the properties of an object (org.freedesktop.DBus.Properties).
+
+    If ``interface`` is "", systemd returns the properties of all interfaces of the object.
+    """
     method = ("org.freedesktop.DBus.Properties", "GetAll", "s", interface)
     return parse_properties(_call(deadline, service, path, *method))
 

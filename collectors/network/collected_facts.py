@@ -10,7 +10,7 @@ from collectors.network.scan.targets import Target, TargetSelection
 from collectors.shared.host.local_network import LocalNetwork
 
 NO_NETWORK = "no network interface is up"
-ONLY_DEVICE = "the request is for this machine only"
+ONLY_DEVICE = "only this machine was examined, not its network"
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@
    connect again to print ports that refused the connection or did not answer.
 
 If the job is for printers only, the printers are read first, and only their addresses are scanned.
-mDNS is browsed only for a printer that is set up by an mDNS name.
+Then mDNS is browsed only if the address of a printer must be resolved by mDNS.
 
 Only the calling thread stores results. After each step, it sends all facts so far. If a source
 fails, only its own facts are missing.
@@ -82,6 +82,7 @@ _POLL_S = 0.05
 """How often a waiting thread checks whether the run was cancelled, in seconds."""
 _SHORT_POLL_S = 0.01
 _IPP_QUERIES_WAIT_S = 1.0
+"""How long a job for printers only waits at most before it scans (`_wait_for_ipp_queries`)."""
 _ONLY_PRINTERS = "only the printers of this machine were checked"
 _QUERIES_DISABLED = "open ports and host names were not queried: the configuration disables this"
 _NOTHING_TO_SCAN = "there is no private network to scan"

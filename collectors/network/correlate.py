@@ -117,7 +117,7 @@ class _Join:
     ) -> None:
         """Add all ``services`` to the hosts, but only the ``convincing`` ones to the ports.
 
-        A service with a borrowed UUID is not convincing.
+        A service that `_without_borrowed_uuids` leaves out is not convincing.
         """
         for service in services:
             for address in announced_addresses(service):

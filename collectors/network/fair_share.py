@@ -1,4 +1,4 @@
-"""Shares a limited resource fairly between announcers that are not trusted. No I/O."""
+"""Shares limited resources fairly, for example between mDNS announcers. No I/O."""
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterable

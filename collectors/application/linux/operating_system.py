@@ -37,7 +37,7 @@ def read_system(_: Deadline, root: Path) -> Fields:
     build = release.get("BUILD_ID") or release.get("IMAGE_VERSION")
     build = build or read_line(root / "etc/debian_version")
     no_version = "a rolling distribution has no version"
-    no_build = "this distribution numbers no builds"
+    no_build = "this distribution has no build numbers"
     return (
         either("os.name", OS_RELEASE, release.get("NAME"), "the system does not name itself"),
         either("os.version", OS_RELEASE, version, no_version, "not-applicable"),
@@ -88,7 +88,7 @@ def pending_reboot(root: Path) -> Field:
     family = _release(root)
     if "debian" in f"{family.get('ID', '')} {family.get('ID_LIKE', '')}".split():
         return available(key, "/run/reboot-required", False)
-    return unsupported(key, "/run/reboot-required", "this distribution does not announce it")
+    return unsupported(key, "/run/reboot-required", "this distribution does not record it")
 
 
 @source("regional settings", "/etc", "os.timeZone", "os.locale")

@@ -1,7 +1,8 @@
 """Reads the machine's batteries and chargers from sysfs.
 
 Source: Documentation/ABI/testing/sysfs-class-power of the Linux kernel. A wireless mouse or
-keyboard is listed there too, with the scope "Device". Its battery is not the machine's.
+keyboard is listed there too, with the scope "Device". It is left out, because its battery is not
+the machine's.
 """
 
 from collections.abc import Iterable

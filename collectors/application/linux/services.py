@@ -63,7 +63,7 @@ Unit = Callable[[str, Deadline], Properties]
 
 
 def read_unit(unit: str, deadline: Deadline) -> Properties:
-    """Return all properties of a unit and of its service."""
+    """Return the properties of a unit, from all of its D-Bus interfaces."""
     return all_properties("org.freedesktop.systemd1", unit_object(unit), "", deadline)
 
 

@@ -1,4 +1,4 @@
-"""Runs and parses small programs of macOS: sw_vers, scutil, networksetup and launchctl."""
+"""Runs sw_vers, scutil, networksetup and launchctl of macOS, and parses their output."""
 
 import re
 from typing import Final

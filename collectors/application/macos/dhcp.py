@@ -25,7 +25,7 @@ _FILES_MAX: Final = 64
 _ADDRESS = re.compile(r"^yiaddr = (\S{1,64})$", re.MULTILINE)
 _SERVER = re.compile(r"^server_identifier \(ip\): (\S{1,64})$", re.MULTILINE)
 _DURATION = re.compile(r"^lease_time \(uint32\): 0x([0-9a-fA-F]{1,8})$", re.MULTILINE)
-_UNASSIGNED: Final = "0.0.0.0"  # noqa: S104 - the address in a reply to DHCPINFORM
+_UNASSIGNED: Final = "0.0.0.0"  # noqa: S104 - a reply to DHCPINFORM assigns no address
 
 GetPacket = Callable[[str, Deadline], Output]
 
@@ -74,8 +74,9 @@ def parse_packet(output: Output, leases: Path) -> Dhcp:
 
 
 def _obtained_at(leases: Path, address: str) -> tuple[FieldStatus, str, float | None]:
-    """Return the start of the newest stored lease of ``address``, after the status and the reason
-    that apply if it is None.
+    """Return a status, a reason, and the start of the newest stored lease of ``address``.
+
+    If the start is None, the status and the reason explain why it is unknown.
     """
     try:
         files = sorted(leases.iterdir())[:_FILES_MAX]

@@ -55,13 +55,14 @@ _CHANNEL = re.compile(r"(\d{1,3}) \((2|5|6)GHz")
 _BANDS: Final = {"2": "2.4 GHz", "5": "5 GHz", "6": "6 GHz"}
 _MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
 _SPEED = re.compile(r"(\d{1,5}(?:\.\d)?)\s*(Mb|Gb|M|G)", re.IGNORECASE)
-_USB_NAMES: Final = {
+_USB_SPEEDS: Final = {
     "full_speed": 12.0,
     "low_speed": 1.5,
     "high_speed": 480.0,
     "super_speed": 5000.0,
     "super_speed_plus": 10000.0,
 }
+"""The speeds that USB defines, in Mbit/s, by the names that system_profiler uses."""
 
 
 def read_profile(data_type: str, deadline: Deadline) -> bytes:
@@ -263,8 +264,8 @@ def _bssid(text: str | None) -> str | None:
 
 
 def _speed(text: str | None) -> float | None:
-    if text in _USB_NAMES:
-        return _USB_NAMES[text]
+    if text in _USB_SPEEDS:
+        return _USB_SPEEDS[text]
     match = _SPEED.search(text or "")
     if match is None:
         return None

@@ -45,6 +45,7 @@ JOBS: Final = {
     "timeSync": "com.apple.timed",
     "bluetooth": "com.apple.bluetoothd",
 }
+"""The launchd job of each role."""
 _NOT_REPORTED: Final = "macOS does not report it"
 
 

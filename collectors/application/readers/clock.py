@@ -42,7 +42,9 @@ _HYPER_V: Final = "9527e630-d0ae-497b-adce-e80ab0175caf"
 """The class of the device by which Hyper-V sets the clock of a virtual machine (hyperv.h)."""
 _CHRONY_SETTINGS: Final = ("etc/chrony/chrony.conf", "etc/chrony.conf")
 _OPEN_NTPD: Final = "run/ntpd.sock"
-_RTCSYNC = re.compile(r"^\s*rtcsync\b", re.MULTILINE)  # chrony.conf(5)
+_RTCSYNC = re.compile(r"^\s*rtcsync\b", re.MULTILINE)
+"""Without this directive, chronyd does not report to the kernel that the clock is synchronised
+(chrony.conf(5))."""
 
 
 class Timex(ctypes.Structure):

@@ -21,6 +21,7 @@ _CLASSES: Final = {
 """Names of USB classes by code (USB-IF, Defined Class Codes)."""
 
 _SPECIFIC_CLASSES: Final = {0x07: "printer", 0x09: "hub", 0x0B: "card-reader"}
+"""Kinds of devices by USB class. The other classes do not identify the kind of a device."""
 
 _USAGE_PAGES: Final = {0x8C: "barcode-scanner", 0x8D: "scale", 0x8E: "card-reader"}
 """Kinds of point-of-sale devices by HID usage page (HID Usage Tables 1.5, section 3)."""
@@ -44,6 +45,7 @@ _WORDS: Final = (
     ("cash drawer", "cash-drawer"), ("camera", "camera"), ("hub", "hub"), ("display", "display"),
     ("keyboard", "keyboard"), ("touch", "touch-screen"), ("mouse", "mouse"),
 )  # fmt: skip
+"""Words in product names, with the kind of device that each word means. The first match counts."""
 
 
 @dataclass(frozen=True, slots=True)

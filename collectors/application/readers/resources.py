@@ -1,4 +1,4 @@
-"""Reads memory, processor load and power with psutil, on every platform."""
+"""Reads memory and processor load on every platform, and power on macOS and Windows."""
 
 import math
 import os
@@ -45,8 +45,8 @@ def memory_size_field() -> Field:
 def read_swap(_: Deadline) -> Fields:
     """Read the swap space.
 
-    Windows reads it from performance counters, which may be switched off. It is a separate source,
-    so that only its own fields are missing then.
+    On Windows, psutil reads it from performance counters, which may be switched off. The swap space
+    is a source of its own, so that only its fields are missing then.
     """
     swap = psutil.swap_memory()
     return (

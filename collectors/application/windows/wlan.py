@@ -1,6 +1,7 @@
 """Reads the Wi-Fi connections of Windows with the Native Wifi API (wlanapi.h).
 
-The tables are parsed from their bytes. Only the network to which an interface is connected is read.
+The API returns C structs and lists of them. This module parses them from their bytes. Only the
+network to which an interface is connected is read.
 """
 
 import ctypes

@@ -58,8 +58,8 @@ class Case:
     def elsewhere(self) -> tuple[Match, ...]:
         """The devices elsewhere that are the printer.
 
-        If the MAC identifies any of them, only those are returned, because a MAC is the strongest
-        evidence.
+        If some of these devices are identified by their MAC, only these are returned, because a MAC
+        is the strongest evidence.
         """
         other_matches = [match for match in self.matches if match.device is not self.device]
         by_mac = tuple(
@@ -134,6 +134,7 @@ class Reach:
 class Cases:
     """The cases of all network printers, by their position in ``known``.
 
+    A printer with a device URI of unknown form (`KnownPrinter.backend`) has no case.
     ``addresses`` are those of all devices that the printers use or may use.
     """
 
@@ -292,7 +293,10 @@ class Cases:
     def _observation(
         self, printer: KnownPrinter, device: Device | None, address: str, port: int | None
     ) -> PortObservation | None:
-        """Return the observation of the destination's port, or of the best port if it has none."""
+        """Return the observation of the destination's port.
+
+        If the destination has no port, the observation of the best port is returned.
+        """
         if port is not None or device is None:
             return self._ports.get((address, port or 0))
         return choose_port(

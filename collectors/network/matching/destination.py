@@ -36,8 +36,8 @@ class Destination:
     """The addresses and ports to which the print system connects.
 
     A port is None if the setup names none. With ``is_one_of``, the print system takes any one of
-    the addresses; otherwise it tries all of them. ``problem`` is the step at which the print system
-    fails. ``announced_at`` is the address of a service that has the printer's name but is not
+    the addresses; otherwise it tries all of them. ``problem`` is the reason why there are no
+    addresses. ``announced_at`` is the address of a service that has the printer's name but is not
     usable.
     """
 

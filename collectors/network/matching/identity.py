@@ -8,6 +8,7 @@ import re
 
 from collectors.shared.addresses import normal_mac
 
+# Default host names: a prefix of the maker, then the whole MAC or its last three bytes.
 _NAMED_MAC = re.compile(r"^(?:BRN|BRW|EPSON|ET|KM|RNP|SEC|XRX|LXK|HP)[_-]?([0-9A-F]{12})$")
 _NAMED_TAIL = re.compile(r"^(?:NPI|HP|EPSON|RNP|ET|KM|KMBT|BRN|BRW|CANON)[_-]?([0-9A-F]{6})$")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")

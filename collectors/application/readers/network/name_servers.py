@@ -29,8 +29,8 @@ a network may lose a single packet."""
 _NO_ROUTE: Final = "no route to it"
 _WITHOUT_ROUTE: Final = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL}
 _PORT: Final = 53
-_RESERVE_S: Final = 0.2
-_WAIT_MIN_S: Final = 1.0
+_RESERVE_S: Final = 0.2  # the part of the remaining time that is not used for waiting
+_WAIT_MIN_S: Final = 1.0  # if less time remains, no name server is queried
 _MESSAGE_MAX_BYTES: Final = 4096
 _NO_ERROR, _NO_SUCH_NAME = 0, 3
 _REFUSALS: Final = {

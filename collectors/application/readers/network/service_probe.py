@@ -67,7 +67,7 @@ def read_service(deadline: Deadline, url: str, has_proxy: bool = False) -> Readi
     # The agent never uses a proxy for a service on this machine.
     uses_proxy = has_proxy or (getproxies().get(scheme) and not proxy_bypass(host))
     if uses_proxy and not is_loopback(host):
-        return _not_tested("the service is reached through a proxy, which was not tested")
+        return _not_tested("the service is reached through a proxy, so no connection was tested")
     try:
         return Reading(_connection_fields(host, port or _PORTS[scheme], scheme, deadline))
     except OSError as error:

@@ -40,7 +40,7 @@ DEADLINE_S: Final = 9.2
 find out that such a device does not answer."""
 KNOWN_TRIES: Final = 2
 """How often the known addresses are tried. A device on Wi-Fi may miss the requests of one try."""
-_RESERVE_S: Final = 0.2
+_RESERVE_S: Final = 0.2  # the search ends this long before the deadline
 _SWEEP_PREFIX: Final = 24
 _DEVICE_ONLY: Final = "network.device_only forbids packets to other devices"
 _TIME_UP: Final = "the time was up before its address had answered"
@@ -65,7 +65,7 @@ def read_watched_devices(
     return Reading(
         tuple(fields),
         learned=tuple(device for device, _ in pairs if device),
-        others=tuple(other for _, other in pairs if other),
+        strangers=tuple(stranger for _, stranger in pairs if stranger),
     )
 
 
@@ -124,8 +124,8 @@ class Search:
     If a device with a known MAC is missing, all addresses of the /24 network are resolved (the
     sweep). ``table`` is the neighbour table before the search. ``swept`` are the addresses of the
     sweep that are not in ``table``. The sweep waits only for answers from ``swept``. It does not
-    wait for the addresses in ``table``, because they belong to other MACs. If a device takes one of
-    them, it announces the address, and the kernel updates the entry.
+    wait for the addresses in ``table``, because they belong to other devices. If a missing device
+    takes such an address, it announces the address, and the kernel updates the entry.
     """
 
     expected: Sequence[Expectation]
@@ -173,7 +173,10 @@ class Search:
         return {a for a, mac in self.resolver.answers.items() if mac == expected_mac}
 
     def _is_missing(self, expectation: Expectation) -> bool:
-        """Return whether a device with a known MAC does not answer where it is expected."""
+        """Return whether a device with a known MAC has not answered at any address so far.
+
+        While its expected address may still answer in the usual time, the device is not missing.
+        """
         if expectation.mac_address is None or self._addresses_of(expectation):
             return False
         address = expectation.address or ""

@@ -384,7 +384,8 @@ def test_device_only_contacts_only_this_machine() -> None:
     world = World(known=(printer,))
     facts = collect(world, replace(JOB, device_only=True), resolve_hosts=broken)
     assert facts.scope == "device"
-    assert facts.mdns_source == SourceState("unsupported", "the request is for this machine only")
+    reason = "only this machine was examined, not its network"
+    assert facts.mdns_source == SourceState("unsupported", reason)
     assert [[t.address for t in targets] for targets in world.scanned] == [
         ["127.0.0.1", "10.0.0.20"]
     ]
