@@ -129,8 +129,13 @@ def resolve(host: str, port: int, deadline: Deadline) -> list[Address]:
 def _connect(addresses: list[Address], deadline: Deadline) -> socket.socket:
     last_error: OSError = OSError("the name has no address")
     for index, (family, address) in enumerate(addresses):
-        connection = socket.socket(family, socket.SOCK_STREAM)
-        connection.settimeout(deadline.require_s() / (len(addresses) - index))
+        timeout_s = deadline.require_s() / (len(addresses) - index)
+        try:
+            connection = socket.socket(family, socket.SOCK_STREAM)
+        except OSError as error:  # for example, IPv6 is disabled in the kernel
+            last_error = error
+            continue
+        connection.settimeout(timeout_s)
         try:
             connection.connect(address)
         except OSError as error:

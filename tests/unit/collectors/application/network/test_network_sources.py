@@ -337,6 +337,18 @@ def test_a_service_that_refuses_connections_is_reported() -> None:
     assert fields["network.service.tlsIssuer"].status == "not-applicable"
 
 
+def test_addresses_of_a_family_that_the_kernel_lacks_are_skipped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unknown_family = 4096
+    with socket.create_server(("127.0.0.1", 0)) as service:
+        address = ("127.0.0.1", service.getsockname()[1])
+        addresses = [(unknown_family, address), (socket.AF_INET, address)]
+        monkeypatch.setattr(service_probe, "resolve", lambda *_: addresses)
+        fields = by_key(service_probe.read_service(Deadline.after(60), "http://ops.example"))
+    assert fields["network.service.reachable"].value is True
+
+
 @pytest.mark.medium
 def test_silent_service_is_reachable_without_tls_facts() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
