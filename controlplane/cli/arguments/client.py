@@ -170,7 +170,7 @@ COMMANDS: Final = (
         "show how many devices have each finding, or which devices have one",
         (
             positional("rule", "name of a finding, to list the devices that have it", nargs="?"),
-            flag("--new", "list only findings that began less than a day ago"),
+            flag("--new", "list the devices with findings that began less than a day ago"),
             option("--state", None, "state of the devices", dest="device_state", choices=STATES),
             option("--location", "ID", "id of a location"),
             option("--platform", None, "operating system", choices=PLATFORMS),

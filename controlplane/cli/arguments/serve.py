@@ -42,7 +42,7 @@ COMMANDS: Final = (
                    " users sign in (docs/accounts.md)", type=Path),
             option("--workers", "N", "number of processes; more than one requires PostgreSQL",
                    type=count, default=1),
-            option("--tracker-url", "URL", "webhook URL for received reports"),
+            option("--tracker-url", "URL", "webhook that gets a message about each report"),
             option("--tracker-attempts", "N", "delivery attempts for a report to the webhook of"
                    " --tracker-url", type=count, default=_DEFAULTS.tracker_attempts_max),
             option("--online-window", "SECONDS", "time after a heartbeat in which a device is"
