@@ -91,7 +91,7 @@ def _without_report(
 
 
 def _select_bound(organization_id: str, rule: Rule) -> Select[int]:
-    """Select the devices in the scope of a rule that are not revoked."""
+    """Select the devices in the scope of a rule, without revoked devices."""
     query = select(Device.position).where(
         Device.organization_id == organization_id, Device.revoked_at.is_(None)
     )

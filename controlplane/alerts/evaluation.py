@@ -167,8 +167,12 @@ def _devices(
     maintained: Iterable[UUID | None],
     positions: Iterable[int],
 ) -> dict[LocationKey, list[Device]]:
-    """Return the devices to evaluate: those that are offline or broken, or have a stored state, and
-    those in ``maintained`` and ``positions``.
+    """Return the devices to evaluate: offline devices, broken devices, devices with a stored state,
+    and the devices that ``maintained`` and ``positions`` select.
+
+    Args:
+        maintained: ids of devices in maintenance. None, which stands for a location, is ignored.
+        positions: row keys (``Device.position``) of devices with an active condition.
     """
     stored = {key.instance_id for keys in states.values() for key in keys}
     instances = [each for each in stored.union(maintained) if each]

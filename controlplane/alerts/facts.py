@@ -28,7 +28,7 @@ class Monitoring:
 
     Attributes:
         checked_at: when devices were last evaluated.
-        resumed_at: when evaluations started after the last pause of the service or its host.
+        resumed_at: when evaluations started again after the last pause of the service or its host.
     """
 
     checked_at: datetime
@@ -71,7 +71,8 @@ def facts_of(
         active: devices for which conditions other than ``offline`` and ``broken`` are active, by
             the name of the rule.
     """
-    # In a maintenance window of the location, no device counts.
+    # ``in_maintenance`` contains None if the whole location is in maintenance. Then no device is
+    # counted.
     devices, online = (0, 0) if None in schedule.in_maintenance(now) else (others, others_online)
     offline: dict[UUID, datetime] = {}
     not_online, broken, in_maintenance = set(), set(), set()

@@ -77,8 +77,8 @@ def body_of(
         "argument": argument,
         "severity": alert.severity,
         "flapping": alert.is_flapping,
-        "since": _wire(alert.started_at),
-        "until": None if alert.ended_at is None else _wire(alert.ended_at),
+        "since": _json_time(alert.started_at),
+        "until": None if alert.ended_at is None else _json_time(alert.ended_at),
         "detail": alert.detail,
         "url": None if origin is None else f"{origin}/#/alerts/{alert.id}",
     }
@@ -110,5 +110,5 @@ def _local_time(timestamp: datetime, zone: str | None) -> str:
     return time_text(local) + ("" if zone else " UTC")
 
 
-def _wire(timestamp: datetime) -> str:
+def _json_time(timestamp: datetime) -> str:
     return timestamp.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,8 +1,9 @@
 """Adds the notifications of alerts that fire and resolve, for each matching route.
 
-They are added in the transaction of the alert, so a crash neither loses nor repeats them. Alerts of
-the same rule and location are *grouped*: an alert waits until the group interval has passed since
-the previous notification of the group. Then one notification contains all alerts that waited.
+They are added in the transaction that stores the change of the alert, so a crash neither loses nor
+repeats them. Alerts of the same rule and location are *grouped*: an alert waits until the group
+interval has passed since the previous notification of the group. Then one notification contains all
+alerts that waited.
 """
 
 import json
@@ -93,7 +94,7 @@ class Notifier:
     def _receivers(self, alert: Alert, *, is_resolved: bool) -> Iterable[Route]:
         """Return the routes for an alert.
 
-        Routes that were notified when it fired are also notified when it resolves.
+        A route that was notified when the alert fired is also notified when the alert resolves.
         """
         if alert.is_muted:
             return ()
@@ -135,7 +136,11 @@ def add_alert(
     *,
     now: datetime,
 ) -> None:
-    """Add an alert to the newest notification of its group, if that has space, or to a new one."""
+    """Add an alert to a notification.
+
+    If the route groups alerts, this is the newest notification of the group, unless it is full or
+    its delivery was attempted. Otherwise it is a new notification.
+    """
     newest = session.scalars(
         select(Notification)
         .where(

@@ -19,6 +19,7 @@ CONDITIONS: Final[tuple[Condition, ...]] = get_args(Condition)
 WITH_ARGUMENT_IN_NAME: Final = frozenset({"finding", "incident"})
 """Conditions for which an organization can have several rules, with different arguments."""
 HOURS_MAX: Final = 24 * 365
+"""Maximum argument of the condition ``no_report_for``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ from controlplane.alerts.site_outage import is_enough, went_offline_together
 
 HOUR: Final = timedelta(hours=1)
 CHANGES: Final = 4
+"""A condition is flapping if it changes this many times within an hour."""
 INHIBITED_BY_OUTAGE: Final = frozenset({"offline", "no_report_for", "finding"})
 """The conditions of devices that a site outage inhibits."""
 
@@ -251,7 +252,10 @@ def _resolve_now(key: Key, state: ConditionState, now: datetime) -> Iterable[Tra
 
 
 def _device_keys(states: States, facts: Facts) -> list[Key]:
-    """Return the keys by device, ``offline`` first, because it inhibits another condition."""
+    """Return the keys of the devices' conditions, sorted by device.
+
+    The condition ``offline`` of a device comes first, because it can inhibit ``no_report_for``.
+    """
     keys = {key for key in states if key.instance_id is not None}
     keys |= {Key(each, "offline") for each in facts.offline}
     keys |= {Key(each, "broken") for each in facts.broken}

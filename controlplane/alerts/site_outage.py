@@ -6,27 +6,29 @@ from datetime import datetime, timedelta
 from typing import Final
 
 ALL_MIN: Final = 2
-"""Number of offline devices that are enough if no other device was online before."""
+"""Minimum number of offline devices if all devices that were online before are offline now."""
 MANY_MIN: Final = 3
-"""Minimum number of offline devices if other devices were online before and still are."""
+"""Minimum number of offline devices if some devices that were online before are still online."""
 MANY_SHARE: Final = (4, 5)
-"""In this case, at least this share of the devices that were online before must also be offline.
-The values are numerator and denominator.
+"""Minimum share of offline devices among the devices that were online before, as numerator and
+denominator. `MANY_MIN` and `MANY_SHARE` apply together.
 """
 
 
-def went_offline_together(begins: Sequence[datetime], devices: int, within: timedelta) -> bool:
+def went_offline_together(
+    offline_since: Sequence[datetime], devices: int, within: timedelta
+) -> bool:
     """Return whether enough devices for a site outage became offline at about the same time.
 
     Args:
-        begins: when each offline device became offline.
+        offline_since: when each offline device became offline.
         devices: number of devices of the location, without those in maintenance.
         within: longest time between the first and the last device of the outage.
     """
-    sorted_begins = sorted(begins)
-    for first in sorted(set(begins)):
-        earlier = bisect_left(sorted_begins, first)
-        group = bisect_right(sorted_begins, first + within) - earlier
+    times = sorted(offline_since)
+    for first in sorted(set(times)):
+        earlier = bisect_left(times, first)
+        group = bisect_right(times, first + within) - earlier
         # The devices that became offline earlier were not online before this outage.
         if is_enough(group, devices - earlier):
             return True

@@ -1,4 +1,7 @@
-"""The deprecated operations. Each returns a part of its successor's reply."""
+"""The deprecated operations. `analytics.registry` names the successor of each.
+
+Each operation returns a part of its successor's figures.
+"""
 
 from controlplane.analytics import messages
 from controlplane.analytics.parts import buckets_part, figures_part, items_part, trading_part

@@ -1,4 +1,4 @@
-"""The parts of a dashboard. Most operations in `analytics.deprecated` return one of them."""
+"""Builds parts of replies for `analytics.operations` and `analytics.deprecated`."""
 
 from controlplane.analytics import messages
 from controlplane.analytics.question import Question

@@ -69,9 +69,10 @@ def _net(
     hour: int,
     is_counted: Callable[[datetime], bool],
 ) -> dict[str, int]:
-    """Return the net of a local hour by currency, of the sales and refunds that are counted.
+    """Return the net of a local hour, by currency.
 
-    ``is_counted`` takes the time of a sale or refund.
+    Args:
+        is_counted: takes the time of a sale or refund, and returns whether the net includes it.
     """
     nets: defaultdict[str, int] = defaultdict(int)
     day = hour // HOURS

@@ -18,8 +18,10 @@ from controlplane.operation.errors import invalid_field, not_found
 from controlplane.storage.merchant.merchant_tables import NO_CURRENCY, Location
 
 LOCATION_DAYS_MAX: Final = 50 * DAYS_MAX
-"""Maximum sum of the days of all locations in a query that lists hours, unless each location has at
-most `HOURLY_DAYS_MAX` days."""
+"""Maximum number of days in a query that lists hours, summed over its locations.
+
+A query for at most `HOURLY_DAYS_MAX` days does not have this limit.
+"""
 HOURLY_DAYS_MAX: Final = 92
 """A query for at most this many days can list the hours of any number of locations."""
 

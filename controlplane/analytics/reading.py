@@ -22,7 +22,9 @@ from controlplane.storage.merchant.merchant_tables import PaymentMethod
 from controlplane.storage.statements import in_steps
 
 TRADED: Final = ("gross", "discount", "sale_count", "undone")
-"""The columns that `Reader.trading` sums. ``undone`` is the goods of the refunds of these sales."""
+"""The columns that `Reader.trading` sums. ``undone`` is the refunded goods of the day's sales,
+whenever they were refunded.
+"""
 Part = TypeVar("Part", DaySums, ItemSums)
 SumsByColumns = tuple[str, Mapping[str, Any], Part]
 """A currency, the values of the requested columns, and the sums for these values."""

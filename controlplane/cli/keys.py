@@ -138,7 +138,7 @@ def key_named(
 def unknown_locations(
     session: Session, options: argparse.Namespace, ids: Iterable[str]
 ) -> list[str]:
-    """Return the ids of locations that the organization does not have yet (`known_locations`).
+    """Return the ``ids`` that are not among the organization's `known_locations`.
 
     Raises UsageError if there are any and the option ``--new-locations`` is not given.
     """
@@ -159,7 +159,7 @@ def unknown_locations(
 
 
 def report_new_locations(ids: Sequence[str]) -> None:
-    """Name the new locations on standard error, so that a mistyped id is noticed."""
+    """List the new locations on standard error, so that a mistyped id is noticed."""
     if ids:
         sys.stderr.write(
             f"New location{'s'[: len(ids) > 1]}: {shortened(ids, LISTED_MAX)}."

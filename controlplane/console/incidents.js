@@ -50,7 +50,7 @@ function devices(incidents) {
 function corrections(incidents) {
   const corrected = unique(incidents).filter(({ clockCorrectionSeconds }) => clockCorrectionSeconds);
   if (!corrected.length) return null;
-  const parts = corrected.map(({ name, clockCorrectionSeconds: s }) => `${name} by ${lasted(0, Math.abs(s) * 1000)} (${s < 0 ? "fast" : "slow clock, or late report"})`);
+  const parts = corrected.map(({ name, clockCorrectionSeconds: s }) => `${name} by ${lasted(0, Math.abs(s) * 1000)} (${s < 0 ? "fast clock" : "slow clock, or late report"})`);
   return element("span", { class: "sub" }, `Times were corrected by the clock of the service: ${parts.join(", ")}.`);
 }
 

@@ -115,8 +115,10 @@ class RuleRecord(Tolerant):
     """A rule.
 
     Attributes:
+        argument: see `controlplane.alerts.rule.Rule`.
         location_id: null for a rule of the whole organization.
-        for_minutes: null means the duration that the operator has set.
+        for_minutes: how many minutes the condition must be active before the alert fires. null
+            means the duration that the operator has set.
         is_default: whether this is a default rule that the organization has not changed.
     """
 
@@ -238,7 +240,8 @@ class DeliveryRecord(Tolerant):
 
     ``error`` is why it was not sent. It is empty before the first attempt, and after success.
     ``route`` is the name of the route, ``operator`` for the operator's webhook, or the id of a
-    route that was removed. ``due_at`` is the time of the next attempt, or null.
+    route that was removed. ``texts`` has a sentence about each of the first alerts in the
+    notification. ``due_at`` is the time of the next attempt, or null.
     """
 
     id: str

@@ -86,7 +86,7 @@ def remove_route(context: RequestContext, body: messages.RouteIdRequest) -> mess
 
 
 def test_route(context: RequestContext, body: messages.RouteIdRequest) -> messages.Queued:
-    """Send a test notification by a route. The delivery log shows the result."""
+    """Queue a test notification for a route. The delivery log shows the result."""
     require_owner(context)
     row = _route(context, body.route_id)
     if not row.is_enabled:

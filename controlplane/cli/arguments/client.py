@@ -1,4 +1,9 @@
-"""The commands that call a service over HTTP. Any service that implements the contract works."""
+"""The commands that call a service over HTTP.
+
+Most commands work with every service that implements the contract. The commands ``alerts``,
+``findings``, ``incidents`` and ``printers``, and the option ``--when-back``, call operations that
+the contract does not have.
+"""
 
 from typing import Final
 
@@ -117,7 +122,7 @@ COMMANDS: Final = (
                 "type": count, "metavar": "N",
                 "help": "with --wait: maximum number of open requests (default: no maximum)",
             }),
-            flag("--when-back", "create one pending request for each device, which is dispatched"
+            flag("--when-back", "for each device, create a pending request, which is dispatched"
                  " when the device is online"),
             option("--until", "3d", "with --when-back: lifetime of the pending requests, such as"
                    " 12h or 3d (default: 3d)", type=duration(days_max=92), default=3 * 86_400.0),
@@ -161,10 +166,11 @@ COMMANDS: Final = (
         ),
     ),
     Command(
-        "findings", "devices.findings:show", "show how many devices have each finding, and which",
+        "findings", "devices.findings:show",
+        "show how many devices have each finding, or which devices have one",
         (
             positional("rule", "name of a finding, to list the devices that have it", nargs="?"),
-            flag("--new", "list only findings that began less than a day ago"),
+            flag("--new", "list the devices with findings that began less than a day ago"),
             option("--state", None, "state of the devices", dest="device_state", choices=STATES),
             option("--location", "ID", "id of a location"),
             option("--platform", None, "operating system", choices=PLATFORMS),

@@ -42,7 +42,7 @@ COMMANDS: Final = (
                    " users sign in (docs/accounts.md)", type=Path),
             option("--workers", "N", "number of processes; more than one requires PostgreSQL",
                    type=count, default=1),
-            option("--tracker-url", "URL", "webhook URL for received reports"),
+            option("--tracker-url", "URL", "webhook that gets a message about each report"),
             option("--tracker-attempts", "N", "delivery attempts for a report to the webhook of"
                    " --tracker-url", type=count, default=_DEFAULTS.tracker_attempts_max),
             option("--online-window", "SECONDS", "time after a heartbeat in which a device is"
@@ -81,10 +81,11 @@ COMMANDS: Final = (
             option("--smtp-user", "NAME", "user at the SMTP server (default: no authentication)"),
             option("--smtp-password-file", "FILE", "file with the password of --smtp-user",
                    type=Path),
-            option("--notify-after", "SECONDS", "time until a condition fires an alert",
+            option("--notify-after", "SECONDS",
+                   "time for which a condition must be active before its alert fires",
                    type=within(float, 0, 86_400), default=_DEFAULTS.alert_fire_after_s),
             option("--notify-end-after", "SECONDS",
-                   "time for which the condition must be inactive before the alert resolves",
+                   "time for which a condition must be inactive before its alert resolves",
                    type=within(float, 0, 86_400), default=_DEFAULTS.alert_resolve_after_s),
             option("--log-level", None, "lowest level of messages on stderr", default="info",
                    choices=("debug", "info", "warning", "error")),

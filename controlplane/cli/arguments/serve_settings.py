@@ -12,6 +12,7 @@ from controlplane.settings import Settings, Smtp
 ORGANIZATION_RATE_FACTOR = 100
 """The rate limit of an organization is this multiple of the rate limit of one API key."""
 SECRET_MAX = 4096
+"""Maximum number of characters that are used from a file with a password or secret."""
 
 
 def settings_of(options: argparse.Namespace) -> Settings:

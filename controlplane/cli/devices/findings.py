@@ -1,4 +1,4 @@
-"""``venue-control findings``: how many devices have each finding, and which."""
+"""``venue-control findings``: how many devices have each finding, or which devices have one."""
 
 import argparse
 from typing import Final

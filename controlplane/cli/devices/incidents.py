@@ -112,9 +112,9 @@ def _corrections(incident: IncidentRecord) -> str:
     if not seconds_by_device:
         return ""
     parts = (
-        f"{name} by {format_seconds(abs(s), units=1)}"
-        f" ({'fast' if s < 0 else 'slow clock, or late report'})"
-        for name, s in seconds_by_device.items()
+        f"{name} by {format_seconds(abs(seconds), units=1)}"
+        f" ({'fast clock' if seconds < 0 else 'slow clock, or late report'})"
+        for name, seconds in seconds_by_device.items()
     )
     return f" Times were corrected by the clock of the service: {', '.join(parts)}."
 

@@ -138,7 +138,10 @@ def show(options: argparse.Namespace) -> int:
 
 
 def revoke(options: argparse.Namespace) -> int:
-    """Revoke the device's binding after a confirmation. A new enrollment is required to undo it."""
+    """Revoke the device's binding after a confirmation.
+
+    Only a new enrollment binds the device again.
+    """
     with client_of(options) as client:
         body = RevokeRequest(instance_id=device_of(client, options.instance))
         if not options.yes:

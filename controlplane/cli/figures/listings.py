@@ -60,8 +60,8 @@ def print_summary(
     """Print the figures.
 
     Args:
-        pulses: If the period is today, the net of each location today, and yesterday until the
-            same time. Empty if there are too many locations.
+        pulses: The pulse of each location. Empty if there are too many locations, and None if the
+            period is not today.
     """
     if not is_first:
         console().print()
@@ -113,13 +113,14 @@ def _print_currency(
         _money_row(name, value, currency, figures, figures_before) for name, value in MONEY
     ]
     rows += [_count_row(name, value, figures, figures_before) for name, value in COUNTS]
+    # If the VAT of both periods is known, the row "known VAT" would repeat the row "VAT".
     if figures is not None and figures_before is not None and figures.vat_cents is not None:
         rows = [row for row in rows if row[0] != "known VAT" or figures_before.vat_cents is None]
     if today is None:
-        _print_beside((currency, "now", "before", "change"), rows)
+        _print_comparison((currency, "now", "before", "change"), rows)
     else:
         rows = list(_compared(currency, rows, today))
-        _print_beside((currency, "today", "yesterday", "change"), rows)
+        _print_comparison((currency, "today", "yesterday", "change"), rows)
         other_figures = "all other figures" if today.nets else "all figures"
         net = f"net {today.until}; " if today.nets else ""
         print_lines([f"Yesterday: {net}{other_figures} are for the whole day."])
@@ -129,7 +130,7 @@ def _print_currency(
         print_lines(notes_of(figures.coverage, currency))
 
 
-def _print_beside(headings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
+def _print_comparison(headings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
     """Print a table. Omit the column of changes if the terminal is too narrow."""
     if not fits(headings, rows):
         headings, rows = headings[:-1], [row[:-1] for row in rows]
@@ -139,10 +140,10 @@ def _print_beside(headings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> N
 def _compared(
     currency: str, rows: Sequence[tuple[str, ...]], today: Today
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the net of today and the net of yesterday until the same time, then all other rows.
+    """Yield a row with the net of today and of yesterday until the same time, then ``rows``.
 
-    Only the net is known for a part of yesterday. The other figures of yesterday are for the whole
-    day, so they are not compared with today, which has not ended.
+    The first row is omitted if these nets are unknown. In ``rows``, the figures of yesterday are
+    for the whole day, but today has not ended. Therefore these rows show no change.
     """
     if today.nets is not None:
         net, net_before = today.nets.get(currency, (0, 0))

@@ -36,6 +36,7 @@ class DeviceRequest:
     """A request for a report from one device.
 
     Args:
+        reply: The service's reply to the creation of the request. None if there is none.
         status: The status that the contract defines. It is "" if the request was not created, or if
             it is unknown whether it was created.
         report_ids: The reports of the request, newest first.
@@ -52,7 +53,7 @@ class DeviceRequest:
 
     @property
     def outcome(self) -> str:
-        """Return the status, or whether the request was created."""
+        """Return the status, or ``not requested`` or ``possibly requested`` if there is none."""
         return self.status or self.trouble.partition(":")[0]
 
     @property
@@ -64,14 +65,15 @@ class RequestBatch:
     """Creates a request for each device and polls it until it is finished.
 
     After an interruption (Ctrl-C), ``requests`` has each request with its last known status.
+    ``is_unreachable`` is whether the service was unreachable at the last poll.
 
     Args:
         on_change: Called after each change of a request.
         skip: Called for each device that already has an open request of this kind. Such a device
             gets no new request. If ``skip`` is None, every device gets a new request.
         raises: Raise every CommandError, except that polling continues while the service is
-            unreachable. By default, an error is stored as ``trouble`` of the request. An error of
-            the first request is raised, unless it concerns only the device.
+            unreachable. By default, an error is stored as ``trouble`` of the request. An error at
+            the creation of the first request is always raised, unless it concerns only the device.
     """
 
     def __init__(

@@ -24,6 +24,12 @@ NAME_MAX: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Result:
+    """The result of a request.
+
+    ``headline`` is the verdict of the report, or why there is none. It is empty if the request has
+    no report yet.
+    """
+
     request: DeviceRequest
     report: ReportDetail | None
     headline: str

@@ -87,6 +87,7 @@ def _reason_against(device: Device, kind: Kind) -> Reason | None:
     state = state_of(device)
     if state != "online":
         return state
+    # Every kind can be requested from a device that declares none (`devices.requests.creation`).
     declared_kinds = KINDS.intersection(device.capabilities)
     return "unsupported" if declared_kinds and kind not in declared_kinds else None
 
