@@ -41,10 +41,11 @@ def create(options: argparse.Namespace) -> int:
     if options.count is not None or options.locations_file is not None:
         raise UsageError("--count and --locations-file require --out, a directory for the keys")
     key = key_store.new_key(name=options.name, locations=locations)
-    _add(options, [key])
+    new_locations = _add(options, [key])
     scope = ", ".join(options.location) or "all locations"
     access = f"{_grant_of(options)}, {scope}"
     print_secret(key.secret, f"Access: {access}. Save the key: it is shown only once.")
+    report_new_locations(new_locations)
     return 0
 
 
@@ -92,13 +93,14 @@ def _create_files(options: argparse.Namespace, locations: Sequence[str]) -> int:
     files = plan(locations, options.count or 1, options.name)
     directory = Path(options.out)
     with written(directory, files):
-        _add(options, [file.key for file in files])
+        new_locations = _add(options, [file.key for file in files])
     print(f"wrote {len(files)} keys and manifest.csv to {directory}")
     sys.stderr.write(
         f"Access of each key: {_grant_of(options)}. Keep the files: they are the only copy.\n"
     )
     if not options.write:
         sys.stderr.write("An agent cannot enroll with these keys. For an agent, use --write.\n")
+    report_new_locations(new_locations)
     return 0
 
 
@@ -106,7 +108,9 @@ def _grant_of(options: argparse.Namespace) -> str:
     return "read and write" if options.write else "read only"
 
 
-def _add(options: argparse.Namespace, keys: Sequence[NewKey]) -> None:
+def _add(options: argparse.Namespace, keys: Sequence[NewKey]) -> list[str]:
+    """Add the keys to the database. Return their locations that were not known before."""
+
     def work(session: Session) -> list[str]:
         now, organization = system_clock(), options.organization
         location_ids = {location for key in keys for location in key.locations}
@@ -118,7 +122,7 @@ def _add(options: argparse.Namespace, keys: Sequence[NewKey]) -> None:
             note_new_key(session, key.id, now)
         return unknown
 
-    report_new_locations(in_database(options, work, may_create=True))
+    return in_database(options, work, may_create=True)
 
 
 def key_named(

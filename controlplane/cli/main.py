@@ -9,6 +9,7 @@ import importlib
 import io
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import cast
 
 from controlplane.cli.arguments import client, database, serve
@@ -39,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(error.hint, file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
-        sys.stderr.close()  # otherwise Python reports the closed pipe when it exits
+        with suppress(BrokenPipeError):  # stderr can be the closed pipe
+            sys.stderr.close()  # otherwise Python reports the closed pipe when it exits
         return EXIT_BAD
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED

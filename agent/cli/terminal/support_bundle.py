@@ -27,7 +27,7 @@ from agent.wire.vocabulary import Kind
 
 WIDTH: Final = 80
 KINDS: Final[tuple[Kind, ...]] = ("network", "application")
-_LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # without letters and digits that look alike
+_LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # without letters and digits that are confusable
 DAEMON_WAIT_MAX_S: Final = 60.0
 POLL_S: Final = 0.2
 

@@ -128,4 +128,4 @@ def _names(entry: FindingEntry) -> str:
 
 def _unknown(count: int, total: int | None) -> str:
     devices = counted(count, "device") if total is None else f"{count} of {total} devices"
-    return f"The findings of {devices} are unknown: no report in the last 7 days."
+    return f"The findings of {devices} are unknown: no recent report that can have them."

@@ -113,6 +113,20 @@ def test_keys_of_unknown_locations_are_refused_unless_an_option_permits_them(
     assert "New locations: lco-1, loc-001." in capsys.readouterr().err
 
 
+def test_keys_are_kept_if_nobody_reads_the_error_output(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w", buffering=1, encoding="utf-8") as closed_pipe:  # noqa: PTH123 - no path
+        monkeypatch.setattr(sys, "stderr", closed_pipe)
+        words = ["keys", "create", "--location", "a", "--new-locations"]
+        assert main([*words, "--out", str(tmp_path / "keys")]) == 1
+    (key,) = keys_in(database)
+    secret = (tmp_path / "keys" / "a-01.key").read_text("ascii").strip()
+    assert key.secret_hash == hash_secret(secret)
+
+
 @pytest.mark.parametrize("full_after", [0, 1, 2, 3, 4])
 def test_a_full_disk_leaves_no_key_files(
     database: str,
