@@ -32,7 +32,7 @@ REFUNDED_AMOUNT: Final = "r.goods + r.fee + r.tip"
 
 @dataclass(frozen=True, slots=True)
 class Summand:
-    """The sums that the rows of ``source`` that match ``where`` add to a rollup.
+    """What a source adds to a rollup: the ``sums`` of the rows of ``source`` that match ``where``.
 
     ``key`` and ``sums`` map columns of the rollup to SQL expressions. Columns that are in neither
     of them get 0. Every ``source`` has a column ``s.location``, so that a query can be restricted

@@ -34,6 +34,7 @@ Key = tuple[str, str, str, str, str]
 
 
 def day_of(at: datetime) -> int:
+    """Return the number of days since 1970-01-01 (UTC)."""
     return int(at.timestamp()) // DAY_S
 
 

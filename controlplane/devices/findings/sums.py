@@ -2,8 +2,8 @@
 
 Each number belongs to a *subject*, which is what it counts (`findings.counting`). Without a filter
 by state or search, the numbers are read from the stored sums. With such a filter, the database
-joins the symbols of the matching devices (`findings.symbols`), and the numbers of symbols are
-counted.
+joins the symbols of the matching devices (`findings.symbols`) into texts, and the symbols in these
+texts are counted.
 """
 
 from collections import Counter, defaultdict
@@ -226,7 +226,10 @@ class Sums:
 
     @property
     def _is_new(self) -> ColumnElement[bool]:
-        """Return the condition for findings that devices have had for less than a day."""
+        """Return the condition for findings that devices have had for less than a day.
+
+        A finding is not new if the reports of the other kind have had it for a day or longer.
+        """
         recent, since = self.context.now - RECENT, self.context.now - NEW
         other = aliased(DeviceFinding)
         # The index contains the kind. It helps with `other.kind ==`, but not with `other.kind !=`.
@@ -242,7 +245,7 @@ class Sums:
         return and_(DeviceFinding.since >= since, not_(has_older))
 
     def changes(self) -> dict[str, Counter[int]] | None:
-        """Return the change of the sums by rule and day; None if it is not stored."""
+        """Return the change of the sums by subject and day; None if it is not stored."""
         if not self.are_stored:
             return None
         first = day_of(self.context.now) - TREND_DAYS + 1
@@ -335,7 +338,7 @@ def sums_of(context: RequestContext, filters: Filters) -> Sums:
 
 
 def _by_rule(findings: Select[Any]) -> Select[Any]:
-    """Select each rule, and a sum over its findings.
+    """Select each rule, and the aggregate that ``findings`` selects over the findings of the rule.
 
     Both databases then read the selected findings from the index, rule by rule. If the findings are
     grouped instead, PostgreSQL reads all findings.
