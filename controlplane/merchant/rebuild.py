@@ -161,6 +161,8 @@ def sum_query(
     Args:
         parts: Summands, each with an SQL condition. The condition applies in addition to the
             ``where`` of the summand.
+        keys: The columns by which the sums are grouped.
+        sums: The columns that are summed up.
     """
     groups = ", ".join(str(at) for at in range(1, len(keys) + 1))
     queries = []

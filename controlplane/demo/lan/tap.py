@@ -73,7 +73,10 @@ def mac_bytes(text: str) -> bytes:
 
 
 def _request(device: str, form: str, *values: int | bytes) -> bytes:
-    """Return a struct ifreq: the name of the device, and a union with ``values``."""
+    """Return a struct ifreq: the name of the device, and a union with ``values``.
+
+    ``form`` is the format of the values for `struct.pack`.
+    """
     return struct.pack("16s", device.encode()) + struct.pack(form, *values).ljust(24, b"\0")
 
 

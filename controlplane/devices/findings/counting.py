@@ -30,7 +30,7 @@ DAY_S: Final = 86_400
 WHOLE_ORGANIZATION: Final = ""
 """The location id of sums over all locations of an organization."""
 Key = tuple[str, str, str, str, str]
-"""The primary key of `FindingCount`."""
+"""The primary key of `FindingCount`: organization, location, subject, platform and version."""
 
 
 def day_of(at: datetime) -> int:

@@ -153,7 +153,11 @@ def _content(row: Any) -> IncidentContent:
 
 
 def _progress(incident: IncidentContent) -> tuple[int, int, bool]:
-    """Return values that never shrink in later reports, so that reports can arrive in any order."""
+    """Return values that never shrink from one report to the next.
+
+    Therefore the content with the largest values is the newest, whatever the order in which the
+    reports arrive.
+    """
     return incident.count, incident.downtime_s, incident.ended_s is not None
 
 
