@@ -36,7 +36,7 @@ def start_service(processes: Processes, environment: Environment) -> tuple[str, 
 def start_agent(
     processes: Processes, environment: Environment, client: OperationsClient, base_url: str
 ) -> Device:
-    """Start the agent and wait until it has enrolled."""
+    """Start the agent, and wait until it has enrolled and sent a heartbeat."""
     home = processes.home
     config = home / "config.toml"
     config.write_text(_config(home, base_url, environment), encoding="utf-8")

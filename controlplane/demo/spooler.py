@@ -2,7 +2,8 @@
 
     python -m controlplane.demo.spooler lan|loopback SOCKET
 
-``SOCKET`` is the descriptor of a listening socket.
+The first argument is the network of the demo, and selects the print queues. ``SOCKET`` is the
+descriptor of a listening socket.
 """
 
 import socket

@@ -1,7 +1,7 @@
 """Liveness of devices: detects devices that went offline, and stores their offline intervals.
 
-A heartbeat changes the stored liveness only if its device was offline. The periodic evaluation
-detects that devices are offline, and that their location has opened or closed.
+A heartbeat changes the stored liveness only if its device was not online. The periodic evaluation
+detects that devices are no longer online, and that their location has opened or closed.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

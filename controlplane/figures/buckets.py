@@ -1,4 +1,4 @@
-"""Computes buckets and trading days from sums of hours.
+"""Computes buckets from the sums of each local hour, and trading days from the sums of each day.
 
 A bucket has the figures of one local hour of a location. ``net`` subtracts a refund in the hour of
 the refund. ``tradingRevenue`` subtracts it in the hour of the refunded sale. An hour without sales

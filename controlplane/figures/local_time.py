@@ -16,12 +16,14 @@ from zoneinfo import ZoneInfo
 HOURS: Final = 24
 EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 AROUND: Final = timedelta(hours=27)
-"""The search for a local day covers this time before and after the midnight of the day in UTC.
+"""How long before and after midnight UTC of a date the start of the local day is searched.
 
 Local time differs from UTC by at most 15 hours, and never changed by more than 24 hours at once.
 """
 STEP: Final = timedelta(hours=1)
+"""To detect changes, the offset is read at timestamps that are this far apart."""
 INSTANT: Final = timedelta(microseconds=1)
+"""Precision to which the timestamp of a change is computed."""
 
 Interval = tuple[datetime, datetime]
 """Start and exclusive end, in UTC."""
@@ -74,6 +76,8 @@ def intervals(zone: tzinfo, from_day: int, to_day: int) -> tuple[Interval, ...]:
     open_intervals: list[Interval] = []
     first_at: datetime | None = None
     opens, ends = _turns(zone, from_day), _turns(zone, to_day + 1)
+    # ``is_open``: clocks show ``from_day`` or a later day. ``is_over``: they show a day after
+    # ``to_day``.
     is_open = is_over = False
     for timestamp in sorted({*opens, *ends}):
         is_open ^= timestamp in opens

@@ -1,6 +1,6 @@
 """Calculates with whole minor units: rounding, tax in a price, and discounts split over lines.
 
-Amounts are 0 or more. Halves are rounded up, as on tills.
+Amounts that are rounded or split are 0 or more. Halves are rounded up, as on tills.
 
 Texts such as ``12.50 AED`` and ``1250 JPY`` have the number of decimals that ISO 4217
 defines. CLDR, and libraries that use it, define fewer decimals for some currencies, for example 0
@@ -13,6 +13,7 @@ from typing import Final
 WHOLE_MILLI: Final = 100_000
 """100 % in thousandths of a percent."""
 THOUSANDTHS: Final = 3
+"""The exponent of thousandths: 10^-3."""
 
 
 def divide(amount: int, divisor: int) -> int:
@@ -83,12 +84,12 @@ _DECIMALS: Final = {
     **dict.fromkeys(("CLF", "UYW"), 4),
 }  # fmt: skip
 """The currencies whose number of decimals is not two (ISO 4217, list one, of 2025-05-12)."""
-_COMMON: Final = 2
+_DEFAULT_DECIMALS: Final = 2
 
 
 def format_amount(minor_units: int, currency: str) -> str:
     """Return the amount with the currency's decimals, without its code: ``-12.50``."""
-    decimals = _DECIMALS.get(currency, _COMMON)
+    decimals = _DECIMALS.get(currency, _DEFAULT_DECIMALS)
     sign = "-" if minor_units < 0 else ""
     units, part = divmod(abs(minor_units), 10**decimals)
     return f"{sign}{units}" + (f".{part:0{decimals}}" if decimals else "")

@@ -1,6 +1,7 @@
-"""Sums over sales and refunds. Their fields have the names and order of the rollups' columns.
+"""Sums over sales and refunds.
 
-`controlplane.storage.merchant.rollup_tables` defines the columns.
+The fields of each class have the names and the order of the sums in its rollup tables.
+`controlplane.storage.merchant.rollup_tables` defines these columns.
 """
 
 from collections.abc import Hashable, Iterable

@@ -56,6 +56,7 @@ def period_days(query: PeriodQuery, clock: Clock, now: datetime) -> Days:
     if query.period == "custom":
         return _custom_days(query)
     today = hour_of(now, clock.zone) // HOURS
+    # The default of `get` is the period thisMonth.
     first, last = {
         "today": (today, today),
         "yesterday": (today - 1, today - 1),

@@ -32,7 +32,7 @@ REFUNDED_AMOUNT: Final = "r.goods + r.fee + r.tip"
 
 @dataclass(frozen=True, slots=True)
 class Summand:
-    """The sums that the rows of ``source`` that match ``where`` add to a rollup.
+    """What a source adds to a rollup: the ``sums`` of the rows of ``source`` that match ``where``.
 
     ``key`` and ``sums`` map columns of the rollup to SQL expressions. Columns that are in neither
     of them get 0. Every ``source`` has a column ``s.location``, so that a query can be restricted
@@ -161,6 +161,8 @@ def sum_query(
     Args:
         parts: Summands, each with an SQL condition. The condition applies in addition to the
             ``where`` of the summand.
+        keys: The columns by which the sums are grouped.
+        sums: The columns that are summed up.
     """
     groups = ", ".join(str(at) for at in range(1, len(keys) + 1))
     queries = []

@@ -25,7 +25,7 @@ class SaleError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SoldArticle:
-    """The article of a line: position of its snapshot, unit and tax.
+    """The article of a line: position of its snapshot, unit, exponent of quantities, and tax.
 
     If ``percentage_milli`` is None, the article is exempt from tax. If ``has_known_tax`` is False,
     its tax is unknown.
@@ -42,7 +42,8 @@ class SoldArticle:
 class NewLine:
     """A line of a sale.
 
-    ``quantity`` is in 10^-exponent of the unit. ``discount`` applies to this line only.
+    The quantity in units is ``quantity`` × 10^-``article.exponent``. ``unit_price`` is the price of
+    one unit. ``discount`` applies to this line only.
     """
 
     article: SoldArticle

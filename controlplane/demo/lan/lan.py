@@ -19,7 +19,7 @@ FRAME_MAX = 65536
 _ISN = 1000
 """The initial sequence number of each simulated TCP connection."""
 _ARP_FORGOTTEN_S = 5.0
-"""An ARP request counts as the first one if there was none for this host in this time."""
+"""An ARP request for a host counts as the first one if there was none for this many seconds."""
 _MDNS_GROUP = bytes((224, 0, 0, 251))
 _MDNS_MAC = bytes.fromhex("01005e0000fb")
 _MDNS_PORT = 5353
@@ -40,6 +40,8 @@ class TapLan:
         self._tap = tap_fd
         self._rng = random.Random()  # noqa: S311 - each run differs
         self.play(plan)
+        # The frames to send: when each is due, its number, and the frame. The number keeps frames
+        # that are due at the same time in order.
         self._due: list[tuple[float, int, bytes]] = []
         self._number = 0
         self._last_arp: dict[bytes, float] = {}
@@ -72,7 +74,7 @@ class TapLan:
             frame = heapq.heappop(self._due)[2]
             try:
                 os.write(self._tap, frame)
-            except OSError:  # the queue of the device is full: drop the frame, as a switch does
+            except OSError:  # the TAP device's queue is full: drop the frame, as a switch does
                 continue
 
     # ------------------------------------------------------------------ frames in

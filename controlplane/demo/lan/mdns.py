@@ -19,6 +19,7 @@ _PACKET_MAX = 8000
 _LABEL_MAX = 63
 _POINTER = 0xC0
 ENUMERATION = b"_services._dns-sd._udp.local"
+"""The name whose PTR records list the service types (RFC 6763, section 9)."""
 
 Name = tuple[bytes, ...]
 
@@ -26,7 +27,7 @@ Name = tuple[bytes, ...]
 def read_questions(payload: bytes) -> tuple[Name, ...]:
     """Return the queried names in lower case, up to the first malformed name.
 
-    A response or a packet that is too short has no queried names.
+    Returns () for a response, and for a packet without a complete header.
     """
     if len(payload) < 12:
         return ()
@@ -45,7 +46,10 @@ def read_questions(payload: bytes) -> tuple[Name, ...]:
 
 
 class Responder:
-    """Stores the replies to each queried name. A reply is a packet and the host that sends it."""
+    """Prepares the replies to queries, by queried name.
+
+    A reply is a packet and the host that sends it.
+    """
 
     def __init__(self, plan: LanPlan) -> None:
         self._answers: dict[Name, list[tuple[LanHost, bytes]]] = defaultdict(list)
@@ -116,8 +120,9 @@ def _count_records(body: bytes) -> int:
     return count
 
 
-def _record(name: Name, kind: int, data: bytes, record_class: int = _CLASS_IN) -> bytes:
-    return _name(name) + struct.pack("!HHIH", kind, record_class, _TTL_S, len(data)) + data
+def _record(name: Name, record_type: int, data: bytes, record_class: int = _CLASS_IN) -> bytes:
+    header = struct.pack("!HHIH", record_type, record_class, _TTL_S, len(data))
+    return _name(name) + header + data
 
 
 def _labels(name: str) -> Name:

@@ -41,8 +41,9 @@ class LanHost:
     ``latency_ms`` and ``jitter_ms`` apply to a round trip. ``loss`` is the share of lost frames in
     each direction. A filtered port does not reply at all. A port that is neither open nor filtered
     refuses connections. An open port in ``mute_ports`` accepts connections and never sends data. A
-    host with ``drops_all`` replies only to ARP, as if it had a firewall. A host with
-    ``loses_first_arp`` does not reply to the first ARP request, like a device that was asleep.
+    host with ``drops_all`` replies only to ARP and to multicast mDNS queries, as if it had a
+    firewall. A host with ``loses_first_arp`` does not reply to the first ARP request, like a device
+    that was asleep.
     """
 
     address: str

@@ -52,6 +52,7 @@ def _set_up(plan: LanPlan) -> None:
     # Switch off duplicate address detection, so that the IPv6 address is usable at once.
     with contextlib.suppress(OSError):  # in a container /proc/sys may be read-only
         Path(f"/proc/sys/net/ipv6/conf/{DEVICE}/accept_dad").write_text("0", "ascii")
+    # Hosts with services send mDNS packets of up to 8000 bytes.
     mtu = 9000 if any(host.services for host in plan.hosts) else 1500
     netmask = str(ipaddress.IPv4Network(plan.subnet).netmask)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
@@ -72,7 +73,10 @@ def mac_bytes(text: str) -> bytes:
 
 
 def _request(device: str, form: str, *values: int | bytes) -> bytes:
-    """Return a struct ifreq: the name of the device, and a union with ``values``."""
+    """Return a struct ifreq: the name of the device, and a union with ``values``.
+
+    ``form`` is the format of the values for `struct.pack`.
+    """
     return struct.pack("16s", device.encode()) + struct.pack(form, *values).ljust(24, b"\0")
 
 

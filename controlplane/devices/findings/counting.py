@@ -30,10 +30,11 @@ DAY_S: Final = 86_400
 WHOLE_ORGANIZATION: Final = ""
 """The location id of sums over all locations of an organization."""
 Key = tuple[str, str, str, str, str]
-"""The primary key of `FindingCount`."""
+"""The primary key of `FindingCount`: organization, location, subject, platform and version."""
 
 
 def day_of(at: datetime) -> int:
+    """Return the number of days since 1970-01-01 (UTC)."""
     return int(at.timestamp()) // DAY_S
 
 

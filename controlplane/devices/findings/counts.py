@@ -70,7 +70,10 @@ def _findings(
 
 
 def trend_of(present: int, changes: Counter[int], days: Iterable[int]) -> tuple[int, ...]:
-    """Return the number at the end of each day, from the present number and the daily changes."""
+    """Return the number of devices at the end of each day, the oldest day first.
+
+    The numbers are computed backwards, from the ``present`` number and the changes of each day.
+    """
     numbers = []
     for day in sorted(days, reverse=True):
         numbers.append(present)

@@ -56,9 +56,10 @@ def note_old_reports(session: Session, now: datetime) -> int:
 def _lock_judged_reports(
     session: Session, condition: ColumnElement[bool], count: int
 ) -> list[tuple[JudgedReport, Device]]:
-    """Return some judged reports with their devices.
+    """Return some judged reports that match a condition, with their devices.
 
-    The rows of the devices are locked first, as when a report is submitted.
+    The rows of the devices are locked before their judged reports are read, as when a report is
+    submitted. Devices whose rows are already locked are left out.
     """
     positions = session.scalars(
         select(JudgedReport.device).where(condition).order_by(JudgedReport.device).limit(count)

@@ -22,7 +22,7 @@ from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import Device, Report
 
 _SEVERITY_STEP: Final = 1 << 40
-"""Difference between the ranks of two severities. No location has as many devices."""
+"""Difference between the ranks of adjacent severities. No location has so many devices."""
 
 
 def _rank(severity: Severity, devices: int) -> int:

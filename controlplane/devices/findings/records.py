@@ -128,7 +128,8 @@ class FindingDevice(Tolerant):
 class FindingEntry(Tolerant):
     """The devices of a location that have the same finding.
 
-    ``devices`` are those that have had it longest. ``since`` is when the first of them had it.
+    ``devices`` are the devices that have had the finding longest, and ``since`` is when it began on
+    the first of them.
     """
 
     rule: NonEmptyText
@@ -144,7 +145,11 @@ class FindingEntry(Tolerant):
 
 
 class FindingDevicesReply(Tolerant):
-    """``unknown_count`` is the number of matching devices whose findings are unknown."""
+    """A page of findings at locations.
+
+    ``unknown_count`` is the number of matching devices without a recent report of a kind that can
+    have the selected finding, or of any kind if none is selected.
+    """
 
     entries: Array[FindingEntry]
     next_cursor: str | None
@@ -185,7 +190,10 @@ class WorstPrintersReply(Tolerant):
 
 
 def link_of(filters: Filters, **changes: str | None) -> str:
-    """Return the address of the console's page with these filters."""
+    """Return the address of the findings in the console, with these filters.
+
+    ``changes`` replace filters, and can add the ``rule``.
+    """
     names = ("state", "location", "platform", "version", "search")
     values = {name: getattr(filters, name) for name in names} | changes
     query = urlencode({name: value for name, value in values.items() if value is not None})

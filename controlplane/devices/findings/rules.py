@@ -54,7 +54,7 @@ class RuleText:
 
 
 def sentence_of(finding: Finding) -> str:
-    """Return all sentences of a finding as one text."""
+    """Return the sentences of a finding as one text of at most `SENTENCE_MAX` characters."""
     sentences = with_more(" ".join(finding.sentences), finding.more, "match")
     return sentences if len(sentences) <= SENTENCE_MAX else f"{sentences[: SENTENCE_MAX - 1]}…"
 

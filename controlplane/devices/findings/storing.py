@@ -16,7 +16,7 @@ from controlplane.storage.statements import change_rows
 from controlplane.storage.tables import Device, Report
 
 RECENT: Final = timedelta(days=7)
-"""Age up to which a report counts. With older reports, the findings of a device are unknown."""
+"""Age up to which a report counts. The findings of a device with only older reports are unknown."""
 
 
 @dataclass(frozen=True, slots=True)

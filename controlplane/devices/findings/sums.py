@@ -2,8 +2,8 @@
 
 Each number belongs to a *subject*, which is what it counts (`findings.counting`). Without a filter
 by state or search, the numbers are read from the stored sums. With such a filter, the database
-joins the symbols of the matching devices (`findings.symbols`), and the numbers of symbols are
-counted.
+joins the symbols of the matching devices (`findings.symbols`) into texts, and the symbols in these
+texts are counted.
 """
 
 from collections import Counter, defaultdict
@@ -62,7 +62,7 @@ ATTRIBUTES: Final[tuple[Attribute, ...]] = get_args(Attribute)
 LocationCount = tuple[str, str, int]
 """A rule, a location, and the number of its devices with the finding."""
 
-BOUND: Final = tuple(each.value for each in Priority if each != Priority.REVOKED)
+NOT_REVOKED: Final = tuple(each.value for each in Priority if each != Priority.REVOKED)
 """The priorities of devices that are not revoked. Queries filter by priority, because the index of
 devices contains it and does not contain the time of the revocation."""
 
@@ -98,7 +98,7 @@ class Sums:
         """Return the conditions for the matching devices that are not revoked."""
         context = self.context
         own = conditions(self.filters, context.now, context.organization_id)
-        return [context.visible(Device), Device.priority.in_(BOUND), *own]
+        return [context.visible(Device), Device.priority.in_(NOT_REVOKED), *own]
 
     def by_subject(self) -> Counter[str]:
         """Return the number for each subject."""
@@ -218,7 +218,7 @@ class Sums:
         """Return, by rule, the number of devices that have had the finding for less than a day."""
         if not self.are_stored:
             return Counter({rule: len(devices) for rule, devices in self._new_devices(true())})
-        if self._stored_positions is None:
+        if self._filtered_positions is None:
             return self._counter(_by_rule(self._new_findings(func.count())))
         query = self._new_findings(DeviceFinding.rule, func.count())
         query = query.where(DeviceFinding.rule.in_(select(FindingSubject.subject)))
@@ -226,7 +226,10 @@ class Sums:
 
     @property
     def _is_new(self) -> ColumnElement[bool]:
-        """Return the condition for findings that devices have had for less than a day."""
+        """Return the condition for findings that devices have had for less than a day.
+
+        A finding is not new if the reports of the other kind have had it for a day or longer.
+        """
         recent, since = self.context.now - RECENT, self.context.now - NEW
         other = aliased(DeviceFinding)
         # The index contains the kind. It helps with `other.kind ==`, but not with `other.kind !=`.
@@ -242,7 +245,7 @@ class Sums:
         return and_(DeviceFinding.since >= since, not_(has_older))
 
     def changes(self) -> dict[str, Counter[int]] | None:
-        """Return the change of the sums by rule and day; None if it is not stored."""
+        """Return the change of the sums by subject and day; None if it is not stored."""
         if not self.are_stored:
             return None
         first = day_of(self.context.now) - TREND_DAYS + 1
@@ -265,17 +268,18 @@ class Sums:
         """
         query = self._all_findings(*columns, is_new=is_new)
         query = query.where(DeviceFinding.location_id.in_(locations))
-        positions = self._stored_positions
+        positions = self._filtered_positions
         if positions is not None:
             positions = positions.where(Device.location_id.in_(locations))
             query = query.where(DeviceFinding.device.in_(positions))
         return query
 
     @property
-    def _stored_positions(self) -> Select[int] | None:
+    def _filtered_positions(self) -> Select[int] | None:
         """Select the devices that match the filters by platform and version.
 
-        Returns None without such a filter, and for filters whose sums are not stored.
+        Returns None without a filter by platform or version, and for filters whose sums are not
+        stored.
         """
         if (self.filters.platform is None and self.filters.version is None) or not self.are_stored:
             return None
@@ -284,7 +288,7 @@ class Sums:
     def _new_findings(self, *columns: Any) -> Select[Any]:
         """Select the new findings of the matching devices, for filters whose sums are stored."""
         query = self._all_findings(*columns, is_new=True)
-        positions = self._stored_positions
+        positions = self._filtered_positions
         return query if positions is None else query.where(DeviceFinding.device.in_(positions))
 
     def _all_findings(self, *columns: Any, is_new: bool) -> Select[Any]:
@@ -335,7 +339,7 @@ def sums_of(context: RequestContext, filters: Filters) -> Sums:
 
 
 def _by_rule(findings: Select[Any]) -> Select[Any]:
-    """Select each rule, and a sum over its findings.
+    """Select each rule, and the aggregate that ``findings`` selects over the findings of the rule.
 
     Both databases then read the selected findings from the index, rule by rule. If the findings are
     grouped instead, PostgreSQL reads all findings.

@@ -1,4 +1,4 @@
-"""The incidents in a report, in seconds since 1970 by the clock of the device.
+"""The incidents in a report. Times are in seconds since 1970, by the clock of the device.
 
 All functions are pure.
 """
@@ -18,13 +18,14 @@ CLOCK_OFF_S: Final = 60
 """The times of a report are only corrected if the clock of its device differs by more than this
 from the service's clock."""
 EVIDENCE_MAX: Final = 300
+"""Maximum length of the stored evidence of an incident."""
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentContent:
     """An incident in a report. The fields are columns of `DeviceIncident`.
 
-    ``reported_s`` is when it began. No time is corrected yet. The other fields are those of
+    ``reported_s`` is when it began. The times are not corrected yet. The other fields are those of
     `agent.wire.payloads.history.Incident`.
     """
 
@@ -74,7 +75,7 @@ def correction_s(record: RecordContent, arrived_s: int) -> int:
 
     If the report finished in the future, the clock of the device is wrong. If it finished long ago,
     the clock is wrong, or the report waited on the device. If the clock is synchronised, the report
-    waited.
+    waited, and its times need no correction.
     """
     difference_s = arrived_s - record.finished_s
     is_late = difference_s > 0 and record.is_clock_right

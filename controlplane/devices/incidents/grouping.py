@@ -39,10 +39,11 @@ _SUSPECT_OF_FEW: Final = (
 )
 """What is to blame if at most half of the devices took part.
 
-This does not apply to the causes in `_SAME_FOR_ANY_SHARE` and to ``link-down``, which name the same
-suspect for all shares.
+This does not apply to the causes in `_SAME_FOR_ANY_SHARE`.
 """
-_SAME_FOR_ANY_SHARE: Final = frozenset({"address-conflict", "service-down", "service-refuses"})
+_SAME_FOR_ANY_SHARE: Final = frozenset(
+    {"link-down", "address-conflict", "service-down", "service-refuses"}
+)
 """Causes whose suspect does not depend on the share of the location's devices that took part."""
 
 
@@ -136,7 +137,7 @@ def explanation_of(group: Group, observers: int) -> Explanation | None:
     if devices < 2:
         return None
     is_majority = 2 * devices > observers
-    has_own_suspect = is_majority or cause == "link-down" or cause in _SAME_FOR_ANY_SHARE
+    has_own_suspect = is_majority or cause in _SAME_FOR_ANY_SHARE
     suspect = _SUSPECTS[cause] if has_own_suspect else _SUSPECT_OF_FEW
     device_count = _devices_by_cause(group)[cause]
     if device_count == devices:

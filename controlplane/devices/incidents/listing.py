@@ -1,7 +1,7 @@
 """The incidents of locations, newest first. Incidents that devices share are one entry.
 
-The incidents of single devices are paged, newest first. For each page, the incidents near them are
-then read by location, and grouped.
+The incidents of single devices are paged, newest first. For each page, the incidents that began
+shortly before or after them at the same locations are then read, and grouped.
 """
 
 from collections import defaultdict
@@ -178,7 +178,7 @@ def _groups(context: RequestContext, rows: Sequence[_Row]) -> list[Group]:
 
 
 def _spans(rows: Iterable[_Row], margin_s: int) -> list[_Span]:
-    """Return the periods to read for the groups of these incidents. They do not overlap."""
+    """Return the periods to read for the groups of these incidents. The periods do not overlap."""
     spans: list[_Span] = []
     sorted_rows = sorted(rows, key=lambda row: (row.location_id, row.began_s))
     for location_id, of_location in groupby(sorted_rows, key=lambda row: row.location_id):

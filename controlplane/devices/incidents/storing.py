@@ -31,6 +31,7 @@ PERIODS_MAX: Final = 32
 """Maximum number of recorded periods of a device. The newest are kept."""
 
 Key = tuple[int, Cause]
+"""``reported_s`` and cause of an incident."""
 _CONTENT: Final = [getattr(DeviceIncident, each.name) for each in fields(IncidentContent)]
 
 
@@ -102,7 +103,7 @@ def _store_incidents(
     correction: int,
     bindings: _Bindings,
 ) -> None:
-    # Rows of the ORM would take twice as long, and most reports change none of them.
+    # Loading ORM objects would take twice as long, and most reports change none of the rows.
     query = select(DeviceIncident.position, DeviceIncident.correction_s, *_CONTENT)
     query = query.where(DeviceIncident.device == device.position)
     stored_rows = {
@@ -152,12 +153,16 @@ def _content(row: Any) -> IncidentContent:
 
 
 def _progress(incident: IncidentContent) -> tuple[int, int, bool]:
-    """Return values that never shrink in later reports, so that reports can arrive in any order."""
+    """Return values that never shrink from one report to the next.
+
+    Therefore the content with the largest values is the newest, whatever the order in which the
+    reports arrive.
+    """
     return incident.count, incident.downtime_s, incident.ended_s is not None
 
 
 def _keys_to_keep(contents: dict[Key, IncidentContent]) -> list[Key]:
-    """Return the newest incidents, without those that another incident replaces.
+    """Return the keys of the newest incidents, without those that another incident replaces.
 
     The agent joins incidents with one cause: the joined incident replaces those that began within
     it. The cause of an incident can change while it lasts: an incident that has ended replaces an
@@ -165,16 +170,16 @@ def _keys_to_keep(contents: dict[Key, IncidentContent]) -> list[Key]:
     """
     kept_keys: list[Key] = []
     ends: dict[Cause, int] = {}
-    ended_begins: set[int] = set()
+    starts_of_ended: set[int] = set()
     for key in sorted(contents, key=lambda key: (key[0], contents[key].ended_s is None)):
         each = contents[key]
         is_joined = each.reported_s <= ends.get(each.cause, each.reported_s - 1)
-        is_outdated = each.ended_s is None and each.reported_s in ended_begins
+        is_outdated = each.ended_s is None and each.reported_s in starts_of_ended
         if is_joined or is_outdated:
             continue
         if each.ended_s is not None:
             ends[each.cause] = each.ended_s
-            ended_begins.add(each.reported_s)
+            starts_of_ended.add(each.reported_s)
         kept_keys.append(key)
     return kept_keys[-INCIDENTS_MAX:]
 

@@ -43,7 +43,7 @@ class LocationRecord(Tolerant):
 
 
 class LocationsReply(Tolerant):
-    """The locations that the caller may see, by name.
+    """The locations that the caller may see, sorted by name.
 
     Attributes:
         organization_name: null if the organization has no name.

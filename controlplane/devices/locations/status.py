@@ -41,7 +41,10 @@ class Schedule:
         )
 
     def in_maintenance(self, now: datetime) -> frozenset[UUID | None]:
-        """Return the devices that are in maintenance; None for the whole location."""
+        """Return the instance ids of the devices in maintenance.
+
+        The id None means that the whole location is in maintenance.
+        """
         return frozenset(each.instance_id for each in self.maintenance if each.includes(now))
 
 

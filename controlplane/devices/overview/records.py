@@ -91,8 +91,8 @@ class Row(Tolerant):
     """A device with its status.
 
     Attributes:
-        health: the stored health (`controlplane.devices.priority`), by which lists are counted and
-            filtered.
+        health: the stored health (`controlplane.devices.priority`), by which devices are counted
+            and filtered.
         state: whether the device is online now. ``closed`` and ``maintenance`` mean that it is not
             online, and need not be online now.
         maintenance_until: end of the current maintenance window, even if the device is online.

@@ -29,7 +29,11 @@ EARLIER_MAX: Final = 20
 
 
 class ReportChangeCache:
-    """A cache of differences, in the order of their last use. It is thread-safe."""
+    """A cache of differences, in the order of their last use. It is thread-safe.
+
+    The key of an entry has the row keys of the earlier and the later report. The value None means
+    that these two reports cannot be compared.
+    """
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[int, int], ReportChanges | None] = OrderedDict()

@@ -59,9 +59,9 @@ class PrinterContent:
 class ReportContent:
     """The part of a report that is stored for lists.
 
-    ``text`` is in lower case. ``printers`` is None if the report does not list printers,
-    ``record`` is None if it has no connectivity record, and ``findings`` is None if the report has
-    no content.
+    ``text`` is the text by which the report is searched, in lower case. ``printers`` is None if the
+    report does not list printers, ``record`` is None if it has no connectivity record, and
+    ``findings`` is None if it has no content.
     """
 
     text: str
@@ -111,7 +111,7 @@ def store_content(
 
 
 def forget_contents(session: Session, device: Device, now: datetime) -> None:
-    """Delete the contents of a device that is enrolled at another location.
+    """Delete the text, printers and findings of a device that is enrolled at another location.
 
     Its reports belong to its previous location.
     """

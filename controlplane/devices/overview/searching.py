@@ -11,6 +11,7 @@ from controlplane.storage.report_tables import ReportText
 from controlplane.storage.tables import Device
 
 WORDS_MAX: Final = 8
+"""Further words of a search are ignored."""
 ID_PREFIX_MIN: Final = 6
 """Shorter words are not compared with ids: a word such as ``cafe`` has only hexadecimal digits, but
 is usually part of a name."""
@@ -58,7 +59,10 @@ def has_word(word: str, organization_id: str) -> ColumnElement[bool]:
 
 
 def _health_conditions(word: str) -> list[ColumnElement[bool]]:
-    """Return the condition for devices with this health. The list is empty for any other word."""
+    """Return the condition for devices with the health ``word``, as a list of one element.
+
+    The list is empty if the word is not the name of a health.
+    """
     return [has_health(word)] if word in HEALTHS else []
 
 

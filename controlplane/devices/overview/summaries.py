@@ -130,7 +130,7 @@ def store_old_contents(session: Session, now: datetime) -> int:
         position = device.network_report if text.kind == "network" else device.application_report
         report = session.get(Report, position or 0)
         summary = None if report is None else _summary_of_stored(report)
-        text.text = ""
+        text.text = ""  # not None any more, so that the report is read only once
         if report is not None and summary is not None and summary.content is not None:
             store_content(session, device, report, summary.content, now)
     return len(rows)

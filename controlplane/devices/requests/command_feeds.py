@@ -1,7 +1,7 @@
 """The open command streams, by API key.
 
 After a change in the database, `notify` is called with the affected API keys. One poll then reads
-the waiting commands of all API keys that were passed to `notify` by that time, and serves all
+the waiting commands of up to `KEYS_PER_POLL` keys that have been passed to `notify`, and serves all
 streams of these keys. Therefore a fleet that reconnects at once causes only a few polls. Streams
 without new commands cause no polls.
 """

@@ -33,7 +33,8 @@ class TimelineCell(Tolerant):
 
     ``offline_s`` is the time in which the device was offline but should have been online.
     ``closed_s`` is the time in which it was offline and need not have been online. The remaining
-    seconds are unknown. ``state`` is a `CellState`.
+    seconds are unknown. ``state`` is a `CellState`: ``partial`` means that the device was online
+    during one part of the time, and offline during another.
     """
 
     state: str
