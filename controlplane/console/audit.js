@@ -65,7 +65,7 @@ function build(view, hooks) {
   view.replaceChildren(element("div", { class: "sheet", id: "audit" },
     element("h1", {}, "Audit log"),
     element("div", { class: "filters" },
-      element("label", { class: "by by-search" }, element("span", {}, "Who, or the end of a key"),
+      element("label", { class: "by by-search" }, element("span", {}, "User, or the last characters of a key"),
         element("input", { id: "audit-by", type: "search", maxlength: 128, autocomplete: "off", spellcheck: "false", onchange: go })),
       element("label", { class: "by by-search" }, element("span", {}, "About"),
         element("select", { id: "audit-area", onchange: go }, ...AREAS.map(([value, word]) => element("option", { value }, word))))),

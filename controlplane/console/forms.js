@@ -91,6 +91,7 @@ function choices(id, { name, label, value, options, hint }) {
     element("p", { class: "sub", id: `${id}-hint` }, options.length ? hint : "There are no locations yet. Nothing checked means every location."));
 }
 
+// `keep` and `action` are the texts of the two buttons. `act` is called if the user chooses `action`.
 export function openConfirmation({ title, text, keep, action }, act) {
   const dialog = at("confirm");
   at("confirm-title").textContent = title;
@@ -102,7 +103,8 @@ export function openConfirmation({ title, text, keep, action }, act) {
   });
 }
 
-// Copies the text. Also selects it in `source`, because browsers refuse access to the clipboard without TLS.
+// Copies the text, and selects it in `source`. Without TLS, browsers refuse access to the clipboard, and the user copies
+// the selected text with the keyboard.
 export async function copyText(text, source, status) {
   if (source.select) source.select();
   else getSelection().selectAllChildren(source);

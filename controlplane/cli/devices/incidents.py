@@ -113,10 +113,10 @@ def _corrections(incident: IncidentRecord) -> str:
         return ""
     parts = (
         f"{name} by {format_seconds(abs(s), units=1)}"
-        f" ({'fast' if s < 0 else 'slow clock, or late report'})"
+        f" ({'fast clock' if s < 0 else 'slow clock, or late report'})"
         for name, s in seconds_by_device.items()
     )
-    return f" Times were corrected by the clock of the service: {', '.join(parts)}."
+    return f" Times were corrected with the clock of the service: {', '.join(parts)}."
 
 
 def _utc(at: datetime | None) -> str | None:

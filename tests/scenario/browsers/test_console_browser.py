@@ -263,7 +263,7 @@ def test_interruptions_of_a_location_are_one_sentence(play: dict[str, Any]) -> N
     )
     assert re.search(r"3 of 6 devices at loc-harbour lost their link at", play["interruptions"])
     assert HOSTILE in play["interruptions"]
-    assert "till-kitchen by 2 h (fast)" in play["shared"]
+    assert "till-kitchen by 2 h (fast clock)" in play["shared"]
 
 
 def test_csv_text_is_not_a_formula(play: dict[str, Any]) -> None:
