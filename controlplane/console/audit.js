@@ -31,6 +31,7 @@ const WORDS = {
   "grant.create": "granted access to", "grant.end": "ended the access of",
   "support.confirm": "linked with support:", "support.disconnect": "unlinked from support:",
 };
+// The words for refused operations, instead of the words in `WORDS`.
 const TRIED = { "member.join": "tried to join as", "session.sign_in": "tried to sign in", "password.change": "tried to change the password of" };
 const CREDENTIALS = { session: "by a session", invitation: "by an invitation", pending_request: "by a pending request", oauth: "by a program" };
 // The sentences about these operations do not name the subject. Only "tried to join as" names it.

@@ -11,6 +11,7 @@ export function element(name, attributes = {}, ...children) {
   return node;
 }
 
+// The CSS class of each status.
 const SEVERITIES = {
   healthy: "good", warning: "warn", broken: "bad", offline: "bad", "never-connected": "bad", revoked: "muted",
   online: "good", unknown: "muted", queued: "busy", received: "busy", running: "busy",
@@ -18,6 +19,7 @@ const SEVERITIES = {
   sent: "good", pending: "busy",
   good: "good", warn: "warn", bad: "bad", muted: "muted",
 };
+// The text of each status that is not shown as it is.
 const WORDS = { "never-connected": "never connected", good: "fine", warn: "warning", bad: "broken", muted: "no verdict" };
 
 export const pill = (word, text = WORDS[word] || word) =>

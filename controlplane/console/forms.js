@@ -54,7 +54,8 @@ export function openForm({ title, text, fields, action }, act, sessionEnded) {
   form.querySelector("input, select, textarea")?.focus();
 }
 
-// `suggest` returns suggestions for the text of the field.
+// `type` is the type of an input, `lines` for a text of several lines, or `choices` for checkboxes. `suggest` returns
+// suggestions for the text of the field.
 export function fieldOf({ name, label, type = "text", value = "", options, hint, suggest, ...others }) {
   const id = `form-${name}`;
   const described = hint ? { "aria-describedby": `${id}-hint` } : {};

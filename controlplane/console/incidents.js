@@ -42,16 +42,16 @@ function lasted(from, to) {
 }
 
 function devices(incidents) {
-  const links = unique(incidents).map(({ instanceId, name }) => element("a", { href: `#/device/${instanceId}` }, name));
+  const links = onePerDevice(incidents).map(({ instanceId, name }) => element("a", { href: `#/device/${instanceId}` }, name));
   const parts = links.slice(0, NAMES_MAX).flatMap((link, index) => index ? [", ", link] : [link]);
   return links.length > NAMES_MAX ? [...parts, ` and ${links.length - NAMES_MAX} more`] : parts;
 }
 
 function corrections(incidents) {
-  const corrected = unique(incidents).filter(({ clockCorrectionSeconds }) => clockCorrectionSeconds);
+  const corrected = onePerDevice(incidents).filter(({ clockCorrectionSeconds }) => clockCorrectionSeconds);
   if (!corrected.length) return null;
   const parts = corrected.map(({ name, clockCorrectionSeconds: s }) => `${name} by ${lasted(0, Math.abs(s) * 1000)} (${s < 0 ? "fast clock" : "slow clock, or late report"})`);
   return element("span", { class: "sub" }, `Times were corrected with the clock of the service: ${parts.join(", ")}.`);
 }
 
-const unique = (incidents) => [...new Map(incidents.map((each) => [each.instanceId, each])).values()];
+const onePerDevice = (incidents) => [...new Map(incidents.map((each) => [each.instanceId, each])).values()];

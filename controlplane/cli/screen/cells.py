@@ -27,7 +27,7 @@ STATUS_STYLES = {
     "broken": "red",
     "never-connected": "yellow",
 }
-"""The Rich styles of the statuses of requests, reports, keys and devices."""
+"""The Rich styles of the statuses of requests, reports, tracker messages, keys and devices."""
 
 
 class Styled(NamedTuple):
