@@ -12,7 +12,7 @@ export function element(name, attributes = {}, ...children) {
 }
 
 // The CSS class of each status.
-const SEVERITIES = {
+const STATUS_CLASSES = {
   healthy: "good", warning: "warn", broken: "bad", offline: "bad", "never-connected": "bad", revoked: "muted",
   online: "good", unknown: "muted", queued: "busy", received: "busy", running: "busy",
   completed: "good", partial: "warn", failed: "bad", expired: "muted",
@@ -23,9 +23,9 @@ const SEVERITIES = {
 const WORDS = { "never-connected": "never connected", good: "fine", warn: "warning", bad: "broken", muted: "no verdict" };
 
 export const pill = (word, text = WORDS[word] || word) =>
-  element("span", { class: `pill ${SEVERITIES[word] || ""}` }, text);
+  element("span", { class: `pill ${STATUS_CLASSES[word] || ""}` }, text);
 export const dot = (word) =>
-  element("span", { class: `dot ${SEVERITIES[word] || "muted"}`, role: "img", "aria-label": WORDS[word] || word, title: WORDS[word] || word });
+  element("span", { class: `dot ${STATUS_CLASSES[word] || "muted"}`, role: "img", "aria-label": WORDS[word] || word, title: WORDS[word] || word });
 
 export function ago(timestamp) {
   const seconds = Math.max(0, Math.round((Date.now() - new Date(timestamp)) / 1000));

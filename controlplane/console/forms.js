@@ -104,8 +104,8 @@ export function openConfirmation({ title, text, keep, action }, act) {
   });
 }
 
-// Copies the text, and selects it in `source`. Without TLS, browsers refuse access to the clipboard, and the user copies
-// the selected text with the keyboard.
+// Copies the text, and selects it in `source`. Without TLS, browsers refuse access to the clipboard, and the user
+// copies the selected text with the keyboard.
 export async function copyText(text, source, status) {
   if (source.select) source.select();
   else getSelection().selectAllChildren(source);

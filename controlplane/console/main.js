@@ -22,8 +22,8 @@ import { cancelPending, createPending } from "./pending_requests.js";
 
 const RELOAD_MS = 60000;
 const RELOAD_MIN_MS = 2000;
-// In a large fleet, something always changes, and a change in the list causes a reload. The time between such reloads is
-// at least this multiple of the time that a reload takes.
+// In a large fleet, something always changes, and a change in the list causes a reload. The time between such reloads
+// is at least this multiple of the time that a reload takes.
 const RELOAD_FACTOR = 40;
 const RETRY_MS = 3000;
 const RETRY_MAX_MS = 15000;
@@ -331,8 +331,8 @@ function confirmRevoke(device) {
 }
 
 function entered() {
-  // A user whose invitation cannot be used may sign in instead. Then the address of the invitation is removed, because a
-  // reload of the page would show the invitation again.
+  // A user whose invitation cannot be used may sign in instead. Then the address of the invitation is removed, because
+  // a reload of the page would show the invitation again.
   if (codeOfInvitation()) history.replaceState(null, "", "/#/");
   state.isFocusDue = true;
   refresh();

@@ -1,8 +1,8 @@
 // The sections of a location's page. Each chart also has a table with its numbers.
 //
-// Most functions take a `part`: the figures of one currency. `current` has the figures of the period, and `previous` the
-// figures of the period before it. `now` is the pulse of the location. `of` formats an amount in this currency. `rooms`
-// has the widths of charts in pixels. `open` has the ids of the tables that the user has opened.
+// Most functions take a `part`: the figures of one currency. `current` has the figures of the period, and `previous` has
+// the figures of the period before it. `now` is the pulse of the location. `of` formats an amount in this currency.
+// `rooms` has the widths of charts in pixels. `open` has the ids of the tables that the user has opened.
 
 import { change, hourText, hours, percent, short, untilNow } from "./amounts.js";
 import { bars, heat, shares } from "./charts.js";
