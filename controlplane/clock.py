@@ -1,4 +1,4 @@
-"""The wall clock of the service. The command line and the clients read the time themselves."""
+"""The wall clock of the service, and of the commands that work directly on its database."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -33,8 +33,8 @@ def install_and_start(service: SystemdService, lines: str, *, has_options: bool)
     """Install the service and start it.
 
     Args:
-        has_options: The user gave options of `serve`. If an options file exists, they have no
-            effect.
+        has_options: Whether the user gave options of `serve`. If an options file exists, it is
+            kept, and these options have no effect.
     """
     is_written = service.install(lines)
     print("installed: the service starts at boot")
@@ -97,7 +97,7 @@ def options_file(words: list[str]) -> str:
 
     Raises:
         UsageError: `serve` would refuse the value of an option.
-        SystemExit: `serve` has no such option.
+        SystemExit: ``words`` contain an option that `serve` does not have.
     """
     template = (RESOURCES / OPTIONS.name).read_text()
     if not words:

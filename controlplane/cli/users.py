@@ -31,6 +31,7 @@ from controlplane.settings import Settings
 from controlplane.storage.account_tables import Membership, User
 
 PASSWORD_FILE_MAX: Final = 4096
+"""Maximum number of characters that are read from a password file."""
 
 
 def add(options: argparse.Namespace) -> int:
@@ -122,10 +123,10 @@ def reset_second_factor(options: argparse.Namespace) -> int:
         if not codes.remove(session, user.id):
             return False
         users.end_sessions(session, user.id)
-        for each in users.memberships(session, user.id):
+        for membership in users.memberships(session, user.id):
             add_audit_entry(
                 session, "second_factor.remove", user_subject(user), "signed out everywhere",
-                organization_id=each.organization_id,
+                organization_id=membership.organization_id,
             )  # fmt: skip
         return True
 
@@ -136,7 +137,7 @@ def reset_second_factor(options: argparse.Namespace) -> int:
 
 
 def policy(options: argparse.Namespace) -> int:
-    """Print the sign-in policy of an organization, after a change if there are options."""
+    """Print the sign-in policy of an organization. With options, change the policy first."""
 
     def work(session: Session) -> str:
         organization_id = options.organization
@@ -213,11 +214,12 @@ def _email(options: argparse.Namespace) -> str:
 
 
 def _known_user(session: Session, options: argparse.Namespace) -> User | None:
-    """Return the user with the address, or None if there is none and ``--known`` is not given.
+    """Return the existing user to add, or None if a new user must be created. Raises UsageError.
 
     E-mail addresses are not verified. The owner of any organization can invite any address, and the
-    user who opens the link of the invitation sets the password of the new account. Therefore the
-    operator must confirm with ``--known`` that the account belongs to the new member.
+    user who opens the link of the invitation sets the password of the new account. So the account
+    with an address may belong to a user who does not own this address. Therefore the operator must
+    confirm with ``--known`` that the account belongs to the new member.
     """
     user = find_user(session, options.email)
     if user is None:

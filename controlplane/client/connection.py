@@ -19,6 +19,7 @@ DEFAULT_URL = "http://127.0.0.1:8470"
 TIMEOUT = httpx2.Timeout(90, connect=20)
 """In seconds. A service computes figures at a low priority, so it replies late if it is busy."""
 KEY_MAX = 4096
+"""Maximum number of characters that are read from the file of a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +60,20 @@ def connect(
 
 
 def is_encrypted(url: str) -> bool:
-    """Return whether calls to ``url`` are encrypted. For all other calls, the client does not read
-    the trusted certificates, which would take 20 ms.
+    """Return whether calls to ``url`` are encrypted.
+
+    Only these calls need the trusted certificates. A client that makes no such calls does not read
+    the certificates, and so saves 20 ms.
     """
     return not url.lower().startswith("http://")
 
 
 def address(base_url: str | None, environment: Mapping[str, str]) -> str:
-    """Return the address of the service, ending in ``/``. Raises UsageError if it is unsafe."""
+    """Return the address of the service, ending in ``/``.
+
+    Raises:
+        UsageError: the address is not a web address, or the API key would be sent unencrypted.
+    """
     url = base_url or environment.get(URL_VARIABLE) or DEFAULT_URL
     if not is_web_url(url):
         raise UsageError(f"{url!r} is not the address of a service, such as https://host")

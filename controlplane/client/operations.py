@@ -82,7 +82,8 @@ class OperationsClient(ServiceCalls):
     venue_financial_pulse = Operation(
         figures_at.VENUE_FINANCIAL_PULSE, figures.LocationQuery, figures.FinancialPulse
     )
-    # Deprecated: `dashboard` and `venue_financial_pulse` contain the same figures.
+    # The operations from `chart` to `venue_pulse` are deprecated: `dashboard` and
+    # `venue_financial_pulse` contain the same figures.
     chart = Operation(figures_at.CHART, figures.FiguresQuery, figures.Chart)
     sales = Operation(figures_at.SALES, figures.NarrowedQuery, figures.Sales)
     items = Operation(figures_at.ITEMS, figures.NarrowedQuery, figures.Items)

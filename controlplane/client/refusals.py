@@ -8,7 +8,7 @@ from agent.wire.problem import Problem
 from agent.wire.validation import ValidationError
 from controlplane.client.errors import CommandError
 
-DETAIL_MAX = 300
+MESSAGE_MAX = 300
 NOT_FOUND = 404
 SERVER_ERROR = 500
 _ADVICE = {
@@ -24,6 +24,7 @@ class RefusedError(CommandError):
     """An error reply of the service.
 
     Attributes:
+        status: HTTP status of the reply.
         code: error code of the service, or "" if the reply has none.
         errors: messages by the name of the invalid field.
         trace_id: id of the call in the log of the service.
@@ -46,7 +47,7 @@ class UnauthenticatedError(RefusedError):
 
 
 class ForbiddenError(RefusedError):
-    """403: the caller may not do this."""
+    """403: the caller is not permitted to make this call."""
 
 
 class NotFoundError(RefusedError):
@@ -102,4 +103,4 @@ def refusal(status: int, body: bytes, list_command: str = "keys list") -> Refuse
         else _ADVICE.get(status, "").format(list_command=list_command)
     )
     kind = _ERROR_CLASSES.get(status, FailedError if status >= SERVER_ERROR else InvalidError)
-    return kind(plain(message)[:DETAIL_MAX], advice, status, problem)
+    return kind(plain(message)[:MESSAGE_MAX], advice, status, problem)

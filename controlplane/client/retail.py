@@ -139,7 +139,7 @@ class RetailClient(ServiceCalls):
         initiated_from: datetime | None = None,
         initiated_to: datetime | None = None,
     ) -> Iterator[Sale]:
-        """Yield completed sales, a page at a time. Both bounds are inclusive."""
+        """Yield the completed sales. A page is fetched when needed. Both bounds are inclusive."""
         limits = {"initiated_at_from": initiated_from, "initiated_at_to": initiated_to}
         bounds = {name: bound.isoformat() for name, bound in limits.items() if bound is not None}
         parameters = {"status": "completed", "sort": sort, **bounds}

@@ -13,11 +13,14 @@ WAITED_MAX_S: Final = 120.0
 """Maximum of the sum of all waits of one call."""
 _FIRST_S: Final = 1.0
 _LONGEST_S: Final = 20.0
-"""First and longest wait without ``Retry-After``. The wait doubles each time. Each is shortened at
-random, by up to half.
+"""First and longest wait without ``Retry-After``. The wait doubles each time. Each
+wait is shortened at random, by up to half.
 """
 _SPREAD: Final = 0.25
 _SPREAD_MIN_S: Final = 0.1
+"""A wait that ``Retry-After`` requires is lengthened at random, by up to `_SPREAD` of its
+duration or by up to `_SPREAD_MIN_S` seconds, whichever is more.
+"""
 _REPEATABLE: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 _NOTHING_WAS_DONE: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS})
 """Statuses after which the call certainly had no effect: 429 (RFC 6585, section 4). A 503 may come
@@ -51,10 +54,13 @@ class Waits:
         self._next_s = _FIRST_S
 
     def wait(self, status: int, retry_after: str | None) -> bool:
-        """Wait and return True, or return False if the call must not be repeated.
+        """Wait, and return True if the call must now be repeated.
 
-        The wait is as long as ``Retry-After`` requires and up to a quarter longer, so that clients
-        that were refused at the same time do not repeat their calls at the same time.
+        Returns False, without a wait, if the status does not permit a repetition, or if the sum of
+        all waits would exceed ``most_s``.
+
+        The duration of each wait is partly random, so that clients that were refused at the same
+        time do not repeat their calls at the same time.
         """
         if status not in self._statuses:
             return False

@@ -1,4 +1,4 @@
-// The guide to a new device: it creates a key and one command, and waits until the device enrolls.
+// The guide to adding a device: it creates a key and a command, and waits until the device enrolls.
 
 import { callConsole } from "./facade.js";
 import { element, replace } from "./elements.js";
@@ -7,29 +7,32 @@ import { copyText, fieldOf } from "./forms.js";
 import { membership } from "./signing_in.js";
 
 const at = (id) => document.getElementById(id);
+// The times between two reloads: while the page waits for a device, and otherwise.
 const WAIT_MS = 2000;
 const SLOW_MS = 60000;
+// The value of the option "A new location" in the list of locations.
 const NEW = "+";
 const LOOPBACK = ["127.0.0.1", "[::1]", "localhost"];
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 const install = (program, options) => `sudo ${program} service install ${options} --api-key-file -`;
-// `before` describes the first step. `command` takes options of `service install`, and returns the whole command. The
-// command contains no secret, because shells store commands in their history. The program prompts for the key.
+// `before` describes what to do before the command. `command` takes options of `service install`, and returns the whole
+// command. The command contains no secret, because shells store commands in their history. The program prompts for the
+// key. `quoted` quotes a text for the shell of the system, if this is not a POSIX shell.
 const SYSTEMS = {
   debian: {
     name: "Debian or Ubuntu",
-    before: "Copy the agent's package (venue-agent_…_amd64.deb) to the device. Open a terminal in its folder and run:",
+    before: "Copy the agent's package (venue-agent_…_amd64.deb) to the device. Open a terminal in the folder of the package and run:",
     command: (options) => `sudo apt-get install --yes ./venue-agent_*.deb && ${install("venue-agent", options)}`,
   },
   linux: {
     name: "Another Linux with systemd",
-    before: "Copy the agent's wheel (venue_agent-….whl) to the device. Open a terminal in its folder and run:",
+    before: "Copy the agent's wheel (venue_agent-….whl) to the device. Open a terminal in the folder of the wheel and run:",
     command: (options) => "sudo python3 -m venv /opt/venue-agent && sudo /opt/venue-agent/bin/pip install ./venue_agent-*.whl"
       + ` && ${install("/opt/venue-agent/bin/venue-agent", options)}`,
   },
   macos: {
     name: "macOS",
-    before: "Copy the agent's package (venue-agent-….pkg) to the device. Open a terminal in its folder and run:",
+    before: "Copy the agent's package (venue-agent-….pkg) to the device. Open a terminal in the folder of the package and run:",
     command: (options) => `sudo installer -pkg ./venue-agent-*.pkg -target / && ${install("/usr/local/bin/venue-agent", options)}`,
   },
   windows: {
@@ -42,8 +45,8 @@ const SYSTEMS = {
 // The key that this page has created, or null. `devices` are the devices that enrolled with the key.
 let created = null;
 
-export const canAdd = () => Boolean(membership()) && membership().role !== "viewer";
-export const addDeviceLink = () => canAdd() ? element("a", { class: "button", id: "add-a-device", href: "#/add-device" }, "Add a device") : null;
+export const canAddDevices = () => Boolean(membership()) && membership().role !== "viewer";
+export const addDeviceLink = () => canAddDevices() ? element("a", { class: "button", id: "add-a-device", href: "#/add-device" }, "Add a device") : null;
 export const reloadMs = () => created && !created.devices.length && !created.isRevoked ? WAIT_MS : SLOW_MS;
 
 export async function fetchAddDevice() {
@@ -93,7 +96,7 @@ function build(data, view, hooks) {
 
 function reasonAgainstAdding() {
   if (!membership()) return "An API key cannot create keys for devices. Sign in with your e-mail address and password.";
-  if (!canAdd()) return "Your role can only read. Ask an owner or a manager to add a device.";
+  if (!canAddDevices()) return "Your role can only read. Ask an owner or a manager to add a device.";
   const { protocol, hostname } = location;
   if (protocol === "https:" || LOOPBACK.includes(hostname)) return "";
   return `This console was opened over plain HTTP (${location.host}), which agents refuse. Set up TLS first, and open the console by its https address.`;

@@ -16,7 +16,7 @@ const KINDS = [["webhook", "Webhook"], ["email", "E-mail"], ["slack", "Slack"], 
 const SEVERITIES = [["info", "info"], ["warning", "warning"], ["critical", "critical"]];
 const FIRING_MAX = 200;
 const RESOLVED_MAX = 20;
-const YES = [["yes", "yes"], ["no", "no"]];
+const YES_OR_NO = [["yes", "yes"], ["no", "no"]];
 
 export async function fetchAlerts({ id }) {
   const canSeeRoutes = isOwner();
@@ -144,7 +144,7 @@ function editRule(rule, names, hooks) {
     ...(isThreshold ? [{ name: "argument", label: "Argument", value: rule.argument, maxlength: 150, autocomplete: "off" }] : []),
     { name: "severity", label: "Severity", value: rule?.severity || "warning", options: SEVERITIES },
     { name: "minutes", label: "Minutes until it fires", type: "number", min: 0, max: 1440, value: rule?.forMinutes ?? "", hint: "Empty means the default of the service." },
-    { name: "enabled", label: "Enabled", value: rule && !rule.enabled ? "no" : "yes", options: YES },
+    { name: "enabled", label: "Enabled", value: rule && !rule.enabled ? "no" : "yes", options: YES_OR_NO },
   ] }, async ({ condition, argument, locationId, severity: level, minutes, enabled }) => {
     await callConsole("alerts/rules/set", {
       condition: rule?.condition || condition, argument: argument ?? rule.argument, locationId: rule ? rule.locationId : locationId || null,
@@ -179,8 +179,8 @@ function editRoute(route, names, hasMail, hooks) {
     { name: "severities", label: "Severities", type: "choices", options: SEVERITIES, value: route?.severities || [], hint: "Nothing checked means every severity." },
     locationsField(names, route?.locations || []),
     { name: "minutes", label: "Group interval in minutes", type: "number", min: 0, max: 1440, required: true, value: route?.groupMinutes ?? 0, hint: "0 sends each alert on its own." },
-    { name: "digest", label: "Daily digest (e-mail)", value: route?.digest ? "yes" : "no", options: YES },
-    { name: "enabled", label: "Enabled", value: route && !route.enabled ? "no" : "yes", options: YES },
+    { name: "digest", label: "Daily digest (e-mail)", value: route?.digest ? "yes" : "no", options: YES_OR_NO },
+    { name: "enabled", label: "Enabled", value: route && !route.enabled ? "no" : "yes", options: YES_OR_NO },
   ] }, async (values) => {
     const { route: saved, secret } = await callConsole("alerts/routes/set", {
       id: route?.id || null, name: values.name, kind: route?.kind || values.kind, target: values.target.trim() || null, severities: values.severities,

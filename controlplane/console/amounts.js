@@ -47,8 +47,8 @@ export function currencyName(currency) {
 const share = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 export const percent = (value) => (value === null || value === undefined ? "–" : `${share.format(value)} %`);
 
-// Returns an arrow and a percentage, with words for screen readers. Returns null if there is no earlier
-// value.
+// Returns an arrow and a percentage, with words for screen readers. Returns null if a value is missing or the earlier
+// value is 0.
 export function change(now, before) {
   if (!before || now === null) return null;
   const by = ((now - before) / Math.abs(before)) * 100;

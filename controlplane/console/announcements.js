@@ -5,7 +5,7 @@ const WORDS = {
 };
 let last = { id: "", requests: new Map(), reports: new Map() };
 
-// Called each time a device is shown. Nothing is announced the first time.
+// Called each time a device is shown. Announces nothing if a different device, or none, was shown before.
 export function announceWork({ device, requests, reports }) {
   const now = {
     id: device.instanceId,

@@ -31,6 +31,7 @@ const WORDS = {
   "grant.create": "granted access to", "grant.end": "ended the access of",
   "support.confirm": "linked with support:", "support.disconnect": "unlinked from support:",
 };
+// The words for refused operations, instead of the words in `WORDS`.
 const TRIED = { "member.join": "tried to join as", "session.sign_in": "tried to sign in", "password.change": "tried to change the password of" };
 const CREDENTIALS = { session: "by a session", invitation: "by an invitation", pending_request: "by a pending request", oauth: "by a program" };
 // The sentences about these operations do not name the subject. Only "tried to join as" names it.
@@ -65,7 +66,7 @@ function build(view, hooks) {
   view.replaceChildren(element("div", { class: "sheet", id: "audit" },
     element("h1", {}, "Audit log"),
     element("div", { class: "filters" },
-      element("label", { class: "by by-search" }, element("span", {}, "Who, or the end of a key"),
+      element("label", { class: "by by-search" }, element("span", {}, "User, or the last characters of a key"),
         element("input", { id: "audit-by", type: "search", maxlength: 128, autocomplete: "off", spellcheck: "false", onchange: go })),
       element("label", { class: "by by-search" }, element("span", {}, "About"),
         element("select", { id: "audit-area", onchange: go }, ...AREAS.map(([value, word]) => element("option", { value }, word))))),

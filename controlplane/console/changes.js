@@ -2,7 +2,7 @@
 
 import { dot, element, exact } from "./elements.js";
 
-// `changes` has an entry for each kind of report, if the device has at least two reports of this kind.
+// `changes` has an entry for each kind of which the device has at least two reports.
 export function changesSection(changes) {
   if (!changes.length) return null;
   return element("section", { id: "changes" },

@@ -39,7 +39,8 @@ function ticks(least, most, count = 4) {
   return values;
 }
 
-// Draws a vertical bar for each row, and a line at the `previous` value. Omits labels that do not fit.
+// Draws a vertical bar for each row, and a line at the `previous` value. `axis` formats a value on the vertical axis.
+// Omits labels that do not fit.
 export function bars({ title, width, rows, axis, height = 210 }) {
   const values = rows.flatMap(({ value, previous }) => [value, previous || 0]);
   const all = ticks(Math.min(0, ...values), Math.max(1, ...values));

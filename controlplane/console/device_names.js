@@ -1,4 +1,4 @@
-// Name, location and last report of a device.
+// The name and the location of a device, and the time of its last report.
 
 // A generated install id is not shown as a name (agent/presentation/machine_name.py).
 const GENERATED = /^(install-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

@@ -18,6 +18,7 @@ const OTHER_STATES = [["online", "Online"], ["busy", "Busy"], ["closed", "Closed
 const SEVERITIES = ["bad", "warn", "good", "muted"];
 export const FILTERS = ["search", "state", "location", "platform", "version"];
 
+// The rows of the selected devices by instance id.
 const selected = new Map();
 
 export async function fetchDevices(filters, pages) {
@@ -108,6 +109,7 @@ function build(view, data, actions) {
   });
 }
 
+// The option "-" selects the devices of unknown version. The filter `version` is then the empty text.
 function currentFilters() {
   const filters = {};
   for (const name of FILTERS) {
@@ -127,7 +129,7 @@ function options(select, name, { summary, filters }) {
   const otherStates = counts ? [] : OTHER_STATES.map(choiceOf);
   if (current && ![...choices, ...otherStates].some(([value]) => value === current)) choices.push([current, current]);
   const option = ([value, text]) => element("option", { value }, text);
-  replace(select, ...choices.map(option), otherStates.length ? element("optgroup", { label: "In any of these states" }, ...otherStates.map(option)) : null);
+  replace(select, ...choices.map(option), otherStates.length ? element("optgroup", { label: "Independent of the states above" }, ...otherStates.map(option)) : null);
 }
 
 function updateActions({ rows, canWrite, requestable }) {

@@ -1,5 +1,6 @@
 // Opens dialogs, moves the focus back when they close, and closes menus.
 
+// For each dialog that is open or still closing, the function that completes its closing.
 const unfinished = new WeakMap();
 
 // Opens a dialog. `onClosed` is called after the dialog has closed. The view may be replaced while the dialog

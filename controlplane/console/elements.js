@@ -11,19 +11,21 @@ export function element(name, attributes = {}, ...children) {
   return node;
 }
 
-const SEVERITIES = {
+// The CSS class of each status.
+const STATUS_CLASSES = {
   healthy: "good", warning: "warn", broken: "bad", offline: "bad", "never-connected": "bad", revoked: "muted",
   online: "good", unknown: "muted", queued: "busy", received: "busy", running: "busy",
   completed: "good", partial: "warn", failed: "bad", expired: "muted",
   sent: "good", pending: "busy",
   good: "good", warn: "warn", bad: "bad", muted: "muted",
 };
+// The text of each status that is not shown as it is.
 const WORDS = { "never-connected": "never connected", good: "fine", warn: "warning", bad: "broken", muted: "no verdict" };
 
 export const pill = (word, text = WORDS[word] || word) =>
-  element("span", { class: `pill ${SEVERITIES[word] || ""}` }, text);
+  element("span", { class: `pill ${STATUS_CLASSES[word] || ""}` }, text);
 export const dot = (word) =>
-  element("span", { class: `dot ${SEVERITIES[word] || "muted"}`, role: "img", "aria-label": WORDS[word] || word, title: WORDS[word] || word });
+  element("span", { class: `dot ${STATUS_CLASSES[word] || "muted"}`, role: "img", "aria-label": WORDS[word] || word, title: WORDS[word] || word });
 
 export function ago(timestamp) {
   const seconds = Math.max(0, Math.round((Date.now() - new Date(timestamp)) / 1000));

@@ -22,10 +22,10 @@ export function figuresRoute(path, query) {
   const [, id] = path.match(/^figures\/(.+)$/) || [];
   if (!id && path !== ALL) return { view: "figures" };
   const requested = new URLSearchParams(query).get("period");
-  return { view: "venue", id: id ? plain(id) : null, period: PERIODS.some(([name]) => name === requested) ? requested : "today" };
+  return { view: "venue", id: id ? decode(id) : null, period: PERIODS.some(([name]) => name === requested) ? requested : "today" };
 }
 
-function plain(id) {
+function decode(id) {
   try {
     return decodeURIComponent(id);
   } catch {

@@ -84,7 +84,7 @@ function fill(name, choices, selectedValue = "") {
 }
 
 const unknown = ({ unknownCount }) => unknownCount
-  ? element("p", { class: "note", id: "findings-unknown" }, pill("unknown"), ` ${plural(unknownCount, "device")} without a report of the last 7 days.`) : null;
+  ? element("p", { class: "note", id: "findings-unknown" }, pill("unknown"), ` ${plural(unknownCount, "device")} without a report in the last 7 days.`) : null;
 const link = (address, ...children) => element("a", { href: address.slice(1) }, ...children);
 
 function overview({ counts, worst }) {
@@ -124,7 +124,7 @@ function groups(title, values, moreCount) {
 
 function printers({ printers: rows }) {
   if (!rows.length) return null;
-  return element("section", {}, element("h2", {}, "Worst printers of 30 days"),
+  return element("section", {}, element("h2", {}, "Worst printers of the last 30 days"),
     table(["Printer", "State", "Broken for", "Times", "Device"], rows.map((each) => element("tr", {},
       element("td", { class: "who" }, each.name, element("span", { class: "sub" }, each.locationName || each.locationId)),
       element("td", {}, pill(each.state || "unknown")),

@@ -54,7 +54,8 @@ export function openForm({ title, text, fields, action }, act, sessionEnded) {
   form.querySelector("input, select, textarea")?.focus();
 }
 
-// `suggest` returns suggestions for the text of the field.
+// `type` is the type of an input, `lines` for a text of several lines, or `choices` for checkboxes. `suggest` returns
+// suggestions for the text of the field.
 export function fieldOf({ name, label, type = "text", value = "", options, hint, suggest, ...others }) {
   const id = `form-${name}`;
   const described = hint ? { "aria-describedby": `${id}-hint` } : {};
@@ -91,6 +92,7 @@ function choices(id, { name, label, value, options, hint }) {
     element("p", { class: "sub", id: `${id}-hint` }, options.length ? hint : "There are no locations yet. Nothing checked means every location."));
 }
 
+// `keep` and `action` are the texts of the two buttons. `act` is called if the user chooses `action`.
 export function openConfirmation({ title, text, keep, action }, act) {
   const dialog = at("confirm");
   at("confirm-title").textContent = title;
@@ -102,7 +104,8 @@ export function openConfirmation({ title, text, keep, action }, act) {
   });
 }
 
-// Copies the text. Also selects it in `source`, because browsers refuse access to the clipboard without TLS.
+// Copies the text, and selects it in `source`. Without TLS, browsers refuse access to the clipboard, and the user
+// copies the selected text with the keyboard.
 export async function copyText(text, source, status) {
   if (source.select) source.select();
   else getSelection().selectAllChildren(source);

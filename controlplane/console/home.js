@@ -1,6 +1,6 @@
 // The first view: devices that need attention, shared interruptions, and the newest reports.
 
-import { addDeviceLink, canAdd } from "./add_device.js";
+import { addDeviceLink, canAddDevices } from "./add_device.js";
 import { callConsole } from "./facade.js";
 import { dot, element, pill, plural, replace, when, zone } from "./elements.js";
 import { locationOf, nameOf } from "./device_names.js";
@@ -27,8 +27,8 @@ export async function fetchHome() {
 const needsAttention = ({ health }) => health !== "healthy" && health !== "revoked";
 
 export function showHome({ summary, rows, incidents }, view) {
-  // If there is no device, a user who can add one sees the guide to a new device instead of the overview.
-  if (!summary.states.all && canAdd()) return void location.replace("#/add-device");
+  // If there is no device, a user who can add one sees the guide to adding a device instead of the overview.
+  if (!summary.states.all && canAddDevices()) return void location.replace("#/add-device");
   if (!document.getElementById("home")) view.replaceChildren(element("div", { class: "sheet", id: "home" }));
   const listed = rows.filter(needsAttention);
   replace(document.getElementById("home"),

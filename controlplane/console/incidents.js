@@ -5,8 +5,8 @@ import { dot, element, plural, when } from "./elements.js";
 const NAMES_MAX = 6;
 const clock = { hour: "2-digit", minute: "2-digit" };
 
-// Selects the shared incidents of the last 24 hours, newest first. `size` limits the incidents of single devices, of
-// which several are one shared incident.
+// Selects the shared incidents of the last 24 hours, newest first. `size` limits the number of incidents of single
+// devices. The service joins several of these incidents to one shared incident.
 export const RECENT = { days: 1, shared: true, size: 300 };
 
 export function incidentList(incidents, max) {
@@ -24,7 +24,7 @@ function entry(each) {
       element("span", {}, `${deviceCount} of ${plural(observerCount, "device")} at `,
         element("a", { href: `#/devices?location=${encodeURIComponent(locationId)}` }, locationName || locationId),
         ` ${loss} at ${time(beganAt)}: ${suspect}.`,
-        element("span", { class: "sub" }, when(beganAt), endedAt ? `, for ${lasted(beganAt, endedAt)}: ` : ", lasts: ", ...devices(each.incidents)),
+        element("span", { class: "sub" }, when(beganAt), endedAt ? `, for ${lasted(beganAt, endedAt)}: ` : ", not over yet: ", ...devices(each.incidents)),
         corrections(each.incidents))));
 }
 
@@ -42,16 +42,16 @@ function lasted(from, to) {
 }
 
 function devices(incidents) {
-  const links = unique(incidents).map(({ instanceId, name }) => element("a", { href: `#/device/${instanceId}` }, name));
+  const links = onePerDevice(incidents).map(({ instanceId, name }) => element("a", { href: `#/device/${instanceId}` }, name));
   const parts = links.slice(0, NAMES_MAX).flatMap((link, index) => index ? [", ", link] : [link]);
   return links.length > NAMES_MAX ? [...parts, ` and ${links.length - NAMES_MAX} more`] : parts;
 }
 
 function corrections(incidents) {
-  const corrected = unique(incidents).filter(({ clockCorrectionSeconds }) => clockCorrectionSeconds);
+  const corrected = onePerDevice(incidents.filter(({ clockCorrectionSeconds }) => clockCorrectionSeconds));
   if (!corrected.length) return null;
   const parts = corrected.map(({ name, clockCorrectionSeconds: s }) => `${name} by ${lasted(0, Math.abs(s) * 1000)} (${s < 0 ? "fast clock" : "slow clock, or late report"})`);
-  return element("span", { class: "sub" }, `Times were corrected by the clock of the service: ${parts.join(", ")}.`);
+  return element("span", { class: "sub" }, `Times were corrected with the clock of the service: ${parts.join(", ")}.`);
 }
 
-const unique = (incidents) => [...new Map(incidents.map((each) => [each.instanceId, each])).values()];
+const onePerDevice = (incidents) => [...new Map(incidents.map((each) => [each.instanceId, each])).values()];

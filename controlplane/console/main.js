@@ -22,21 +22,22 @@ import { cancelPending, createPending } from "./pending_requests.js";
 
 const RELOAD_MS = 60000;
 const RELOAD_MIN_MS = 2000;
-// In a large fleet, something always changes. The time between reloads is at least this multiple of the
-// time that a reload takes.
+// In a large fleet, something always changes, and a change in the list causes a reload. The time between such reloads
+// is at least this multiple of the time that a reload takes.
 const RELOAD_FACTOR = 40;
 const RETRY_MS = 3000;
 const RETRY_MAX_MS = 15000;
 const TICK_MS = 10000;
 // If the new view takes longer than this to load, the content of the previous address is removed.
 const LOADING_MS = 2000;
+// The stream sends the changes of at most this many devices of a view.
 const STREAMED_MAX = 200;
 
 const at = (id) => document.getElementById(id);
-// `data` is the data of the view at `address`. It was loaded at `loadedAt`, which took `durationMs`. `pages` is
-// the number of pages to load. `problem` is the error of the last action. `failures` counts consecutive failures.
-// `isEntered` is whether the next view that is shown gets the focus.
-const state = { data: null, address: "", pages: 1, problem: "", failures: 0, loadedAt: 0, durationMs: 0, isEntered: false };
+// `data` is the data of the view at `address`. It was loaded at `loadedAt`, and loading took `durationMs`. `pages`
+// is the number of pages to load. `problem` is the error of the last action. `failures` counts consecutive failures.
+// `isFocusDue` is whether the next view that is shown gets the focus.
+const state = { data: null, address: "", pages: 1, problem: "", failures: 0, loadedAt: 0, durationMs: 0, isFocusDue: false };
 let timer = 0;
 // The time of the next refresh in milliseconds since 1970.
 let due = Infinity;
@@ -179,8 +180,8 @@ function render(currentRoute, data) {
     at("view").scrollTop = 0;
   }
   show(currentRoute.view);
-  if (state.isEntered) at("view").focus({ preventScroll: true });
-  state.isEntered = false;
+  if (state.isFocusDue) at("view").focus({ preventScroll: true });
+  state.isFocusDue = false;
   setTitle(view.title(data), currentRoute);
 }
 
@@ -330,10 +331,10 @@ function confirmRevoke(device) {
 }
 
 function entered() {
-  // A user whose invitation cannot be used may sign in instead. The address must then no longer be
-  // the address of the invitation.
+  // A user whose invitation cannot be used may sign in instead. Then the address of the invitation is removed, because
+  // a reload of the page would show the invitation again.
   if (codeOfInvitation()) history.replaceState(null, "", "/#/");
-  state.isEntered = true;
+  state.isFocusDue = true;
   refresh();
 }
 
@@ -348,7 +349,7 @@ addEventListener("hashchange", ({ oldURL, newURL }) => {
   if (location.hash.startsWith("#/sign-in/") || codeOfInvitation()) return start();
   if (!isSignedIn()) return;
   // A new view gets the focus. A new filter does not move the focus.
-  state.isEntered = oldURL.split("?")[0] !== newURL.split("?")[0];
+  state.isFocusDue = oldURL.split("?")[0] !== newURL.split("?")[0];
   state.pages = 1;
   state.problem = "";
   refresh();

@@ -37,7 +37,7 @@ export function pendingButton(kind, row, isPrimary) {
   return element("button", {
     id: `pending-${kind}`, class: isPrimary ? "primary" : null, type: "button",
     "aria-disabled": isWaiting ? "true" : null,
-  }, isWaiting ? `Waiting to request ${kind} report` : `Request ${kind} report when it comes back`);
+  }, isWaiting ? `Waiting to request ${kind} report` : `Request ${kind} report when the device is online`);
 }
 
 export function pendingList(row, canWrite) {

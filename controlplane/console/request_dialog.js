@@ -91,7 +91,7 @@ async function requestFrom(rows, kind, signal) {
   await Promise.all(Array.from({ length: PARALLEL_MAX }, worker));
   if (counts.notOnline.length && at("request-when-online").checked && !signal.aborted) {
     counts.pending = await createPending(counts.notOnline, kind);
-    for (const id of counts.notOnline) show(id, pill("waiting"), " ", element("span", { class: "sub" }, "until it comes back"));
+    for (const id of counts.notOnline) show(id, pill("waiting"), " ", element("span", { class: "sub" }, "until the device is online"));
   }
   at("request-result").textContent = describe(counts);
   return { requests, show };

@@ -23,7 +23,7 @@ function filtersOf(query, names) {
   return Object.fromEntries(names.filter((name) => parameters.has(name)).map((name) => [name, parameters.get(name)]));
 }
 
-// The navigation link that is marked as current in each view: `nav-…`, or "" if no link is marked. In a view
-// that is not listed here, the link to the devices is marked.
+// The navigation link that is marked as current in each view: the end of its id after `nav-`, or "" if no link is
+// marked. In a view that is not listed here, the link to the devices is marked.
 const CURRENT_LINKS = { home: "home", printers: "printers", findings: "findings", unknown: "", figures: "figures", venue: "figures", profile: "", members: "", locations: "", alerts: "", audit: "", support: "" };
 export const currentLinkOf = (view) => CURRENT_LINKS[view] ?? "devices";

@@ -8,7 +8,8 @@ import { organizationName } from "./signing_in.js";
 
 const at = (id) => document.getElementById(id);
 const TOKEN = { name: "token", label: "Token", required: true, pattern: "[A-Za-z0-9_\\-]{43}", maxlength: 43, autocomplete: "off", spellcheck: "false", hint: "43 characters, from support." };
-const OVER = {
+// The problem with a token, by the state of its link.
+const PROBLEMS = {
   confirmed: "This token was already used. Its link is in the list.",
   disconnected: "The link of this token has ended. Ask support for a new token.",
   expired: "This token has expired. Ask support for a new one.",
@@ -50,8 +51,8 @@ function inspectToken(hooks) {
   openForm({ title: "Link with support", action: "Continue", text: "Before you confirm, you see what the token links.", fields: [TOKEN] },
     async ({ token }) => {
       const link = await support("inspect", { token });
-      if (link.state !== "waiting") throw new Error(OVER[link.state]);
-      if (!link.organizations.length) throw new Error("Only an owner or manager of every location can link an organization.");
+      if (link.state !== "waiting") throw new Error(PROBLEMS[link.state]);
+      if (!link.organizations.length) throw new Error("Only an owner or a manager with access to all locations can link an organization.");
       return () => confirm(token, link, hooks);
     }, hooks.sessionEnded);
 }

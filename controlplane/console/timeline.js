@@ -29,6 +29,8 @@ export function timelineSection(timeline, redraw) {
     element("details", {}, element("summary", {}, "As a table"), table(days)));
 }
 
+// Draws a column for each cell: for each day, or for each hour of a day. `onPoint` is called with the index of the day
+// under the pointer, and is null for hours. `marksOf` returns the marks below a column.
 function drawing(cells, names, label, onPoint, marksOf) {
   const across = cells.length * STEP;
   const svg = shape("svg", { viewBox: `0 0 ${across} ${HEIGHT + 8}`, role: "img", "aria-label": label, class: onPoint ? "days" : "hours", preserveAspectRatio: "none" },

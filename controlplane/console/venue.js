@@ -25,11 +25,11 @@ export async function fetchVenue({ id, period }) {
   const { venues } = await callConsole("venues");
   if (id === null) return fetchAll(venues, period);
   const query = { locationId: id, period };
-  const [figuresOf, [pulse]] = await Promise.all([fetchFigures(query), fetchPulses([query])]);
-  const [window] = figuresOf.summary.current.windows;
+  const [fetchedFigures, [pulse]] = await Promise.all([fetchFigures(query), fetchPulses([query])]);
+  const [window] = fetchedFigures.summary.current.windows;
   const listed = venues.find((each) => each.locationId === id);
   const venue = listed || { locationId: id, name: id, timeZone: window.timeZone, fellBackToUtc: window.fellBackToUtc };
-  return { ...figuresOf, venue, venues, period, query, pulse, address: `#/figures/${encodeURIComponent(id)}` };
+  return { ...fetchedFigures, venue, venues, period, query, pulse, address: `#/figures/${encodeURIComponent(id)}` };
 }
 
 async function fetchAll(venues, period) {
@@ -37,9 +37,9 @@ async function fetchAll(venues, period) {
   // The query requires one location, although it is for all of them.
   const query = { locationId: venues[0].locationId, locationMode: "all", period };
   const isCompared = period === "today" && venues.length <= COMPARED_MAX;
-  const [figuresOf, pulses] = await Promise.all([fetchFigures(query), isCompared ? fetchPulses(venues) : []]);
+  const [fetchedFigures, pulses] = await Promise.all([fetchFigures(query), isCompared ? fetchPulses(venues) : []]);
   const venue = { locationId: "all", name: "All locations", timeZone: commonZone(venues), isAll: true };
-  return { ...figuresOf, venue, venues, period, query, pulse: { currencies: totalOf(pulses), activity: [] }, address: `#/${ALL}` };
+  return { ...fetchedFigures, venue, venues, period, query, pulse: { currencies: totalOf(pulses), activity: [] }, address: `#/${ALL}` };
 }
 
 async function fetchFigures(query) {
@@ -104,7 +104,7 @@ function daysOf({ windows }) {
 }
 
 // Returns the number of days of a period. The previous period has the same number of days.
-const countOf = ({ windows: [{ fromDate, toDate }] }) => Math.round((new Date(toDate) - new Date(fromDate)) / DAY_MS) + 1;
+const dayCountOf = ({ windows: [{ fromDate, toDate }] }) => Math.round((new Date(toDate) - new Date(fromDate)) / DAY_MS) + 1;
 
 const chooser = (address, selected) => element("nav", { class: "periods", "aria-label": "Period" },
   ...PERIODS.map(([name, text]) => element("a", { href: `${address}?period=${name}`, "aria-current": name === selected ? "page" : null }, text)));
@@ -131,7 +131,7 @@ function currencyPart(current, data) {
   const warnings = notes(current.figures.coverage, of);
   const { saleCount, refundCount } = current.figures;
   const isEmpty = !saleCount && !refundCount;
-  const part = { ...data, currency, current, previous, now: pulse, of, days: countOf(data.summary.current) };
+  const part = { ...data, currency, current, previous, now: pulse, of, days: dayCountOf(data.summary.current) };
   return element("section", { class: "currency" },
     data.isOnly ? null : element("h2", {}, currencyName(currency)),
     isEmpty ? element("p", { class: "empty" }, EMPTY[data.period]) : totals(part),

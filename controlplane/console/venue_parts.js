@@ -1,7 +1,8 @@
 // The sections of a location's page. Each chart also has a table with its numbers.
 //
-// Most functions take a `part`: the figures of one currency. `of` formats an amount in this currency. `rooms` has the
-// widths of charts in pixels. `open` has the ids of the tables that the user has opened.
+// Most functions take a `part`: the figures of one currency. `current` has the figures of the period, and `previous` has
+// the figures of the period before it. `now` is the pulse of the location. `of` formats an amount in this currency.
+// `rooms` has the widths of charts in pixels. `open` has the ids of the tables that the user has opened.
 
 import { change, hourText, hours, percent, short, untilNow } from "./amounts.js";
 import { bars, heat, shares } from "./charts.js";
@@ -63,11 +64,11 @@ export function totals(part) {
 // ---------------------------------------------------------------------------- hours
 
 function byHour(buckets = []) {
-  const totalsByHour = Array.from({ length: HOURS }, (_, hour) => ({ hour, net: 0, sales: 0, moved: false }));
+  const totalsByHour = Array.from({ length: HOURS }, (_, hour) => ({ hour, net: 0, sales: 0, hasBucket: false }));
   for (const { localHour, netCents, saleCount } of buckets) {
     totalsByHour[localHour].net += netCents;
     totalsByHour[localHour].sales += saleCount;
-    totalsByHour[localHour].moved = true;
+    totalsByHour[localHour].hasBucket = true;
   }
   return totalsByHour;
 }
@@ -76,8 +77,8 @@ export function hoursChart(part) {
   const { current, previous, currency, days, of, rooms, open, venue } = part;
   const comparison = before(part);
   const [present, earlier] = [byHour(current.buckets), byHour(previous?.buckets)];
-  const moved = present.map(({ hour, moved: hasMoved }) => hasMoved || earlier[hour].moved);
-  const [first, last] = [moved.indexOf(true), moved.lastIndexOf(true)];
+  const hasBuckets = present.map(({ hour, hasBucket }) => hasBucket || earlier[hour].hasBucket);
+  const [first, last] = [hasBuckets.indexOf(true), hasBuckets.lastIndexOf(true)];
   if (first < 0) return null;
   const visible = present.slice(first, last + 1);
   const rows = visible.map(({ hour, net, sales }) => ({

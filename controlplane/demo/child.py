@@ -14,7 +14,9 @@ import threading
 from typing import Final
 
 STOP_WITHIN_S: Final = 12.0
-"""After this time, the process exits without a clean stop. A clean stop of the agent takes less."""
+"""Time for a clean stop after the parent has ended. Then the process exits without a clean stop.
+The agent stops cleanly in less time.
+"""
 
 
 def _end_with_the_parent() -> None:

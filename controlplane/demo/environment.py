@@ -27,7 +27,7 @@ class Environment:
     Args:
         description: What is simulated, for the user.
         network: The content of the ``[network]`` section of the agent's configuration.
-        variables: The agent's environment variables.
+        variables: Environment variables that the demo sets for the agent.
         outside: A socket that is bound in the machine's own network, where the browser runs. Empty
             unless the demo's process entered a network namespace. The caller closes the socket.
     """
@@ -52,7 +52,8 @@ _ON_LOOPBACK: Final = (
 def set_up_environment(processes: Processes, *, is_real: bool) -> Environment:
     """Start the simulation. It ends together with ``processes``. Raises OSError.
 
-    For a LAN, this process enters a network namespace and stays in it.
+    If ``is_real``, nothing is simulated, and the agent uses the machine's real networks. To
+    simulate a LAN, this process enters a network namespace and stays in it.
     """
     if is_real:
         return _REAL
@@ -113,6 +114,7 @@ def _unshare(flags: int) -> None:
 def _start_spooler(processes: Processes, queues: str) -> dict[str, str]:
     """Start the spooler and return the environment variables that point the agent to it.
 
+    ``queues`` is ``lan`` or ``loopback``: where the printers of the simulated queues are.
     Windows has no CUPS, so nothing is started there.
     """
     if sys.platform == "win32":

@@ -5,9 +5,12 @@ from collections.abc import Iterable
 from typing import Final
 
 OPERATION_GROUP, JOB_GROUP, PRINTER_GROUP = 0x01, 0x02, 0x04
+"""Delimiter tags (RFC 8010, section 3.5.1)."""
 INTEGER, BOOLEAN, ENUM = 0x21, 0x22, 0x23
 TEXT, NAME, KEYWORD, URI, CHARSET, LANGUAGE = 0x41, 0x42, 0x44, 0x45, 0x47, 0x48
+"""Value tags (RFC 8010, section 3.5.2)."""
 OK, NOT_FOUND = 0x0000, 0x0406
+"""Status codes (RFC 8011, appendix B)."""
 IDLE, STOPPED = 3, 5
 """Values of printer-state (RFC 8011, section 5.4.11)."""
 

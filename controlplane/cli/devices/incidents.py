@@ -116,7 +116,7 @@ def _corrections(incident: IncidentRecord) -> str:
         f" ({'fast clock' if seconds < 0 else 'slow clock, or late report'})"
         for name, seconds in seconds_by_device.items()
     )
-    return f" Times were corrected by the clock of the service: {', '.join(parts)}."
+    return f" Times were corrected with the clock of the service: {', '.join(parts)}."
 
 
 def _utc(at: datetime | None) -> str | None:

@@ -1,4 +1,4 @@
-"""The cells of tables: texts with a style, ids, and ages."""
+"""The cells of tables: styled texts, ids and ages."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -27,6 +27,7 @@ STATUS_STYLES = {
     "broken": "red",
     "never-connected": "yellow",
 }
+"""The Rich styles of the statuses of requests, reports, tracker messages, keys and devices."""
 
 
 class Styled(NamedTuple):

@@ -16,6 +16,7 @@ from agent.wire.codec import to_plain
 from controlplane.cli.screen.cells import Columns, Record
 
 CsvColumns = Mapping[str, Callable[[Record], CsvCell | UUID]]
+"""The heading of each CSV column, and the function that returns the value of a record."""
 
 
 def print_json(records: Iterable[BaseModel]) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 WAIT_LINE_INTERVAL_S: Final = 10.0
 """Minimum time between two lines about waiting, if stderr is not a terminal."""
-_SPINNER: Final = 4
+_SPINNER_WIDTH: Final = 4
 """Columns of the spinner and the space around it."""
 
 
@@ -25,9 +25,9 @@ class Progress:
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
-        self._status: Status | None = None
+        self._spinner: Status | None = None
         self._text = ""
-        self._wait_line_at_s: float | None = None
+        self._last_wait_line_at_s: float | None = None
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
@@ -37,8 +37,8 @@ class Progress:
             console = Console(file=sys.stderr, highlight=False)
             is_unicode = console.encoding.lower().startswith("utf")
             spinner = "dots" if is_unicode else "line"
-            self._status = Status("", console=console, spinner=spinner)
-            self._status.start()
+            self._spinner = Status("", console=console, spinner=spinner)
+            self._spinner.start()
         return self
 
     def __exit__(
@@ -47,23 +47,23 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._status is not None:
-            self._status.stop()
-            self._status = None
+        if self._spinner is not None:
+            self._spinner.stop()
+            self._spinner = None
 
     def show(self, text: str) -> None:
         self._text = text
         self._render(text)
 
     def write_line(self, line: str) -> None:
-        if self._status is not None:
-            self._status.console.print(plain(line), soft_wrap=True, markup=False)
+        if self._spinner is not None:
+            self._spinner.console.print(plain(line), soft_wrap=True, markup=False)
         else:
             sys.stderr.write(f"{plain(line)}\n")
             sys.stderr.flush()
 
     def log(self, line: str) -> None:
-        if self._status is None:
+        if self._spinner is None:
             self.write_line(line)
 
     def show_wait(self, wait_s: float, status: int) -> None:
@@ -71,17 +71,20 @@ class Progress:
         reason = "asks to slow down" if status == HTTPStatus.TOO_MANY_REQUESTS else "is busy"
         line = f"the service {reason}: waiting {max(1, round(wait_s))} s"
         now_s = self._monotonic()
-        if self._status is not None:
+        if self._spinner is not None:
             self._render(f"{line} · {self._text}" if self._text else line)
-        elif self._wait_line_at_s is None or now_s - self._wait_line_at_s >= WAIT_LINE_INTERVAL_S:
-            self._wait_line_at_s = now_s
+        elif (
+            self._last_wait_line_at_s is None
+            or now_s - self._last_wait_line_at_s >= WAIT_LINE_INTERVAL_S
+        ):
+            self._last_wait_line_at_s = now_s
             self.write_line(line)
 
     def _render(self, text: str) -> None:
-        if self._status is None:
+        if self._spinner is None:
             return
         from rich.text import Text
 
         line = Text(plain(text), no_wrap=True)
-        line.truncate(max(1, self._status.console.width - _SPINNER), overflow="ellipsis")
-        self._status.update(line)
+        line.truncate(max(1, self._spinner.console.width - _SPINNER_WIDTH), overflow="ellipsis")
+        self._spinner.update(line)

@@ -20,9 +20,11 @@ from agent.presentation.plain_text import plain
 from controlplane.cli.screen.cells import NONE, Cell, Styled
 
 WIDE = 120
-"""Minimum width of a terminal on which a sentence is a column of a table."""
+"""Minimum terminal width at which `print_rows_and_sentences` prints the sentences as a column."""
 TABLES_FROM = 72
-"""Minimum width of a terminal on which every table is printed as a table."""
+"""Minimum terminal width at which `print_rows` always prints a table. On a narrower terminal, it
+prints a list if the table does not fit.
+"""
 FREE_TEXT = frozenset(
     {
         "location", "locations", "name", "device", "headline",
@@ -92,7 +94,11 @@ def print_facts(facts: Iterable[tuple[str, Cell]]) -> None:
 
 
 def print_rows(headings: Sequence[str], rows: Rows, empty: str, title: str = "") -> None:
-    """Print a table. On a narrow terminal, print the first cell of a row above its other cells."""
+    """Print a table, or ``empty`` if there are no rows.
+
+    If the table does not fit on a narrow terminal, print a list: the first cell of each row, and
+    the other cells of the row below it.
+    """
     screen, cells = console(), _cells(rows)
     if not cells:
         screen.print(Text(empty, "dim"))
@@ -141,7 +147,10 @@ def _print_sentences_below(headings: Sequence[str], rows: Rows, sentences: Seque
 def print_rows_and_sentences(
     headings: Sequence[str], rows: Rows, sentences: Sequence[Text], empty: str
 ) -> None:
-    """Print rows, each with its sentence. On a narrow terminal, the sentence is below the row."""
+    """Print rows, each with its sentence. The last heading is the heading of the sentences.
+
+    On a terminal that is narrower than `WIDE`, each sentence is below its row, without a heading.
+    """
     if not rows or is_piped() or console().width >= WIDE:
         wide_rows = [(*row, sentence) for row, sentence in zip(rows, sentences, strict=True)]
         print_rows(headings, wide_rows, empty)

@@ -67,14 +67,20 @@ class Existing:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is created. None, or an empty text, means that this part exists."""
+    """What is created. None, or an empty text, means that this part exists already.
+
+    Attributes:
+        organization: the name of the organization.
+        email: the e-mail address of the owner.
+        user_name: the name of the owner.
+        location: id, name and time zone of the first location.
+    """
 
     organization: str | None
     email: str | None
-    name: str
+    user_name: str
     password_hash: str
     location: tuple[str, str, str] | None
-    """Id, name and time zone."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -128,14 +134,14 @@ def _plan(options: argparse.Namespace, existing: Existing) -> Plan:
             "`venue-control setup --help` describes them.",
         )
     organization = email = location = None
-    name = password_hash = ""
+    user_name = password_hash = ""
     if not existing.name:
         organization = _value(options.organization_name, "Name of your business", require_name)
     if not existing.owners:
         email = _value(options.email, "Your e-mail address", _email)
-        name = require_name(options.name or email)
+        user_name = require_name(options.name or email)
         if questions["--email"] and not options.name:
-            name = dialog.ask("Your name", require_name)
+            user_name = dialog.ask("Your name", require_name)
         is_typed = options.password_file is None
         password_hash = dialog.repeat(lambda: new_password(options)) if is_typed else (
             new_password(options)
@@ -150,7 +156,7 @@ def _plan(options: argparse.Namespace, existing: Existing) -> Plan:
             else _zone(options.zone or system_zone())
         )
         location = (options.location, location_name, zone)
-    return Plan(organization, email, name, password_hash, location)
+    return Plan(organization, email, user_name, password_hash, location)
 
 
 def _value(option: str | None, question: str, parse: dialog.Parse[str]) -> str:
@@ -195,7 +201,11 @@ def _create(session: Session, options: argparse.Namespace, plan: Plan) -> str | 
                 "Add it with `venue-control users add --known`, or use another address.",
             )
         user = users.add_user(
-            session, email=plan.email, name=plan.name, password_hash=plan.password_hash, now=now
+            session,
+            email=plan.email,
+            name=plan.user_name,
+            password_hash=plan.password_hash,
+            now=now,
         )
         users.set_membership(
             session, user.id, organization_id, role="owner", locations=(), now=now

@@ -103,7 +103,11 @@ def remove_channel(options: argparse.Namespace) -> int:
 
 
 def require_label(text: str, what: str) -> str:
-    """Return a text that merchants read, without leading and trailing space. Raises UsageError."""
+    """Return ``text``, which merchants read, without white space at its ends.
+
+    Raises:
+        UsageError: the text is empty, too long or not printable. The message calls it ``what``.
+    """
     label = text.strip()
     if not 1 <= len(label) <= LABEL_MAX or not label.isprintable():
         raise UsageError(f"{what} has 1 to {LABEL_MAX} printable characters")

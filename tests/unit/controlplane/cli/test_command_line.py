@@ -21,7 +21,7 @@ from controlplane.client.calls import REPLY_MAX_BYTES
 from controlplane.client.connection import connect, read_key
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import PAGES_MAX, OperationsClient
-from controlplane.client.refusals import DETAIL_MAX, refusal
+from controlplane.client.refusals import MESSAGE_MAX, refusal
 from controlplane.client.waiting import Patience
 from tests.unit.controlplane.cli.without_library import run_without
 
@@ -224,5 +224,5 @@ def test_the_message_for_any_error_body_is_one_line_of_limited_length(
 ) -> None:
     message = str(refusal(status, body))
     assert message.startswith(f"the service answered {status}")
-    assert len(message) <= DETAIL_MAX
+    assert len(message) <= MESSAGE_MAX
     assert "\n" not in message

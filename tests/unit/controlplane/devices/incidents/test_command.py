@@ -68,7 +68,7 @@ def test_a_shared_incident_is_one_sentence(capsys: pytest.CaptureFixture[str]) -
         f"2 of 3 devices at Harbour lost the gateway at {TIME}: the router, not the tills."
         in shared
     )
-    assert "Times were corrected by the clock of the service: =1+1 by 2 h (fast clock)." in shared
+    assert "Times were corrected with the clock of the service: =1+1 by 2 h (fast clock)." in shared
     assert "kitchen at loc-0002: The network cable or Wi-Fi had no link" in single
     assert "2 h…" in single
 
