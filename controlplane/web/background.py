@@ -30,7 +30,7 @@ from controlplane.web.core import Core
 from controlplane.web.webhooks.alerts import AlertOutbox
 from controlplane.web.webhooks.public_addresses import public_client
 from controlplane.web.webhooks.sending import Outbox, send_due, webhook_client
-from controlplane.web.webhooks.tracker import Tracker
+from controlplane.web.webhooks.tracker import TrackerOutbox
 
 log = logging.getLogger("controlplane.web.background")
 Delete = Callable[[Session, datetime, timedelta], int]
@@ -94,7 +94,7 @@ def _start_retention(core: Core) -> Iterator[asyncio.Task[None]]:
 async def _start_outboxes(core: Core, stack: AsyncExitStack) -> list[asyncio.Task[None]]:
     settings, tasks = core.settings, []
     operator_outboxes: list[tuple[str | None, Outbox]] = [
-        (settings.tracker_url, Tracker(settings)),
+        (settings.tracker_url, TrackerOutbox(settings)),
         (settings.notify_url, AlertOutbox(settings)),
     ]
     for url, outbox in operator_outboxes:
@@ -222,7 +222,7 @@ async def _delete_old_monitoring(core: Core) -> None:
 
 
 async def send_to_organizations(core: Core, client: httpx2.AsyncClient) -> int:
-    """Send the due alert notifications of the routes of organizations.
+    """Send the due alert notifications to the routes of organizations.
 
     Returns the number of attempts.
     """
