@@ -143,11 +143,14 @@ class Changes:
 
 
 async def poll_changes(core: Core) -> None:
-    """Apply changes that other processes stored in the database, and store which keys were used.
+    """Apply changes that other processes stored in the database.
 
-    This ends the streams of revoked keys and of users whose permissions changed. Polling is
-    necessary, because SQLite sends no notifications, and notifications of PostgreSQL are lost while
-    the connection is interrupted.
+    This ends the streams of revoked keys. The streams of users whose permissions changed are
+    checked: they end, or send only data that is still permitted. Polling is necessary, because
+    SQLite sends no notifications, and notifications of PostgreSQL are lost while the connection is
+    interrupted.
+
+    Also store when API keys were last used in calls to this process.
     """
     now, settings = core.clock(), core.settings
     polled_at_s, since = core.keys.now_s(), now - CHANGES_LOOKBACK

@@ -190,7 +190,7 @@ class Core:
     ) -> Result:
         """Run ``job`` in a thread. ``job`` calls its argument to run a transaction.
 
-        The work that ``job`` does outside the transaction delays no other transaction.
+        Work that ``job`` does outside its transactions does not make them longer.
 
         ``callers`` are charged equal parts of the processor time (`Fairness.charge`).
         """
