@@ -1,8 +1,8 @@
 """Starts and supervises worker processes that serve the same socket, to use several processors.
 
-Each worker is a complete service. The workers share the database, which notifies each worker of
-requests that other workers created. A worker that dies is replaced. All workers end when this
-process ends.
+Each worker is a complete service. The workers share a PostgreSQL database, which notifies each
+worker of requests that other workers created. A worker that dies is replaced. All workers end when
+this process ends.
 """
 
 import contextlib

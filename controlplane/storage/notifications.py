@@ -1,9 +1,9 @@
 """Messages between processes that use the same PostgreSQL database.
 
-A message lists API keys that have new commands. Messages use LISTEN and NOTIFY (PostgreSQL,
-part VI, NOTIFY). PostgreSQL delivers a message after the commit of its transaction. Messages are
-lost while the connection is down. The poll for changes (`web.background`) then finds the commands
-some seconds later.
+A message contains the ids of API keys whose devices may have new commands. Messages use LISTEN
+and NOTIFY (PostgreSQL, part VI, NOTIFY). PostgreSQL delivers a message after the commit of its
+transaction. Messages are lost while the connection is down. The poll for changes
+(`web.background`) then finds the commands some seconds later.
 """
 
 import asyncio

@@ -1,7 +1,8 @@
 """OAuth clients, codes, grants and tokens.
 
-Only hashes of codes and tokens are stored. There are no foreign keys. Code that writes codes,
-grants or tokens first locks the row of the user, so that changes for one user are serialized.
+Only hashes of codes and tokens are stored. There are no foreign keys. Before the codes, grants or
+tokens of a user are changed, the row of the user is locked, so that changes for one user are
+serialized.
 """
 
 from datetime import datetime
@@ -64,7 +65,11 @@ class OAuthGrant(Base):
 
 
 class OAuthToken(Base):
-    """A token. ``used_at`` is when a refresh token was exchanged. A second use ends the grant."""
+    """A token.
+
+    ``used_at`` is when a refresh token was exchanged. A second exchange of this token ends the
+    grant. For an access token, ``used_at`` is always None.
+    """
 
     __tablename__ = "oauth_tokens"
     token_hash: Mapped[str] = mapped_column(primary_key=True)

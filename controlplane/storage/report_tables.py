@@ -1,4 +1,8 @@
-"""The text, printers, findings and incidents in the devices' newest reports, for lists."""
+"""The text, printers, findings and incidents in the devices' newest reports, for lists.
+
+``device`` is the primary key of a device (`Device.position`), and ``report`` that of a report
+(`Report.position`). They do not depend on the order of a list.
+"""
 
 from datetime import datetime
 
@@ -13,8 +17,8 @@ from controlplane.storage.tables import Base, Position, partial_index
 class ReportText(Base):
     """The searchable text of the newest report of one kind from a device, in lower case.
 
-    ``device`` is the position of the device. ``text`` is None for a report of an older release
-    until the service has read the report.
+    ``text`` is None for a report that an older release of the service stored, until this release
+    has read the report.
     """
 
     __tablename__ = "report_texts"
@@ -29,12 +33,11 @@ class ReportText(Base):
 
 
 class DevicePrinter(Base):
-    """A printer in the newest network report of a device that lists printers.
+    """A printer of a device, from the newest network report that has a list of printers.
 
-    ``device`` is the position of the device. ``state`` is a number of
-    `devices.overview.report_contents.PrinterState`, and ``since`` is when the first of the
-    consecutive reports with this state arrived. ``detail`` is the printer's reason in the
-    report, or empty.
+    ``state`` is a number of `devices.overview.report_contents.PrinterState`, and ``since`` is when
+    the first of the consecutive reports with this state arrived. ``detail`` is the reason that the
+    report gives for the state, or empty.
     """
 
     __tablename__ = "device_printers"
@@ -54,11 +57,13 @@ class DevicePrinter(Base):
 
 
 class DeviceIncident(Base):
-    """An incident in the record of a device, at the location to which it was bound at the time.
+    """An incident in the record of a device.
 
-    Times are seconds since 1970. ``reported_s`` is the start according to the clock of the device.
-    It identifies the incident together with the device and the cause. ``began_s`` and ``ended_s``
-    are corrected by ``correction_s``. ``ended_s`` is None while the incident lasts. ``count``,
+    ``location_id`` is the location to which the device was bound when the incident began. Times are
+    seconds since 1970. ``reported_s`` is the start according to the clock of the device. It
+    identifies the incident together with the device and the cause. ``correction_s`` is added to the
+    times of a clock that is wrong: ``began_s`` is ``reported_s`` plus ``correction_s``, and
+    ``ended_s`` is corrected as well. ``ended_s`` is None while the incident lasts. ``count``,
     ``downtime_s`` and ``evidence`` are those of `agent.wire.payloads.history.Incident`.
     """
 
@@ -88,7 +93,8 @@ class DeviceIncident(Base):
 class RecordPeriod(Base):
     """A period, in seconds since 1970, for which the incidents of a device at a location are known.
 
-    The device was bound to the location, and a report contains its record of this period.
+    In this period, the device was bound to the location, and a report contains the device's record
+    of the period.
     """
 
     __tablename__ = "record_periods"
@@ -107,13 +113,13 @@ class RecordPeriod(Base):
 class PrinterProblem(Base):
     """A period that has ended, in which a printer was broken.
 
-    The present state of a printer is in `DevicePrinter`. ``device`` is the position of the device.
+    The present state of a printer is in `DevicePrinter`.
     """
 
     __tablename__ = "printer_problems"
     __table_args__ = (
-        # This index has all columns that the list of the worst printers reads, so that it does
-        # not read the rows.
+        # This index has all columns that the query for the worst printers needs, so that the query
+        # does not read the rows.
         Index(
             "printer_problems_by_organization",
             "organization_id",
@@ -144,12 +150,11 @@ class DeviceFinding(Base):
     report before it remain.
 
     Attributes:
-        device: position of the device.
         rule: code of the rule (`agent.presentation.findings`).
-        sentence: what is wrong, one sentence for each match.
+        sentence: all sentences of the finding as one text (`devices.findings.rules.sentence_of`).
         since: when the first of the consecutive reports with this finding arrived.
         last_seen: when the newest of these reports arrived.
-        report: position of the newest of these reports.
+        report: the newest of these reports.
     """
 
     __tablename__ = "device_findings"
@@ -190,13 +195,14 @@ class DeviceFinding(Base):
 
 
 class JudgedReport(Base):
-    """The newest report with content of one kind from a device, whose findings are stored.
+    """The newest report of one kind from a device, among the reports with content.
+
+    `DeviceFinding` has the findings of this report.
 
     Attributes:
-        device: position of the device.
-        report: position of the report.
         arrived_at: when the report arrived.
-        rules_version: version of the rules that judged it. 0 means that it was not judged yet.
+        rules_version: version of the rules that judged the report. 0 means that the report was not
+            judged yet.
         is_recent: whether the findings of the report count. The periodic tasks clear this when the
             report is too old.
     """
@@ -218,8 +224,8 @@ class CountedDevice(Base):
     """The part of the sums in `FindingCount` and `FindingDay` that comes from one device.
 
     ``subjects`` are the subjects of `FindingCount` that count this device. A revoked device has no
-    subjects. ``symbols`` has a character for each subject (`FindingSubject`). ``version`` is "" if
-    it is unknown.
+    subjects. ``symbols`` has a character for each subject (`FindingSubject`). ``version`` is the
+    version of the agent, or "" if it is unknown.
     """
 
     __tablename__ = "counted_devices"
@@ -257,11 +263,16 @@ class FindingSubject(Base):
 
 
 class FindingCount(Base):
-    """The number of devices with a finding now, by location, platform and version.
+    """The present number of devices, by subject, location, platform and version of the agent.
 
-    ``subject`` is the code of a rule. If it is the kind of a report, or ``any``, it counts the
-    devices with a recent report of this kind, or of any kind. ``problem`` counts a device once for
-    each of its problems and warnings. ``device`` counts all devices that are not revoked.
+    ``subject`` defines which devices are counted:
+
+    - the code of a rule: devices with a finding of this rule
+    - the kind of a report: devices with a recent report of this kind
+    - ``any``: devices with a recent report of any kind
+    - ``problem``: devices with problems or warnings, each device once for each of them
+    - ``device``: all devices that are not revoked
+
     ``location_id`` is "" for the whole organization.
     """
 

@@ -108,8 +108,8 @@ class ApiKey(Base):
 class Challenge(Base):
     """An enrollment challenge.
 
-    ``signature`` and ``binding_id`` are stored with the first answer. The service uses them to
-    recognize a repeated answer.
+    ``signature`` and ``binding_id`` are stored when the device first answers the challenge. The
+    service uses them to recognize a repeated answer.
     """
 
     __tablename__ = "challenges"
@@ -137,9 +137,9 @@ class Device(Base):
     ``legacy_install_id`` is the name of the device. ``foreground`` is whether a user runs the agent
     in a terminal. ``created_at`` is the time of the first enrollment, and ``enrolled_at`` of the
     last one. ``user_id`` is the `Caller.user_id` of the last enrollment.
-    ``priority`` and ``severity`` determine the position of the device in lists
+    ``priority`` and ``severity`` determine the order of devices in lists
     (`controlplane.devices.priority`). ``network_report`` and ``application_report`` are the
-    ``position`` of the newest report of each kind.
+    `Report.position` of the newest report of each kind.
     """
 
     __tablename__ = "devices"
@@ -239,8 +239,8 @@ class Report(Base):
     ``user_id`` is the `Device.user_id` at the time of the submission. The ``tracker_`` columns are
     about the message that the service sends to a webhook (`controlplane.web.webhooks.tracker`).
 
-    ``headline`` and ``severity`` are None for a report of an older release until the service has
-    summarized it.
+    ``headline`` and ``severity`` are None for a report that an older release of the service stored,
+    until this release has summarized the report.
     """
 
     __tablename__ = "reports"

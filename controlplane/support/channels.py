@@ -1,4 +1,7 @@
-"""The channels of support: one list for all organizations, maintained by the operator."""
+"""The channels of support, which are the ways to contact it. The operator maintains the list.
+
+Every organization gets the same list.
+"""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,7 +1,7 @@
-"""Links between support channels and organizations, in the database.
+"""Links between chats with support and organizations, in the database.
 
-A token has 256 random bits, so the database stores its SHA-256 hash without salt. The token itself
-is shown once.
+``channel`` describes the chat (`SupportLink.channel`). A token has 256 random bits, so the
+database stores its SHA-256 hash without salt. The token itself is shown once.
 """
 
 import secrets
@@ -39,7 +39,10 @@ class NewLink:
 
 
 def make_link(session: Session, *, channel: str, requested_by: str, now: datetime) -> NewLink:
-    """Create a token that links ``channel``. Delete links that ended more than `KEPT` ago."""
+    """Create the link of a chat, with its token.
+
+    Delete links that ended or expired more than `KEPT` ago.
+    """
     _forget(session, now - KEPT)
     new_link = NewLink(uuid.uuid4(), secrets.token_urlsafe(32), now + TOKEN_LIFE)
     session.add(

@@ -23,7 +23,7 @@ class ConfirmRequest(TokenRequest):
 
 
 class SupportChannel(Tolerant):
-    """A channel of support. ``hours`` is text for users, or null if it is not known."""
+    """A way to contact support. ``hours`` is text for users, or null if it is not known."""
 
     kind: str
     address: str
@@ -31,12 +31,12 @@ class SupportChannel(Tolerant):
 
 
 class Link(Tolerant):
-    """A link between a channel of support and an organization.
+    """A link between a chat with support and an organization.
 
-    ``channel`` and ``requested_by`` are display texts from support. ``confirmed_by_id`` is the id
-    of a user or a key. ``organization_id``, ``confirmed_at`` and ``confirmed_by_id`` are null until
-    the link is confirmed. ``disconnected_at`` is null until the link ends. A confirmed link does
-    not expire.
+    ``channel`` describes the chat, and ``requested_by`` names the requester. Both are texts from
+    support. ``confirmed_by_id`` is the id of a user or a key. ``organization_id``, ``confirmed_at``
+    and ``confirmed_by_id`` are null until the link is confirmed. ``disconnected_at`` is null until
+    the link ends. A confirmed link does not expire.
     """
 
     id: Uuid

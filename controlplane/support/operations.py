@@ -40,7 +40,7 @@ from controlplane.support.messages import (
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The organizations whose links a caller may see, and the organizations it may link."""
+    """The organizations whose links a caller may see, and those that the caller may link."""
 
     visible: Collection[str]
     linkable: Collection[str]
@@ -132,8 +132,11 @@ def _expired() -> Refusal:
 
 
 def _access_of(session: Session, caller: Caller) -> Access:
-    """Return the access of a caller. A signed-in user has access to all organizations
-    that the session may use, because the operations of support name the organization."""
+    """Return the access of a caller.
+
+    A signed-in user has access to every organization that the session may use, and not only to the
+    selected one. This is safe, because `confirm` names the organization in its body.
+    """
     if caller.kind == "session" and caller.owner_id is not None:
         members = memberships_of_caller(session, caller)
         linkable = (member for member in members if member.role in WRITING and not member.locations)
@@ -145,7 +148,7 @@ def _access_of(session: Session, caller: Caller) -> Access:
     return Access(organizations, organizations if caller.can_write and not caller.locations else ())
 
 
-_ENDING: Final = frozenset({"manager_required", "token_not_found", "token_expired"})
+_TOKEN_REFUSALS: Final = frozenset({"manager_required", "token_not_found", "token_expired"})
 
 SUPPORT: Final = Area(
     "support",
@@ -158,8 +161,14 @@ SUPPORT: Final = Area(
             confirm,
             writes=True,
             checks_role=True,
-            refusals=_ENDING | {"token_used"},
+            refusals=_TOKEN_REFUSALS | {"token_used"},
         ),
-        procedure(routes.DISCONNECT, disconnect, writes=True, checks_role=True, refusals=_ENDING),
+        procedure(
+            routes.DISCONNECT,
+            disconnect,
+            writes=True,
+            checks_role=True,
+            refusals=_TOKEN_REFUSALS,
+        ),
     ),
 )

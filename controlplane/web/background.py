@@ -30,7 +30,7 @@ from controlplane.web.core import Core
 from controlplane.web.webhooks.alerts import AlertOutbox
 from controlplane.web.webhooks.public_addresses import public_client
 from controlplane.web.webhooks.sending import Outbox, send_due, webhook_client
-from controlplane.web.webhooks.tracker import Tracker
+from controlplane.web.webhooks.tracker import TrackerOutbox
 
 log = logging.getLogger("controlplane.web.background")
 Delete = Callable[[Session, datetime, timedelta], int]
@@ -94,7 +94,7 @@ def _start_retention(core: Core) -> Iterator[asyncio.Task[None]]:
 async def _start_outboxes(core: Core, stack: AsyncExitStack) -> list[asyncio.Task[None]]:
     settings, tasks = core.settings, []
     operator_outboxes: list[tuple[str | None, Outbox]] = [
-        (settings.tracker_url, Tracker(settings)),
+        (settings.tracker_url, TrackerOutbox(settings)),
         (settings.notify_url, AlertOutbox(settings)),
     ]
     for url, outbox in operator_outboxes:
@@ -143,11 +143,14 @@ class Changes:
 
 
 async def poll_changes(core: Core) -> None:
-    """Apply changes that other processes stored in the database, and store which keys were used.
+    """Apply changes that other processes stored in the database.
 
-    This ends the streams of revoked keys and of users whose permissions changed. Polling is
-    necessary, because SQLite sends no notifications, and notifications of PostgreSQL are lost while
-    the connection is interrupted.
+    This ends the streams of revoked keys. The streams of users whose permissions changed are
+    checked: they end, or send only data that is still permitted. Polling is necessary, because
+    SQLite sends no notifications, and notifications of PostgreSQL are lost while the connection is
+    interrupted.
+
+    Also store when API keys were last used in calls to this process.
     """
     now, settings = core.clock(), core.settings
     polled_at_s, since = core.keys.now_s(), now - CHANGES_LOOKBACK
@@ -222,7 +225,7 @@ async def _delete_old_monitoring(core: Core) -> None:
 
 
 async def send_to_organizations(core: Core, client: httpx2.AsyncClient) -> int:
-    """Send the due alert notifications of the routes of organizations.
+    """Send the due alert notifications to the routes of organizations.
 
     Returns the number of attempts.
     """

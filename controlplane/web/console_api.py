@@ -79,10 +79,11 @@ def console_api_routes(core: Core) -> list[Route]:
 
 
 class ChangesEndpoint:
-    """Streams the rows of the devices that a console displays, and their changes.
+    """Streams the list rows of the devices that a console displays.
 
-    The event ``device`` contains a row of `overview`. The event ``reload`` means that the order of
-    the device list may have changed. The stream ends when the credential ends.
+    The stream begins with the row of each device, and sends a row again when it has changed. The
+    event ``device`` contains a row of `overview`. The event ``reload`` means that the order of the
+    device list may have changed. The stream ends when the credential ends.
     """
 
     def __init__(self, core: Core) -> None:

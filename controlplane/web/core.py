@@ -63,16 +63,19 @@ Renew = Callable[[Session, Caller, datetime], Caller]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of an operation. The call and the result of a long operation are pickled.
+    """One call of an operation.
+
+    Long operations run in separate processes, so their calls and results are pickled.
 
     Attributes:
         work: the operation. It runs in one transaction.
         finish: takes the result of ``work``, for example to encode it. It runs after the commit.
+        cursor_key: signs cursors.
         free_s: processor seconds of the call that are not charged to the key's limit for large
             bodies (`Fairness.charge`). By default, nothing is charged to this limit.
         renew: reads the permissions of the caller again inside the transaction.
         page_size: page size that the caller requested.
-        address: network address of the caller.
+        address: IP address of the caller.
     """
 
     caller: Caller
@@ -187,7 +190,7 @@ class Core:
     ) -> Result:
         """Run ``job`` in a thread. ``job`` calls its argument to run a transaction.
 
-        The work that ``job`` does outside the transaction delays no other transaction.
+        Work that ``job`` does outside its transactions does not make them longer.
 
         ``callers`` are charged equal parts of the processor time (`Fairness.charge`).
         """

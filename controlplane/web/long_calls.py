@@ -104,7 +104,7 @@ class LongCalls:
 
 
 _database: Database | None = None
-"""The database of a separate process."""
+"""The database, in a process that runs long calls. None in the process of the service."""
 
 
 def _start_processes(count: int, database_url: str) -> ProcessPoolExecutor:

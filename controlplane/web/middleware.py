@@ -80,7 +80,7 @@ class _Call:
     """One call that passes through the middleware."""
 
     def __init__(self, scope: Scope, send: Send, clock: Clock, answer: Answer) -> None:
-        # The id identifies the call in the log. It need not be unpredictable.
+        # The id only identifies the call in the log, so it does not matter if it can be guessed.
         self.trace_id = f"{random.getrandbits(128):032x}"
         self.code = ""
         """Code of the refusal, or `client_gone` if the client disconnected. Otherwise empty."""

@@ -1,7 +1,7 @@
-"""The endpoint pipeline of the facade, the retail API and the agent protocol.
+"""The steps of a call: it is authenticated, admitted, parsed, run in one transaction, and encoded.
 
-Each call is authenticated, admitted, parsed, run in one transaction, and encoded. The interfaces
-differ in their authentication and their envelope.
+`Endpoint` takes all these steps for an operation with a JSON reply. The agent protocol, and the
+pages and CSV files of the console, use only `run` and take the other steps themselves.
 """
 
 import math
@@ -122,8 +122,8 @@ async def run(
 ) -> Result:
     """Run ``work`` in one transaction, and ``finish`` after the commit.
 
-    Returns the result of ``finish``. Both functions run in a thread. Streams are notified after the
-    commit.
+    Returns the result of ``finish``. Both functions run in a thread, or in a separate process if
+    ``is_long``. Streams are notified after the commit.
 
     Args:
         arguments: the second argument of ``work``.
@@ -134,7 +134,7 @@ async def run(
         free_s: processor seconds of the call that are not charged to the key's limit for large
             bodies (`Fairness.charge`). By default, nothing is charged to this limit.
         page_size: page size that the caller requested.
-        address: network address of the caller.
+        address: IP address of the caller.
     """
     call = Call(
         caller,

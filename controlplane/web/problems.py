@@ -41,6 +41,8 @@ _OAUTH_ERRORS: Final[Mapping[int, str]] = {
     500: "server_error",
 }
 _INDEX: Final = re.compile(r"\.(\d+)(?=\.|$)")
+"""The index of a list element in the name of a field. The facade writes ``.0``, and the retail API
+``[0]``."""
 
 
 def reply_to(refusal: Refusal, path: str, trace_id: str) -> Response:

@@ -42,7 +42,7 @@ _RESET: Final = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
 def client_address(
     peer: str, headers: Iterable[tuple[bytes, bytes]], trusted_proxies: Set[str]
 ) -> str:
-    """Return the network address of the client that sent a request.
+    """Return the IP address of the client that sent a request.
 
     If a trusted proxy forwarded the request, this is the last address in ``X-Forwarded-For``. Only
     this address was added by the proxy. The client may have sent all addresses before it.
@@ -175,7 +175,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def give_up(self) -> None:
         """Reset the connection.
 
-        Too many clients owe something, or this client has owed something for too long.
+        This is called if too many clients owe something, or if this client has owed something for
+        too long.
         """
         self._stop_awaiting_read()
         self._stop_awaiting_head()

@@ -1,7 +1,7 @@
 """The second step of a sign-in with a password: the second factor.
 
 Also removes a second factor, and replaces recovery codes. A wrong code counts as a failed sign-in,
-so wrong codes and wrong passwords have the same limit (`controlplane.accounts.throttle`).
+so wrong codes and wrong passwords share one limit (`controlplane.accounts.throttle`).
 """
 
 from collections.abc import Callable
@@ -89,7 +89,7 @@ async def enter_code(core: Core, request: Request) -> Response:
         return redirect(SIGN_IN_PAGE, cookies.pending_cookie(core, request, ""))
     if request.method != "POST":
         return _page(step)
-    cookies.require_own_origin(core, request, is_needed=True)
+    cookies.require_own_origin(core, request, requires_header=True)
     try:
         new_session = await _open(core, request, step, token)
     except Refusal as refusal:

@@ -1,7 +1,8 @@
 """The session cookie and the cookies of an unfinished sign-in, and protection against CSRF.
 
-Browsers can send the cookie with calls from pages of any site. Therefore calls from other sites
-are refused. Calls that change anything must have an ``Origin`` header that names this service.
+Browsers can send the session cookie with calls from pages of any site. Therefore calls from other
+sites are refused. Calls that change anything must have an ``Origin`` header that names this
+service.
 """
 
 import re
@@ -39,7 +40,7 @@ async def session_caller(core: Core, request: Request, *, writes: bool) -> Calle
     token = token_of(core, request)
     if token is None:
         raise unauthenticated()
-    require_own_origin(core, request, is_needed=writes)
+    require_own_origin(core, request, requires_header=writes)
     now, token_hash = core.clock(), permissions.hash_secret(token)
     session_match = await core.read(
         lambda session: permissions.caller_of_session(session, token_hash, now)
@@ -99,11 +100,11 @@ def _step_name(core: Core, request: Request, name: str) -> str:
     return HOST_PREFIX + name if _is_secure(core, request) else name
 
 
-def require_own_origin(core: Core, request: Request, *, is_needed: bool) -> None:
+def require_own_origin(core: Core, request: Request, *, requires_header: bool) -> None:
     """Refuse calls that a browser makes for a page of a different site.
 
-    With ``is_needed``, calls without an ``Origin`` header are refused as well. Browsers send this
-    header with every ``POST`` (Fetch, 3.2).
+    With ``requires_header``, calls without an ``Origin`` header are refused as well. Browsers send
+    this header with every ``POST`` (Fetch, 3.2).
     """
     site = request.headers.get("sec-fetch-site")
     origin = request.headers.get("origin")
@@ -117,7 +118,7 @@ def require_own_origin(core: Core, request: Request, *, is_needed: bool) -> None
             f"browsers reach this service at {origin[:ORIGIN_MAX]}: start it with --origin"
             f" {origin[:ORIGIN_MAX]}"
         )
-    if is_foreign or (is_needed and origin is None):
+    if is_foreign or (requires_header and origin is None):
         raise foreign_origin(
             "a call with the session cookie must come from this service's own pages"
         )

@@ -86,7 +86,7 @@ async def sign_in(core: Core, request: Request) -> Response:
     require_method(request, "GET", "HEAD", "POST")
     if request.method != "POST":
         return _sign_in_page(core, await _profile(core, request))
-    cookies.require_own_origin(core, request, is_needed=True)
+    cookies.require_own_origin(core, request, requires_header=True)
     count_attempt(core, request)
     fields = fields_of(await read_form(core, request))
     body = {"email": fields.get("email", ""), "password": fields.get("password", "")}
@@ -102,7 +102,7 @@ async def sign_in(core: Core, request: Request) -> Response:
 async def sign_out(core: Core, request: Request) -> Response:
     """End the session of the browser, and show the form."""
     require_method(request, "POST")
-    cookies.require_own_origin(core, request, is_needed=True)
+    cookies.require_own_origin(core, request, requires_header=True)
     await end_own_session(core, request)
     return redirect(SIGN_IN_PAGE, cookies.cookie(core, request, ""))
 

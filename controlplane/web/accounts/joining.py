@@ -99,18 +99,18 @@ async def join(core: Core, request: Request) -> Response:
 
     def work(session: Session) -> JoinReply:
         row = _find_invitation(session, body.code, now, lock=True)
-        member = users.find_user(session, row.email)
-        if member is None:
+        invited_user = users.find_user(session, row.email)
+        if invited_user is None:
             name = body.name.strip() or row.email
-            member = users.add_user(
+            invited_user = users.add_user(
                 session, email=row.email, name=name, password_hash=password_hash, now=now
             )
-        elif member.password_hash != password_hash:
+        elif invited_user.password_hash != password_hash:
             raise conflict("account_changed", "the account has changed: try again")
         if attempt is not None:
             throttle.succeed(session, attempt)
-        _join(session, row, member, address, now)
-        return JoinReply(email=member.email, organization_id=row.organization_id)
+        _join(session, row, invited_user, address, now)
+        return JoinReply(email=invited_user.email, organization_id=row.organization_id)
 
     return Response(encode(await core.write(work)), media_type="application/json")
 

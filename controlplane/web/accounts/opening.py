@@ -45,8 +45,8 @@ class Browser:
 
     @classmethod
     def of(cls, core: Core, request: Request) -> "Browser":
-        agent = request.headers.get("user-agent", "")
-        return cls(agent, address_of(core, request), cookies.token_of(core, request))
+        user_agent = request.headers.get("user-agent", "")
+        return cls(user_agent, address_of(core, request), cookies.token_of(core, request))
 
 
 def open_session(

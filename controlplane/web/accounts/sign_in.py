@@ -71,7 +71,7 @@ async def sign_out(core: Core, request: Request) -> Response:
     """End the session of the browser. The reply is the same if the browser has no session."""
     require_method(request, "POST")
     require_media_type(request.headers)
-    cookies.require_own_origin(core, request, is_needed=True)
+    cookies.require_own_origin(core, request, requires_header=True)
     parse_body(EmptyRequest, await read_body(core, request, BODY_MAX_BYTES))
     await end_own_session(core, request)
     return reply_with_cookie(core, request, SignedOut(signed_out=True), "")
@@ -133,18 +133,18 @@ async def change_password(core: Core, request: Request) -> Response:
 
 
 def admit_without_credential(core: Core, request: Request) -> str:
-    """Return the network address of a caller without a credential.
+    """Return the IP address of a caller without a credential.
 
     Raises a refusal if the call is not admitted.
     """
     require_method(request, "POST")
     require_media_type(request.headers)
-    cookies.require_own_origin(core, request, is_needed=False)
+    cookies.require_own_origin(core, request, requires_header=False)
     return count_attempt(core, request)
 
 
 def count_attempt(core: Core, request: Request) -> str:
-    """Count an attempt to sign in. Return the network address of the caller.
+    """Count an attempt to sign in. Return the IP address of the caller.
 
     Raises a refusal if the limit of attempts is reached.
     """
@@ -155,7 +155,10 @@ def count_attempt(core: Core, request: Request) -> str:
 
 
 async def begin_attempt(core: Core, email: str, address: str) -> Attempt:
-    """Record an attempt to use the password of ``email``. Raises a refusal at the limit."""
+    """Record an attempt to enter a password or a code for the account of ``email``.
+
+    Raises a refusal if the limit of failed attempts is reached.
+    """
     now = core.clock()
     attempt = await core.write(lambda session: throttle.begin(session, email, address, now))
     if attempt.wait_s:

@@ -1,8 +1,8 @@
 """Passes requests of the agent protocol to the official MCP SDK, and runs the tools.
 
 This module is imported at the first call, because the SDK is large. The SDK's own HTTP server is
-not used: it opens streams, returns JSON-RPC errors with a 4xx status, and accepts envelopes that
-the contract refuses (docs/adr/0037-agent-protocol.md).
+not used: it opens streams, returns JSON-RPC errors with a 4xx status, and accepts JSON-RPC
+envelopes that the contract refuses (docs/adr/0037-agent-protocol.md).
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -63,14 +63,15 @@ have access to and the days with sales. describe_business_data lists datasets, g
 metrics with examples. Money is in minor units of the row's currency; days and hours are local to \
 each location. Only set_catalog_availability changes anything."""
 _TOOL_LISTS: Final[dict[str, bytes]] = {}
-"""The encoded result of tools/list, by protocol version. `TOOLS` never changes. The SDK checks and
-converts each of the large schemas twice, which takes longer than most calls of a tool."""
+"""The encoded result of tools/list, by protocol version. It is cached because the SDK checks and
+converts each of the large schemas twice, which takes longer than most calls of a tool. The cached
+result stays valid, because `TOOLS` never changes."""
 RunTool = Callable[[Tool, Json], Awaitable[tuple[str, Json]]]
 """Runs a tool with its arguments. Returns a short text and the structured result."""
 
 
 @dataclass(slots=True)
-class OneReply:
+class ReplyOnlyContext:
     """The context that the SDK gets for one request. Only the reply is sent to the client."""
 
     request_id: Id
@@ -114,7 +115,7 @@ async def answer(
     # uvicorn does not remove trailing white space.
     headers = {name: value.strip(" \t") for name, value in header_lines}
     transport = TransportContext(kind="streamable-http", can_send_request=False, headers=headers)
-    context = OneReply(request.request_id, transport)
+    context = ReplyOnlyContext(request.request_id, transport)
     try:
         return await _result(request, context, _connection(request, headers), run_tool)
     except MCPError as error:
@@ -126,10 +127,10 @@ async def answer(
 
 
 async def _result(
-    request: RpcRequest, context: OneReply, connection: Connection, run_tool: RunTool
+    request: RpcRequest, context: ReplyOnlyContext, connection: Connection, run_tool: RunTool
 ) -> bytes:
     version = connection.protocol_version
-    # Without parameters except ``_meta``, the list depends only on the protocol version.
+    # If there are no parameters besides ``_meta``, the list depends only on the protocol version.
     lists_tools = request.method == "tools/list" and {"_meta"}.issuperset(request.params or ())
     if lists_tools and version in _TOOL_LISTS:
         validate_client_request(request.method, version, request.params)
@@ -151,15 +152,15 @@ async def _result(
 def _connection(request: RpcRequest, headers: Mapping[str, str]) -> Connection:
     """Return the connection state that the SDK needs. It is derived from this request only.
 
-    A request with an envelope names its protocol version and the client in ``_meta`` of its params
-    (MCP 2026-07-28). Older protocol versions only have the header ``MCP-Protocol-Version``.
+    Since MCP 2026-07-28, a request names its protocol version and the client in ``_meta`` of its
+    params. Requests of older protocol versions only have the header ``MCP-Protocol-Version``.
     """
     version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
     meta = (request.params or {}).get("_meta", {})
-    has_envelope = types.PROTOCOL_VERSION_META_KEY in meta
-    if not has_envelope and (version is None or version in HANDSHAKE_PROTOCOL_VERSIONS):
+    has_meta_version = types.PROTOCOL_VERSION_META_KEY in meta
+    if not has_meta_version and (version is None or version in HANDSHAKE_PROTOCOL_VERSIONS):
         return Connection.from_envelope(version or DEFAULT_VERSION, None, None)
-    if not has_envelope and version not in KNOWN_PROTOCOL_VERSIONS:
+    if not has_meta_version and version not in KNOWN_PROTOCOL_VERSIONS:
         versions = {"supported": list(KNOWN_PROTOCOL_VERSIONS), "requested": version}
         raise RpcError(
             types.UNSUPPORTED_PROTOCOL_VERSION, "the protocol version is not supported", versions

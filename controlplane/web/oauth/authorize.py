@@ -79,7 +79,7 @@ async def _show(core: Core, request: Request, issuer: str) -> Response:
 
 
 async def _decide(core: Core, request: Request, issuer: str) -> Response:
-    cookies.require_own_origin(core, request, is_needed=True)
+    cookies.require_own_origin(core, request, requires_header=True)
     fields = fields_of(await read_form(core, request))
     oauth_request = _oauth_request("POST", issuer, fields.get("query", ""))
     token = cookies.token_of(core, request)
@@ -102,7 +102,7 @@ async def sign_in(core: Core, request: Request) -> Response:
     """Handle the form of the sign-in page, and redirect to the consent page."""
     require_method(request, "POST")
     issuer = issuer_of(core, request)
-    cookies.require_own_origin(core, request, is_needed=True)
+    cookies.require_own_origin(core, request, requires_header=True)
     count_attempt(core, request)
     fields = fields_of(await read_form(core, request))
     oauth_request = _oauth_request("GET", issuer, fields.get("query", ""))

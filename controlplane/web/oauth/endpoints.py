@@ -33,10 +33,10 @@ REGISTRATIONS_PER_S: Final = 1 / 60
 REGISTRATIONS_BURST: Final = 10
 CALLS_PER_S: Final = 2.0
 CALLS_BURST: Final = 60
-"""Limits of token requests and revocations from one network address."""
+"""Limits of token requests and revocations from one network."""
 PAGES_PER_S: Final = 2.0
 PAGES_BURST: Final = 60
-"""Limits of calls of the pages from one network address."""
+"""Limits of calls of the authorization page from one network."""
 REGISTRATION_MAX_BYTES: Final = 8192
 METADATA_CACHED_S: Final = 300
 

@@ -49,7 +49,7 @@ def count(
     ``problem`` is the beginning of the refusal's text.
     """
     if wait_s := limit.take(client_network(core, request)):
-        raise rate_limited(spread(wait_s), f"{problem} from this network address")
+        raise rate_limited(spread(wait_s), f"{problem} from your network")
 
 
 async def read_form(core: Core, request: Request) -> str:

@@ -1,6 +1,6 @@
 """Logging: a line of text for users, or a JSON object per line for log collectors.
 
-A JSON line contains only the fields that are listed here. API keys are removed from every line.
+A JSON line contains only the fields that this module lists. API keys are removed from every line.
 """
 
 import json
@@ -27,12 +27,14 @@ FIELDS: Final = (
     "organization_id",
     "report_id",
 )
-"""Fields of a JSON line in addition to its message. Callers pass them in ``extra``."""
+"""Fields that some JSON lines have besides the time, level, logger and message. Callers pass them
+in ``extra``."""
 _API_KEY: Final = re.compile(rf"({PREFIX}|venue_(?:live|test)_)[\w-]+")
 LIBRARY_LOGGERS: Final = ("uvicorn", "httpx2", "httpcore2")
 """Loggers of libraries that log every call with its complete URL or path on level INFO."""
 MIGRATIONS_LOGGER: Final = "alembic"
-"""Logs each step of a migration on level INFO. Users see the steps only with the level debug."""
+"""This logger logs each step of a migration on level INFO. The steps are only shown if the service
+runs with the log level ``debug``."""
 
 
 class TextFormatter(logging.Formatter):

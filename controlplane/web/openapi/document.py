@@ -173,7 +173,7 @@ def _schemas(interface: Interface) -> tuple[dict[Key, Json], Json]:
             name = schemas[key]["$ref"].rpartition("/")[2]
             if operation.body_schema is not None:
                 components[name] = operation.body_schema(components[name])
-            if operation.method == "GET":  # Its parameters are listed in the operation.
+            if operation.method == "GET":  # The operation lists these fields as parameters.
                 schemas[key] = components[name]
     for operation in operations:
         if operation.method == "GET" and operation.body is not None:

@@ -1,6 +1,6 @@
 """The interfaces that have an OpenAPI document: the facade and the retail API.
 
-The service serves and documents each area in `AREAS`.
+`AREAS` has the areas of the facade. The service serves and documents each of them.
 """
 
 import json

@@ -52,7 +52,7 @@ class Claim:
 
 
 class Outbox(Protocol):
-    """The messages for one webhook, or for one kind of webhook."""
+    """The messages for one webhook, or for the routes of all organizations."""
 
     @property
     def name(self) -> str:

@@ -40,10 +40,8 @@ class Event(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Tracker:
-    """Selects the reports whose event must be sent to the tracker, and stores the result of each
-    attempt.
-    """
+class TrackerOutbox:
+    """The events that wait to be sent to the tracker. Their state is stored with the reports."""
 
     settings: Settings
     name: str = "tracker"

@@ -1,4 +1,4 @@
-"""Calls of an identity provider: metadata, keys, tokens and userinfo.
+"""Calls to an identity provider: metadata, keys, tokens and userinfo.
 
 Each call has a time limit and a maximum size of the reply, and follows no redirects. Connections
 are not kept open, because a provider is called rarely.
@@ -49,7 +49,7 @@ class Answer:
 class _Cached:
     metadata: ProviderMetadata
     keys: Mapping[str, Any]
-    at_s: float
+    fetched_at_s: float
 
 
 class ProviderClient:
@@ -130,14 +130,14 @@ class ProviderClient:
                     now=now, access_token=access_token, nonce=nonce,
                 )  # fmt: skip
             except UnknownKeyError:
-                if is_last or self._monotonic() - cached.at_s < KEYS_REFETCH_S:
+                if is_last or self._monotonic() - cached.fetched_at_s < KEYS_REFETCH_S:
                     break
                 cached = await self._load(is_forced=True)
         raise ProviderRefusedError("the ID token was signed with an unknown key")
 
     async def _load(self, *, is_forced: bool = False) -> _Cached:
         cached, now_s = self._cached, self._monotonic()
-        if cached is None or is_forced or now_s - cached.at_s >= METADATA_CACHED_S:
+        if cached is None or is_forced or now_s - cached.fetched_at_s >= METADATA_CACHED_S:
             issuer = self.provider.issuer
             metadata = parse_metadata(await self._get(metadata_url(issuer)), issuer)
             keys = await self._get(metadata.jwks_uri)

@@ -1,7 +1,7 @@
 """Asks identity providers again about the users of open sessions, in the background.
 
-A user whose group was removed loses the membership, and with it the sessions and keys. If the
-provider refuses, the session ends.
+A user who has left a group at the provider loses the membership that the group gave, with its
+sessions and keys. If the provider refuses the user, the session ends.
 """
 
 import asyncio

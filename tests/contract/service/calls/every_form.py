@@ -14,7 +14,7 @@ import httpx2
 from agent.wire import routes
 from controlplane.settings import Settings
 from controlplane.web.webhooks.sending import send_due
-from controlplane.web.webhooks.tracker import Tracker
+from controlplane.web.webhooks.tracker import TrackerOutbox
 from tests.contract.service.calls.recorder import Recorder
 from tests.fakes.remote_control.making import random_document
 from tests.fakes.schemas.contract import (
@@ -134,7 +134,7 @@ async def _tracked(service: RunningService) -> None:
             await _submit_and_read(device, body)
             transport = httpx2.MockTransport(lambda _: httpx2.Response(answer))  # noqa: B023
             async with httpx2.AsyncClient(transport=transport) as http:
-                await send_due(service.core, http, Tracker(service.core.settings))
+                await send_due(service.core, http, TrackerOutbox(service.core.settings))
         await _submit_and_read(device, body)
 
 

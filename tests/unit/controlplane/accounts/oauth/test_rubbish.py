@@ -22,7 +22,7 @@ async def test_registrations_from_one_network_address_are_limited(service: Runni
     wait_s = replies[-1].headers["retry-after"]
     assert replies[-1].json() == {
         "error": "temporarily_unavailable",
-        "error_description": "too many programs were registered from this network address:"
+        "error_description": "too many programs were registered from your network:"
         f" wait {wait_s} s",
     }
 
@@ -33,9 +33,7 @@ async def test_page_requests_from_one_network_address_are_limited(service: Runni
     assert pages[0].status_code == 400
     assert pages[-1].status_code == 429
     wait_s = pages[-1].headers["retry-after"]
-    assert f"Too many pages were opened from this network address: wait {wait_s} s" in (
-        pages[-1].text
-    )
+    assert f"Too many pages were opened from your network: wait {wait_s} s" in (pages[-1].text)
 
 
 async def test_exchanges_from_one_network_address_are_limited(service: RunningService) -> None:
@@ -44,10 +42,7 @@ async def test_exchanges_from_one_network_address_are_limited(service: RunningSe
     assert replies[0].json()["error"] == "invalid_client"
     assert replies[-1].status_code == 429
     assert replies[-1].json()["error"] == "temporarily_unavailable"
-    assert (
-        "too many requests from this network address: wait"
-        in (replies[-1].json()["error_description"])
-    )
+    assert "too many requests from your network: wait" in (replies[-1].json()["error_description"])
 
 
 @pytest.mark.parametrize(

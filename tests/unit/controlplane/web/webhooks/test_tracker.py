@@ -12,7 +12,7 @@ import pytest
 from agent.wire import routes
 from controlplane.settings import Settings
 from controlplane.web.webhooks.sending import BATCH, backoff_s, send_due
-from controlplane.web.webhooks.tracker import Tracker
+from controlplane.web.webhooks.tracker import TrackerOutbox
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
@@ -63,9 +63,9 @@ async def test_a_report_is_sent_once(service: RunningService) -> None:
     device, report_id = await submit_report(service)
     webhook = Webhook(204)
     async with client(webhook) as http:
-        assert await send_due(service.core, http, Tracker(service.core.settings)) == 1
+        assert await send_due(service.core, http, TrackerOutbox(service.core.settings)) == 1
         service.clock.advance(86400)
-        assert await send_due(service.core, http, Tracker(service.core.settings)) == 0
+        assert await send_due(service.core, http, TrackerOutbox(service.core.settings)) == 0
     assert await tracker_state(device, report_id) == ("sent", 1)
     (request,) = webhook.received
     event = json.loads(request.content)
@@ -82,14 +82,14 @@ async def test_a_failed_attempt_is_repeated_later_with_the_same_event(
     device, report_id = await submit_report(service)
     webhook = Webhook(500, httpx2.ConnectError("refused"), 200)
     async with client(webhook) as http:
-        await send_due(service.core, http, Tracker(service.core.settings))
-        assert await send_due(service.core, http, Tracker(service.core.settings)) == 0
+        await send_due(service.core, http, TrackerOutbox(service.core.settings))
+        assert await send_due(service.core, http, TrackerOutbox(service.core.settings)) == 0
         assert await tracker_state(device, report_id) == ("pending", 1)
         service.clock.advance(backoff_s(1))
-        await send_due(service.core, http, Tracker(service.core.settings))
+        await send_due(service.core, http, TrackerOutbox(service.core.settings))
         assert await tracker_state(device, report_id) == ("pending", 2)
         service.clock.advance(backoff_s(2))
-        await send_due(service.core, http, Tracker(service.core.settings))
+        await send_due(service.core, http, TrackerOutbox(service.core.settings))
     assert await tracker_state(device, report_id) == ("sent", 3)
     assert len({request.headers["idempotency-key"] for request in webhook.received}) == 1
 
@@ -99,7 +99,7 @@ async def test_the_number_of_attempts_is_limited(service: RunningService) -> Non
     webhook = Webhook(503)
     async with client(webhook) as http:
         for _ in range(6):
-            await send_due(service.core, http, Tracker(service.core.settings))
+            await send_due(service.core, http, TrackerOutbox(service.core.settings))
             service.clock.advance(3600)
     assert await tracker_state(device, report_id) == ("failed", 3)
     assert len(webhook.received) == 3
@@ -114,11 +114,11 @@ async def test_an_attempt_that_ends_with_a_crash_is_counted(service: RunningServ
     async with client(crash) as http:  # type: ignore[arg-type]
         for _ in range(3):
             with pytest.raises(ExceptionGroup):
-                await send_due(service.core, http, Tracker(service.core.settings))
+                await send_due(service.core, http, TrackerOutbox(service.core.settings))
             service.clock.advance(3600)
     assert await tracker_state(device, report_id) == ("pending", 3)
     async with client(Webhook(200)) as http:
-        assert await send_due(service.core, http, Tracker(service.core.settings)) == 0
+        assert await send_due(service.core, http, TrackerOutbox(service.core.settings)) == 0
     assert await tracker_state(device, report_id) == ("failed", 3)
 
 
@@ -133,7 +133,7 @@ async def test_a_webhook_that_does_not_answer_in_time_delays_no_other_message(
         return httpx2.Response(204)
 
     async with client(never_answer) as http:  # type: ignore[arg-type]
-        assert await send_due(service.core, http, Tracker(service.core.settings)) == 1
+        assert await send_due(service.core, http, TrackerOutbox(service.core.settings)) == 1
     assert await tracker_state(device, report_id) == ("pending", 1)
 
 
@@ -142,8 +142,8 @@ async def test_reports_are_sent_in_bounded_batches(service: RunningService) -> N
     for _ in range(BATCH + 1):
         await device.submit()
     async with client(Webhook(200)) as http:
-        assert await send_due(service.core, http, Tracker(service.core.settings)) == BATCH
-        assert await send_due(service.core, http, Tracker(service.core.settings)) == 1
+        assert await send_due(service.core, http, TrackerOutbox(service.core.settings)) == BATCH
+        assert await send_due(service.core, http, TrackerOutbox(service.core.settings)) == 1
 
 
 def test_waits_between_attempts_grow_up_to_a_limit() -> None:
