@@ -16,6 +16,7 @@ WINDOWS_SERVICE = "windows-service"
 WINDOWS_SETUP = "windows-setup"
 SETUP_LOG = "venue-agent-setup.log"
 LOG_LINES = 20
+"""Number of lines of the service's log that are appended to the log of the setup."""
 
 
 def main() -> int:

@@ -53,7 +53,8 @@ class Action:
     """A custom action that runs the installed program as SYSTEM.
 
     Args:
-        at: its place in the sequence.
+        at: its place in the sequence `InstallExecuteSequence`.
+        condition: the condition of Windows Installer under which the action runs.
         flags: how Windows Installer runs it, in addition to the flags of all these actions.
         arguments: the arguments of `venue-agent.exe windows-setup`.
     """
