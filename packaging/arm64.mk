@@ -1,9 +1,11 @@
 # The agent's package for arm64, built and tested in an emulated Debian. The Makefile includes this file.
 
-# The roots of the emulated Debian need some minutes, so they are kept outside the checkout.
+# It takes some minutes to create the root directories of the emulated Debian, so they are kept outside the
+# checkout.
 export ARM64_CACHE ?= /var/cache/venue-agent-arm64
 ARM64_TREE := build/arm64/tree
 
+# --old-file: the root directory `builder` already contains the packaging environment, so make does not create it.
 .PHONY: deb-arm64 test-arm64
 deb-arm64: $(STAMP) ## build the agent's package for arm64 in dist/arm64, in an emulated Debian (root; twenty minutes)
 	@rm -rf build/arm64 dist/arm64 && mkdir -p $(ARM64_TREE) dist/arm64

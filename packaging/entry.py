@@ -16,6 +16,7 @@ WINDOWS_SERVICE = "windows-service"
 WINDOWS_SETUP = "windows-setup"
 SETUP_LOG = "venue-agent-setup.log"
 LOG_LINES = 20
+"""Number of lines of the service's log that are appended to the log of the setup."""
 
 
 def main() -> int:
@@ -45,12 +46,13 @@ def main() -> int:
 
 
 def _set_up() -> int:
-    """Run `venue-agent service` with the other arguments, and append its output to a log file.
+    """Run `venue-agent service` with the arguments after `windows-setup`.
 
-    Windows Installer shows no output of the programs that it runs. Only administrators can write to
-    the directory of the file. The file is deleted after `uninstall`, and kept after `undo`, which
-    is `uninstall` for a first installation that failed. If the service cannot be installed, the end
-    of its own log is appended, because `undo --purge` deletes that log.
+    The output is appended to a log, because Windows Installer shows no output of the programs that
+    it runs. Only administrators can write to the directory of this log. The log is deleted after
+    `uninstall`, and kept after `undo`, which is `uninstall` for a first installation that failed.
+    If the service cannot be installed, the end of the service's own log is appended, because
+    `undo --purge` deletes the service's log.
     """
     from contextlib import redirect_stderr, redirect_stdout
     from pathlib import Path

@@ -26,12 +26,12 @@ UNSET: Final = "000000"
 """A block of Xerox. Its addresses begin with zeros, which devices without an address also send."""
 
 _HEX = re.compile(r"[0-9A-F]{6}|[0-9A-F]{7}|[0-9A-F]{9}")
-_FORM = (
+_LEGAL_FORMS = (
     r"inc|incorporated|corp|corporation|co|company|ltd|limited|llc|l\.l\.c|lnc|lp|plc|gmbh|mbh|ag|kg"
     r"|se|sa|s\.a|s\.a\.u|sas|s\.a\.s|sarl|spa|s\.p\.a|srl|s\.r\.l|bv|b\.v|nv|n\.v|ab|a/s|as|oy|oyj"
     r"|aps|kk|k\.k|pty|pte|pvt|sdn|bhd|s\.?r\.?o|sp\. ?z ?o\.? ?o|zrt|kft|d\.o\.o|ltda|ltd\.sti"
 )
-_LEGAL = re.compile(rf"(?:[\s,.;&(]+(?:{_FORM})[.,)]*)+\s*$", re.IGNORECASE)
+_LEGAL_ENDING = re.compile(rf"(?:[\s,.;&(]+(?:{_LEGAL_FORMS})[.,)]*)+\s*$", re.IGNORECASE)
 
 Block = tuple[str, str]  # first 6, 7 or 9 hex digits of the block's addresses; maker
 
@@ -56,7 +56,7 @@ def display_name(name: str) -> str:
     If the name has only capitals, long words keep only their first capital.
     """
     plain = " ".join(html.unescape(name).split())
-    shorter = _LEGAL.sub("", plain).rstrip(" ,.&(") or plain
+    shorter = _LEGAL_ENDING.sub("", plain).rstrip(" ,.&(") or plain
     if shorter.isupper():
         shorter = re.sub(r"[A-Z]{5,}", lambda word: word[0].capitalize(), shorter)
     return shorter

@@ -14,7 +14,11 @@ from agent import __version__
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option or argument. ``flags`` is empty for a positional argument."""
+    """An option or argument.
+
+    ``flags`` is empty for a positional argument. ``value`` is the placeholder of the value, such as
+    FILE, and empty for an option without a value. ``text`` is the help text.
+    """
 
     flags: tuple[str, ...]
     value: str
@@ -24,6 +28,8 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Command:
+    """A command of the program. ``words`` are the verb and its actions, such as `keys create`."""
+
     words: tuple[str, ...]
     text: str
     options: tuple[Option, ...]

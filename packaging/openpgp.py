@@ -54,6 +54,7 @@ def _gpg(*words: str) -> str:
     done = subprocess.run(
         ("gpg", "--batch", "--yes", "--quiet", *words), capture_output=True, text=True, check=False
     )
+    # gpg --list-secret-keys also fails if no key matches. `find_key` reports this.
     if done.returncode != 0 and "--list-secret-keys" not in words:
         raise SystemExit(f"gpg {words[-2]} failed: {done.stderr.strip()}")
     return done.stdout

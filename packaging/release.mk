@@ -1,8 +1,9 @@
 # Releases: how they are made and verified. docs/release.md describes them. The Makefile includes this file.
 
 # The targets whose packages are part of a release: each writes into dist or a folder of its own below
-# dist. `make verify-release` builds those of RELEASE_TARGETS again in a clean Debian, and compares
-# them. Those of RELEASE_MACHINE_TARGETS need programs of the machine, so they are not built again.
+# dist. `make verify-release` builds the packages of RELEASE_TARGETS again in a clean Debian, and compares
+# them. The packages of RELEASE_MACHINE_TARGETS need programs of the machine that makes the release, so
+# they are not built again.
 RELEASE_TARGETS := deb service-deb wheel containerfile
 RELEASE_MACHINE_TARGETS := rpm deb-arm64
 

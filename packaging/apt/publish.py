@@ -1,8 +1,8 @@
 """Adds Debian packages to a signed apt repository: a directory that a static web server can serve.
 
 The directory keeps older packages and older indices, so that a client that has read an older index
-can still download all that it names. The signed index, InRelease, is replaced last. See
-docs/repositories.md.
+can still download all files that this index names. The signed index, InRelease, is replaced last.
+See docs/repositories.md.
 
 Usage: python packaging/apt/publish.py --key KEY --url URL --output DIR [--valid-days N] PACKAGE...
 """
@@ -50,12 +50,12 @@ def architectures(pool: Path) -> list[str]:
     return sorted({path.stem.rpartition("_")[2] for path in pool.rglob("*.deb")})
 
 
-def write_index(folder: Path, packages: str) -> dict[str, bytes]:
+def write_index(folder: Path, package_list: str) -> dict[str, bytes]:
     """Write the list of packages, plain and compressed, each under its name and under its hash.
 
     Returns the contents by name.
     """
-    content = packages.encode()
+    content = package_list.encode()
     forms = {"Packages": content, "Packages.xz": lzma.compress(content, preset=9)}
     by_hash = folder / "by-hash/SHA256"
     by_hash.mkdir(parents=True, exist_ok=True)
@@ -97,7 +97,10 @@ def release(
 
 
 def sources(url: str, names: Iterable[str], key: Key) -> str:
-    """Return the file for /etc/apt/sources.list.d, with the public key in it."""
+    """Return the file for /etc/apt/sources.list.d, with the public key in it.
+
+    ``names`` are the architectures.
+    """
     block = "\n".join(f" {line or '.'}" for line in key.armored.strip().splitlines())
     return (
         f"# Key: {key.fingerprint}\n"
@@ -120,7 +123,7 @@ def publish(
             cwd=output, capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
         contents = write_index(suite / path, package_list)
-        indices.update({f"{path}/{form}": content for form, content in contents.items()})
+        indices.update({f"{path}/{file}": content for file, content in contents.items()})
     text = release(indices, names, next_date(suite / "Release"), valid_days)
     _replace(output / "venue-agent.sources", sources(url, names, key).encode())
     _replace(suite / "Release", text.encode())

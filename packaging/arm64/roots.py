@@ -70,17 +70,18 @@ def prepare(name: str) -> Path:
         if directory is not None:
             _debootstrap(directory, BARE)
     if name == "builder":
-        with new_directory("wheels", _digest()) as directory:
+        with new_directory("wheels", _requirements_digest()) as directory:
             if directory is not None:
                 _download(directory)
-        with new_directory("builder", f"{bare} {' '.join(BUILDER)} {_digest()}") as directory:
+        recipe = f"{bare} {' '.join(BUILDER)} {_requirements_digest()}"
+        with new_directory("builder", recipe) as directory:
             if directory is not None:
                 _debootstrap(directory, (*BARE, *BUILDER))
                 _install_libraries(directory)
     return CACHE / name
 
 
-def _digest() -> str:
+def _requirements_digest() -> str:
     return hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
 
 
@@ -116,8 +117,8 @@ def _install_libraries(root: Path) -> None:
 def nspawn(root: Path, *, volatile: bool = True) -> tuple[str, ...]:
     """Return the beginning of a command line of systemd-nspawn, without the command.
 
-    With ``volatile``, all changes are in memory and disappear at the end. The command shares the
-    network of the caller.
+    With ``volatile``, all changes are in memory and disappear at the end. The command uses the
+    network of this machine.
     """
     return (
         "systemd-nspawn", "--quiet", f"--directory={root}", "--register=no", "--keep-unit",
@@ -143,7 +144,7 @@ def main() -> int:
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
     if os.geteuid() != 0:
-        raise SystemExit("an arm64 root needs root: run it with sudo")
+        raise SystemExit("Only root can run a command in the emulated Debian. Use sudo.")
     nspawn_options = (
         f"--{name}={value}"
         for name, values in (("bind", options.bind), ("bind-ro", options.bind_ro),

@@ -27,8 +27,9 @@ DEB = Path(__file__).resolve().parent
 SCRIPTS = ("preinst", "postinst", "prerm", "postrm")
 UPGRADE = ROOT / "packaging/upgrade/venue-agent-upgrade"
 _INSERT = f"    # INSERT {UPGRADE.name}\n"
-"""The line of a maintainer script that is replaced by the script for upgrades. Maintainer scripts
-also run before the package's files are installed, and after they are removed."""
+"""The line of a maintainer script that is replaced by the script for upgrades. A maintainer script
+needs its own copy, because it also runs when the package's files are not installed yet, or are
+already removed."""
 _PICTURES = re.compile(r"^ *(?:!\[[^]\n]*\]\([^)\n]*\)|<picture>.*?</picture>)\n+", re.M | re.S)
 """Matches the pictures in documents. They are removed, because the package contains no pictures."""
 DEPENDS = "systemd (>= 247), passwd, init-system-helpers"
@@ -167,8 +168,8 @@ def set_modes(tree: Path) -> None:
     for path in (tree, *tree.rglob("*")):
         if path.is_symlink():
             continue
-        is_program = path.is_dir() or path.stat().st_mode & 0o100
-        path.chmod(0o755 if is_program else 0o644)
+        is_executable = path.is_dir() or path.stat().st_mode & 0o100
+        path.chmod(0o755 if is_executable else 0o644)
 
 
 def build(

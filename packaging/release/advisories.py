@@ -40,7 +40,7 @@ def _read(path: Path) -> Advisory:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     import yaml
 
-    # This loader returns times as text, because JSON has no times.
+    # JSON has no times, so this loader is used: it returns times as text.
     return dict(json.loads(json.dumps(yaml.load(path.read_text(), yaml.CBaseLoader))))  # noqa: S506
 
 
@@ -64,7 +64,7 @@ def _affects(affected: dict[str, Any], version: str) -> bool:
 
 
 def _is_inside(events: list[dict[str, str]], version: Version) -> bool:
-    """Evaluate the events of a range in the order of their versions."""
+    """Return whether the version is in a range. ``events`` are the events of the range in OSV."""
     ordered = sorted((Version(value), kind) for event in events for kind, value in event.items())
     is_inside = False
     for border, kind in ordered:

@@ -24,15 +24,17 @@ from release.advisories import normalize, read_advisories, serve
 VEX: Final = ROOT / "security/openvex.json"
 OSV: Final = "https://api.osv.dev/v1/query"
 DOES_NOT_APPLY: Final = ("not_affected", "fixed")
+"""The statuses of OpenVEX with which a vulnerability does not count."""
 WITHIN_S: Final = 600
+"""Maximum duration of one run of pip-audit in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vulnerability:
     """A known vulnerability of a pinned package.
 
-    ``names`` are its identifiers, the first of which is the advisory. ``lists`` are the lists of
-    requirements with the package.
+    ``names`` are its identifiers, the first of which is that of the advisory. ``lists`` are the
+    file names of the lists of requirements that contain the package.
     """
 
     package: str
@@ -56,7 +58,7 @@ def audit(requirements: Path, address: str) -> list[Vulnerability]:
 
 
 def without_markers(text: str) -> str:
-    """Remove the environment markers, because pip-audit leaves out what other platforms need."""
+    """Remove the environment markers, so that pip-audit checks the packages for all platforms."""
     return re.sub(r"^([\w.,\[\]-]+==[\w.]+) ; [^\\\n]+ \\$", r"\1 \\", text, flags=re.MULTILINE)
 
 

@@ -23,7 +23,7 @@ def digest(path: Path) -> str:
 
 
 def write_sums(directory: Path) -> None:
-    """Write SHA256SUMS with every other file of the directory."""
+    """Write SHA256SUMS: the checksums of all files but SHA256SUMS itself and its signature."""
     names = sorted(path.name for path in directory.iterdir() if path.name not in (SUMS, SIGNATURE))
     lines = (f"{digest(directory / name)}  {name}\n" for name in names)
     (directory / SUMS).write_text("".join(lines))
@@ -55,7 +55,10 @@ def differences_from_sums(directory: Path) -> list[str]:
 
 
 def sign(directory: Path, key: Path) -> None:
-    """Sign SHA256SUMS with the private SSH key, or the public key of a key in the SSH agent.
+    """Sign SHA256SUMS with an SSH key.
+
+    ``key`` is the file of the private key, or of the public key if the SSH agent has the private
+    key.
 
     Raises:
         ReleaseError: ssh-keygen failed.

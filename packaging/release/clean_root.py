@@ -30,7 +30,7 @@ PACKAGES: Final = (
 DEFAULT_MIRROR: Final = "http://deb.debian.org/debian"
 LISTS: Final = ("package.txt", "service-package.txt", "build.txt")
 """The lists in ``requirements`` that the packages are built with."""
-PLACE: Final = "/build/venue-agent"
+SOURCE_IN_CONTAINER: Final = "/build/venue-agent"
 _QUERY: Final = "${Package} ${Version} ${Architecture}\n"
 
 
@@ -97,7 +97,7 @@ def _bootstrap(directory: Path, mirror: str) -> None:
     )
     (directory / "etc/apt/sources.list").write_text("".join(f"{line}\n" for line in lines))
     apt = ("chroot", directory, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq")
-    # The index of an archive snapshot may have expired. apt would refuse it otherwise.
+    # The index of an archive snapshot may have expired. Without this option, apt would refuse it.
     _run(*apt, "-o", "Acquire::Check-Valid-Until=false", "update")
     _run(*apt, "--yes", "dist-upgrade")
 
@@ -149,7 +149,7 @@ def build(root: Root, tree: Path, wheels: Path, epoch: int, targets: list[str]) 
     """Run ``make`` with the targets in a container without a network.
 
     Args:
-        tree: the source, which is at `PLACE` inside the container.
+        tree: the source, which is at `SOURCE_IN_CONTAINER` inside the container.
         epoch: the value of SOURCE_DATE_EPOCH.
 
     Raises:
@@ -164,8 +164,8 @@ def build(root: Root, tree: Path, wheels: Path, epoch: int, targets: list[str]) 
     _run(
         "systemd-nspawn", "--quiet", f"--directory={root.directory}", "--volatile=overlay",
         "--register=no", "--keep-unit", f"--machine=venue-agent-release-{os.getpid()}",
-        "--private-network", "--console=pipe", f"--bind={tree}:{PLACE}",
-        f"--bind-ro={wheels}:/wheels", f"--chdir={PLACE}",
+        "--private-network", "--console=pipe", f"--bind={tree}:{SOURCE_IN_CONTAINER}",
+        f"--bind-ro={wheels}:/wheels", f"--chdir={SOURCE_IN_CONTAINER}",
         *(f"--setenv={name}={value}" for name, value in environment.items()),
         "make", "PYTHON=/usr/bin/python3", *targets,
     )  # fmt: skip

@@ -34,7 +34,7 @@ def contents(package: Path) -> Contents:
     """Return the content of each regular file in a package, by its path in the package.
 
     Raises:
-        ValueError: The file is not such a package.
+        ValueError: The file is damaged, or is no package of a known kind.
     """
     name = package.name
     try:

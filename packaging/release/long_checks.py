@@ -1,4 +1,4 @@
-"""Runs the checks before a release that CI does not run, because they are long.
+"""Runs the long checks, which CI does not run. A releaser runs them before a release.
 
 Usage: python -m release.long_checks [--list] [CHECK ...]
 """
@@ -51,7 +51,8 @@ CHECKS: Final = (
     "seeded-defects",
     "mutation",
 )
-"""Words for make: a target, and its variables if it has any. They run in this order."""
+"""The checks, in the order in which they run. Each is a target of make, with variables if it needs
+any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,8 +77,8 @@ def differences_from_rebuild(
                 )
             elif digest(rebuild / each) != digest(directory / each):
                 lines.append(f"{each}: the rebuild has different bytes")
-    other_names = {each["name"] for each in subjects} - expected
-    return lines, sorted(other_names)
+    names_not_rebuilt = {each["name"] for each in subjects} - expected
+    return lines, sorted(names_not_rebuilt)
 
 
 def main() -> int:

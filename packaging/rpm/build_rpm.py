@@ -155,8 +155,8 @@ def lay_out_rpm(tree: Path, onedir: Path, manual: Path, program: Program) -> Non
 
 
 def scripts_of(program: Program) -> str:
-    """Return the scriptlets. ``@SYSUSERS@`` is the program's line in sysusers.d(5), ``@VERSION@``
-    the version of the package.
+    """Return the scriptlets. ``@SYSUSERS@`` in them is replaced by the line of the program's user
+    (sysusers.d(5)), and ``@VERSION@`` by the version of the package.
     """
     sysusers = (ROOT / program.resources / f"{program.name}.sysusers").read_text()
     (user,) = (line for line in sysusers.splitlines() if line and not line.startswith("#"))
@@ -172,7 +172,7 @@ def scripts_of(program: Program) -> str:
 
 
 def compile_policy(place: Path) -> Path:
-    """Compile the SELinux policy module, and return its file."""
+    """Compile the SELinux policy module in the directory ``place``, and return its file."""
     module, package = place / f"{POLICY}.mod", place / f"{POLICY}.pp"
     source = RPM / "selinux" / POLICY
     _run("checkmodule", "-M", "-m", "-o", module, f"{source}.te")

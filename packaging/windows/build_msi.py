@@ -1,8 +1,9 @@
 """Builds the MSI package from the program's directory. Needs wixl and msibuild (msitools).
 
 wixl writes the files, components and properties. It supports neither rollback actions, nor hidden
-command lines, nor messages of its own, and it does not order actions reliably. Therefore msibuild
-imports the tables for these afterwards, in the text format of Windows Installer (IDT).
+command lines, nor other error messages than the default ones, and it does not order actions
+reliably. Therefore msibuild imports the tables for these afterwards, in the text format of Windows
+Installer (IDT).
 
 The same directory, version and SOURCE_DATE_EPOCH give the same bytes.
 
@@ -41,6 +42,8 @@ LANGUAGE: Final = "1033"
 FILES: Final = "files"
 """The directory of the program, as wixl sees it."""
 EXE, CONTINUE, ROLLBACK, DEFERRED, AS_SYSTEM, HIDE_TARGET = 18, 0x40, 0x100, 0x400, 0x800, 0x2000
+"""The type of a custom action that runs an installed program, and flags that are added to the type.
+Source: Windows Installer, "Summary List of All Custom Action Types"."""
 _SERVICE_KEY: Final = r"SYSTEM\CurrentControlSet\Services\venue-agent"
 _OLDEST: Final = 315_532_800  # 1980-01-01, the earliest time that a cabinet can store
 
@@ -50,7 +53,8 @@ class Action:
     """A custom action that runs the installed program as SYSTEM.
 
     Args:
-        at: its place in the sequence.
+        at: its place in the sequence `InstallExecuteSequence`.
+        condition: the condition of Windows Installer under which the action runs.
         flags: how Windows Installer runs it, in addition to the flags of all these actions.
         arguments: the arguments of `venue-agent.exe windows-setup`.
     """
@@ -95,9 +99,9 @@ ACTIONS: Final = (
     Action("Configure", 5640, "BASE_URL AND NOT REMOVE", f"install {OPTIONS}", HIDE_TARGET),
     Action("StartAgain", 5650, "SERVICE_EXISTS AND NOT BASE_URL AND NOT REMOVE", "install"),
 )  # fmt: skip
-"""Everything that the package does with the service. In addition, the package has a
-`ServiceControl` entry. Because of it, Windows Installer does not ask the user to close the program,
-and can stop and delete the service even if the program is damaged.
+"""The actions with which the package manages the service. The package also has a `ServiceControl`
+entry. Because of this entry, Windows Installer does not ask the user to close the program, and can
+stop and delete the service even if the program is damaged.
 """
 STANDARD: Final = (
     ("FindRelatedProducts", "", 25), ("AppSearch", "", 50), ("LaunchConditions", "", 100),
@@ -111,11 +115,13 @@ STANDARD: Final = (
     ("RegisterUser", "", 6000), ("RegisterProduct", "", 6100), ("PublishFeatures", "", 6300),
     ("PublishProduct", "", 6400), ("InstallFinalize", "", 6600),
 )  # fmt: skip
+"""The standard actions of an installation: name, condition and place in the sequence."""
 INTERACTIVE: Final = (
     ("FindRelatedProducts", "", 25), ("LaunchConditions", "", 100),
     ("ValidateProductID", "", 700), ("CostInitialize", "", 800), ("FileCost", "", 900),
     ("CostFinalize", "", 1000), ("ExecuteAction", "", 1300),
 )  # fmt: skip
+"""The standard actions that run before an installation with a user interface, in the same form."""
 ALL_OR_NONE: Final = (
     "(BASE_URL AND LOCATION_ID AND API_KEY_FILE) OR NOT (BASE_URL OR LOCATION_ID OR API_KEY_FILE)"
 )
@@ -127,6 +133,7 @@ CONDITIONS: Final = (
     ),
     ("NOT NEWER_VERSION", "A newer version of the venue agent is already installed."),
 )
+"""The conditions of an installation, each with the message that is shown if it is false."""
 ERRORS: Final = (
     # The default message for a program that returned an error does not name the reason.
     (
