@@ -1,6 +1,7 @@
-"""Measures how much processor time the reference service needs to refuse an invalid request body of
-the maximum permitted size. The bodies have the shapes that are the most expensive to parse. Only
-the parsing is measured; each figure is the median of several runs.
+"""Measures how much processor time the reference service needs to refuse an invalid request body
+that reaches the limit for its bytes, its lists and objects, or its items. The bodies have the
+shapes that are the most expensive to parse. Only the parsing is measured; each figure is the median
+of several runs.
 
 Usage: python -m tests.bench.bodies [--runs N]
 """
@@ -82,7 +83,7 @@ def submission(report: str) -> bytes:
 
 
 def bodies() -> Iterator[tuple[str, bytes]]:
-    """Yield bodies of the maximum permitted size, each with the name of its shape."""
+    """Yield bodies that reach a limit of the service, each with the name of its shape."""
     for path in REPLACED:
         for element in ELEMENTS:
             yield f"{'.'.join(path)} of {element}", submission(full_report(path, element))

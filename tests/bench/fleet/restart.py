@@ -1,6 +1,6 @@
-"""Kills and restarts the service of a fleet. Measures when all streams are open again, and how many
-calls the service receives until then. The first part uses the agent's code in virtual time; the
-second part uses fewer devices in real time.
+"""Kills and restarts the service of a fleet. Measures the time until all streams are open again,
+and the highest rate of calls. The first part uses the agent's code in virtual time; the second part
+uses fewer devices in real time.
 
     python -m tests.bench.fleet.restart [--devices N] [--outage SECONDS ...] [--real N]
 """

@@ -249,11 +249,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--streams", type=int, default=100_000)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--organizations", type=int, default=100)
-    parser.add_argument("--idle", type=float, default=45)
-    parser.add_argument("--load", type=float, default=60)
-    parser.add_argument("--heartbeats", type=float, help="default: one from each device in 60 s")
-    parser.add_argument("--reports", type=float, default=20)
-    parser.add_argument("--requests", type=float, default=10)
+    parser.add_argument("--idle", type=float, default=45, help="seconds without calls")
+    parser.add_argument("--load", type=float, default=60, help="seconds with calls")
+    parser.add_argument(
+        "--heartbeats", type=float, help="rate a second; default: one from each device in 60 s"
+    )
+    parser.add_argument("--reports", type=float, default=20, help="reports a second")
+    parser.add_argument("--requests", type=float, default=10, help="requests a second")
     return parser.parse_args()
 
 

@@ -98,7 +98,7 @@ def is_sale(entry: Entry) -> bool:
 
 
 def some_receipt(raw: RawRows) -> Json:
-    """Return a sale of yesterday at the first location, with several lines."""
+    """Return the sale that has the most lines, of yesterday at the first location."""
     day = TODAY - timedelta(days=1)
     entries = raw.between(day, day, lambda entry: entry.is_sale and entry.location == "loc-0001")
     return max(entries, key=lambda entry: (len(entry.items), entry.row["number"])).row

@@ -5,7 +5,7 @@ schemathesis loads this module. Three of four generated bodies that fit the docu
 existing objects, and all bodies about figures get a location with sales. If an object does not
 exist yet, the hooks create it with additional calls. The hooks write the operations and the
 statuses of their replies to the file ``SCHEMATHESIS_SEEN``.
-``SCHEMATHESIS_TOKENS`` contains tokens that only support can create.
+``SCHEMATHESIS_TOKENS`` contains tokens of support links, which no operation can create.
 """
 
 import atexit
