@@ -26,11 +26,12 @@ from tests.paths import ROOT
 PACKAGES: Final = ("agent", "collectors", "controlplane", "tests")
 CACHE: Final = ROOT / "build/grimp"
 SMALL: Final = ("tests/unit/", "tests/contract/")
-ENOUGH_FOR_WORKERS: Final = 8
-"""With fewer test files, starting pytest's workers takes more time than they save."""
+SERIAL_MAX: Final = 8
+"""With at most this many test files, starting pytest's workers takes more time than they save."""
 PARALLEL: Final = ("-n", "logical", "--maxprocesses=8", "--dist=loadfile", "--no-loadscope-reorder")
 NO_TESTS_COLLECTED: Final = 5
-NAMED_IN_LINE: Final = 3
+FILES_NAMED: Final = 3
+"""Number of changed files that the printed line names. It only counts the others."""
 
 STARTED: Final[Mapping[str, tuple[str, ...]]] = {
     "agent": ("agent.__main__", "collectors.__main__"),
@@ -46,7 +47,9 @@ IMPORTED_BY_NAME: Final[Mapping[str, str]] = {
     "controlplane.cli.main": "controlplane.cli",
     "controlplane.storage.migrations.upgrade": "controlplane.storage.migrations",
 }
-"""Maps each module that imports all modules of a package by computed names to that package."""
+"""Each key is a module that computes the names of all modules of a package and imports them. The
+value is that package.
+"""
 
 UNUSED_IMPORTS: Final = (
     ("tests.conftest", ("agent.redaction.known",)),  # only for the cleanup after each test
@@ -99,8 +102,10 @@ def module_of(path: str) -> str | None:
 
 
 def hidden_imports(module: str, text: str, modules: Collection[str]) -> Iterator[str]:
-    """Yield the modules that a module uses without importing them: programs that it starts, and
-    imports in the source code that it passes to an interpreter.
+    """Yield the modules that a module uses although its import statements do not name them.
+
+    The module imports them by computed names, starts them as programs, or imports them in source
+    code that it passes to an interpreter.
     """
     if package := IMPORTED_BY_NAME.get(module):
         yield from (name for name in modules if name.startswith(f"{package}."))
@@ -143,8 +148,8 @@ def affected_modules(
         if path.endswith("/__init__.py"):
             # Python executes this file before it imports any module of the package.
             own_modules |= {name for name in texts if name.startswith(f"{module}.")}
-        for file in own_modules | (readers_of(path, texts) & texts.keys()):
-            affected |= {file, *importers(file)}
+        for each in own_modules | (readers_of(path, texts) & texts.keys()):
+            affected |= {each, *importers(each)}
     return affected
 
 
@@ -171,9 +176,9 @@ def files_with_tests(files: Iterable[Path], size: str) -> list[str]:
 
 def describe_selection(chosen: int, total: int, changed: list[str]) -> str:
     """Return one line with the number of selected test files and the changed files."""
-    more = len(changed) - NAMED_IN_LINE
-    reason = ", ".join(changed[:NAMED_IN_LINE]) + (f" and {more} more" if more > 0 else "")
-    return f"{chosen} files of {total}, because of {reason}"
+    more = len(changed) - FILES_NAMED
+    reason = ", ".join(changed[:FILES_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"{chosen} of {total} test files, because of changes in {reason}"
 
 
 def _changed_since(revision: str) -> list[str]:
@@ -225,7 +230,7 @@ def main() -> int:
         print(f"the changes since {options.since} affect no {options.size} test")
         return 0
     print(describe_selection(len(chosen), len(all_tests), changed), flush=True)
-    parallel = PARALLEL if len(chosen) > ENOUGH_FOR_WORKERS else ("-n0",)
+    parallel = PARALLEL if len(chosen) > SERIAL_MAX else ("-n0",)
     command = (sys.executable, "-m", "pytest", f"--size={options.size}", *parallel, *words, *chosen)
     code = subprocess.run(command, check=False).returncode
     # pytest collects no test if all tests of the selected files are larger than --size.

@@ -65,9 +65,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests of a larger size than ``--size``, and run the file first that waits the most.
+    """Deselect tests of a larger size than ``--size``, and run `test_killed.py` first.
 
-    At the end of the run, it would keep one worker busy while all other workers have ended.
+    This file waits the most. At the end of the run, it would keep one worker busy while all other
+    workers have ended.
     """
     items[:], left_out = sizes.select(items)
     items.sort(key=lambda item: item.path.name != "test_killed.py")
@@ -76,7 +77,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Stop a run that declares a prerequisite as missing although this machine has it."""
+    """Let SIGINT interrupt the run, and stop a run that declares a prerequisite as missing although
+    this machine has it.
+    """
     # A shell makes its background processes ignore SIGINT. Processes that tests start would inherit
     # this.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -92,7 +95,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 # Python would finalize frozen objects only after the modules that they use, so they are unfrozen
-# when Python ends. Before that, they would slow down the garbage collections after the last test.
+# when Python ends. If they were unfrozen earlier, they would slow down the garbage collections
+# after the last test.
 atexit.register(gc.unfreeze)
 
 
@@ -189,9 +193,9 @@ def _clean_process() -> Iterator[None]:
 def _no_leaked_tasks(request: pytest.FixtureRequest, _clean_process: None) -> Iterator[None]:
     """Fail an asynchronous test whose tasks still run when its fixtures have ended.
 
-    Otherwise pytest-asyncio would cancel them without a message.
-    `_clean_process` counts threads after this fixture, when the threads of the event loop have
-    ended with the loop.
+    Otherwise pytest-asyncio would cancel them without a message. This fixture depends on
+    `_clean_process`, so that `_clean_process` checks the threads last: the event loop and its
+    threads have then ended.
     """
     if _RUNNER not in request.fixturenames:
         yield

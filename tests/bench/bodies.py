@@ -1,6 +1,7 @@
-"""Measures how much processor time the reference service needs to refuse an invalid request body of
-the maximum permitted size. The bodies have the shapes that are the most expensive to parse. Only
-the parsing is measured; each figure is the median of several runs.
+"""Measures how much processor time the reference service needs to refuse an invalid request body
+that reaches the limit for its bytes, its lists and objects, or its items. The bodies have the
+shapes that are the most expensive to parse. Only the parsing is measured; each figure is the median
+of several runs.
 
 Usage: python -m tests.bench.bodies [--runs N]
 """
@@ -29,6 +30,7 @@ ROOM = LIMIT - 40_000
 """Bytes of a body that its expensive part may fill. The other bytes are for a small report."""
 CONTAINERS = CONTAINERS_MAX - 100
 ITEMS = ITEMS_MAX - 100
+"""Maximum numbers in the expensive part of a body. 100 of each are left for the small report."""
 HAN = [chr(code) for code in range(0x4E00, 0x9FA6)]
 """Characters of three bytes in UTF-8. Text of such characters costs more to decode than ASCII."""
 REPLACED = (
@@ -81,7 +83,7 @@ def submission(report: str) -> bytes:
 
 
 def bodies() -> Iterator[tuple[str, bytes]]:
-    """Yield bodies of the maximum permitted size, each with the name of its shape."""
+    """Yield bodies that reach a limit of the service, each with the name of its shape."""
     for path in REPLACED:
         for element in ELEMENTS:
             yield f"{'.'.join(path)} of {element}", submission(full_report(path, element))

@@ -36,7 +36,8 @@ _JOB = {"max_hosts": 5000, "max_services": 2048, "max_duration_s": 60}
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The result of one run. ``macs`` maps each host to its MAC address, or to "" if the contestant
-    did not report one.
+    did not report one. ``ports`` has the address and port of each open port or announced service.
+    ``rss_mib`` is the peak memory, or 0 if it was not measured.
     """
 
     took_s: float

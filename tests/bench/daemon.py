@@ -52,6 +52,8 @@ def write_config(home: Path, base_url: str, key: str, more: str = "") -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Running:
+    """A daemon. ``began`` is the monotonic time of its exec; ``ready_s`` later, it sent READY=1."""
+
     process: subprocess.Popen[bytes]
     began: float
     ready_s: float

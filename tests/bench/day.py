@@ -29,7 +29,7 @@ POLL_EVERY_S = 0.05
 """Interval of the polls. It is far shorter than any pause between two heartbeats, so that no
 heartbeat is missed.
 """
-FASTEST_S = 0.15
+INTERVAL_MIN_S = 0.15
 ANSWERED_WITHIN_S = 60
 IN_NAMESPACE = "VENUE_DAY_IN_NAMESPACE"
 
@@ -45,8 +45,8 @@ class Day:
     interval_s: float = 0.2
 
     def __post_init__(self) -> None:
-        if self.interval_s < FASTEST_S:
-            raise ValueError(f"heartbeats less than {FASTEST_S} s apart cannot be counted")
+        if self.interval_s < INTERVAL_MIN_S:
+            raise ValueError(f"heartbeats less than {INTERVAL_MIN_S} s apart cannot be counted")
         if self.requests_before(self.first_tenth) < len(KINDS):
             raise ValueError("the first tenth is too short for a report of each kind")
 
@@ -65,7 +65,9 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Resident memory of the daemon's own process, without the processes of collectors."""
+    """Resident memory of the daemon's own process, without the processes of collectors. It was
+    read after the heartbeat with this number.
+    """
 
     number: int
     resident_kib: int
@@ -123,7 +125,7 @@ class Operator:
         self._waiting.append(self._service.request(self._instance_id, kind))
         self.request_count += 1
 
-    def has_all(self) -> bool:
+    def has_all_reports(self) -> bool:
         """Return whether the service has accepted every report. Raises SystemExit if one failed."""
         while self._waiting:
             row = self._service.request_row(self._instance_id, self._waiting[0])
@@ -147,7 +149,7 @@ def run_day(pid: int, service: LocalService, device: Json, day: Day) -> list[Sam
         elif number % day.sample_every == 0:
             # The service lists only the newest requests, so read their results before newer
             # requests replace them in the list.
-            operator.has_all()
+            operator.has_all_reports()
             samples.append(Sample(number, resident_kib(pid)))
     samples.append(Sample(day.heartbeats, _at_rest(pid, service, operator)))
     if operator.request_count != day.requests:
@@ -157,15 +159,15 @@ def run_day(pid: int, service: LocalService, device: Json, day: Day) -> list[Sam
 
 def _at_rest(pid: int, service: LocalService, operator: Operator) -> int:
     """Return the resident memory one heartbeat after the last requested report."""
-    until(operator.has_all, ANSWERED_WITHIN_S)
+    until(operator.has_all_reports, ANSWERED_WITHIN_S)
     next(_heartbeats(service, 1))
     return resident_kib(pid)
 
 
-def _heartbeats(service: LocalService, heartbeats: int) -> Iterator[int]:
-    """Yield 1, 2, … as heartbeats arrive. Only a heartbeat changes the device's lastSeenAt."""
+def _heartbeats(service: LocalService, count: int) -> Iterator[int]:
+    """Yield 1, 2, … ``count`` as heartbeats arrive. Only these change the device's lastSeenAt."""
     seen, number = service.devices()[0]["lastSeenAt"], 0
-    while number < heartbeats:
+    while number < count:
         now = until(lambda: _changed_last_seen(service, seen), ANSWERED_WITHIN_S)  # noqa: B023
         seen, number = now, number + 1
         yield number

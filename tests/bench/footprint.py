@@ -2,7 +2,7 @@
 Also measures the resource use of other common agents that idle at the same time.
 
 Everything runs in a separate network namespace that has only loopback.
-Usage: python -m tests.bench.footprint [--window SECONDS] [--requests N] [--no-peers]
+Usage: python -m tests.bench.footprint [--window SECONDS] [--requests N] [--no-peers] [--idle-only]
 """
 
 import argparse
@@ -43,7 +43,7 @@ STARTS = 10
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure memory, CPU, latency and sizes.")
     parser.add_argument("--window", type=float, default=120, help="seconds of the idle measurement")
-    parser.add_argument("--requests", type=int, default=50)
+    parser.add_argument("--requests", type=int, default=50, help="requests of each build")
     parser.add_argument("--no-peers", action="store_true", help="measure this agent only")
     parser.add_argument("--idle-only", action="store_true", help="measure idling only")
     parser.add_argument("--root", type=Path, help=argparse.SUPPRESS)
@@ -75,7 +75,7 @@ def show_work(builds: dict[str, tuple[str, ...]], home: Path, requests: int) -> 
 
 def _in_a_namespace(*, with_peers: bool) -> int:
     """Restart this program in a network namespace with only loopback. Before that, install the
-    packages of the other agents, which need the network.
+    packages of the other agents, because their installation needs the network.
     """
     if "VENUE_BENCH_IN_MOUNTS" not in os.environ:
         words = ("unshare", "--mount", "--propagation", "private", sys.executable, *_self())
@@ -85,8 +85,8 @@ def _in_a_namespace(*, with_peers: bool) -> int:
     with contextlib.ExitStack() as stack:
         options: tuple[str, ...] = ()
         if with_peers:
-            place = stack.enter_context(tempfile.TemporaryDirectory(prefix="venue-peers-"))
-            root = stack.enter_context(bench_peers.overlay(Path(place)))
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="venue-peers-"))
+            root = stack.enter_context(bench_peers.overlay(Path(folder)))
             peers = bench_peers.install(root)
             sys.stdout.write(f"peers installed: {', '.join(p.package for p in peers)}\n")
             sys.stdout.flush()

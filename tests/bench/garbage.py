@@ -1,8 +1,9 @@
 """`python -m tests.bench.garbage [--seconds 60]` measures what endless garbage costs the agent.
 
 A hostile service answers `onCommands` with garbage, as fast as the agent reads it. For each kind of
-garbage, the output shows the number of logged lines, connections and heartbeats, and the processor
-time after the first five seconds, in per cent of one core.
+garbage, the output shows the lines that the agent logged, its connections, its heartbeats, its
+processor time in per cent of one core, and the counters of its status. Heartbeats and processor
+time are measured only after the first five seconds.
 """
 
 import argparse
@@ -20,7 +21,6 @@ from tests.fakes.hostile_service import STREAM, Exchange, Fault, HostileService
 from tests.scenario.agent_process import running_agent, write_config
 
 SETTLE_S = 5.0
-HEARTBEAT_S = 1.0
 
 
 def command(binding_id: str, *, expires_in_s: float) -> dict[str, object]:
@@ -47,6 +47,7 @@ def _not_json(service: HostileService) -> bytes:
 
 
 def _foreign(service: HostileService) -> bytes:
+    """Return commands for the bindings of other devices."""
     return b"".join(event(command(str(uuid.uuid4()), expires_in_s=600)) for _ in range(50))
 
 
@@ -74,7 +75,9 @@ GARBAGE: dict[str, Callable[[HostileService], bytes]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """``cpu_percent`` is the use of one core after the first five seconds."""
+    """What one kind of garbage costs. ``cpu_percent`` is the use of one core. ``cpu_percent`` and
+    ``heartbeats`` do not include the first five seconds.
+    """
 
     lines: int
     log_bytes: int

@@ -34,9 +34,11 @@ from tests.packaging.local_service import LocalService, local_service, until
 IN_NAMESPACE = "VENUE_BENCH_IN_NAMESPACE"
 P99_GOAL_MS = 20.0
 GOALS_MS = {"received": 6.0, "running": 9.0}
+"""Goals of the median time from the command to each acknowledgement."""
 POLL_EVERY_S = 0.1
 """Interval of the polls for a report. More frequent polls would slow down the service."""
-REQUESTS_MIN = 3
+WARM_UP = 3
+"""Number of first requests that are not measured."""
 REQUESTS_WITHIN_S = 25.0
 """No requests are created after this time. Therefore a loaded machine creates fewer requests."""
 WAKE_UPS = 100
@@ -104,9 +106,9 @@ def show_against_lean(
 ) -> list[str]:
     """Measure with the lean service, whose timestamps are from CLOCK_MONOTONIC."""
     with _lean_service(requests, rare) as service:
-        config = write_config(home, _first_line(service).split()[-1], API_KEY)
+        config = write_config(home, _next_line(service).split()[-1], API_KEY)
         with running(tuple(line), config) as agent:
-            measured: dict[str, list[dict[str, float]]] = json.loads(_first_line(service))
+            measured: dict[str, list[dict[str, float]]] = json.loads(_next_line(service))
             cpu_s = cost_of(agent.process.pid).cpu_s
     missed = []
     for what, goal_ms in GOALS_MS.items():
@@ -128,7 +130,7 @@ def show_against_lean(
     if measured["rare"]:
         for what in GOALS_MS:
             spread = _since_requested(measured["rare"], what)
-            show(f"{name}, lean service, memory released: {what}", spread)
+            show(f"{name}, lean service, rare: command sent to {what}", spread)
     return missed
 
 
@@ -142,7 +144,7 @@ def _lean_service(requests: int, rare: int) -> Iterator[subprocess.Popen[str]]:
             service.kill()
 
 
-def _first_line(service: subprocess.Popen[str]) -> str:
+def _next_line(service: subprocess.Popen[str]) -> str:
     line = service.stdout.readline() if service.stdout else ""
     if not line:
         raise SystemExit("the lean service ended early")
@@ -166,7 +168,7 @@ def show_against_reference(name: str, line: Sequence[str], home: Path, requests:
         config = write_config(home / "agent", service.base_url, service.api_key)
         with running(tuple(line), config):
             instance_id = service.enrolled_device()["instanceId"]
-            for _ in range(REQUESTS_MIN):
+            for _ in range(WARM_UP):
                 _request_report(service, instance_id)
             until_s = time.monotonic() + REQUESTS_WITHIN_S
             while len(received) < requests and time.monotonic() < until_s:

@@ -41,8 +41,9 @@ OVERFLOW_MESSAGE = "neighbor table overflow"
 
 @dataclass(frozen=True, slots=True)
 class Lan:
-    """A LAN with the number of runs and the goals. nmap runs once after every ``nmap_every`` runs
-    of the collector. A run of the collector may take ``whole_s`` and use ``peak_mib``. It must be
+    """A LAN with the number of runs and the goals. It has ``live`` hosts, and ``mute_pages`` web
+    ports that never respond. The other contestants run once after every ``nmap_every`` runs of the
+    collector. A run of the collector may take ``whole_s`` and use ``peak_mib``. It must be
     ``nmap_times`` times as fast as nmap. ``has_silent_hosts``: see `with_silent_hosts`.
     """
 
@@ -67,8 +68,10 @@ LANS = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The result of one run. ``wrong`` is the number of reported ports that do not exist.
-    ``harmful_bytes`` is the number of bytes that were sent to ports that must receive none.
+    """The result of one run. ``hosts``, ``macs`` and ``ports`` count the results that are correct.
+    ``wrong`` is the number of reported ports that do not exist. ``frames`` is the number of frames
+    that were sent to the LAN. ``harmful_bytes`` is the number of bytes that were sent to ports that
+    must receive none.
     """
 
     contestant: str
@@ -222,7 +225,9 @@ def main() -> int:
         "--runs", type=int, help="number of runs of our collector; the default depends on the LAN"
     )
     parser.add_argument("--lan", nargs="+", choices=LANS, default=list(LANS))
-    parser.add_argument("--all", action="store_true", dest="every")
+    parser.add_argument(
+        "--all", action="store_true", dest="every", help="run all contestants, not only nmap -sS"
+    )
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--rows", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -60,9 +60,11 @@ PEERS = (
 
 
 @contextlib.contextmanager
-def overlay(place: Path) -> Iterator[Path]:
-    """Mount a temporary overlay over `/`, with the file systems that programs expect."""
-    memory, merged = place / "memory", place / "merged"
+def overlay(folder: Path) -> Iterator[Path]:
+    """Mount a temporary overlay of `/` below ``folder``, with the file systems that programs
+    expect. Yield its root.
+    """
+    memory, merged = folder / "memory", folder / "merged"
     memory.mkdir()
     merged.mkdir()
     with contextlib.ExitStack() as stack:
@@ -73,6 +75,7 @@ def overlay(place: Path) -> Iterator[Path]:
         _mount(stack, "-t", "overlay", "-o", layers, "bench", str(merged))
         _mount(stack, "--bind", "/dev", str(merged / "dev"))
         _mount(stack, "-t", "proc", "proc", str(merged / "proc"))
+        # Packages ask this program whether they may start their services. 101 means no.
         policy = merged / "usr/sbin/policy-rc.d"
         policy.write_text("#!/bin/sh\nexit 101\n")
         policy.chmod(0o755)

@@ -24,10 +24,10 @@ class Cost:
 def cost_of(pid: int) -> Cost:
     """Read the resource use of ``pid`` and its descendants. Raises OSError if one has ended."""
     family = family_of(pid)
-    rollups = [Path(f"/proc/{each}/smaps_rollup").read_text() for each in family]
+    memory = [Path(f"/proc/{each}/smaps_rollup").read_text() for each in family]
     return Cost(
-        pss_mib=sum(_kib(text, "Pss") for text in rollups) / KIB_PER_MIB,
-        rss_mib=sum(_kib(text, "Rss") for text in rollups) / KIB_PER_MIB,
+        pss_mib=sum(_kib(text, "Pss") for text in memory) / KIB_PER_MIB,
+        rss_mib=sum(_kib(text, "Rss") for text in memory) / KIB_PER_MIB,
         cpu_s=sum(_cpu_s(each) for each in family),
         wakeups=sum(_wakeups(each) for each in family),
         processes=len(family),

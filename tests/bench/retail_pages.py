@@ -187,7 +187,7 @@ def _fill(database: Database) -> str:
     now = system_clock()
 
     def work(session: Session) -> str:
-        session.add_all(_one_of_each(now))
+        session.add_all(_referenced_rows(now))
         for batch in _batches():
             session.execute(insert(Sale), [sale for sale, _ in batch])
             session.execute(insert(SaleLine), [line for _, lines in batch for line in lines])
@@ -204,7 +204,7 @@ def _fill(database: Database) -> str:
     return database.write(work)
 
 
-def _one_of_each(now: datetime) -> list[Any]:
+def _referenced_rows(now: datetime) -> list[Any]:
     common = {"position": 1, "organization_id": DEFAULT_ORGANIZATION}
     state = {"created_at": now, "updated_at": now, "status": "active"}
     return [

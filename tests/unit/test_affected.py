@@ -128,7 +128,8 @@ def test_scenario_tests_are_left_out_of_a_small_run() -> None:
 
 
 def test_the_summary_names_at_most_three_changed_files() -> None:
-    assert describe_selection(37, 330, ["a.py"]) == "37 files of 330, because of a.py"
+    line = describe_selection(37, 330, ["a.py"])
+    assert line == "37 of 330 test files, because of changes in a.py"
     assert describe_selection(5, 330, ["a.py", "b.py", "c.py", "d.py", "e.py"]).endswith(
         "c.py and 2 more"
     )

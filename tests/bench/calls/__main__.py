@@ -1,9 +1,9 @@
 """Measures the processor time of the service for frequent calls: `make bench-calls`.
 
 A real service on SQLite has a sandbox of three locations and 40 days, and a device. Eight clients
-send a call as often as they can. The table shows two processor times for one call: that of the
-service, and that of the same server and router with a constant reply of the same bytes. Both are
-medians of several rounds, and the rounds alternate.
+send the same call as often as they can. The table shows two processor times for one call: that of
+the service, and that of the same server and router with a constant reply of the same bytes. Both
+are medians of several rounds, and the two servers are measured in turn.
 
 Usage: python -m tests.bench.calls [--rounds N]
 """
@@ -57,7 +57,7 @@ class Keys:
     """An API key of the facade, a retail API key, and a device with its own API key."""
 
     api_key: str
-    retail: str
+    retail_key: str
     device: Member
 
 
@@ -69,10 +69,10 @@ def main() -> int:
         database = Database(str(Path(folder) / "calls.db"))
         keys = fill(database)
         database.close()
-        print(f"processor time of a call in ms, median of {rounds} × {CALLS} calls")
+        print(f"processor time of a call in ms, median of {rounds} rounds of {CALLS} calls")
         print(f"{'call':<28} {'service':>9} {'framework':>10} {'ratio':>6} {'bytes':>8}")
         with service(str(Path(folder) / "calls.db")) as started:
-            for call in calls(keys, access_token(started.port, keys.retail)):
+            for call in calls(keys, access_token(started.port, keys.retail_key)):
                 print(line(started, call, Path(folder) / "reply", rounds))
     return 0
 

@@ -1,4 +1,5 @@
-"""Measures the heartbeats of one organization during each attack: `make bench-connections`.
+"""Measures the heartbeats of a device while an attacker holds many connections of the service open:
+`make bench-connections`. By default, the attacks of `attack` are measured one after the other.
 
 Each heartbeat uses a new connection. The service may open 4,096 files. Goals: the 95th percentile
 of the latency is at most twice the undisturbed one, no heartbeat fails, and after the end of the
@@ -26,7 +27,9 @@ from tests.bench.fleet.service import Service, service
 
 FILES = 4096
 UNDISTURBED = 200
+"""Heartbeats of a measurement without an attack."""
 ATTACKED = 1200
+"""Heartbeats of the measurement during an attack."""
 EVERY_S = 0.05
 TIMEOUT_S = 30
 RECOVERED = 5

@@ -1,4 +1,4 @@
-"""Holds connections of the service: clients that read no replies, or that send bodies slowly.
+"""Holds connections of the service open, with clients that read no replies or send bodies slowly.
 
 A connection that the service closes is opened again after 5 to 15 s. With a shorter wait, the
 attack would be a flood of calls, which the rate limit of a proxy would stop.
@@ -31,7 +31,9 @@ POST = (
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """``drips`` means that each connection sends one more byte of its body every `DRIP_S`."""
+    """Each of the connections first sends the bytes ``sent``. If ``drips`` is true, it then sends
+    one more byte of its body every `DRIP_S` seconds.
+    """
 
     connections: int
     sent: bytes
@@ -50,7 +52,7 @@ class Attacker:
         self._port = port
         self._poll = select.epoll()
         self._open: dict[int, socket.socket] = {}
-        self._new: set[int] = set()
+        self._connecting: set[int] = set()
         self._reconnect_at_s: list[float] = []
 
     def run(self) -> None:
@@ -68,7 +70,7 @@ class Attacker:
                 self._connect()
             if self._attack.drips and now_s >= drip_s:
                 drip_s = now_s + DRIP_S
-                for number in self._open.keys() - self._new:
+                for number in self._open.keys() - self._connecting:
                     self._send(number, b" ")
 
     def _connect(self) -> None:
@@ -78,7 +80,7 @@ class Attacker:
         connection.setblocking(False)
         number = connection.fileno()
         self._open[number] = connection
-        self._new.add(number)
+        self._connecting.add(number)
         connection.connect_ex(("127.0.0.1", self._port))
         self._poll.register(number, select.EPOLLOUT | select.EPOLLRDHUP)
 
@@ -88,7 +90,7 @@ class Attacker:
                 self._lose(number)
             else:
                 self._poll.modify(number, select.EPOLLRDHUP)
-                self._new.discard(number)
+                self._connecting.discard(number)
                 self._send(number, self._attack.sent)
 
     def _send(self, number: int, data: bytes) -> None:
@@ -97,7 +99,7 @@ class Attacker:
 
     def _lose(self, number: int) -> None:
         self._poll.unregister(number)
-        self._new.discard(number)
+        self._connecting.discard(number)
         self._open.pop(number).close()
         heapq.heappush(self._reconnect_at_s, time.monotonic() + random.uniform(*RECONNECT_AFTER_S))
 

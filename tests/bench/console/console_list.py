@@ -151,7 +151,7 @@ def contents() -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
         )  # fmt: skip
 
 
-def interruptions(locations: Sequence[str]) -> Iterator[dict[str, Any]]:
+def incident_rows(locations: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield the incidents of all devices. ``locations`` has one location for each device, in the
     order of the devices' positions.
     """
@@ -189,7 +189,7 @@ def fill(session: Session) -> None:
     session.execute(insert(ReportText), texts)
     session.execute(insert(DevicePrinter), list(chain.from_iterable(rows_of_printers)))
     locations = [row["location_id"] for row in rows]
-    session.execute(insert(DeviceIncident), list(interruptions(locations)))
+    session.execute(insert(DeviceIncident), list(incident_rows(locations)))
     session.execute(insert(RecordPeriod), list(periods(locations)))
 
 

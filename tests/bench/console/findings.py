@@ -75,7 +75,7 @@ FILTERS: Final[tuple[dict[str, Any], ...]] = (
     {"state": "online", "search": "windows"},
 )  # fmt: skip
 RULE: Final = {"rule": CODES[0]}
-"""The most frequent finding."""
+"""The filter for the rule with the most findings."""
 NEW: Final = {"is_new": True}
 Row = dict[str, Any]
 

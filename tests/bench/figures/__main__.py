@@ -30,9 +30,10 @@ from tests.bench.figures.measure import (
 )
 from tests.bench.figures.raw import ask_duckdb, into_duckdb, statement, sums, totals_of_reply
 
-SALE_GOAL_MS = 0.3
+ROLLUPS_GOAL_MS = 0.3
 REBUILD_GOAL_S = 180
 SALES = 500
+"""Sales that are written one by one to measure a sale."""
 
 
 def main() -> int:
@@ -107,10 +108,10 @@ def _sales(database: Database) -> int:
         database.write(work)
     sale_ms, rollups_ms = timings[0]
     print(
-        f"a sale: processor time {sale_ms:.2f} ms, of which rollups {rollups_ms:.2f} ms,"
-        f" goal {SALE_GOAL_MS} ms"
+        f"a sale: processor time {sale_ms:.2f} ms, of which its rollups take {rollups_ms:.2f} ms,"
+        f" goal {ROLLUPS_GOAL_MS} ms"
     )
-    return int(rollups_ms > SALE_GOAL_MS)
+    return int(rollups_ms > ROLLUPS_GOAL_MS)
 
 
 def _log(text: str, began_s: float) -> None:
@@ -126,8 +127,10 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sales", type=int, default=5_000_000)
     parser.add_argument("--locations", type=int, default=50)
-    parser.add_argument("--repetitions", type=int, default=26)
-    parser.add_argument("--calls", type=int, default=40)
+    parser.add_argument(
+        "--repetitions", type=int, default=26, help="number of times that two weeks are repeated"
+    )
+    parser.add_argument("--calls", type=int, default=40, help="calls of each dashboard")
     return parser.parse_args()
 
 

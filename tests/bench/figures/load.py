@@ -61,12 +61,12 @@ def repeat(file: Path, repetitions: int) -> None:
     for name, _ in indexes:
         connection.execute(f"DROP INDEX {name}")
     _store_offsets(connection, repetitions)
-    sales, refunds = (
+    last_sale, last_refund = (
         connection.execute(f"SELECT MAX(position) FROM {table}").fetchone()[0]
         for table in ("sales", "refunds")
     )
     for number in range(1, repetitions):
-        for statement in _copies(number, sales, refunds):
+        for statement in _copies(number, last_sale, last_refund):
             connection.execute(statement)
     for _, sql in indexes:
         connection.execute(sql)
@@ -82,7 +82,7 @@ def sum_up(session: Session) -> None:
 
 
 def _store_offsets(connection: sqlite3.Connection, repetitions: int) -> None:
-    connection.execute("CREATE TEMP TABLE clocks (location, start_us, end_us, shift_us)")
+    connection.execute("CREATE TEMP TABLE clocks (location, start_us, end_us, offset_us)")
     start = NOW - timedelta(days=BASE_DAYS * repetitions + 3)
     for position, zone in connection.execute("SELECT position, zone FROM locations").fetchall():
         connection.executemany(
@@ -94,11 +94,19 @@ def _store_offsets(connection: sqlite3.Connection, repetitions: int) -> None:
         )
 
 
-def _copies(number: int, sales: int, refunds: int) -> list[str]:
-    shift, sale, refund = number * SHIFT_US, number * sales, number * refunds
+def _copies(number: int, last_sale: int, last_refund: int) -> list[str]:
+    """Return the statements that write one copy of the rows.
+
+    Args:
+        number: number of the copy, from 1. The last position times this number is added to each
+            position of the original.
+        last_sale: position of the last sale of the original.
+        last_refund: position of the last refund of the original.
+    """
+    shift, added_sales, added_refunds = number * SHIFT_US, number * last_sale, number * last_refund
 
     def hour(column: str) -> str:
-        return f"({column} - {shift} + c.shift_us) / 3600000000"
+        return f"({column} - {shift} + c.offset_us) / 3600000000"
 
     def clock(table: str, column: str) -> str:
         return (
@@ -111,23 +119,23 @@ def _copies(number: int, sales: int, refunds: int) -> list[str]:
         return f"printf('%012x', ({column} - {shift}) / 1000) || substr({table}.id, 13)"
 
     statements = f"""
-        INSERT INTO sales SELECT s.position + {sale}, {new_id("s", "s.initiated_at")},
+        INSERT INTO sales SELECT s.position + {added_sales}, {new_id("s", "s.initiated_at")},
           organization_id, s.location, point_of_sale, employee, number, ticket_number, status,
           initiated_at - {shift}, created_at - {shift}, updated_at - {shift},
           {hour("s.initiated_at")}, comment, external_data, currency, gross, discount, total,
           taxable_amount, tax, municipality_fee, tip, has_lines, pieces, unknown_tax_lines,
           payment_type, payment_method FROM sales s JOIN {clock("s", "s.initiated_at")}
-        WHERE s.position <= {sales};
-        INSERT INTO sale_lines SELECT sale + {sale}, number, snapshot, quantity, unit_price, gross,
-          discount, share, total, tax FROM sale_lines WHERE sale <= {sales};
-        INSERT INTO sale_payments SELECT sale + {sale}, number, method, amount FROM sale_payments
-        WHERE sale <= {sales};
-        INSERT INTO refunds SELECT r.position + {refund}, {new_id("r", "r.created_at")},
-          r.sale + {sale}, organization_id, r.location, employee, refunded_at - {shift},
+        WHERE s.position <= {last_sale};
+        INSERT INTO sale_lines SELECT sale + {added_sales}, number, snapshot, quantity, unit_price,
+          gross, discount, share, total, tax FROM sale_lines WHERE sale <= {last_sale};
+        INSERT INTO sale_payments SELECT sale + {added_sales}, number, method, amount
+        FROM sale_payments WHERE sale <= {last_sale};
+        INSERT INTO refunds SELECT r.position + {added_refunds}, {new_id("r", "r.created_at")},
+          r.sale + {added_sales}, organization_id, r.location, employee, refunded_at - {shift},
           created_at - {shift}, CASE WHEN refunded_at IS NULL THEN NULL ELSE
           {hour("r.created_at")} END, currency, goods, fee, tip, tax, has_components,
           payment_type, payment_method FROM refunds r JOIN {clock("r", "r.created_at")}
-        WHERE r.position <= {refunds};
-        INSERT INTO refund_lines SELECT refund + {refund}, number, line, quantity, amount
-        FROM refund_lines WHERE refund <= {refunds}"""
+        WHERE r.position <= {last_refund};
+        INSERT INTO refund_lines SELECT refund + {added_refunds}, number, line, quantity, amount
+        FROM refund_lines WHERE refund <= {last_refund}"""
     return statements.split(";")

@@ -5,8 +5,14 @@ share the processors of this machine.
         [--database sqlite postgresql]
         [--heartbeats N] [--devices N ...] [--streams N] [--requests N]
 
-It uses plain HTTP on loopback. For PostgreSQL it starts a temporary server; the programs are those
-of the Linux distribution's package.
+    heartbeats  heartbeats per second, and the cost of one
+    streams     the cost of open streams
+    requests    the time until a request reaches its device
+    fair        calls of one organization while another sends as much as it can
+    figures     heartbeats of one organization while another requests dashboards
+
+It uses plain HTTP on loopback. For PostgreSQL it starts a temporary server with the programs of the
+Linux distribution's PostgreSQL package.
 """
 
 import argparse
@@ -26,10 +32,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure the service under a fleet.")
     parser.add_argument("what", nargs="*", choices=KINDS, default=list(KINDS))
     parser.add_argument("--database", nargs="+", choices=DATABASES, default=list(DATABASES))
-    parser.add_argument("--devices", nargs="+", type=int, default=[100, 50_000])
-    parser.add_argument("--heartbeats", type=int, default=20_000)
-    parser.add_argument("--streams", type=int, default=10_000)
-    parser.add_argument("--requests", type=int, default=500)
+    parser.add_argument(
+        "--devices", nargs="+", type=int, default=[100, 50_000], help="fleet sizes for heartbeats"
+    )
+    parser.add_argument("--heartbeats", type=int, default=20_000, help="heartbeats of each size")
+    parser.add_argument("--streams", type=int, default=10_000, help="number of open streams")
+    parser.add_argument("--requests", type=int, default=500, help="requests on each database")
     options = parser.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,5 +1,7 @@
-"""Runs the web framework without the service: it answers each heartbeat with the same constant. The
-service cannot answer more heartbeats per second than this program.
+"""Runs the web framework without the service: it answers each heartbeat with the same constant.
+
+With ``httptools`` it has the HTTP parser and the event loop of the service. The service does more
+work for a heartbeat, so it cannot answer more heartbeats per second than this program.
 
 Usage: python -m tests.bench.fleet.bare h11|httptools  (prints the address of the server)
 """

@@ -20,9 +20,9 @@ that the rate limit permits.
 
 
 def latency_during_attack(databases: list[str]) -> Iterator[str]:
-    """Yield a line for each database: the 95th percentile of the latency without and with the load
-    that `greedy` causes, and the ratio of both. The last figure is the ratio for the same load on
-    another service on this machine: that load takes only processor time from the measured service.
+    """Yield a line for each database: the 95th percentile of the latency without and with the
+    attack of the module `greedy`, and the ratio of both. The last figure is the ratio if the attack
+    is on another service of this machine. It then takes only processor time from the measured one.
     """
     for database in databases:
         with opened(database) as url, opened(database) as elsewhere:
@@ -37,12 +37,14 @@ def latency_during_attack(databases: list[str]) -> Iterator[str]:
             ratio, other_ratio = attacked_ms / undisturbed_ms, other_attacked_ms / undisturbed_ms
             yield (
                 f"{database:<28} p95 {undisturbed_ms:.1f} ms undisturbed  {attacked_ms:.1f} ms"
-                f" during the attack  ×{ratio:.1f}  ×{other_ratio:.1f} if another service is hit"
+                f" during the attack  ×{ratio:.1f}  ×{other_ratio:.1f} if it is on another service"
             )
 
 
 def _attacked_p95_ms(started: Service, other: Member, attacked: Service, greedy: Member) -> float:
-    """Return the 95th percentile of ``other`` while ``greedy`` attacks the service ``attacked``."""
+    """Return the 95th percentile of the latency of ``other`` at the service ``started``, while
+    ``greedy`` attacks the service ``attacked``.
+    """
     with attacking("greedy", attacked.port, greedy.api_key, str(greedy.binding_id)):
         asyncio.run(asyncio.sleep(FULL_AFTER_S))
         return _p95_ms(started.port, other)

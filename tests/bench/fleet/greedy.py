@@ -16,10 +16,12 @@ from tests.bench.fleet.fleet import Member
 from tests.bench.fleet.load import call, heartbeat, stream
 
 STREAMS = 1500
-CALLERS = 8
+"""More than the service permits for a key. It refuses the others."""
+HEARTBEAT_CONNECTIONS = 8
 SLOW_BODIES = 100
+"""Calls whose last byte is never sent."""
 SILENT_CONNECTIONS = 300
-EXPENSIVE_CALLERS = 4
+EXPENSIVE_CONNECTIONS = 4
 EVERY = 12
 """The attack uses every twelfth shape of `tests.bench.bodies`."""
 
@@ -28,12 +30,12 @@ async def attack(port: int, member: Member) -> None:
     expensive = [body for _, body in islice(bodies(), 0, None, EVERY)]
     tasks = [
         *(_hold(port, stream(member)) for _ in range(STREAMS)),
-        *(_repeat(port, [heartbeat(member)]) for _ in range(CALLERS)),
+        *(_repeat(port, [heartbeat(member)]) for _ in range(HEARTBEAT_CONNECTIONS)),
         *(_hold(port, call(routes.SUBMIT_RESULT, member, {})[:-1]) for _ in range(SLOW_BODIES)),
         *(_hold(port, b"POST /api") for _ in range(SILENT_CONNECTIONS)),
         *(
             _repeat(port, [_submission(member, body) for body in expensive])
-            for _ in range(EXPENSIVE_CALLERS)
+            for _ in range(EXPENSIVE_CONNECTIONS)
         ),
     ]
     sys.stdout.write("begun\n")

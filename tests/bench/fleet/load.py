@@ -85,7 +85,9 @@ class Exchange(asyncio.Protocol):
 
 @dataclass(slots=True)
 class Tally:
-    """Counts replies by status; ``done`` is set when every connection has ended."""
+    """Counts replies by status. ``connections`` is the number of connections that have not ended;
+    ``done`` is set when it is 0.
+    """
 
     connections: int
     statuses: dict[int, int] = field(default_factory=dict)
@@ -172,7 +174,7 @@ class Listener(asyncio.Protocol):
 async def listen(
     ports: list[int], fleet: list[Member], on_data: Callable[[int, bytes], None], at_once: int = 64
 ) -> list[Listener]:
-    """Open a stream for each device. The streams are spread over the ports."""
+    """Open a stream for each device, at most ``at_once`` at a time, spread over the ports."""
     loop = asyncio.get_running_loop()
     turns = asyncio.Semaphore(at_once)
 

@@ -25,11 +25,12 @@ KEEP_ALIVES_S = 20.0
 """Seconds in which each stream receives a keep-alive with the reconnection time. The reconnection
 time depends on the number of open streams.
 """
-AWAY_S = 5.0
+OUTAGE_S = 5.0
 BACK_WITHIN_S = 120.0
+"""Timeout for all streams to be open."""
 
 
-class CountingClient(ServiceClient):
+class StreamStateClient(ServiceClient):
     """A client that records whether its stream is open."""
 
     has_stream = False
@@ -89,7 +90,7 @@ async def _restart(url: str, port: int, fleet: list[Member]) -> str:
         process.kill()
         process.wait()
         cut_s = time.monotonic()
-        await asyncio.sleep(AWAY_S)
+        await asyncio.sleep(OUTAGE_S)
         process = await asyncio.to_thread(_serve, url, port)
         back_s = time.monotonic()
         await _until_all_streams_are_open(clients)
@@ -109,7 +110,7 @@ async def _restart(url: str, port: int, fleet: list[Member]) -> str:
         process.wait()
 
 
-def _client(port: int, member: Member, folder: Path) -> CountingClient:
+def _client(port: int, member: Member, folder: Path) -> StreamStateClient:
     key = folder / f"key-{member.location_id}"
     key.write_text(member.api_key)
     key.chmod(0o600)
@@ -118,10 +119,10 @@ def _client(port: int, member: Member, folder: Path) -> CountingClient:
         location_id=member.location_id,
         api_key_file=str(key),
     )
-    return CountingClient(service, ApiKeySource(key, None), SystemClock())
+    return StreamStateClient(service, ApiKeySource(key, None), SystemClock())
 
 
-async def _until_all_streams_are_open(clients: list[CountingClient]) -> None:
+async def _until_all_streams_are_open(clients: list[StreamStateClient]) -> None:
     until_s = time.monotonic() + BACK_WITHIN_S
     while missing := sum(not each.has_stream for each in clients):
         if time.monotonic() > until_s:

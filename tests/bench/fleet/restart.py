@@ -1,6 +1,6 @@
-"""Kills and restarts the service of a fleet. Measures when all streams are open again, and how many
-calls the service receives until then. The first part uses the agent's code in virtual time; the
-second part uses fewer devices in real time.
+"""Kills and restarts the service of a fleet. Measures the time until all streams are open again,
+and the highest rate of calls. The first part uses the agent's code in virtual time; the second part
+uses fewer devices in real time.
 
     python -m tests.bench.fleet.restart [--devices N] [--outage SECONDS ...] [--real N]
 """
@@ -29,7 +29,9 @@ OUTAGES_S = (0.0, 5.0, 60.0, 600.0)
 SETTLED_AFTER_S = 2 * INTERVAL_S
 """All devices start during the first interval. The steady rate is measured in the second one."""
 WATCHED_S = 5 * INTERVAL_S
+"""Seconds from the service's return to the end of the measurement."""
 BACK_WITHIN_S = 120.0
+"""Limit of the time until all streams are open again."""
 PEAK_MAX = 3.0
 """Limit of the peak, as a multiple of the steady rate."""
 
@@ -37,7 +39,8 @@ PEAK_MAX = 3.0
 @dataclass(frozen=True, slots=True)
 class OutageResult:
     """The result of one outage. Rates are in calls per second. The peak is the rate of the busiest
-    second since the service was killed, including attempts that failed to connect.
+    second since the service was killed, including attempts that failed to connect. The last three
+    fields are those of `Tally`.
     """
 
     devices: int
@@ -70,7 +73,7 @@ def simulate(
 
     Each simulated device represents ``crowd`` devices. The peak is an average over ``peak_over_s``
     seconds, which should be longer with few devices. Raises TimeoutError if a stream is not open
-    again by the end.
+    again within `WATCHED_S`.
     """
     return run_in_virtual_time(_simulate(devices, outage_s, crowd, peak_over_s))
 

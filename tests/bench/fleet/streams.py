@@ -14,7 +14,7 @@ from tests.bench.fleet.service import Service, service
 
 WITHIN_S = 20
 IDLE_S = 30
-"""Seconds in which the service sends two keep-alives to each stream."""
+"""Seconds of the measurement. The service sends one or two keep-alives to each stream."""
 KIB = 1024
 
 
@@ -89,6 +89,8 @@ def _requests(services: list[Service], fleet: list[Member], requests: int) -> st
     async def measured() -> str:
         ports = [each.port for each in services]
         listeners = await listen(ports, fleet, on_data)
+        # With two services, half of the requests go to the service that does not have the device's
+        # stream.
         took = [
             await took_ms(turn * 7919 % len(fleet), ports[turn // 2 % len(ports)])
             for turn in range(requests)

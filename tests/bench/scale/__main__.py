@@ -33,6 +33,7 @@ from tests.postgresql import postgresql
 
 KIB = 1024
 HELD_BY_A_PROCESS = 17_000
+"""Maximum number of streams that one process of `held_streams` holds."""
 OPEN_WITHIN_S = 900
 HEARTBEAT_S = 60
 
@@ -87,12 +88,12 @@ class Scale:
         _line("memory", f"{kib:.1f} KiB PSS a stream, {after.pss_mib:.0f} MiB in total")
 
     def idle(self) -> None:
-        before, database = cost_of(self._service.pid), cost_of(self._postmaster)
+        before, database_before = cost_of(self._service.pid), cost_of(self._postmaster)
         began_s = time.monotonic()
         time.sleep(self._options.idle)
         took_s = time.monotonic() - began_s
         share = 100 * (cost_of(self._service.pid).cpu_s - before.cpu_s) / took_s
-        database_share = 100 * _cpu_since(self._postmaster, database) / took_s
+        database_share = 100 * _cpu_since(self._postmaster, database_before) / took_s
         per_thousand = share / (self._options.streams / 1000)
         _line("idle", f"{share:.1f} % of a core, {per_thousand:.3f} % per 1,000 streams")
         _line("idle PostgreSQL", f"{database_share:.1f} % of a core")
@@ -103,7 +104,7 @@ class Scale:
         rates = (heartbeats, options.reports, options.requests)
         words = (service.port, self._directory / "fleet", options.load, *rates)
         command = (sys.executable, "-m", "tests.bench.scale.load", *(str(each) for each in words))
-        before, database = cost_of(service.pid), cost_of(self._postmaster)
+        before, database_before = cost_of(service.pid), cost_of(self._postmaster)
         began_s = time.monotonic()
         done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
         took_s = time.monotonic() - began_s
@@ -116,7 +117,7 @@ class Scale:
             _line(name, _summary(sent[name]))
         self._print_arrivals(sent["due"])
         _line("CPU under load", f"{100 * (after.cpu_s - before.cpu_s) / took_s:.0f} % of a core")
-        database_share = 100 * _cpu_since(self._postmaster, database) / took_s
+        database_share = 100 * _cpu_since(self._postmaster, database_before) / took_s
         _line("PostgreSQL under load", f"{database_share:.0f} % of a core")
         _line("memory under load", f"{after.pss_mib:.0f} MiB PSS in total")
 
@@ -143,8 +144,8 @@ class Holder:
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
-        self.reopened = 0
-        self.arrived_s: dict[str, float] = {}
+        self.reopened = 0  # streams that were opened again before all were open
+        self.arrived_s: dict[str, float] = {}  # by the id of the request
         self._opened_s = 0.0
         self._is_open = threading.Event()
         self._at_end = (0, 0)
@@ -158,7 +159,7 @@ class Holder:
         return self._opened_s
 
     def end(self) -> tuple[int, int]:
-        """Return the number of open streams, and of streams that were opened again."""
+        """End the process. Return how many streams were open, and how many were opened again."""
         stdin: IO[str] | None = self._process.stdin
         assert stdin is not None
         stdin.close()
@@ -248,11 +249,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--streams", type=int, default=100_000)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--organizations", type=int, default=100)
-    parser.add_argument("--idle", type=float, default=45)
-    parser.add_argument("--load", type=float, default=60)
-    parser.add_argument("--heartbeats", type=float, help="default: one from each device in 60 s")
-    parser.add_argument("--reports", type=float, default=20)
-    parser.add_argument("--requests", type=float, default=10)
+    parser.add_argument("--idle", type=float, default=45, help="seconds without calls")
+    parser.add_argument("--load", type=float, default=60, help="seconds with calls")
+    parser.add_argument(
+        "--heartbeats", type=float, help="rate a second; default: one from each device in 60 s"
+    )
+    parser.add_argument("--reports", type=float, default=20, help="reports a second")
+    parser.add_argument("--requests", type=float, default=10, help="requests a second")
     return parser.parse_args()
 
 

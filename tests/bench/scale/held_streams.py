@@ -30,13 +30,16 @@ ENDED = select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP
 
 
 class HeldStreams:
-    """Opens the streams. A stream that ends is opened again."""
+    """Opens the streams. A stream that ends is opened again. Each process needs a different
+    ``network``, because it selects the third octet of the source addresses.
+    """
 
     def __init__(self, port: int, keys: list[str], network: int) -> None:
         self._address = ("127.0.0.1", port)
         self._keys = keys
         self._network = network % 250 + 1
         self._poll = select.epoll()
+        # By file descriptor: a socket with the index of its device, and the time of its start.
         self._sockets: dict[int, tuple[socket.socket, int]] = {}
         self._opening: dict[int, float] = {}
         self._to_open = deque(range(len(keys)))

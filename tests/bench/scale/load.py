@@ -4,7 +4,7 @@ Usage: python -m tests.bench.scale.load PORT FLEET SECONDS HEARTBEATS REPORTS RE
 
 FLEET is a file with a device in each line: API key, instance id and binding id. The last three
 arguments are rates in calls per second. The process prints one JSON object with the statuses and
-latencies of each kind of call, and the requests with the times at which they were due.
+latencies of each kind of call, and for each created request the time at which its call was due.
 """
 
 import asyncio
@@ -29,7 +29,10 @@ STEP = 7919
 
 def read_fleet(file: Path) -> list[Member]:
     words = (line.split() for line in file.read_text("ascii").splitlines())
-    return [Member(uuid.UUID(one), uuid.UUID(two), key, "") for key, one, two in words]
+    return [
+        Member(uuid.UUID(instance_id), uuid.UUID(binding_id), key, "")
+        for key, instance_id, binding_id in words
+    ]
 
 
 async def send(port: int, fleet: list[Member], seconds: float, rates: list[float]) -> Any:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 HEAD_END = b"\r\n\r\n"
 TICK_S = 0.002
 ANSWER_S = 60.0
+"""Maximum wait for the last replies."""
 RUNNING_MAX = 2000
 """Maximum number of calls without a reply. Further calls wait, and their latency grows."""
 IDLE_S = 3.0

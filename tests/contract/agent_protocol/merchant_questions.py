@@ -18,6 +18,7 @@ TODAY: Final = date(2026, 11, 20)
 MONTH: Final = (TODAY - timedelta(days=29), TODAY)
 """The last 30 days."""
 YEAR: Final = (date(2025, 12, 1), TODAY)
+"""This month and the eleven months before it."""
 WEEK: Final = (TODAY - timedelta(days=6), TODAY)
 NOON: Final = 12
 
@@ -92,12 +93,12 @@ def net(entry: Entry) -> int:
     return entry.net
 
 
-def sale(entry: Entry) -> bool:
+def is_sale(entry: Entry) -> bool:
     return entry.is_sale
 
 
 def some_receipt(raw: RawRows) -> Json:
-    """Return a sale of yesterday at the first location, with several lines."""
+    """Return the sale that has the most lines, of yesterday at the first location."""
     day = TODAY - timedelta(days=1)
     entries = raw.between(day, day, lambda entry: entry.is_sale and entry.location == "loc-0001")
     return max(entries, key=lambda entry: (len(entry.items), entry.row["number"])).row
@@ -295,25 +296,25 @@ async def not_offered(assistant: Assistant) -> Any:
     return sorted(row["name"] for row in rows)
 
 
-def price_by_code(code: str) -> Callable[[Assistant], Awaitable[Any]]:
+def price_by_barcode(barcode: str) -> Callable[[Assistant], Awaitable[Any]]:
     async def answer(assistant: Assistant) -> Any:
-        (good,) = (await assistant.call("read_catalog", search=code))["rows"]
+        (good,) = (await assistant.call("read_catalog", search=barcode))["rows"]
         return [
             (variation["priceCents"], variation["currency"])
             for variation in good["variations"]
-            if code in {each["value"] for each in variation["codes"]}
+            if barcode in {each["value"] for each in variation["codes"]}
         ]
 
     return answer
 
 
-def recounted_price(raw: RawRows, code: str) -> Any:
-    ids = {row["variation_id"] for row in raw.codes if row["value"] == code}
+def recounted_price(raw: RawRows, barcode: str) -> Any:
+    ids = {row["variation_id"] for row in raw.codes if row["value"] == barcode}
     return [(row["price"], row["currency"]) for row in raw.variations if row["id"] in ids]
 
 
 def recounted_shares(raw: RawRows) -> Any:
-    totals = sums_by(raw.between(*MONTH, sale), currency, net)
+    totals = sums_by(raw.between(*MONTH, is_sale), currency, net)
     card_sales = raw.between(*MONTH, lambda entry: entry.is_sale and entry.payment_type == "card")
     cards = sums_by(card_sales, currency, net)
     return {code: cards.get(code, 0) / cents for code, cents in totals.items() if cents}
@@ -406,7 +407,7 @@ def by_currency_and(key: Callable[[Entry], Any]) -> Callable[[Entry], Any]:
 def questions(raw: RawRows) -> tuple[Question, ...]:
     """Return the questions about this merchant."""
     receipt = some_receipt(raw)
-    code = max(row["value"] for row in raw.codes)
+    barcode = max(row["value"] for row in raw.codes)
     yesterday = (TODAY - timedelta(days=1), TODAY - timedelta(days=1))
     months = by_currency_and(lambda entry: entry.local.strftime("%Y-%m"))
     return (
@@ -463,8 +464,8 @@ def questions(raw: RawRows) -> tuple[Question, ...]:
         Question("Which goods are not offered?", not_offered,
                  lambda raw: sorted(row["name"] for row in raw.goods
                                     if row["status"] == "inactive")),
-        Question("What does the good with this barcode cost?", price_by_code(code),
-                 lambda raw: recounted_price(raw, code)),
+        Question("What does the good with this barcode cost?", price_by_barcode(barcode),
+                 lambda raw: recounted_price(raw, barcode)),
     )  # fmt: skip
 
 

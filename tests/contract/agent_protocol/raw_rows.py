@@ -16,7 +16,9 @@ Row = dict[str, Any]
 
 
 class Item(NamedTuple):
-    """Values of one line, or of a refunded line. A sale without lines is one item without a key."""
+    """Values of one line, or of a refunded line. ``key`` is the id of the variation, or the name if
+    the line has no variation. A sale or refund without lines is one item without a key.
+    """
 
     key: str | None
     category: str | None

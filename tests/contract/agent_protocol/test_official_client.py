@@ -1,6 +1,7 @@
-"""The official Python client, over a socket: it lists the seven tools and calls each.
+"""The official Python client lists the seven tools over a socket, and calls each of them.
 
-The client validates structured content against the output schemas.
+The client validates structured content against the output schemas. It also receives the errors of
+wrong arguments.
 """
 
 from typing import Any
@@ -24,6 +25,8 @@ CALLS: dict[str, dict[str, Any]] = {
 }
 
 
+# The modes select the version of the protocol: the `initialize` handshake of earlier versions, the
+# newest version that the service offers, or exactly this version.
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 async def test_the_official_client_lists_and_calls_all_seven_tools(
     served: Served, mode: str

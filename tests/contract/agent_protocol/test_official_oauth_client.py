@@ -1,7 +1,7 @@
 """The official Python client obtains an OAuth token and uses it.
 
-The tests cover discovery, registration, the user's sign-in and consent, calls, the refresh, and the
-refusal after the grant was revoked.
+The tests cover discovery, registration, the user's sign-in and consent, calls, the refresh, the
+second consent after the grant was revoked, and the refusal of an unknown token.
 """
 
 import json
@@ -115,7 +115,9 @@ def make_user(served: Served) -> None:
     served.database.write(work)
 
 
-async def test_the_official_client_gets_its_token_by_itself(bare: Served) -> None:
+async def test_the_official_client_signs_in_refreshes_its_token_and_can_only_read(
+    bare: Served,
+) -> None:
     make_user(bare)
     issuer = bare.url.removesuffix("/api/mcp/v1")
     simulated_user, storage = SimulatedUser(issuer), ClientStorage()

@@ -121,7 +121,7 @@ def json_keys() -> Iterator[str]:
 
 
 def operation_fields() -> Iterator[str]:
-    """Yield each path of the OpenAPI documents, and each field of its bodies."""
+    """Yield the operations of the OpenAPI documents, and the fields of their schemas."""
     for interface in (FACADE, RETAIL_API):
         described = json.loads(document_bytes(interface))
         for path, item in described["paths"].items():
@@ -132,7 +132,7 @@ def operation_fields() -> Iterator[str]:
 
 
 def metrics() -> Iterator[str]:
-    """Yield the metrics of docs/metrics.md, and the labels of those that the code declares."""
+    """Yield the metrics of docs/metrics.md, and the labels of the metrics declared in the code."""
     table = (ROOT / "docs/metrics.md").read_text("utf-8")
     yield from re.findall(r"^\| `(venue_control_\w+)`", table, re.MULTILINE)
     for collector in Metrics().registry._collector_to_names:
@@ -160,7 +160,7 @@ def state_files() -> Iterator[str]:
 
 
 def database_steps() -> Iterator[str]:
-    """Yield the released layouts of the service's database, which every later version opens."""
+    """Yield the revisions of the service's database. Later versions can convert each of them."""
     for path in MIGRATIONS.glob("*.py"):
         yield from re.findall(r'^revision = "(\d+)"', path.read_text(), re.MULTILINE)
 
@@ -201,38 +201,41 @@ def _alert() -> dict[str, Any]:
     return body_of(alert, "till", None, None, is_resolved=False)
 
 
-def _paths_of_value(value: Any, place: str = "") -> Iterator[str]:
-    """Yield the paths of all keys of a JSON value, or of the JSON schema if the value is a type."""
+def _paths_of_value(value: Any, prefix: str = "") -> Iterator[str]:
+    """Yield the paths of all keys of a JSON value, or of the JSON schema if the value is a type.
+
+    ``prefix`` is the path of the value in its document.
+    """
     if isinstance(value, dict):
         for key, inner in value.items():
-            path = f"{place}.{key}".lstrip(".")
+            path = f"{prefix}.{key}".lstrip(".")
             yield path
             yield from _paths_of_value(inner, path)
     elif isinstance(value, (list, tuple)):
         for inner in value:
-            yield from _paths_of_value(inner, f"{place}[]")
+            yield from _paths_of_value(inner, f"{prefix}[]")
     elif isinstance(value, type):
         schema = TypeAdapter(value).json_schema(mode="serialization", by_alias=True)
-        yield from _paths_of_schema(schema, schema.get("$defs", {}), place, ())
+        yield from _paths_of_schema(schema, schema.get("$defs", {}), prefix, ())
 
 
 def _paths_of_schema(
-    schema: dict[str, Any], definitions: dict[str, Any], place: str, seen: tuple[str, ...]
+    schema: dict[str, Any], definitions: dict[str, Any], prefix: str, seen: tuple[str, ...]
 ) -> Iterator[str]:
     if reference := schema.get("$ref"):
         if reference not in seen:
             inner = definitions[reference.rpartition("/")[2]]
-            yield from _paths_of_schema(inner, definitions, place, (*seen, reference))
+            yield from _paths_of_schema(inner, definitions, prefix, (*seen, reference))
         return
     for key, inner in schema.get("properties", {}).items():
-        path = f"{place}.{key}".lstrip(".")
+        path = f"{prefix}.{key}".lstrip(".")
         yield path
         yield from _paths_of_schema(inner, definitions, path, seen)
     for inner in (*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())):
-        yield from _paths_of_schema(inner, definitions, place, seen)
+        yield from _paths_of_schema(inner, definitions, prefix, seen)
     items = [schema["items"]] if isinstance(schema.get("items"), dict) else []
     for inner in (*items, *schema.get("prefixItems", ())):
-        yield from _paths_of_schema(inner, definitions, f"{place}[]", seen)
+        yield from _paths_of_schema(inner, definitions, f"{prefix}[]", seen)
 
 
 if __name__ == "__main__":

@@ -52,10 +52,10 @@ def listed(heading: str) -> list[str]:
     return re.findall(r"`([^`]+)`", "\n".join(re.findall(r"^[-|] .*$", section, re.MULTILINE)))
 
 
-def test_the_document_lists_every_verb(current: Surface) -> None:
+def test_the_document_lists_every_command(current: Surface) -> None:
     commands = {tuple(line.split()[:2]) for line in current["command line"]}
-    verbs = {" ".join(words) for words in commands if len(words) > 1 and words[1][0] != "-"}
-    assert sorted(listed("Commands")) == sorted(verbs)
+    names = {" ".join(words) for words in commands if len(words) > 1 and words[1][0] != "-"}
+    assert sorted(listed("Commands")) == sorted(names)
 
 
 def test_the_document_lists_every_section_of_the_configuration(current: Surface) -> None:
@@ -68,7 +68,7 @@ def test_the_document_lists_every_exit_code(current: Surface) -> None:
     assert sorted(listed("Exit codes")) == sorted(codes)
 
 
-def test_the_document_lists_every_file_of_the_state(current: Surface) -> None:
+def test_the_document_lists_every_file_of_the_state_directory(current: Surface) -> None:
     assert sorted(listed("State on disk")) == sorted(current["state directory"])
 
 

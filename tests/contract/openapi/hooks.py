@@ -2,9 +2,10 @@
 
 They insert existing ids, and permit refusals that no schema can describe. The process of
 schemathesis loads this module. Three of four generated bodies that fit the document get ids of
-existing objects. If an object does not exist yet, the hooks create it with additional calls. The
-hooks write the operations and the statuses of their replies to the file ``SCHEMATHESIS_SEEN``.
-``SCHEMATHESIS_TOKENS`` contains tokens that only support can create.
+existing objects, and all bodies about figures get a location with sales. If an object does not
+exist yet, the hooks create it with additional calls. The hooks write the operations and the
+statuses of their replies to the file ``SCHEMATHESIS_SEEN``.
+``SCHEMATHESIS_TOKENS`` contains tokens of support links, which no operation can create.
 """
 
 import atexit
@@ -28,6 +29,7 @@ NOT_IN_A_SCHEMA: Final = {"invalid_cursor", "invalid_signature"}
 only with the key.
 """
 KEPT: Final = 8
+"""Maximum number of challenges, devices, requests and reports that are kept for later calls."""
 PREFIX: Final = "/api/public/v1/remoteControl/"
 
 _service: Final = httpx2.Client(

@@ -71,7 +71,7 @@ def body_schema(name: str) -> dict[str, Any]:
 
 
 def test_the_openapi_document_has_the_operations_of_the_contract() -> None:
-    assert len(PATHS) == 12 + 4 + 10
+    assert len(PATHS) == 12 + 4 + 10  # remoteControl, support, figures
     assert set(document()["paths"]) == PATHS == {operation.path for operation in OPERATIONS}
     for path, methods in document()["paths"].items():
         assert list(methods) == ["post"]
@@ -85,7 +85,7 @@ def test_version_and_paths_of_the_openapi_document_are_v1() -> None:
     assert all(path.startswith("/api/public/v1/") for path in document()["paths"])
 
 
-def test_deprecated_operations_are_marked_and_send_headers() -> None:
+def test_deprecated_operations_are_marked_and_document_their_headers() -> None:
     for path, methods in document()["paths"].items():
         is_deprecated = path in FIGURES and path.rpartition("/")[2] in DEPRECATED
         assert methods["post"].get("deprecated", False) == is_deprecated
@@ -187,13 +187,14 @@ def test_a_browser_field_has_a_value_or_a_reason(entry: dict[str, Any], fits: bo
         assert fits or entry.get("value", "") is None
 
 
-DEVICE = {
+DEVICE_REQUESTS = {
     "challenge": ("challenge/request", device_operations.ChallengeRequest),
     "enroll": ("enroll/request", device_operations.EnrollRequest),
     "heartbeat": ("heartbeat/request", device_operations.HeartbeatRequest),
     "acknowledge": ("acknowledge/request-running", device_operations.AcknowledgeRequest),
     "submit_result": ("submitResult/request-network", device_operations.SubmitResultRequest),
 }
+"""Maps methods of the client to the golden message of their body, and to its model."""
 
 
 def test_the_typed_client_has_a_method_for_every_operation() -> None:
@@ -214,7 +215,7 @@ def test_the_typed_client_has_a_method_for_every_operation() -> None:
         calls = {
             **{
                 name: partial(getattr(client, name), codec.decode(golden.text_of(body), model))
-                for name, (body, model) in DEVICE.items()
+                for name, (body, model) in DEVICE_REQUESTS.items()
             },
             "current": client.current,
             "on_commands": lambda: client.on_commands(empty),
@@ -248,7 +249,7 @@ def test_the_typed_client_has_a_method_for_every_operation() -> None:
     public = {name for name in vars(OperationsClient) if not name.startswith("_")}
     assert public == {*calls, "post"}  # `post` is for operations outside the facade
     assert sorted(called) == sorted(operation.path for operation in OPERATIONS)
-    assert len(called) == 12 + 10 + 4
+    assert len(called) == 12 + 4 + 10
 
 
 def statuses_of(code: str) -> set[int]:
@@ -264,7 +265,7 @@ def test_the_documentation_lists_every_code_with_its_statuses() -> None:
     assert listed == {code: statuses_of(code) for codes in CODES.values() for code in codes}
 
 
-def test_no_operation_names_a_code_that_does_not_exist() -> None:
+def test_operations_name_only_existing_codes_and_no_common_ones() -> None:
     for operation in OPERATIONS:
         assert operation.refusals <= {code for codes in CODES.values() for code in codes}
         assert not operation.refusals & COMMON_CODES

@@ -27,7 +27,7 @@ PAUSE_S: Final = 0.05
 KEYS: Final = (1, 100)
 """Numbers of read-only API keys. A user can have at most 100 keys."""
 FAST_CALLS: Final = 10
-"""The service has recovered when so many heartbeats in a row are fast again."""
+"""The service has recovered when this many heartbeats in a row are fast again."""
 TIMEOUT_S: Final = 15.0
 """Timeout of an agent. A slower heartbeat counts as failed."""
 SLOWER: Final = 2.0
@@ -41,30 +41,31 @@ def beside_figures(databases: list[str]) -> Iterator[str]:
     for database in databases:
         for keys in KEYS:
             with opened(database) as url:
-                other, attackers = _organizations(url, keys)
+                other, attacking_keys = _organizations(url, keys)
                 with service(url, "--rate", "20", "--burst", "100") as started:
-                    line = asyncio.run(_measured(started.port, other, attackers))
+                    line = asyncio.run(_measured(started.port, other, attacking_keys))
             yield f"{f'{database}, {keys} keys':<28} {line}"
 
 
-async def _measured(port: int, member: Member, attackers: list[str]) -> str:
+async def _measured(port: int, member: Member, attacking_keys: list[str]) -> str:
     await _latencies_s(port, member, WARM_UP_S)
-    rounds = [await _round(port, member, attackers) for _ in range(ROUNDS)]
+    rounds = [await _round(port, member, attacking_keys) for _ in range(ROUNDS)]
     undisturbed_ms, attacked_ms, ratio, recovered_s = map(
         statistics.median, zip(*rounds, strict=True)
     )
     return (
-        f"p95 {undisturbed_ms:.0f} ms undisturbed  {attacked_ms:.0f} ms with figures  ×{ratio:.1f}"
-        f"  recovered after {recovered_s:.1f} s"
+        f"p95 {undisturbed_ms:.0f} ms undisturbed  {attacked_ms:.0f} ms during the attack"
+        f"  ×{ratio:.1f}  recovered after {recovered_s:.1f} s"
     )
 
 
-async def _round(port: int, member: Member, attackers: list[str]) -> tuple[float, ...]:
+async def _round(port: int, member: Member, attacking_keys: list[str]) -> tuple[float, ...]:
     """Return the 95th percentile undisturbed and during the attack in milliseconds, their ratio,
-    and the time to recover in seconds. Raises RuntimeError if a heartbeat failed.
+    and the time to recover in seconds. Raises RuntimeError if a heartbeat failed, or if /readyz did
+    not return 200 during the attack.
     """
     undisturbed_s = _p95(await _latencies_s(port, member, PHASE_S))
-    with attacking("viewers.greedy_viewer", port, *attackers):
+    with attacking("viewers.greedy_viewer", port, *attacking_keys):
         attacked_s = _p95(await _latencies_s(port, member, PHASE_S))
         ready = await get(port, "/readyz")
         if ready != HTTPStatus.OK:

@@ -13,7 +13,7 @@ LIVE: Final = UNIT + "accounts/test_live_permissions.py::"
 OAUTH: Final = UNIT + "accounts/oauth/"
 OFFICIAL_OAUTH: Final = (
     "tests/contract/agent_protocol/test_official_oauth_client.py::"
-    "test_the_official_client_gets_its_token_by_itself"
+    "test_the_official_client_signs_in_refreshes_its_token_and_can_only_read"
 )
 OPENAPI: Final = "tests/contract/openapi/test_document.py::"
 NUMBERS: Final = DOCUMENT_TESTS + "test_amounts_timestamps_and_numbers_have_the_documented_form"
@@ -50,7 +50,7 @@ FACADE: Final = (
             row("dates: ISO 8601 full dates", NUMBERS),
             row(
                 "deprecated operations name their successors",
-                OPENAPI + "test_deprecated_operations_are_marked_and_send_headers",
+                OPENAPI + "test_deprecated_operations_are_marked_and_document_their_headers",
                 UNIT + "analytics/test_operations.py::"
                 "test_deprecated_operations_name_their_successor",
             ),
