@@ -302,7 +302,7 @@ def test_a_discovery_source_of_the_report_is_never_unsupported() -> None:
 
 
 @pytest.mark.parametrize("state", ["failed", "unsupported"])
-def test_a_failed_source_requires_a_reason(state: str) -> None:
+def test_a_failed_or_unsupported_source_requires_a_reason(state: str) -> None:
     with pytest.raises(ValidationError):
         _read(NETWORK, ("networkMap", "sources", "scan"), {"state": state})
 

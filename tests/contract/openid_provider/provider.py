@@ -43,9 +43,9 @@ class Provider:
                 "email": f"{name}@contoso.example",
                 "email_verified": True,
                 "name": name.title(),
-                "groups": names,
+                "groups": user_groups,
             }
-            for name, names in groups.items()
+            for name, user_groups in groups.items()
         }
         self._accounts.write_text(json.dumps(claims))
 

@@ -1,4 +1,4 @@
-"""The document's statements about all operations: rules, credentials, errors, limits, versions."""
+"""The contract's statements about all operations: rules, credentials, errors, limits, versions."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The retail document's statements, and the tests of each."""
+"""The statements of the contract's part about the retail API, and the tests of each."""
 
 from typing import Final
 
