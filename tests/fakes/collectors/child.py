@@ -14,6 +14,7 @@ from pathlib import Path
 
 FACTS = {"kind": "application", "started_at": "2026-11-20T19:00:00+00:00", "duration_ms": 1.5}
 FILE = Path(sys.argv[2] if len(sys.argv) > 2 else ".")
+"""File to which some behaviours write the id of a process."""
 SLEEPER = "import sys, time; sys.stdout.write('up\\n'); sys.stdout.flush(); time.sleep(30)"
 
 

@@ -20,7 +20,7 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 OFFLINE_INTERVALS: Final = ((20, 14.4), (14, 3), (13, 50), (12.4, 9), (6, 1), (3.2, 0.4))
 """The start of each interval in days before now, and its duration in hours. The first interval is
 in a maintenance window."""
-ROWS: Final = "document.querySelectorAll('td.who .name').length === 3"
+HAS_THREE_DEVICES: Final = "document.querySelectorAll('td.who .name').length === 3"
 
 
 async def show_offline_device(
@@ -48,7 +48,7 @@ async def show_offline_device(
     )
     await device.heartbeat()
     await page.go("#/devices")
-    await page.until(ROWS)
+    await page.until(HAS_THREE_DEVICES)
 
 
 def set_offline(file: str, device: SimulatedDevice) -> None:

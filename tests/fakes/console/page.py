@@ -21,7 +21,8 @@ Element.prototype.setAttribute = function (name, value) {
   setAttribute.call(this, name, value);
 };
 """
-"""Records errors of scripts, and attributes whose value contains NaN."""
+"""Records in ``window.wrong``: errors of scripts, violations of the Content Security Policy, and
+attributes whose value contains NaN."""
 OVERFLOWS: Final = """[...document.querySelectorAll("body, #view, #view *, main *")].filter(
   (each) =>
   !each.closest(".scroll") &&
@@ -40,7 +41,8 @@ SMALL_TEXT: Final = {
         }
     }
 }  # fmt: skip
-"""Requires the contrast of small text also of large text, which is smaller in a narrow window."""
+"""Requires from large text the contrast of small text: contrast is checked only in the wide window,
+and the same text can be smaller in a narrow window."""
 LINKS: Final = "link-in-text-block"
 """axe-core's rule for links without underline. It compares their color with that of the text."""
 AXE_OPTIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
@@ -81,6 +83,9 @@ TABS_MAX: Final = 60
 
 class Page:
     """One browser tab with one window width. Methods that wait raise an error at the time limit.
+
+    ``axe`` is the source of axe-core. If it is empty, `check_view` checks only the layout.
+    ``pictures`` is the folder in which `check_view` saves pictures, or None.
 
     ``seen`` has the result of `check_view` for each view and color scheme: elements that do not fit
     the window, and the violations that axe-core reports.
@@ -145,7 +150,7 @@ class Page:
                 "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
             )
 
-    async def take_key(self) -> None:
+    async def open_key_field(self) -> None:
         """Open the field for the API key. The page first shows e-mail address and password."""
         await self.until("document.activeElement.id === 'email'")
         await self.tab_to("#use-key")
@@ -218,5 +223,5 @@ SHOWS_FOCUS: Final = """() => {
   return style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2 &&
     box.bottom >= 0 && box.top <= innerHeight && box.right >= 0 && box.left <= innerWidth;
 }"""
-"""Whether the focused element has an outline and is in view. New rows can move it out of view until
-the browser has scrolled."""
+"""Whether the focused element has an outline and is in view. New rows can move the element out of
+view until the browser has scrolled."""
