@@ -107,6 +107,10 @@ async function report() {
 report();
 </script>
 """
+"""A page that reports its own state.
+
+``touched`` has three numbers: clicks, changes of the document, and new properties of `window`. They
+show whether the collector has changed the page."""
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,11 @@ def show_environment() -> None:
 
 
 def grandchild(*, escapes: bool = False) -> None:
+    """Start a process that sleeps, send the result, and hang.
+
+    If ``escapes`` is True, the new process has its own session. Then a signal to the process group
+    of the collector does not reach it.
+    """
     grandchild_process = subprocess.Popen(
         [sys.executable, "-c", SLEEPER], stdout=subprocess.PIPE, start_new_session=escapes
     )

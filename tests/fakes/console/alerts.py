@@ -48,7 +48,7 @@ async def alerts(
 
 
 def _fire(file: str, instance_id: str) -> tuple[uuid.UUID, uuid.UUID]:
-    """Store an outage and an offline device that are firing, and a fault that was resolved.
+    """Store firing alerts of a site outage and an offline device, and a resolved alert of a fault.
 
     Returns:
         The ids of the two alerts that are firing.

@@ -93,6 +93,7 @@ async def _set_up(page: Page, url: str, results: dict[str, Any]) -> list[str]:
 
 
 async def _sign_in_with_code(page: Page, url: str, code: str, results: dict[str, Any]) -> None:
+    """Sign in with the password, and then with a wrong code and the recovery code ``code``."""
     await _enter_password(page)
     await page.arrive("location.pathname === '/sign-in/code'")
     await page.arrive("document.querySelector('#code')")

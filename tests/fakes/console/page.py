@@ -28,6 +28,7 @@ OVERFLOWS: Final = """[...document.querySelectorAll("body, #view, #view *, main 
   !each.closest(".scroll") &&
   each.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
   .map((each) => each.tagName + "." + each.className).slice(0, 5).join() || 'fits'"""
+"""Up to five elements that extend beyond the right edge of the window, or ``fits``."""
 CONTRAST: Final = "color-contrast"
 """axe-core's rule for the contrast of text. It takes most of axe-core's time."""
 SMALL_TEXT: Final = {
@@ -109,8 +110,9 @@ class Page:
     async def open(self, url: str) -> None:
         await asyncio.to_thread(self._tab.open, url)
 
-    async def go(self, path: str) -> None:
-        await self.run(f"location.hash = {json.dumps(path)}")
+    async def go(self, fragment: str) -> None:
+        """Open a view of the console, for example ``#/devices``."""
+        await self.run(f"location.hash = {json.dumps(fragment)}")
 
     async def run(self, expression: str) -> Any:
         result = await self.send_command(

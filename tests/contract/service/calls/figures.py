@@ -36,8 +36,10 @@ async def record(recorder: Recorder) -> None:
 
 
 async def _other_cases(recorder: Recorder) -> None:
-    """Make calls that the document does not show: for a period without sales, and for an
-    organization whose sales began recently.
+    """Make calls that the document does not show.
+
+    They query every location of two organizations, one of which began its sales recently, and a
+    period without sales.
     """
     key = recorder.service.make_key(organization_id=OTHER)
     for secret in (None, key):
