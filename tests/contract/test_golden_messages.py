@@ -201,7 +201,7 @@ def test_a_timestamp_in_any_form_is_parsed_as_utc(written: str) -> None:
 
 
 @pytest.mark.parametrize("written", ["9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+12:00"])
-def test_a_timestamp_at_the_limit_is_parsed(written: str) -> None:
+def test_a_timestamp_whose_utc_time_is_out_of_range_is_parsed(written: str) -> None:
     reply = decode(json.dumps({"lastSeenAt": written}), device.HeartbeatReply)
 
     assert reply.last_seen_at.tzinfo is not None

@@ -16,7 +16,8 @@ from agent.wire.validation import ValidationError
 from agent.wire.vocabulary import BrowserFieldKey
 from tests.contract import golden
 
-Path = tuple[str | int, ...]
+JsonPath = tuple[str | int, ...]
+"""The keys and indexes that lead to a value."""
 
 EMOJI = "🖨"
 NETWORK = ("payloads/network-full", NetworkPayload)
@@ -28,9 +29,10 @@ LIST = ("listDevices/request-next", operator.ListDevicesRequest)
 DETAIL = ("deviceDetail/request-next", operator.DeviceDetailRequest)
 REPORT = ("reportDetail/reply-network", operator.ReportDetail)
 
-Message = tuple[str, type[base.Message]]
+GoldenMessage = tuple[str, type[base.Message]]
+"""The name of a golden file, and the model of its message."""
 
-STRINGS: list[tuple[Message, Path, int, int]] = [
+STRINGS: list[tuple[GoldenMessage, JsonPath, int, int]] = [
     (CHALLENGE, ("publicKey",), 88, 88),
     (CHALLENGE, ("locationId",), 1, 128),
     (CHALLENGE, ("legacyInstallId",), 1, 128),
@@ -74,7 +76,7 @@ STRINGS: list[tuple[Message, Path, int, int]] = [
     (APPLICATION, ("browserFields", 5, "reason"), 1, 512),
 ]
 
-ARRAYS: list[tuple[Message, Path, int]] = [
+ARRAYS: list[tuple[GoldenMessage, JsonPath, int]] = [
     (CHALLENGE, ("capabilities",), 32),
     (RECORD, ("capabilities",), 32),
     (NETWORK, ("failures",), 128),
@@ -88,7 +90,7 @@ ARRAYS: list[tuple[Message, Path, int]] = [
     (APPLICATION, ("browserFields", 4, "value"), 32),
 ]
 
-INTEGERS: list[tuple[Message, Path, int, int]] = [
+INTEGERS: list[tuple[GoldenMessage, JsonPath, int, int]] = [
     (NETWORK, ("endpoints", 0, "port"), 1, 65535),
     (NETWORK, ("endpointsOmitted",), 0, 9007199254740991),
     (NETWORK, ("environment", "nativeProtocolVersion"), 0, 9007199254740991),
@@ -96,7 +98,7 @@ INTEGERS: list[tuple[Message, Path, int, int]] = [
 ]
 
 
-def _read(message: Message, path: Path, value: Any) -> base.Message:
+def _read(message: GoldenMessage, path: JsonPath, value: Any) -> base.Message:
     """Read a golden message after the value at ``path`` was replaced."""
     name, model = message
     document = golden.document_of(name)
@@ -107,7 +109,7 @@ def _read(message: Message, path: Path, value: Any) -> base.Message:
     return decode(json.dumps(document), model)
 
 
-def _value_at(message: Message, path: Path) -> Any:
+def _value_at(message: GoldenMessage, path: JsonPath) -> Any:
     place = golden.document_of(message[0])
     for part in path:
         place = place[part]
@@ -122,7 +124,7 @@ def _id(value: object) -> str | None:
 
 @pytest.mark.parametrize(("message", "path", "least", "most"), STRINGS, ids=_id)
 def test_a_string_is_accepted_within_its_limits(
-    message: Message, path: Path, least: int, most: int
+    message: GoldenMessage, path: JsonPath, least: int, most: int
 ) -> None:
     _read(message, path, "x" * least)
     _read(message, path, "x" * most)
@@ -138,7 +140,7 @@ def test_a_string_is_accepted_within_its_limits(
 
 @pytest.mark.parametrize(("message", "path", "most"), ARRAYS, ids=_id)
 def test_an_array_is_accepted_up_to_its_maximum_length(
-    message: Message, path: Path, most: int
+    message: GoldenMessage, path: JsonPath, most: int
 ) -> None:
     first = _value_at(message, path)[0]
 
@@ -150,7 +152,7 @@ def test_an_array_is_accepted_up_to_its_maximum_length(
 
 @pytest.mark.parametrize(("message", "path", "least", "most"), INTEGERS, ids=_id)
 def test_an_integer_is_accepted_within_its_limits(
-    message: Message, path: Path, least: int, most: int
+    message: GoldenMessage, path: JsonPath, least: int, most: int
 ) -> None:
     _read(message, path, least)
     _read(message, path, most)
@@ -220,7 +222,7 @@ def test_there_are_34_browser_fields_and_no_other() -> None:
         validate({"key": "browser.other", **absent}, BrowserField)
 
 
-WORDS: list[tuple[Message, Path, str]] = [
+WORDS: list[tuple[GoldenMessage, JsonPath, str]] = [
     (CHALLENGE, ("platform",), "android ios macos windows linux"),
     (NETWORK, ("completeness",), "complete partial limited"),
     (NETWORK, ("environment", "platform"), "native browser"),
@@ -262,7 +264,9 @@ WORDS: list[tuple[Message, Path, str]] = [
 
 
 @pytest.mark.parametrize(("message", "path", "words"), WORDS, ids=_id)
-def test_only_the_listed_words_are_accepted(message: Message, path: Path, words: str) -> None:
+def test_only_the_listed_words_are_accepted(
+    message: GoldenMessage, path: JsonPath, words: str
+) -> None:
     for word in words.split():
         _read(message, path, word)
     for other in ("other", words.upper().split()[-1], "", None, 1):
@@ -272,7 +276,7 @@ def test_only_the_listed_words_are_accepted(message: Message, path: Path, words:
             _read(message, path, other)
 
 
-CONSTANTS: list[tuple[Message, Path, list[object]]] = [
+CONSTANTS: list[tuple[GoldenMessage, JsonPath, list[object]]] = [
     (NETWORK, ("version",), [1, 3, "2", None]),
     (APPLICATION, ("version",), [2, 0, "1", None]),
     (APPLICATION, ("reportType",), ["network", None]),
@@ -286,7 +290,7 @@ CONSTANTS: list[tuple[Message, Path, list[object]]] = [
 
 @pytest.mark.parametrize(("message", "path", "others"), CONSTANTS, ids=_id)
 def test_a_different_value_of_a_constant_is_refused(
-    message: Message, path: Path, others: list[object]
+    message: GoldenMessage, path: JsonPath, others: list[object]
 ) -> None:
     for other in others:
         with pytest.raises(ValidationError):
@@ -302,7 +306,7 @@ def test_a_discovery_source_of_the_report_is_never_unsupported() -> None:
 
 
 @pytest.mark.parametrize("state", ["failed", "unsupported"])
-def test_a_failed_source_requires_a_reason(state: str) -> None:
+def test_a_failed_or_unsupported_source_requires_a_reason(state: str) -> None:
     with pytest.raises(ValidationError):
         _read(NETWORK, ("networkMap", "sources", "scan"), {"state": state})
 

@@ -23,7 +23,8 @@ Answer = Callable[[str, dict[str, Any]], dict[str, Any] | None]
 """Takes the method and the params of a command. Returns the result, or None for no answer."""
 
 ConnectionHandler = Callable[[socket.socket, bytes], bool]
-"""Takes a connection and its first bytes. Returns False if the default handler must handle it."""
+"""Takes a connection and its first bytes. Returns False if the port must handle the connection as
+usual."""
 
 
 def answer_with(value: object, **frame: str) -> Answer:
@@ -59,8 +60,8 @@ def page_target(page_id: str) -> dict[str, str]:
 class DevToolsPort:
     """``pages`` has the function that answers the commands of each open page, by page id.
 
-    Before each answer, an event with the method ``event`` is sent. ``commands`` records the
-    commands.
+    Before each answer, an event with the method ``event`` is sent. ``commands`` records the page
+    id, the method and the params of each command.
     """
 
     def __init__(

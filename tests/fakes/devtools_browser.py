@@ -2,8 +2,9 @@
 
 Run it as a program in its own network namespace (tests.lab.namespaces), so that the browser can
 reach nothing else: `python -m tests.fakes.devtools_browser CHROMIUM`. It prints one JSON object:
-the collector's facts, the page's own reports just before and just after the collection, and the
-collector's facts for each state of the page that `play` creates.
+the collector's facts, the page's own reports just before and just after the collection, the
+collector's facts for each state of the page that `play` creates, and the faults of the page that
+the recorder reads while the browser runs and after it has ended.
 """
 
 import asyncio
@@ -106,11 +107,18 @@ async function report() {
 report();
 </script>
 """
+"""A page that reports its own state.
+
+``touched`` has three numbers: clicks, changes of the document, and new properties of `window`. They
+show whether the collector has changed the page."""
 
 
 @dataclass(frozen=True)
 class PageServer:
-    """``reports`` has the page's own reports. Setting ``may_answer`` ends a request for `/busy`."""
+    """The server of the page. ``reports`` has the page's own reports.
+
+    A request for `/busy` gets its reply when ``may_answer`` is set.
+    """
 
     port: int
     reports: "queue.Queue[dict[str, Any]]"
@@ -249,7 +257,7 @@ def chromium(program: str, page_port: int) -> Iterator[int]:
 
 
 def wait_for_devtools_port(process: "subprocess.Popen[bytes]", log: Path) -> int:
-    """Return the DevTools port once the browser logs it. Only the log shows that it has started."""
+    """Return the DevTools port once the browser logs it. Only the log shows that it can be used."""
     for _ in range(round(WITHIN_S / 0.05)):
         match = re.search(r"DevTools listening on ws://127\.0\.0\.1:(\d+)/", log.read_text())
         if match:

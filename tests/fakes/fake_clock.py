@@ -7,8 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 START = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
 TURNS_MAX = 30
-"""Iterations of the event loop after which all tasks are assumed to wait, because the task of a
-second clock may never wait. The tasks must not use I/O."""
+"""Iterations of the event loop after which all tasks are assumed to wait.
+
+Usually all tasks wait when the event loop has nothing ready. But if there is a second clock, its
+task is ready in each iteration. The tasks must not use I/O: the clock would not wait for it."""
 
 
 class FakeClock:
@@ -37,6 +39,7 @@ class FakeClock:
         return 1000.0 + self.elapsed_s
 
     def slept_s(self) -> float:
+        """Return how long the machine, not a task, has slept."""
         return self.suspended_s
 
     def advance(self, seconds: float) -> None:

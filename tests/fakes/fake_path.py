@@ -56,7 +56,10 @@ class Fault:
 
 @dataclass(eq=False)
 class FakePath:
-    """Implements `Sensors`, and plays the calls of the other tasks."""
+    """Implements `Sensors`, and plays the calls of the other tasks.
+
+    ``probes`` is the number of calls of `probe`.
+    """
 
     clock: FakeClock
     faults: Sequence[Fault] = ()
@@ -156,7 +159,11 @@ class FakePath:
                 self.on_change()
 
     async def _stream(self, recorder: Recorder) -> None:
-        """Break the idle command stream when the path was silent for some seconds."""
+        """Break the idle command stream.
+
+        It breaks at once if the service's process ends, and after some seconds if the service is
+        silent or unreachable.
+        """
         for begin_s in sorted(fault.at_s for fault in self.faults):
             await self.clock.sleep(begin_s - self.clock.elapsed_s)
             if self._service(self.failing()) == "refused":

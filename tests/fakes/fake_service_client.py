@@ -48,7 +48,7 @@ class FakeServiceClient:
     """The timeout of each call of `onCommands`."""
 
     def named(self, operation: str) -> list[Any]:
-        """Return the arguments of each call of ``operation``."""
+        """Return the request of each call of ``operation``."""
         return [request for name, request in self.calls if name == operation]
 
     async def _answer(self, operation: str, request: Any, accept: Callable[[], Any]) -> Any:

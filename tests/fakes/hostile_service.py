@@ -24,7 +24,10 @@ from tests.fakes.strict_service import PREFIX, Json, StrictService
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request, its connection, and the reply of a correct service."""
+    """One request and its connection.
+
+    ``execute`` executes the request and returns the correct reply, but does not send it.
+    """
 
     request: Request
     writer: asyncio.StreamWriter
@@ -195,9 +198,10 @@ async def not_utf8(x: Exchange) -> None:
 
 
 class HostileService(StrictService):
-    """``now`` is the service's clock. ``called_at`` has the time of each call and its operation.
+    """``faults`` maps an operation to the fault that replaces its replies.
 
-    The times are in seconds on the clock of the event loop.
+    ``now`` is the service's clock. ``called_at`` has the time of each call and its operation. These
+    times are in seconds on the clock of the event loop.
     """
 
     def __init__(self, now: Callable[[], datetime]) -> None:
@@ -205,7 +209,7 @@ class HostileService(StrictService):
         self.now = now
         self.faults: dict[str, Fault] = {}
         self.called_at: list[tuple[float, str]] = []
-        self._open = Connections(self._serve)
+        self._connections = Connections(self._serve)
         self._port = 0
 
     async def _on_enroll(self, body: Json) -> Reply:
@@ -227,11 +231,11 @@ class HostileService(StrictService):
 
     async def come_back(self) -> None:
         """Listen on the same port as before."""
-        self._port = await self._open.listen(self._port)
+        self._port = await self._connections.listen(self._port)
 
     async def go_away(self) -> None:
         """Stop listening and drop every connection: new connections are refused from now on."""
-        await self._open.close()
+        await self._connections.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -20,7 +20,10 @@ class Request:
 
 @dataclass(slots=True)
 class Reply:
-    """``stream`` replaces ``body`` with chunks, each written as soon as it is available."""
+    """``stream`` yields chunks that follow ``body``. Each is written as soon as it is available.
+
+    ``date`` is the value of the header Date. None means the current time.
+    """
 
     status: int = 200
     body: bytes = b""
@@ -39,8 +42,9 @@ class Connections:
     """The connections of one fake server. ``close`` closes all of them.
 
     Each connection has a task, but a task cannot always close its connection: a task that is
-    cancelled before its first step never reaches its own ``finally``. A connection can also be
-    accepted while the listener is already closing.
+    cancelled before its first step never reaches its own ``finally``. Therefore ``close`` also
+    closes the connections of the cancelled tasks. A connection can still be accepted while the
+    listener is closing. It is closed at once. ``made`` is the number of accepted connections.
     """
 
     def __init__(self, serve: Callable[[Reader, Writer], Coroutine[None, None, None]]) -> None:

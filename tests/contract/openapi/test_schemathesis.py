@@ -84,8 +84,10 @@ def test_the_retail_api_matches_its_document(tmp_path: Path) -> None:
     finally:
         assert stop(service) == 0
     reached = {" ".join(key.split()[:2]) for key in counts if key.split()[2] in {"200", "201"}}
-    tokens = {f"POST {path}" for path in (routes.TOKENS, routes.REFRESH)}
-    assert reached == tokens | {f"{operation.method} {operation.path}" for operation in RETAIL}
+    token_operations = {f"POST {path}" for path in (routes.TOKENS, routes.REFRESH)}
+    assert reached == token_operations | {
+        f"{operation.method} {operation.path}" for operation in RETAIL
+    }
     assert not [key for key in counts if key.split()[2].startswith("5")]
 
 
@@ -113,7 +115,11 @@ def retail_key(database: str) -> str:
 def run_schemathesis(
     service: Process, document: str, config: str, environment: dict[str, str], folder: Path
 ) -> Counter[str]:
-    """Run schemathesis. Return how often each operation replied with each status and code."""
+    """Run schemathesis. Return how often each operation replied with each status and code.
+
+    A key is an operation, a status and a code, such as ``listDevices 400 invalid_cursor``. In the
+    retail API, an operation is a method and a path.
+    """
     seen_file = folder / "counts.json"
     done = subprocess.run(
         [

@@ -43,9 +43,9 @@ class Provider:
                 "email": f"{name}@contoso.example",
                 "email_verified": True,
                 "name": name.title(),
-                "groups": names,
+                "groups": user_groups,
             }
-            for name, names in groups.items()
+            for name, user_groups in groups.items()
         }
         self._accounts.write_text(json.dumps(claims))
 
@@ -68,7 +68,7 @@ async def running_provider(
         "grant_types": grants,
     }
     accounts = folder / "accounts.json"
-    node, _ = mcp_conformance()
+    node, _ = mcp_conformance()  # the provider runs on the Node.js of the MCP conformance suite
     process = await asyncio.create_subprocess_exec(
         node, SCRIPT, MODULE, accounts, json.dumps(client),
         stdout=asyncio.subprocess.PIPE,

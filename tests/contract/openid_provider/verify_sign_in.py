@@ -79,7 +79,7 @@ class Venue:
     provider: Provider
 
     async def check_sessions(self) -> None:
-        """Let the time pass until the sessions are due, and check them with the provider."""
+        """Advance the clock until all sessions are due for a check, and check them."""
         self.clock.advance(VERIFY_EVERY.total_seconds())
         await check_sessions(self.core)
 
@@ -138,7 +138,7 @@ def _provider_file(folder: Path, issuer: str) -> Path:
     return file
 
 
-@pytest.fixture(params=[True, False], ids=["refresh-token", "userinfo"])
+@pytest.fixture(params=[True, False], ids=["with-refresh-tokens", "without-refresh-tokens"])
 async def venue(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Venue]:
     async with _venue(tmp_path, issues_refresh_tokens=request.param) as running:
         yield running

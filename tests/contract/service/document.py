@@ -135,6 +135,7 @@ _AGENTS_REFUSALS: Final = (
     agents.MISTAKE, agents.FOREIGN, agents.MALFORMED, agents.NO_CREDENTIAL, agents.OTHER_METHOD,
 )  # fmt: skip
 VERSION_1: Final = f"POST {devices.REPORT_DETAIL} 1"
+"""Title of the example of a report with a payload of version 1."""
 
 
 def operations() -> tuple[str, ...]:
@@ -151,7 +152,7 @@ def operations() -> tuple[str, ...]:
 
 
 def document_text(examples: Mapping[str, str]) -> str:
-    """Return the document. ``examples`` maps the name of each example to its Markdown."""
+    """Return the document. ``examples`` maps the title of each example to its Markdown."""
     return "\n".join(_parts(examples))
 
 
@@ -159,14 +160,14 @@ def _parts(examples: Mapping[str, str]) -> Iterator[str]:
     yield INTRODUCTION
     by_path = {operation.path: operation for operation in OPERATIONS}
     deprecated = tuple(operation.path for operation in OPERATIONS if operation.successor)
-    others = (*_DEVICE_SIDE, *_OPERATOR_SIDE, *_SUPPORT, *_CURRENT_FIGURES, *deprecated)
+    listed = (*_DEVICE_SIDE, *_OPERATOR_SIDE, *_SUPPORT, *_CURRENT_FIGURES, *deprecated)
     for title, paths in (
         ("Devices", _DEVICE_SIDE),
         ("Operators", _OPERATOR_SIDE),
         ("Support", _SUPPORT),
         ("Figures", _CURRENT_FIGURES),
         ("Figures: deprecated operations", deprecated),
-        ("Further operations", tuple(path for path in by_path if path not in others)),
+        ("Further operations", tuple(path for path in by_path if path not in listed)),
     ):
         if paths:
             yield f"## {title}\n"
@@ -196,9 +197,9 @@ def _operation(operation: Operation, examples: Mapping[str, str]) -> Iterator[st
 
 def _retail(examples: Mapping[str, str]) -> Iterator[str]:
     yield "## Retail: tokens\n"
-    for path, words in _TOKENS.items():
+    for path, description in _TOKENS.items():
         yield f"### POST {path}\n"
-        yield f"{words}\n"
+        yield f"{description}\n"
         yield examples[f"POST {path}"]
     yield "## Retail: catalog, sales, structure\n"
     rows: dict[tuple[str, str], Any] = {

@@ -28,7 +28,7 @@ SETTINGS: Final = Settings(rate_per_s=0, refusal_delay_s=0)
 
 
 async def record_calls(folder: Path) -> Recorder:
-    """Return all calls and replies. The service has its database in ``folder``."""
+    """Make all calls, and return their recorder. The service has its database in ``folder``."""
     clock = FakeClock()
     today = clock.now.date()
     plan = Plan(days=30, sales_per_day=8, goods=24, until=today, is_awkward=True)

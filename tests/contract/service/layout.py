@@ -4,7 +4,7 @@ import json
 from typing import Any, Final
 
 WIDTH: Final = 96
-STEP: Final = "  "
+INDENT: Final = "  "
 MORE: Final = "…"
 
 
@@ -43,14 +43,14 @@ def _lines(value: Any, width: int, prefix_width: int) -> list[str]:
     lines: list[str] = []
     can_continue = False
     for number, (name, part) in enumerate(parts):
-        part_lines = _lines(part, width - len(STEP), len(name))
+        part_lines = _lines(part, width - len(INDENT), len(name))
         part_lines = [f"{name}{part_lines[0]}", *part_lines[1:]]
         part_lines[-1] += "" if number == len(parts) - 1 else ","
         is_plain = not isinstance(part, list | dict)
         if can_continue and is_plain and len(lines[-1]) + len(part_lines[0]) + 1 <= width:
             lines[-1] += f" {part_lines[0]}"
         else:
-            lines.extend(f"{STEP}{line}" for line in part_lines)
+            lines.extend(f"{INDENT}{line}" for line in part_lines)
         can_continue = is_plain
     opening, closing = "[]" if isinstance(value, list) else "{}"
     return [opening, *lines, closing]

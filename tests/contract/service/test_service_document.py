@@ -43,6 +43,7 @@ def test_the_document_matches_the_service(service: Recorder) -> None:
 
 def test_every_operation_has_an_example(service: Recorder) -> None:
     assert set(operations()) <= set(service.texts)
+    # Operations of remoteControl, support, figures and the retail API, and tools.
     assert len(operations()) >= 12 + 4 + 10 + 12 + 7
 
 
@@ -58,8 +59,8 @@ def test_every_retail_reply_fits_the_documented_schema(service: Recorder) -> Non
 
 
 def test_replies_contain_every_field_in_every_form(service: Recorder) -> None:
-    permitted = {(*place, form) for place, forms in documented().items() for form in forms}
-    seen = {(*place, form) for place, forms in seen_in(service.replies).items() for form in forms}
+    permitted = {(*key, form) for key, forms in documented().items() for form in forms}
+    seen = {(*key, form) for key, forms in seen_in(service.replies).items() for form in forms}
     assert permitted - seen == set(SEEN_ELSEWHERE) | set(NEVER)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 FACTS = {"kind": "application", "started_at": "2026-11-20T19:00:00+00:00", "duration_ms": 1.5}
 FILE = Path(sys.argv[2] if len(sys.argv) > 2 else ".")
+"""File to which some behaviours write the id of a process."""
 SLEEPER = "import sys, time; sys.stdout.write('up\\n'); sys.stdout.flush(); time.sleep(30)"
 
 
@@ -134,6 +135,11 @@ def show_environment() -> None:
 
 
 def grandchild(*, escapes: bool = False) -> None:
+    """Start a process that sleeps, send the result, and hang.
+
+    If ``escapes`` is True, the new process has its own session. Then a signal to the process group
+    of the collector does not reach it.
+    """
     grandchild_process = subprocess.Popen(
         [sys.executable, "-c", SLEEPER], stdout=subprocess.PIPE, start_new_session=escapes
     )

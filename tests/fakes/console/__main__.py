@@ -6,8 +6,9 @@
 ``ACT`` is play, keyboard, figures, people, consent, settings, alerts, routes, company or pages.
 ``WIDTH`` is narrow or wide. Each line of the input is one act. For each act the program prints a
 line with a JSON object: the browser's content at each step, and under ``seen`` the results of
-`Page.check_view`. All acts use one Chromium. Each has its own browser context, and its own service
-with a new database. The program ends at the end of its input, or when an act fails.
+`Page.check_view`. All acts use one Chromium. Each act has its own browser context. Each act except
+pages has its own service with a new database. The program ends at the end of its input, or when an
+act fails.
 """
 
 import argparse
@@ -106,12 +107,14 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
 @contextlib.contextmanager
 def _service(database: str, *options: str) -> Iterator[str]:
     """Run the service on ``database`` without rate limits, and yield its address."""
-    words = ("serve", "--database", database, "--port", "0", "--rate", "0", "--log-level", "error",
-             *options)  # fmt: skip
+    arguments = (
+        "serve", "--database", database, "--port", "0", "--rate", "0", "--log-level", "error",
+        *options,
+    )  # fmt: skip
     pipe = Path(f"{database}.output")
     os.mkfifo(pipe)
     process = start_forked(
-        "controlplane", *words,
+        "controlplane", *arguments,
         environment=dict(os.environ), output=pipe, errors=Path("/dev/stderr"),
     )  # fmt: skip
     with pipe.open() as output:
@@ -123,7 +126,7 @@ def _service(database: str, *options: str) -> Iterator[str]:
 
 
 def _keys(file: str, organization_id: str = DEFAULT_ORGANIZATION) -> tuple[str, str]:
-    """Return an API key with a write grant and one without."""
+    """Create two API keys of an organization. Return the key with a write grant, then the other."""
     database = Database(file)
     keys = [
         database.write(

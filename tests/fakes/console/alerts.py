@@ -48,7 +48,7 @@ async def alerts(
 
 
 def _fire(file: str, instance_id: str) -> tuple[uuid.UUID, uuid.UUID]:
-    """Store an outage and an offline device that are firing, and a fault that was resolved.
+    """Store firing alerts of a site outage and an offline device, and a resolved alert of a fault.
 
     Returns:
         The ids of the two alerts that are firing.
@@ -82,8 +82,10 @@ def _alert(condition: str, instance: str, severity: str, at: datetime) -> Alert:
 
 
 def _state(alert: Alert) -> AlertState:
-    """Return the state of a firing alert. The service does not resolve it in the first 5 minutes
-    after an evaluation.
+    """Return the state of a firing alert whose condition is not really active.
+
+    The next evaluation marks the condition as inactive, but the service resolves the alert only 5
+    minutes later. So the alert fires during the whole act.
     """
     return AlertState(
         organization_id=alert.organization_id, location_id=VENUE, instance=alert.instance,
@@ -149,7 +151,7 @@ async def _routes(page: Page, results: dict[str, Any]) -> None:
 
 
 async def _open_one(page: Page, results: dict[str, Any], alert_id: uuid.UUID) -> None:
-    """Open the page with the link that a notification contains, and with the id of no alert."""
+    """Open the link that a notification contains, and then a link with an unknown alert id."""
     await page.go(f"#/alerts/{alert_id}")
     results["one"] = await page.until(
         "document.querySelector('#alert-rows a') && document.getElementById('alert-rows').innerText"

@@ -20,7 +20,7 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 OFFLINE_INTERVALS: Final = ((20, 14.4), (14, 3), (13, 50), (12.4, 9), (6, 1), (3.2, 0.4))
 """The start of each interval in days before now, and its duration in hours. The first interval is
 in a maintenance window."""
-ROWS: Final = "document.querySelectorAll('td.who .name').length === 3"
+HAS_THREE_DEVICES: Final = "document.querySelectorAll('td.who .name').length === 3"
 
 
 async def show_offline_device(
@@ -48,7 +48,7 @@ async def show_offline_device(
     )
     await device.heartbeat()
     await page.go("#/devices")
-    await page.until(ROWS)
+    await page.until(HAS_THREE_DEVICES)
 
 
 def set_offline(file: str, device: SimulatedDevice) -> None:
@@ -70,11 +70,11 @@ def set_offline(file: str, device: SimulatedDevice) -> None:
             until = since + timedelta(hours=hours)
             session.add(OfflineInterval(device=row.position, since=since, until=until))
         session.add(OfflineInterval(device=row.position, since=row.last_seen_at, until=None))
-        at = (row.organization_id, row.location_id)
-        set_location(session, at, "Europe/Riga", None, now)
+        location_key = (row.organization_id, row.location_id)
+        set_location(session, location_key, "Europe/Riga", None, now)
         since = now - timedelta(days=20)
         window = Maintenance(None, since, since + timedelta(hours=15))
-        add_maintenance(session, at, window, "new cables")
+        add_maintenance(session, location_key, window, "new cables")
 
     database.write(work)
     database.close()

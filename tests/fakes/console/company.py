@@ -19,10 +19,11 @@ from tests.fakes.identity_provider.process import ADA, ProviderProcess
 EMAIL: Final = "eve@example.com"
 PASSWORD: Final = "correct horse battery"
 STEP_S: Final = 30
+"""Seconds after which the code of an authenticator app changes."""
 
 
 def make_providers(home: Path, provider: ProviderProcess) -> Path:
-    """Write the file of identity providers. Ada is signed in at the provider."""
+    """Sign Ada in at the provider, and return the service's file of identity providers."""
     provider.control(claims=ADA, now=int(time.time()))
     (home / "secret").write_text(CLIENT_SECRET)
     file = home / "providers.toml"
@@ -36,7 +37,7 @@ def make_providers(home: Path, provider: ProviderProcess) -> Path:
 
 
 def make_member(file: str) -> None:
-    """Create an owner, whose organization requires a second factor."""
+    """Create the owner Eve. Her organization requires a second factor."""
     database, now = Database(file), system_clock()
 
     def work(session: Any) -> None:
@@ -92,6 +93,7 @@ async def _set_up(page: Page, url: str, results: dict[str, Any]) -> list[str]:
 
 
 async def _sign_in_with_code(page: Page, url: str, code: str, results: dict[str, Any]) -> None:
+    """Sign in with the password, and then with a wrong code and the recovery code ``code``."""
     await _enter_password(page)
     await page.arrive("location.pathname === '/sign-in/code'")
     await page.arrive("document.querySelector('#code')")
@@ -193,7 +195,7 @@ async def _enter_password(page: Page) -> None:
 
 
 async def _enter_code(page: Page, code: str) -> None:
-    await page.run("window.isOld = true")
+    await page.run("window.isOld = true")  # the page that loads next has no such variable
     await page.tab_to("#code")
     await page.type(code)
     await page.press("Enter")

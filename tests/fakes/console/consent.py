@@ -137,7 +137,10 @@ def _address(url: str, client_id: str, redirect_uri: str) -> str:
 
 
 async def _answer(page: Page) -> dict[str, str]:
-    """Return the unreachable URL to which the browser was redirected, from its history."""
+    """Return the parameters of the unreachable URL to which the browser was redirected.
+
+    ``at`` is the URL without its parameters. The URL comes from the history of the browser.
+    """
     await page.arrive("location.href.startsWith('chrome-error:')")
     history = await page.send_command("Page.getNavigationHistory")
     url = history["entries"][history["currentIndex"]]["url"]

@@ -41,12 +41,14 @@ TOUCHING: Final = """[...document.querySelectorAll("svg.chart")].flatMap((svg) =
       other.left < box.right - 1 && box.top < other.bottom - 1 && other.top < box.bottom - 1)
       .map(([other]) => `${text} touches ${other}`)]);
 })"""
+"""Texts of charts that touch another text, or extend beyond the chart."""
 SMALLEST: Final = (
     "Math.min(...[...document.querySelectorAll('svg.chart text')].map((each) => "
     "parseFloat(getComputedStyle(each).fontSize) * "
     "each.ownerSVGElement.getBoundingClientRect().width / "
     "each.ownerSVGElement.viewBox.baseVal.width))"
 )
+"""The smallest font size of a text in a chart, in pixels of the window."""
 
 
 def merchant(
@@ -66,9 +68,10 @@ def merchant(
 async def figures(
     page: Page, http: httpx2.AsyncClient, url: str, key: str, outsider: str
 ) -> dict[str, Any]:
+    """Play the act. ``outsider`` is an API key of an organization without a merchant."""
     results: dict[str, Any] = {}
     await page.open(url)
-    await page.take_key()
+    await page.open_key_field()
     await _without_a_merchant(page, results, outsider)
     await page.type(key)
     await page.press("Enter")
@@ -83,13 +86,13 @@ async def figures(
     await _all_locations(page, results)
     await page.tab_to(".venues:not(#total) a.name")
     await page.press("Enter")
-    results["place"] = await page.until("document.querySelector('#venue h1')?.textContent")
+    results["location"] = await page.until("document.querySelector('#venue h1')?.textContent")
     await _yesterday(page, results, http, key)
     await page.run("document.querySelector(\"a[href$='period=last7']\").click()")
     await _settled(page, "last7")
     results["kept open"] = await page.run("document.querySelector('[id^=hours-]').open")
     results["touching"] = await page.run(TOUCHING)
-    results["letters"] = await page.run(SMALLEST)
+    results["smallest text"] = await page.run(SMALLEST)
     results["charts"] = await page.run(
         "[...document.querySelectorAll('svg.chart')].map((each) => "
         "[each.role || each.getAttribute('role'), each.querySelector('title').textContent])"
@@ -163,7 +166,7 @@ async def _all_locations(page: Page, results: dict[str, Any]) -> None:
 
 
 async def _printed(page: Page) -> tuple[int, int]:
-    """Return the number of printed pages, and the number of currencies. Each has its own page."""
+    """Return the number of printed pages, and the number of currencies on the console's page."""
     await page.send_command("Emulation.setEmulatedMedia", media="")
     paper = await page.send_command("Page.printToPDF", preferCSSPageSize=True)
     pages = len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(paper["data"])))
@@ -180,7 +183,7 @@ async def _scrolls(page: Page) -> bool:
 
 
 async def _away(page: Page, results: dict[str, Any]) -> None:
-    """Take the browser offline while a period is selected, and then online again."""
+    """Select a period while the browser is offline, and another when it is online again."""
     await set_connected(page, is_connected=False)
     await page.go((await page.run("location.hash")).replace("last7", "today"))
     results["away"] = await page.until("document.querySelector('#live.bad')?.textContent")
@@ -195,7 +198,7 @@ async def _away(page: Page, results: dict[str, Any]) -> None:
 
 
 async def _leave(page: Page) -> None:
-    """Open another page and return. Charts of the page that was left must not be drawn."""
+    """Open another page and return. The console must not draw charts after their page was left."""
     at = await page.run("location.hash")
     await page.go("#/figures")
     await page.until("document.querySelector('.venues')")

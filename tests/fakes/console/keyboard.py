@@ -14,7 +14,7 @@ async def keyboard(page: Page, http: httpx2.AsyncClient, url: str, key: str) -> 
     await enrolled(http, key, "till-kitchen", "harbour-street")
     await till.submit(BARE)
     await page.open(url)
-    await page.take_key()
+    await page.open_key_field()
     await page.type(key)
     await page.press("Enter")
     await page.until(TILES)

@@ -21,12 +21,14 @@ Element.prototype.setAttribute = function (name, value) {
   setAttribute.call(this, name, value);
 };
 """
-"""Records errors of scripts, and attributes whose value contains NaN."""
+"""Records in ``window.wrong``: errors of scripts, violations of the Content Security Policy, and
+attributes whose value contains NaN."""
 OVERFLOWS: Final = """[...document.querySelectorAll("body, #view, #view *, main *")].filter(
   (each) =>
   !each.closest(".scroll") &&
   each.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
   .map((each) => each.tagName + "." + each.className).slice(0, 5).join() || 'fits'"""
+"""Up to five elements that extend beyond the right edge of the window, or ``fits``."""
 CONTRAST: Final = "color-contrast"
 """axe-core's rule for the contrast of text. It takes most of axe-core's time."""
 SMALL_TEXT: Final = {
@@ -40,7 +42,8 @@ SMALL_TEXT: Final = {
         }
     }
 }  # fmt: skip
-"""Requires the contrast of small text also of large text, which is smaller in a narrow window."""
+"""Requires from large text the contrast of small text: contrast is checked only in the wide window,
+and the same text can be smaller in a narrow window."""
 LINKS: Final = "link-in-text-block"
 """axe-core's rule for links without underline. It compares their color with that of the text."""
 AXE_OPTIONS: Final[dict[tuple[str, str], dict[str, Any]]] = {
@@ -82,6 +85,9 @@ TABS_MAX: Final = 60
 class Page:
     """One browser tab with one window width. Methods that wait raise an error at the time limit.
 
+    ``axe`` is the source of axe-core. If it is empty, `check_view` checks only the layout.
+    ``pictures`` is the folder in which `check_view` saves pictures, or None.
+
     ``seen`` has the result of `check_view` for each view and color scheme: elements that do not fit
     the window, and the violations that axe-core reports.
     """
@@ -104,8 +110,9 @@ class Page:
     async def open(self, url: str) -> None:
         await asyncio.to_thread(self._tab.open, url)
 
-    async def go(self, path: str) -> None:
-        await self.run(f"location.hash = {json.dumps(path)}")
+    async def go(self, fragment: str) -> None:
+        """Open a view of the console, for example ``#/devices``."""
+        await self.run(f"location.hash = {json.dumps(fragment)}")
 
     async def run(self, expression: str) -> Any:
         result = await self.send_command(
@@ -145,7 +152,7 @@ class Page:
                 "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
             )
 
-    async def take_key(self) -> None:
+    async def open_key_field(self) -> None:
         """Open the field for the API key. The page first shows e-mail address and password."""
         await self.until("document.activeElement.id === 'email'")
         await self.tab_to("#use-key")
@@ -218,5 +225,5 @@ SHOWS_FOCUS: Final = """() => {
   return style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2 &&
     box.bottom >= 0 && box.top <= innerHeight && box.right >= 0 && box.left <= innerWidth;
 }"""
-"""Whether the focused element has an outline and is in view. New rows can move it out of view until
-the browser has scrolled."""
+"""Whether the focused element has an outline and is in view. New rows can move the element out of
+view until the browser has scrolled."""

@@ -29,7 +29,7 @@ SIGN_IN: Final = "/api/auth/sign-in/email"
 PROBLEM: Final = "document.getElementById('sign-in-problem').textContent"
 TITLE: Final = "(document.getElementById('form-title')?.textContent ?? '')"
 MENU: Final = "[document.getElementById('account').open, document.activeElement.localName]"
-VIEW: Final = "document.querySelector('#view').innerText"
+"""Whether the account menu is open, and the kind of the focused element."""
 
 
 def make_ada(file: str) -> None:
@@ -138,7 +138,7 @@ async def _sign_in(page: Page, results: dict[str, Any], url: str) -> None:
 
 
 async def _request_report(page: Page, instance_id: str) -> None:
-    """Make a writing call with the session cookie."""
+    """Request a report, which requires permission to write, with the session cookie."""
     await page.go(f"#/device/{instance_id}")
     await page.click("#request-network")
     await page.until("document.querySelector('#request-network').ariaDisabled === 'true'")

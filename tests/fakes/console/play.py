@@ -28,6 +28,7 @@ CSV: Final = """import("/console/downloads.js").then(({ csv }) => csv([{ state: 
   health: "healthy", reports: [],
   requests: [], device: { legacyInstallId: '=1+"1"', locationId: "@home", platform: "linux",
   appVersion: null, lastSeenAt: "2026-11-20T12:00:00Z", instanceId: "-1" } }]))"""
+"""A list of devices as CSV. A spreadsheet would read some of the device's texts as formulas."""
 SAVED: Final = """new Promise((found) => {
   const { click } = HTMLAnchorElement.prototype, saved = {};
   const end = () => { if (saved.name && saved.bytes) found(saved); };
@@ -40,6 +41,7 @@ SAVED: Final = """new Promise((found) => {
   };
   document.getElementById(%s).click();
 })"""
+"""Clicks the button with the id ``%s``. Returns the name and the bytes of the saved file."""
 NETWORK: Final = json.loads(encode(small_venue()))
 SNAPSHOT: Final = json.loads(encode(application_snapshot()))
 BARE: Final = json.loads(encode(bare_report()))
@@ -57,10 +59,13 @@ EARLIER: Final = json.loads(
         )
     )
 )
+"""The report ``NETWORK``, but with all printers reachable."""
 
 
-async def enrolled(http: httpx2.AsyncClient, key: str, name: str, where: str) -> SimulatedDevice:
-    device = SimulatedDevice(http, key, where)
+async def enrolled(
+    http: httpx2.AsyncClient, key: str, name: str, location_id: str
+) -> SimulatedDevice:
+    device = SimulatedDevice(http, key, location_id)
     reply = await device.enroll(legacyInstallId=name)
     device.binding_id = reply.json()["bindingId"]
     return device
@@ -97,7 +102,7 @@ async def play(
 
 async def sign_in(page: Page, results: dict[str, Any], url: str, key: str) -> None:
     await page.open(url)
-    await page.take_key()
+    await page.open_key_field()
     await page.check_view("sign-in-key")
     await page.type("vck_wrong")
     await page.press("Enter")
@@ -206,7 +211,8 @@ async def what_changed(page: Page, results: dict[str, Any], bar: SimulatedDevice
 async def request_many(page: Page, results: dict[str, Any], bar: SimulatedDevice) -> None:
     await page.go("#/devices")
     await page.until(f"({NAMES}).length === 3")
-    # Each click can replace the rows (a displayed age has changed), so each box is found again.
+    # A click can replace the rows, for example because a displayed age has changed. Therefore the
+    # script finds each box again by its value.
     await page.run(
         "[...document.querySelectorAll('td.choose input')].forEach(({ value }) => "
         "document.querySelector(`td.choose input[value='${value}']`).click())"
@@ -287,8 +293,9 @@ RELOAD_AGAIN: Final = (
     "((window.polls = (window.polls ?? 0) + 1) % 30"
     " || document.dispatchEvent(new Event('visibilitychange')))"
 )
-"""Makes the page load again once a second. A load that began before the connection was cut can
-succeed, and then nothing else shows the outage for some time."""
+"""Makes the page load its data again about once a second: `Page.until` evaluates this every 30 ms.
+A load that began before the connection was cut can succeed. Without a further load, the page would
+then show the outage only after some time."""
 
 
 async def errors(page: Page, results: dict[str, Any], kitchen: SimulatedDevice) -> None:

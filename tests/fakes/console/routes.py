@@ -16,7 +16,11 @@ SMTP: Final = ("--smtp", "127.0.0.1:9", "--smtp-from", "alerts@venue.example")
 
 @dataclass(frozen=True, slots=True)
 class RouteForm:
-    """What Ada types for a route. ``kind`` is the text of the option."""
+    """What Ada types for a route.
+
+    ``kind`` is the text of the option that she selects. The service refuses ``wrong_target``.
+    ``minutes`` is the group interval.
+    """
 
     kind: str
     wrong_target: str
@@ -59,7 +63,7 @@ async def routes(page: Page, url: str, database: str) -> dict[str, Any]:
         await _test(page, form, results[form.kind])
         await _change(page, form, results[form.kind])
         await _remove(page, form, results[form.kind])
-    results["left"] = await page.until(
+    results["no routes"] = await page.until(
         "document.querySelector('#alert-routes .empty')?.textContent"
     )
     results["wrong"] = await page.run("window.wrong")
@@ -131,9 +135,9 @@ async def _remove(page: Page, form: RouteForm, results: dict[str, Any]) -> None:
     await page.until(f"!{_ROW.format(json.dumps(f'{form.name} 2'))}")
 
 
-async def _press(page: Page, act: str, name: str) -> None:
-    """Press a button of a route."""
-    await page.tab_to(f"[aria-label={json.dumps(f'{act} {name}')}]")
+async def _press(page: Page, button: str, name: str) -> None:
+    """Press a button of the route ``name``."""
+    await page.tab_to(f"[aria-label={json.dumps(f'{button} {name}')}]")
     await page.press("Enter")
 
 

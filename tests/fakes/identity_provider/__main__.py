@@ -64,12 +64,12 @@ class Handler(BaseHTTPRequestHandler):
     def _authorize(self, data: dict[str, Any]) -> None:
         server = Server(self.state)
         request = Request("GET", self.state.issuer + "/authorize", {}, data)
-        grant = server.get_consent_grant(request)
+        # Validate the request, as a provider does before it shows a page for consent.
+        server.get_consent_grant(request)
         request = Request("GET", self.state.issuer + "/authorize", {}, data)
         _, _, headers = server.create_authorization_response(
             request, self.state.claims, grant=server.get_authorization_grant(request)
         )
-        del grant
         location = urlsplit(headers["Location"])
         answer = {
             **dict(parse_qsl(location.query)), "iss": self.state.issuer, **self.state.answer,

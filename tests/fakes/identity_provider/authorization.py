@@ -27,6 +27,7 @@ class State:
     """The data and the behaviour of the provider. Tests change them (`apply`).
 
     Attributes:
+        now: the time at which ID tokens are issued, in seconds since 1970.
         claims: claims of the user who is signed in at the provider.
         id_token: changes of the ID token's claims; None removes a claim.
         algorithm: the signature algorithm of ID tokens: RS256, none, or HS256 with the public key
@@ -35,6 +36,8 @@ class State:
         metadata: changes of the provider's metadata document.
         answer: changes of the parameters that ``/authorize`` sends to the client; None removes one.
         replies: replaces the replies to some paths; maps each path to a status and a text.
+        tokens: the access tokens and the refresh tokens that are valid.
+        calls: the path of each request that the provider received.
     """
 
     issuer: str
@@ -91,7 +94,7 @@ class Client(ClientMixin):  # type: ignore[misc]
 
 
 class Code:
-    """A code, with the interface that Authlib requires."""
+    """An authorization code, with the interface that Authlib requires."""
 
     def __init__(self, payload: Mapping[str, str], claims: Claims) -> None:
         self.claims = claims
@@ -211,7 +214,7 @@ class IdToken(OpenIDCode):  # type: ignore[misc]
             return str(jwt.encode({"alg": "none"}, claims, None, ["none"]))
         header = {"alg": state.algorithm, "kid": key.kid}
         if state.algorithm == "HS256":
-            # The attack uses the public key, which everybody knows, as the secret of an HMAC.
+            # An attacker can sign with the public key, which everybody knows, as an HMAC secret.
             # Libraries refuse to sign with this key, so `hs256` computes the signature.
             return hs256(header, claims, key.as_pem(private=False))
         return str(jwt.encode(header, claims, key, [state.algorithm]))

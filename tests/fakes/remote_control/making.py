@@ -1,6 +1,6 @@
 """Random documents that a schema permits. The same seed always gives the same documents.
 
-Only the keywords of JSON Schema that the transcribed documents use are supported.
+Only the keywords of JSON Schema that the transcribed schemas use are supported.
 """
 
 import random

@@ -133,7 +133,7 @@ OPERATIONS: Final[Mapping[str, tuple[Schema, Schema]]] = {
     "reportDetail": (exact({"reportId": UUID}), REPORT_DETAIL),
     "revoke": (exact(_INSTANCE), REVOKED),
 }
-"""The bodies of the request and of the reply, by procedure."""
+"""The schemas of the request's body and of the reply's body, by procedure."""
 _FORMATS: Final = FormatChecker(formats=())
 
 

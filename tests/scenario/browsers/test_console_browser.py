@@ -340,7 +340,7 @@ def test_without_a_merchant_there_is_no_link_to_figures(figures: dict[str, Any])
 def test_each_location_is_listed_with_today_beside_yesterday(figures: dict[str, Any]) -> None:
     assert [name for name, _ in figures["cards"]] == sorted(name for name, _ in figures["cards"])
     assert all("yesterday until " in nets for _, nets in figures["cards"])
-    assert figures["place"] == figures["cards"][0][0]
+    assert figures["location"] == figures["cards"][0][0]
 
 
 def test_the_total_of_all_locations_is_listed_and_opens_their_figures(
@@ -400,7 +400,7 @@ def test_charts_have_titles_and_legible_text(figures: dict[str, Any]) -> None:
     assert len(figures["charts"]) >= 4
     assert all(role == "img" and name for role, name in figures["charts"])
     assert figures["touching"] == []
-    assert figures["letters"] >= 11.5
+    assert figures["smallest text"] >= 11.5
     # If the content is higher than the window, only the view scrolls, and not the navigation bar.
     assert figures["scrolls"] is False
 
@@ -736,7 +736,7 @@ def test_an_owner_tests_changes_and_removes_each_route_by_keyboard(routes: dict[
         assert results["focus after changing"] == f"Change By {kind} 2"
         assert f"Alerts are no longer sent to By {kind} 2." in results["removing"]
         assert results["focus after keeping"] == f"Remove By {kind} 2"
-    assert routes["left"].startswith("There are no routes.")
+    assert routes["no routes"].startswith("There are no routes.")
     assert routes["wrong"] == []
 
 

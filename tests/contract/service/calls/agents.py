@@ -1,4 +1,4 @@
-"""The seven tools of the agent protocol, and its refusals."""
+"""Calls of the seven tools of the agent protocol, and calls that it refuses."""
 
 from typing import Any, Final
 
@@ -6,7 +6,7 @@ from controlplane.accounts.oauth.metadata import RESOURCE_PATH as PATH
 from tests.contract.service.calls.recorder import NEVER, Json, Recorder
 
 TOOL: Final = "tool "
-"""Prefix of the names of examples of tools."""
+"""Prefix of the title of each example that calls a tool. The constants below are further titles."""
 MISTAKE: Final = "an invalid argument of a tool"
 FOREIGN: Final = "an object that the caller has no access to"
 MALFORMED: Final = "a body that is not a request"
@@ -23,10 +23,11 @@ REQUESTS: Final[tuple[tuple[str, Json], ...]] = (
 
 
 async def record(recorder: Recorder) -> None:
-    results: Json = {}
+    reply: Json = {}
     for name, arguments in REQUESTS:
-        results = await _call(recorder, name, arguments, TOOL + name)
-    good = results["result"]["structuredContent"]["rows"][0]["goodId"]
+        reply = await _call(recorder, name, arguments, TOOL + name)
+    # The last reply is that of read_catalog.
+    good = reply["result"]["structuredContent"]["rows"][0]["goodId"]
     change = "set_catalog_availability"
     await _call(recorder, change, {"goodId": good, "status": "inactive"}, TOOL + change)
     await _call(recorder, "query_sales", {"period": "lastWeek"}, MISTAKE)

@@ -11,7 +11,7 @@ from tests.contract.service.calls.recorder import NEVER, Json, Recorder
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 KEY: Final = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
-SECONDS_BETWEEN: Final = 5
+SECONDS_BETWEEN_CALLS: Final = 5
 
 
 async def record(recorder: Recorder) -> None:
@@ -80,7 +80,7 @@ def payload_outcome(payload: Json) -> str:
 
 
 def _payload(kind: str) -> Json:
-    """Return the full payload of this kind, with a report id that depends on the kind only."""
+    """Return the full payload of this kind, with a report id that depends only on the kind."""
     payload: Json = golden.document_of(f"payloads/{kind}-full")
     return payload | {"reportId": str(uuid.uuid5(NEVER, kind))}
 
@@ -118,4 +118,4 @@ async def _refusals(recorder: Recorder, device: SimulatedDevice) -> None:
 
 
 def _wait(recorder: Recorder) -> None:
-    recorder.service.clock.advance(SECONDS_BETWEEN)
+    recorder.service.clock.advance(SECONDS_BETWEEN_CALLS)

@@ -1,7 +1,8 @@
 """Calls whose replies contain each field in each form that the contract permits.
 
-They read devices, requests and reports. Only their replies are used: docs/service.md does not print
-these calls as examples. Payloads are generated at random from the transcribed schemas.
+They create and read devices, requests and reports. docs/service.md does not print these calls as
+examples, but a test compares the forms in their replies with the contract (`coverage.seen`).
+Payloads are generated at random from the schemas that were transcribed from the contract.
 """
 
 import random
@@ -127,6 +128,11 @@ def _random_payloads() -> Iterator[tuple[str, Any]]:
 
 
 async def _tracked(service: RunningService) -> None:
+    """Submit a report before and after the attempt to send its event to the tracker.
+
+    A repeated submission of a report returns its current tracker status. The tracker accepts the
+    event (204), or refuses it (503).
+    """
     for answer in (204, 503):
         device = await service.device().enrolled()
         body = {"reportId": f"00000000-0000-4000-8000-000000000{answer}"}

@@ -5,24 +5,24 @@ from typing import Final
 from controlplane.analytics import routes
 from tests.contract.service.calls.recorder import NOT_LISTED, OTHER, Json, Recorder
 
-PLACE: Final[Json] = {"locationId": "loc-0001"}
-DAY: Final[Json] = PLACE | {"period": "yesterday"}
-WEEK: Final[Json] = PLACE | {"period": "last7"}
-DATES: Final[Json] = PLACE | {"period": "custom", "from": "2026-11-02", "to": "2026-11-08"}
+LOCATION: Final[Json] = {"locationId": "loc-0001"}
+DAY: Final[Json] = LOCATION | {"period": "yesterday"}
+WEEK: Final[Json] = LOCATION | {"period": "last7"}
+DATES: Final[Json] = LOCATION | {"period": "custom", "from": "2026-11-02", "to": "2026-11-08"}
 BACKWARDS: Final[Json] = DATES | {"to": "2026-11-01"}
 REQUESTS: Final[tuple[tuple[str, Json], ...]] = (
     (routes.DASHBOARD, WEEK),
     (routes.FINANCIAL_SUMMARY, WEEK | {"locationMode": "all"}),
-    (routes.VENUE_FINANCIAL_PULSE, PLACE),
+    (routes.VENUE_FINANCIAL_PULSE, LOCATION),
     (routes.CHART, DAY),
     (routes.SALES, DAY | {"paymentTypes": ["cash", "card"]}),
     (routes.ITEMS, DAY),
     (routes.RECONCILIATION, DAY),
     (routes.TREND, DATES),
     (routes.VENUES, DAY | {"locationMode": "all"}),
-    (routes.VENUE_PULSE, PLACE),
+    (routes.VENUE_PULSE, LOCATION),
 )
-EMPTY: Final[Json] = PLACE | {"period": "custom", "from": "1999-01-01", "to": "1999-01-02"}
+EMPTY: Final[Json] = LOCATION | {"period": "custom", "from": "1999-01-01", "to": "1999-01-02"}
 LOCATIONS: Final = ("loc-0001", "loc-0002", "loc-0003")
 
 
@@ -36,8 +36,10 @@ async def record(recorder: Recorder) -> None:
 
 
 async def _other_cases(recorder: Recorder) -> None:
-    """Make calls that the document does not show: for a period without sales, and for an
-    organization whose sales began recently.
+    """Make calls that the document does not show.
+
+    They query every location of two organizations, one of which began its sales recently, and a
+    period without sales.
     """
     key = recorder.service.make_key(organization_id=OTHER)
     for secret in (None, key):

@@ -20,7 +20,7 @@ Json = dict[str, Any]
 NEVER: Final = uuid.UUID(int=0)
 """An id that does not exist."""
 NOT_LISTED: Final = "not shown"
-"""Name of calls that are not examples. Only their replies are used."""
+"""Title of the calls that are not examples. Only their replies are used."""
 OTHER: Final = "org-0002"
 """An organization whose sales began recently."""
 FACADE: Final = "/api/public/"
@@ -36,9 +36,11 @@ _REPLACEMENTS: Final = {
     "token": MORE,
     "signature": MORE,
 }
+"""Fields whose values are secret or random, and the text that replaces each value in an example."""
 _LISTED_HEADERS: Final = ("Deprecation", "Link", "Retry-After", "WWW-Authenticate")
 _CURSOR: Final = re.compile(r"(cursor=[\w-]{8})[\w-]+")
 _CURSOR_VISIBLE: Final = 8
+"""Number of characters of a cursor that an example shows."""
 
 
 @dataclass(slots=True)
@@ -68,6 +70,11 @@ class Recorder:
         http: httpx2.AsyncClient | None = None,
     ) -> Any:
         """Call the service, or the service behind ``http`` if it is given. Store the example.
+
+        Args:
+            title: the key of the example in ``texts``; by default the method and the path.
+            secret: the credential. None means the default of the API that ``path`` belongs to, and
+                an empty text means no credential.
 
         Returns the JSON of the reply, or None if the reply is empty.
         """

@@ -1,4 +1,4 @@
-"""The document's statements about the agent protocol, and the tests of each."""
+"""The contract's statements about the agent protocol, and the tests of each."""
 
 from typing import Final
 
@@ -61,7 +61,10 @@ AGENTS: Final = (
                 LISTED,
                 PROTOCOL + "test_only_post_is_served",
             ),
-            row("`tools/list` publishes the typed contract", LISTED),
+            row(
+                "`tools/list` returns each tool with the schemas of its arguments and its result",
+                LISTED,
+            ),
             row(
                 "`tools/call` can call each of the seven tools",
                 EXAMPLE,

@@ -18,10 +18,10 @@ SUBMISSION: Final = REMOTE + "test_submission.py::"
 OPERATOR: Final = REMOTE + "test_operator.py::"
 OPEN_POINTS: Final = REMOTE + "test_points_that_the_contract_leaves_open.py::"
 TRACKER: Final = UNIT + "web/webhooks/test_tracker.py::"
-STRICT: Final = (
+STRICT_REPLIES: Final = (
     REMOTE + "test_schema.py::test_a_reply_with_a_missing_or_additional_field_does_not_fit"
 )
-WITHIN: Final = (
+STRICT_RECORDS: Final = (
     REMOTE + "test_schema.py::test_a_record_with_a_missing_or_additional_field_does_not_fit"
 )
 STORED: Final = SUBMISSION + "test_a_stored_report_equals_the_submitted_one"
@@ -29,7 +29,7 @@ ACKNOWLEDGED: Final = DELIVERY + "test_acknowledgements_change_the_status_of_the
 EXPIRED: Final = (
     OPERATOR + "test_a_request_past_its_expiry_is_read_as_expired_before_the_sweep_stores_it"
 )
-TABLE: Final = (
+TRANSITIONS: Final = (
     UNIT
     + "devices/requests/test_lifecycle.py::test_the_transitions_are_those_of_the_expected_table"
 )
@@ -198,13 +198,13 @@ DEVICES: Final = (
             row(
                 "enrolment record: seven fields; `appVersion` can be null",
                 EVERY_FIELD,
-                STRICT,
+                STRICT_REPLIES,
                 ENROLLMENT + "test_an_enrollment_stores_the_values_of_the_device",
             ),
             row(
                 "device: the fields of the enrolment record and nine more, all always present",
                 EVERY_FIELD,
-                WITHIN,
+                STRICT_RECORDS,
             ),
             row(
                 "`locationName`, `organizationName`: text or null",
@@ -214,19 +214,19 @@ DEVICES: Final = (
             row(
                 "remote request: 14 fields; times of events that have not happened yet are null",
                 EVERY_FIELD,
-                WITHIN,
+                STRICT_RECORDS,
                 ACKNOWLEDGED,
             ),
             row(
                 "report summary: ten fields; `requestId` and `failureReason` can be null",
                 EVERY_FIELD,
-                WITHIN,
+                STRICT_RECORDS,
             ),
             row(
                 "report detail: the fields of the summary except `reportId`, and eight more; `id`"
                 " is the id of the report",
                 EVERY_FIELD,
-                STRICT,
+                STRICT_REPLIES,
                 STORED,
             ),
             row(
@@ -309,15 +309,15 @@ DEVICES: Final = (
             ),
             row(
                 "the statuses in which `acknowledge` is accepted (not documented; ours)",
-                TABLE,
+                TRANSITIONS,
                 DELIVERY + "test_running_can_be_the_first_acknowledgement",
                 DELIVERY + "test_a_late_acknowledgement_does_not_change_a_running_request",
                 DELIVERY + "test_a_finished_request_is_not_acknowledged",
             ),
-            row("transitions to expired (not documented; ours)", TABLE, EXPIRED),
+            row("transitions to expired (not documented; ours)", TRANSITIONS, EXPIRED),
             row(
                 "transitions to completed, partial, failed (not documented; ours)",
-                TABLE,
+                TRANSITIONS,
                 STORED,
                 SUBMISSION + "test_a_report_for_an_expired_request_completes_the_request",
             ),
@@ -333,7 +333,7 @@ DEVICES: Final = (
                 EVERY_FIELD,
             ),
             row(
-                "states of maps and sources: all words are accepted and returned",
+                "states of maps and sources: each word of the contract is accepted and returned",
                 EVERY_FIELD,
                 PAYLOAD_EDGES,
             ),

@@ -1,4 +1,4 @@
-"""The document's statements about all operations: rules, credentials, errors, limits, versions."""
+"""The contract's statements about all operations: rules, credentials, errors, limits, versions."""
 
 from typing import Final
 
@@ -119,7 +119,7 @@ FACADE: Final = (
         (
             row("`challenge`: the lengths in the table `Devices: fields of the bodies`", EDGES),
             row(
-                "capabilities of records: at most 32, each of 1–128 characters",
+                "`capabilities` of devices in replies: at most 32, each of 1–128 characters",
                 UNIT
                 + "remote_control/test_schema.py::test_replies_that_violate_the_schema_do_not_fit",
                 EDGES,

@@ -1,4 +1,4 @@
-"""Forms of fields that the calls of the document do not show, and why."""
+"""Forms of fields that no call of docs/service.md returns, each with a test or with the reason."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -26,4 +26,4 @@ NEVER: Final[Mapping[Form, str]] = {
     ("Problem", "errors", NULL): "left out if there are no errors",
     ("Window", "intervals", ABSENT): "always present",
 }
-"""Forms that a document permits and this service does not use, with the reason."""
+"""Forms that the contract permits and this service does not use, with the reason."""

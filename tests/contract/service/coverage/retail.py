@@ -1,4 +1,4 @@
-"""The retail document's statements, and the tests of each."""
+"""The statements of the contract's part about the retail API, and the tests of each."""
 
 from typing import Final
 
@@ -189,7 +189,7 @@ RETAIL: Final = (
                 TOKENS + "test_an_invalid_api_key_gets_no_tokens",
             ),
             row(
-                "keys end with `_live_` or `_test_` and 64 more characters",
+                "keys end with `_live_` or `_test_`, followed by 64 characters",
                 TOKENS + "test_keys_have_the_documented_form",
             ),
             row(
@@ -296,7 +296,8 @@ RETAIL: Final = (
             ),
             row(
                 "texts contain no control characters, except tabs and line breaks in descriptions;"
-                " free data has at most 32 levels of lists and objects, and finite numbers",
+                " `external_data` has at most 32 levels of lists and objects, and only finite"
+                " numbers",
                 OUTSIDE,
                 GOODS + "test_a_number_that_is_too_large_to_store_is_refused",
             ),

@@ -1,4 +1,4 @@
-"""Statements of the two documents, and the tests that cover them."""
+"""Statements of the contract and of its part about the retail API, and the tests of each."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,7 +11,7 @@ EVERY_FIELD: Final = DOCUMENT_TESTS + "test_replies_contain_every_field_in_every
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A statement of a document, and the tests that cover it.
+    """A statement of the contract, and the tests that cover it.
 
     Attributes:
         tests: node ids without parameters. Empty if no test can observe the statement.

@@ -1,7 +1,7 @@
 """The fields that replies contained, and the forms of each field.
 
 A form is a value, null, absent, or one value of an enum. The fields and their possible forms come
-from the schemas that were transcribed from the tables of the documents.
+from the schemas that were transcribed from the tables of the contract.
 """
 
 import re
@@ -81,7 +81,7 @@ _NAMES: Final = {id(schema): name for name, schema in OBJECTS.items()}
 
 
 def documented() -> Forms:
-    """Return every field of the documents' objects with all forms that it can have."""
+    """Return every field of the contract's objects with all forms that the field can have."""
     forms: Forms = {}
     for name, schema in OBJECTS.items():
         forms.update(_fields(name, schema))
@@ -147,7 +147,8 @@ def seen_in(replies: Iterable[httpx2.Response]) -> Forms:
         schema = _schema_of(reply)
         if schema is not None and reply.content:
             _collect_forms(schema, reply.json(), "", forms)
-    return {place: result for place, result in forms.items() if place[0] and place[0][0] != ":"}
+    # The owner of a field in an object that has no name in OBJECTS is "", or begins with ":".
+    return {key: result for key, result in forms.items() if key[0] and key[0][0] != ":"}
 
 
 def _schema_of(reply: httpx2.Response) -> Schema | None:

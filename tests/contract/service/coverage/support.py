@@ -1,4 +1,4 @@
-"""The document's statements about support, and the tests of each."""
+"""The contract's statements about support, and the tests of each."""
 
 from typing import Final
 

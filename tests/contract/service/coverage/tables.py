@@ -1,4 +1,4 @@
-"""Which test covers each statement of the two documents, as tables in Markdown."""
+"""Which test covers each statement of the contract and of its retail part, as Markdown tables."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -18,7 +18,7 @@ TABLES: Final[tuple[Table, ...]] = (
 )
 _TO_ROOT: Final = "../"
 MANY: Final = 20
-"""Longer enums are counted instead of listed."""
+"""If a field has more forms than this, the table contains their number instead of the forms."""
 
 
 def coverage_tables() -> Iterator[str]:
