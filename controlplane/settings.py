@@ -25,8 +25,9 @@ class Settings:
 
     A limit applies to one API key, with these exceptions: limits whose names contain
     ``organization``, and ``pending_requests_max``, apply to one organization. ``open_requests_max``
-    applies to one device. ``streams_max`` and ``awaited_max`` apply to the whole process. A rate,
-    share or number of bytes of 0 means no limit.
+    applies to one device. ``network_awaited_max`` applies to one network. ``streams_max`` and
+    ``awaited_max`` apply to the whole process. If a rate, a share or a daily number of report bytes
+    is 0, it is not limited.
 
     Attributes:
         online_window_s: how long a device is online after a heartbeat.

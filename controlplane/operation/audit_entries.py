@@ -96,7 +96,10 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The user, API key or command line that made a change, and the credential that was used."""
+    """The user, API key or command line that made a change, and the credential that was used.
+
+    ``address`` is the network address of the caller, or empty for the command line.
+    """
 
     kind: ActorKind
     id: UUID | None
