@@ -57,6 +57,8 @@ class Settings:
             ``organization_call_share`` do not apply if ``rate_per_s`` is 0.
         organization_call_share: share of one processor that an organization may use for the calls
             of its keys with a write grant. Its read-only keys have an equal share of their own.
+        page_size: number of rows in a page if the caller requests no size.
+        worker_threads: number of threads that run transactions.
         long_call_processes: processes for operations that can take long, such as figures.
         organization_long_calls_max: maximum number of calls that wait for one of these processes.
         device_report_bytes: bytes of reports that one device can send in a day (UTC).

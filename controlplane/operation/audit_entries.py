@@ -98,7 +98,8 @@ class Credential:
 class Actor:
     """The user, API key or command line that made a change, and the credential that was used.
 
-    ``address`` is the network address of the caller, or empty for the command line.
+    ``address`` is the network address of the caller. It is empty if it is not recorded, for example
+    for the command line or a dispatched pending request.
     """
 
     kind: ActorKind
