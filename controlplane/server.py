@@ -87,7 +87,8 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        # uvicorn would raise the signal again at the end, but a requested stop is not a failure.
+        # uvicorn would raise the signal again at the end, and the exit code would then not be 0. A
+        # requested stop is not a failure.
         self.should_exit = True
 
 

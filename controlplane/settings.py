@@ -25,8 +25,9 @@ class Settings:
 
     A limit applies to one API key, with these exceptions: limits whose names contain
     ``organization``, and ``pending_requests_max``, apply to one organization. ``open_requests_max``
-    applies to one device. ``streams_max`` and ``awaited_max`` apply to the whole process. A rate,
-    share or number of bytes of 0 means no limit.
+    applies to one device. ``network_awaited_max`` applies to one network. ``streams_max`` and
+    ``awaited_max`` apply to the whole process. If a rate, a share or a daily number of report bytes
+    is 0, it is not limited.
 
     Attributes:
         online_window_s: how long a device is online after a heartbeat.
@@ -56,6 +57,8 @@ class Settings:
             ``organization_call_share`` do not apply if ``rate_per_s`` is 0.
         organization_call_share: share of one processor that an organization may use for the calls
             of its keys with a write grant. Its read-only keys have an equal share of their own.
+        page_size: number of rows in a page if the caller requests no size.
+        worker_threads: number of threads that run transactions.
         long_call_processes: processes for operations that can take long, such as figures.
         organization_long_calls_max: maximum number of calls that wait for one of these processes.
         device_report_bytes: bytes of reports that one device can send in a day (UTC).

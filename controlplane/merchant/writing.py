@@ -132,11 +132,11 @@ def _lines_of(session: Session, sale: int) -> dict[int, LineRow]:
 
 
 def _refuse_more_than_paid(session: Session, sale: Sale, refund: NewRefund) -> None:
-    before: Any = session.execute(
+    refunded_before: Any = session.execute(
         select(func.coalesce(func.sum(Refund.goods + Refund.fee + Refund.tip), 0)).where(
             Refund.sale == sale.position
         )
     ).scalar_one()
-    amount = int(before) + refund.goods + refund.fee + refund.tip
+    amount = int(refunded_before) + refund.goods + refund.fee + refund.tip
     if amount > sale.total + sale.municipality_fee + sale.tip:
         raise SaleError("the refunds are higher than the payments")

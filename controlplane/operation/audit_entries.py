@@ -96,7 +96,11 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The user, API key or command line that made a change, and the credential that was used."""
+    """The user, API key or command line that made a change, and the credential that was used.
+
+    ``address`` is the network address of the caller. It is empty if it is not recorded, for example
+    for the command line or a dispatched pending request.
+    """
 
     kind: ActorKind
     id: UUID | None

@@ -47,7 +47,8 @@ class _Bucket:
 class RateLimit:
     """A token bucket for each key: at most ``burst`` tokens, and ``rate_per_s`` new ones a second.
 
-    A token is a call, or a second of processor time. Use it from the event loop only.
+    A key is the id of an API key or an organization, for example. A token is a call, or a second of
+    processor time. Use it from the event loop only.
 
     Args:
         rate_per_s: 0 for no limit.

@@ -100,7 +100,7 @@ def page_after(
     limit: int,
     parameters: Mapping[str, Any] | None = None,
 ) -> tuple[Sequence[Any], str | None]:
-    """Return the page after ``cursor`` as `page` does.
+    """Return what `page` returns: the page after ``cursor``, or the first page without a cursor.
 
     Args:
         statement: a result of `pages_of`, which can be built once for many calls.

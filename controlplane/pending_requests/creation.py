@@ -47,8 +47,8 @@ def create(
         for device in able_devices
         if (device.organization_id, device.instance_id) not in existing
     ]
-    # `_devices` stops after one device more than an organization can have pending requests. The
-    # request then selects too many devices, and is refused.
+    # `_devices` returns at most one device more than the permitted number of pending requests. If
+    # it returns that many, the call selects too many devices, and is refused.
     is_cut = body.instance_ids is None and len(devices) > context.settings.pending_requests_max
     _refuse_too_many(context, len(devices) if is_cut else len(new_devices))
     rows = [_new(context, device, body) for device in new_devices]

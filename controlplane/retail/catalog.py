@@ -135,8 +135,8 @@ def _require_valid(context: RequestContext, given: wire.GivenGood) -> None:
         raise validation_error(errors)
 
 
-def _exists(context: RequestContext, is_match: ColumnElement[bool], organization: Any) -> bool:
-    query = select(organization).where(is_match, organization == context.organization_id)
+def _exists(context: RequestContext, is_match: ColumnElement[bool], owner_column: Any) -> bool:
+    query = select(owner_column).where(is_match, owner_column == context.organization_id)
     return context.session.execute(query.limit(1)).first() is not None
 
 

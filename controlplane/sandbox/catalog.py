@@ -33,8 +33,9 @@ from controlplane.storage.tables import Base
 UNITS: Final = (("Piece", "pcs", 0), ("Kilogram", "kg", 3), ("Litre", "l", 2))
 """Name, symbol and exponent of each unit."""
 VAT: Final = (("VAT 5 %", 5_000), ("Zero rate", 0), ("Exempt", None))
+"""Name and rate of each VAT fee. Rates are in thousandths of a percent."""
 AWKWARD_VAT: Final = (("VAT 5 %", 5_000), ("VAT 19 %", 19_000), ("Exempt", None))
-"""Name and rate of each VAT fee, like `VAT`. Rates are in thousandths of a percent."""
+"""The VAT fees of an awkward sandbox, in the same form as `VAT`."""
 MUNICIPALITY_MILLI: Final = 7_000
 CATEGORIES: Final = ("Coffee", "Tea", "Bakery", "Salads", "Grill", "Juices", "Deli")
 WORDS: Final = ("House", "Royal", "Golden", "Double", "Smoked", "Fresh", "Spiced", "Iced")
@@ -43,7 +44,7 @@ DISHES: Final = ("Espresso", "Karak", "Croissant", "Fattoush", "Kofta", "Lemonad
 SIZES: Final = ("Small", "Large")
 CURRENCY: Final = "AED"
 CENT_STEP: Final = 25
-"""Prices of goods are multiples of this number of cents, before the factor of the size."""
+"""The price of a good is a multiple of this many cents. The size Large costs half as much again."""
 ROWS_MAX: Final = 1_000
 """A batch ends with the good that brings it to this number of rows or more."""
 Row = TypeVar("Row", bound=Base)
@@ -109,6 +110,7 @@ class _CatalogBuilder:
         self._store = store
         self._owner = {"organization_id": plan.organization_id}
         self._dated = {**self._owner, "created_at": plan.began, "updated_at": plan.began}
+        # The snapshots of the batch, each with the price and the weight of its offer.
         self._drafts: list[tuple[LineSnapshot, int, int]] = []
         self._rows: list[Base] = []
         self._units = [self._unit(*unit) for unit in UNITS]

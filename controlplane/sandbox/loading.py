@@ -80,7 +80,8 @@ def load(
 def _transactions(
     generator: DayGenerator, venues: Sequence[Venue], until: datetime
 ) -> Iterator[tuple[Transaction, Venue]]:
-    # The day after the last one is included, because it has already begun east of UTC.
+    # The day after the last one is included: east of UTC, it begins before the last day has ended
+    # in UTC.
     for day in range(generator.plan.first_day, generator.plan.last_day + 2):
         for venue in venues:
             for transaction in generator.transactions(venue, day):
@@ -98,6 +99,7 @@ class BulkWriter:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        # The positions of the last sale and the last refund.
         self._sale = self._last(Sale)
         self._refund = self._last(Refund)
         self._rows: dict[Any, list[Row]] = {table: [] for table in TABLES}

@@ -21,7 +21,7 @@ class Plan:
 
     ``sales_per_day`` is the average number of sales at each location. ``until`` is the last day.
     ``is_awkward`` adds data that figures must handle with care, such as sales with an unknown tax,
-    other currencies, refunds without a date, and locations without a time zone.
+    currencies other than AED, refunds without a date, and locations without a time zone.
     """
 
     seed: int = 1

@@ -10,3 +10,4 @@ OPTIONS: Final = Path("/etc/venue-control/serve.conf")
 """The options of `venue-control serve`, one on each line."""
 STATE: Final = Path("/var/lib/venue-control")
 RESOURCES: Final = Path(__file__).parent
+"""The directory that contains the files `UNIT` and `SYSUSERS`."""

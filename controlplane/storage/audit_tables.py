@@ -25,7 +25,8 @@ class AuditEntry(Base):
     ``credential_id`` is the id of the pending request, and the actor is its creator.
     ``credential_hint`` is the end of an API key. ``subject_kind`` and ``subject_id`` identify what
     was changed, and ``detail`` describes the change. ``address`` is the network address of the
-    caller, or empty for the command line.
+    caller. It is empty if it is not recorded, for example for the command line or a dispatched
+    pending request.
     """
 
     __tablename__ = "audit_entries"

@@ -85,8 +85,8 @@ class AlertState(Base):
     """The state of a condition between two evaluations (`alerts.rules.ConditionState`).
 
     ``instance`` is empty for a condition of the location itself. ``condition`` is the name of the
-    rule. ``changes`` has the times of the last changes. A row is deleted when it holds nothing that
-    a later evaluation needs.
+    rule. ``changes`` has the times of the last changes of ``is_active``. A row is deleted when it
+    holds nothing that a later evaluation needs.
     """
 
     __tablename__ = "alert_states"
