@@ -40,11 +40,16 @@ JOB = {
 OUT_OF_PAPER = "http://{address}:631/media?" + "&".join(
     f"size{tray}=na_letter_8.5x11in&type{tray}=stationery&level{tray}=0" for tray in range(2)
 )
+"""The page of ippeveprinter that sets the level of both paper trays to 0."""
 
 
 @dataclass
 class Venue:
-    """The LAN during the report. ``truth`` is a file with the real addresses of its printers."""
+    """The LAN during the report.
+
+    ``machine`` is the host that runs the agent, and ``server`` is a print server. ``counts`` is the
+    file that the script listener.py writes. ``truth`` is a file with the printers' real addresses.
+    """
 
     lan: PeerLan
     machine: Peer

@@ -74,7 +74,7 @@ class PeerLan:
     """Builds and removes the LAN.
 
     ``directory`` is for the files of the peers. ``excluded`` are addresses that must not receive
-    packets.
+    packets. ``prefix`` is the first part of the name of each namespace.
     """
 
     directory: Path
