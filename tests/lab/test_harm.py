@@ -16,6 +16,8 @@ pytestmark = [pytest.mark.lab]
 
 PRINTER, EXCLUDED, TERMINAL = "10.76.0.9", "10.76.0.10", "10.76.0.11"
 TERMINAL_MAC = "02:76:00:00:00:03"
+# Python scripts that a test runs in the LAN. CONNECT opens a connection, SEND also sends bytes, and
+# CALL also waits for the reply.
 CONNECT = "import socket; s = socket.create_connection(({address!r}, {port}), 60)"
 DATAGRAM = """
 import socket

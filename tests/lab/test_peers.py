@@ -273,7 +273,9 @@ def test_each_queue_of_a_print_server_is_judged_by_its_own_path(facts: dict[str,
     assert "printers/missing" in missing["reason"]
 
 
-def test_queues_without_a_network_printer_are_listed_with_their_kind(facts: dict[str, Any]):
+def test_a_queue_with_the_backend_beh_is_not_checked_and_a_usb_queue_is_listed_as_usb(
+    facts: dict[str, Any],
+):
     wrapped, usb = printer(facts, "cups:wrapped"), printer(facts, "cups:over-usb")
     assert (wrapped["status"], usb["transport"]) == ("unknown", "usb")
     assert wrapped["reason"] == "Not checked: CUPS prints to it with the backend beh"

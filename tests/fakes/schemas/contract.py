@@ -274,6 +274,7 @@ def _utf16_units(text: str) -> int:
 
 
 def _max_length(_: Any, limit: int, value: Any, __: Any) -> Iterator[ValidationError]:
+    """Check the keyword ``maxLength``. jsonschema calls this function."""
     if isinstance(value, str) and _utf16_units(value) > limit:
         yield ValidationError(
             f"{value[:40]!r}… has {_utf16_units(value)} units, the maximum is {limit}"

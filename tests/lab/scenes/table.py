@@ -234,7 +234,7 @@ EXCLUDED = LanHost(f"{NET}.200", mac_of(".200"), (80, 631, 9100))
 
 WRONG_DEVICE_SCENES = (
     Scene(
-        "the kitchen is off, and the bar's printer announces the kitchen's name",
+        "the printer Kitchen is off, and the printer of the bar announces the name Kitchen",
         Part(
             {"kitchen": _unreachable(11), "bar": _reachable(at(11, 9100))},
             (BAR,),

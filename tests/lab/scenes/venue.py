@@ -124,7 +124,7 @@ def play(acts: Sequence[Act], lan: Lan, directory: Path) -> list[dict[str, Any]]
     (directory / "resolv.conf").write_text("nameserver 127.0.0.1\n")
     (directory / "venue.json").write_text(json.dumps(plans))
     command = [sys.executable, "-m", "tests.lab.scenes.venue", str(directory)]
-    directories = ("sh", "-c", _PRIVATE_DIRECTORIES, "places", str(directory / "resolv.conf"))
+    directories = ("sh", "-c", _PRIVATE_DIRECTORIES, "sh", str(directory / "resolv.conf"))
     lan_command = (sys.executable, "-m", "tests.lab.tap.lan", plans[0]["plan"])
     probe = ("sh", "-c", f"{MOUNT_PROBE[-1]} && {TAP_PROBE[-1]}")
     subprocess.run(

@@ -59,15 +59,17 @@ class Traffic:
         self.payload: Counter[tuple[str, str]] = Counter()
         self._terminals = set(map(mac_bytes, terminals))
         self._excluded = set(map(socket.inet_aton, excluded))
-        self._hosts: dict[bytes, str] = {}
+        self._kinds_by_address: dict[bytes, str] = {}
         self._next_sequence: dict[Connection, int] = {}
         self._streams: defaultdict[Connection, bytearray] = defaultdict(bytearray)
-        self._kinds: dict[Connection, str] = {}
+        self._kinds_by_connection: dict[Connection, str] = {}
         self._snmp_requests: Counter[tuple[str, str]] = Counter()
 
     def play(self, plan: LanPlan) -> None:
         """Store the kind of each device."""
-        self._hosts = {socket.inet_aton(h.address): self._kind_of(h, plan) for h in plan.hosts}
+        self._kinds_by_address = {
+            socket.inet_aton(h.address): self._kind_of(h, plan) for h in plan.hosts
+        }
 
     def _kind_of(self, host: LanHost, plan: LanPlan) -> str:
         if mac_bytes(host.mac) in self._terminals:
@@ -98,7 +100,7 @@ class Traffic:
             return EXCLUDED
         if address[0] in _MULTICAST or address == _BROADCAST:
             return ALL
-        return self._hosts.get(address, "no device")
+        return self._kinds_by_address.get(address, "no device")
 
     def _check_packet(self, kind: str, packet: frames.Ipv4) -> None:
         if packet.protocol == frames.TCP and (segment := frames.read_tcp(packet.body)):
@@ -126,7 +128,7 @@ class Traffic:
         if not segment.payload or self._next_sequence.get(connection) != segment.sequence:
             return
         self._next_sequence[connection] = segment.sequence + len(segment.payload) & 0xFFFFFFFF
-        self._kinds[connection] = kind
+        self._kinds_by_connection[connection] = kind
         stream = self._streams[connection]
         stream += segment.payload[: _STREAM_MAX - len(stream)]
 
@@ -135,7 +137,7 @@ class Traffic:
         counts = Counter(self._snmp_requests)
         for connection, stream in self._streams.items():
             for request in requests_in(bytes(stream), connection[1]):
-                counts[self._kinds[connection], request] += 1
+                counts[self._kinds_by_connection[connection], request] += 1
         return counts
 
     def forbidden(self) -> dict[str, int]:
