@@ -60,10 +60,11 @@ class Venue:
     counts: Path
     truth: Path
 
-    def start(self, *command: str, **options: Any) -> subprocess.Popen[bytes]:
+    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+        """Start Python on the machine with these arguments."""
         env = {**self.spooler.environment, "PYTHONPATH": str(ROOT)}
         return subprocess.Popen(
-            self.lan.command(self.machine, sys.executable, *command),
+            self.lan.command(self.machine, sys.executable, *arguments),
             env=env,
             cwd=ROOT,
             stdout=subprocess.PIPE,

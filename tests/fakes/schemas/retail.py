@@ -40,7 +40,7 @@ def one_of(*words: str) -> Schema:
 
 
 def thing(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
-    """Return the schema of an object that may have other keys as well."""
+    """Return the schema of an object with these keys, which may have further keys."""
     return {
         "type": "object",
         "properties": {**required, **(optional or {})},
@@ -49,7 +49,7 @@ def thing(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None 
 
 
 def exactly(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
-    """Return the schema of an object that has no other keys."""
+    """Return the schema of an object with these keys and no others."""
     return thing(required, optional) | {"additionalProperties": False}
 
 

@@ -58,7 +58,10 @@ Answer = TypeVar("Answer")
 
 @dataclass(slots=True)
 class Peer:
-    """A host of the LAN. Its interface is always ``eth0``."""
+    """A host of the LAN. Its interface is always ``eth0``.
+
+    ``process`` is its printer or its spooler. ``uuid`` is the UUID that its printer returned.
+    """
 
     name: str
     namespace: str

@@ -26,6 +26,7 @@ from tests.lab.tap.plan import load_plan
 
 CONTROL_VARIABLE = "TAP_LAN_CONTROL"
 HARMED = 70
+"""The exit code if the LAN received forbidden traffic."""
 _PLAY = b"play "
 
 
