@@ -1,9 +1,8 @@
-"""`python tests/mutation.py [MODULE ...]`: measures how many mutations of agent/rules the tests
-detect.
+"""`python tests/mutation.py [MODULE ...]`: measures how many mutations the tests detect.
 
-cosmic-ray changes one thing in a module at a time (an operator, a number, a branch) and runs the
-tests of that module. It works in a copy of the checkout, because it changes source files. The exit
-code is 1 if the score is below the minimum.
+By default, all modules in ``TESTS`` are mutated. cosmic-ray changes one thing in a module at a time
+(an operator, a number, a branch) and runs the tests of that module. It works in a copy of the
+checkout, because it changes source files. The exit code is 1 if the score is below the minimum.
 """
 
 import os
@@ -29,7 +28,7 @@ TESTS = {
     "binding": "test_binding_and_health.py",
     "time_jump": "test_time_jump.py",
 }
-"""The tests of each module of agent/rules."""
+"""The tests of each module that is mutated. The modules are in agent/rules."""
 
 CONFIG = """\
 [cosmic-ray]
@@ -42,7 +41,7 @@ name = "local"
 """
 
 
-def score(module: str) -> tuple[int, int, list[str]]:
+def run_mutants(module: str) -> tuple[int, int, list[str]]:
     """Return the number of mutants, the number of survivors, and a description of each survivor."""
     (WORK / "config.toml").write_text(
         CONFIG.format(module=module, python=sys.executable, tests=TESTS[module])
@@ -79,9 +78,9 @@ def main() -> int:
     shutil.copy(ROOT / "pyproject.toml", WORK)
     all_mutants = all_survivors = 0
     for module in modules:
-        mutants, count, survivors = score(module)
-        all_mutants, all_survivors = all_mutants + mutants, all_survivors + count
-        print(f"{module:16} {mutants - count} of {mutants} detected", flush=True)
+        mutants, survivor_count, survivors = run_mutants(module)
+        all_mutants, all_survivors = all_mutants + mutants, all_survivors + survivor_count
+        print(f"{module:16} {mutants - survivor_count} of {mutants} detected", flush=True)
         for line in survivors:
             print(f"    {line}", flush=True)
     share = 1 - all_survivors / max(1, all_mutants)

@@ -40,14 +40,14 @@ class ScriptedServer:
 
         Write header names with underscores instead of hyphens.
         """
-        lines = {
+        all_headers = {
             "Content-Type": content_type,
             "Content-Length": str(len(body)),
             **{name.replace("_", "-"): value for name, value in headers.items()},
         }
 
         async def write_answer(writer: asyncio.StreamWriter) -> None:
-            writer.write(head(status, lines) + body)
+            writer.write(head(status, all_headers) + body)
 
         self.write_answer = write_answer
 

@@ -41,7 +41,7 @@ class Reading(StrEnum):
     ARRAY = "array"
     SINGLE_OR_NULL = "single-or-null"
     NDJSON = "ndjson"
-    NOTHING = "nothing"
+    NOTHING = "nothing"  # a reply with an empty body
 
 
 @dataclass
@@ -49,6 +49,7 @@ class StrictService:
     reading: Reading = Reading.SSE
     violations: list[str] = field(default_factory=list)
     acknowledged: list[tuple[str, str]] = field(default_factory=list)
+    """The id of the request and the acknowledged status, for each acknowledgement."""
     reports: list[Json] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     heartbeats: int = 0
@@ -85,8 +86,8 @@ class StrictService:
         """Wait until an action of the device makes ``condition`` true.
 
         Args:
-            within_s: by default 30 s in virtual time, or 120 s in real time, because the machine
-                may be busy.
+            within_s: the time limit. The default is 30 s in virtual time. It is 120 s in real time,
+                because the machine may be busy.
         """
         if within_s is None:
             is_virtual = isinstance(asyncio.get_running_loop(), VirtualTimeLoop)
@@ -125,11 +126,11 @@ class StrictService:
         operation = request.path.removeprefix(PREFIX)
         self.calls.append(operation)
         try:
-            return await self._dispatch(operation, request)
+            return await self._reply_to(operation, request)
         finally:
             await self._notify()
 
-    async def _dispatch(self, operation: str, request: Request) -> Reply:
+    async def _reply_to(self, operation: str, request: Request) -> Reply:
         if request.headers.get("authorization") != f"Bearer {API_KEY}":
             return Reply(401, media_type=None)
         if operation == "submitResult":
@@ -155,6 +156,7 @@ class StrictService:
             return self._refuse(*problems)
         nonce, challenge_id = f"nonce-{uuid.uuid4()}-ü😀", str(uuid.uuid4())
         self._challenges[challenge_id] = (nonce, body)
+        # "later" is a key of a later version, which the agent must ignore.
         return _json({"challengeId": challenge_id, "nonce": nonce, "later": "key"})
 
     async def _on_enroll(self, body: Json) -> Reply:

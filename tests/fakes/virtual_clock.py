@@ -1,4 +1,4 @@
-"""Virtual time for whole agents: an event loop that does not wait, and a clock that follows it.
+"""Virtual time for whole agents: an event loop that does not wait for its timers, and a clock.
 
 The loop handles events of sockets and child processes in real time. When it is idle, it jumps to
 its next timer. So a client and a server in the same loop use real connections while days pass in
@@ -16,11 +16,16 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 HOPS = 3
-"""Packets of a new connection (SYN, SYN-ACK, ACK) before the server can accept it."""
+"""The number of packets before a server can accept a connection (SYN, SYN-ACK, ACK). Each packet
+is sent when the previous one arrives."""
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """A selector that never waits. If nothing is ready, virtual time advances by the timeout."""
+    """A selector that does not wait for timeouts.
+
+    If nothing is ready, virtual time advances by the timeout. Without a timeout, the selector waits
+    for an event in real time.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,8 +54,9 @@ class _JumpingSelector(selectors.DefaultSelector):
     def _await_delivery(self) -> None:
         """Wait until the kernel has delivered all data that was sent over loopback.
 
-        Loopback is a queue: a datagram arrives after everything that was sent before it. So the
-        wait is exactly as long as necessary, even on a busy machine.
+        Loopback is a queue: a datagram arrives after everything that was sent before it. So this
+        method sends a datagram to itself and waits for it, once for each of the ``HOPS``. The wait
+        is exactly as long as necessary, even on a busy machine.
         """
         if self._probe is None:
             self._probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

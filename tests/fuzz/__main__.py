@@ -41,12 +41,13 @@ def fuzz(name: str, seconds: int) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--seconds", type=int, default=20, help="for each target")
+    # This script starts itself with --here, to fuzz one target in a child process.
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("targets", nargs="*")
     options = parser.parse_args()
     if options.here:
         fuzz(options.targets[0], options.seconds)
-    from tests.fuzz.targets import TARGETS  # the child must import this after atheris
+    from tests.fuzz.targets import TARGETS  # not at the top: a child imports atheris first
 
     broken = []
     for name in options.targets or TARGETS:

@@ -123,7 +123,11 @@ def _dns(data: bytes) -> None:
 
 
 def _reply(data: bytes) -> None:
-    """Parse a reply: the first two bytes are its status, the others its headers and its body."""
+    """Parse a reply of the service.
+
+    The first two bytes of ``data`` are its status, and all other bytes are its body. The first 198
+    bytes of the body are also the value of each header.
+    """
     status, value = int.from_bytes(data[:2], "big") % 600, _text(data[2:200])
     headers = {"retry-after": value, "content-type": value, "location": value, "date": value}
     error_of(status, headers, data[2:], NOW)

@@ -55,7 +55,7 @@ def test_parser_raises_only_documented_errors(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_every_fuzz_seed_is_parsed(name: str) -> None:
+def test_fuzz_seeds_raise_only_documented_errors(name: str) -> None:
     for seed in TARGETS[name].seeds:
         feed(TARGETS[name], seed)
 

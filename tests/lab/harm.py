@@ -1,4 +1,4 @@
-"""Counts forbidden traffic: bytes to print ports, and packets to excluded hosts and terminals.
+"""Counts forbidden traffic: bytes to ``HARM_PORTS``, packets to excluded hosts and to terminals.
 
 A payment terminal may get ARP requests, and the empty datagrams that make the kernel send them.
 
@@ -21,7 +21,7 @@ _TCP_OFFSET = 12  # the upper half of this byte is the header's length in 32-bit
 
 
 class Harm:
-    """Counts payload bytes by port, and packets of any kind by excluded address.
+    """Counts payload bytes by port, and packets by excluded address and by payment terminal.
 
     ``terminals`` are the MACs of payment terminals. ``datagrams`` counts the empty datagrams that
     they got.
@@ -34,7 +34,7 @@ class Harm:
         self._terminals = {mac_bytes(mac): mac for mac in terminals}
 
     def check_terminals(self, raw: bytes) -> None:
-        """Count a frame that was sent to the MAC of a payment terminal."""
+        """Count a frame if it was sent to the MAC of a payment terminal."""
         frame = frames.read_ethernet(raw)
         terminal = self._terminals.get(frame.destination)
         if terminal is None or frame.kind == frames.ETHERTYPE_ARP:

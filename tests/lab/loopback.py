@@ -15,12 +15,12 @@ _SIOCSIFFLAGS = 0x8914  # netdevice(7)
 _IFF_UP = 0x1
 
 
-def raise_loopback() -> None:
+def bring_up_loopback() -> None:
     """Set IFF_UP on `lo`. Raises OSError if this process lacks the right."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
 
 
 if __name__ == "__main__":
-    raise_loopback()
+    bring_up_loopback()
     os.execvp(sys.argv[1], sys.argv[1:])

@@ -14,8 +14,10 @@ from tests.paths import ROOT
 
 pytestmark = [pytest.mark.lab]
 
-PRINTER, EXCLUDED, WATCHED = "10.76.0.9", "10.76.0.10", "10.76.0.11"
-WATCHED_MAC = "02:76:00:00:00:03"
+PRINTER, EXCLUDED, TERMINAL = "10.76.0.9", "10.76.0.10", "10.76.0.11"
+TERMINAL_MAC = "02:76:00:00:00:03"
+# Python scripts that a test runs in the LAN. CONNECT opens a connection, SEND also sends bytes, and
+# CALL also waits for the reply.
 CONNECT = "import socket; s = socket.create_connection(({address!r}, {port}), 60)"
 DATAGRAM = """
 import socket
@@ -54,35 +56,35 @@ SNMP_SET = DATAGRAM.format(
         (SEND.format(address=PRINTER, port=9100), "8 bytes to port 9100"),
         (SEND.format(address=PRINTER, port=12000), "8 bytes to port 12000"),
         (CONNECT.format(address=EXCLUDED, port=80), f"packets to the excluded {EXCLUDED}"),
-        (CONNECT.format(address=WATCHED, port=80), f"protocol 6 to the terminal {WATCHED_MAC}"),
-        (DATAGRAM.format(address=WATCHED, port=9, data="b''"), ""),
-        (DATAGRAM.format(address=WATCHED, port=9, data="b'?'"), f"to the terminal {WATCHED_MAC}"),
+        (CONNECT.format(address=TERMINAL, port=80), f"protocol 6 to the terminal {TERMINAL_MAC}"),
+        (DATAGRAM.format(address=TERMINAL, port=9, data="b''"), ""),
+        (DATAGRAM.format(address=TERMINAL, port=9, data="b'?'"), f"to the terminal {TERMINAL_MAC}"),
     ],
     ids=(
         "harmless",
-        "no request",
+        "bytes that are no request",
         "HTTP PUT",
         "print job",
         "SNMP set",
-        "printing",
-        "terminal",
-        "excluded",
-        "watched terminal",
-        "empty datagram",
-        "datagram",
+        "bytes to a print port",
+        "bytes to a port of terminals",
+        "connection to an excluded address",
+        "connection to a terminal",
+        "empty datagram to a terminal",
+        "datagram with content to a terminal",
     ),
 )
-def test_a_simulated_lan_fails_on_forbidden_traffic(
+def test_a_simulated_lan_fails_only_on_forbidden_traffic(
     tmp_path: Path, script: str, message: str
 ) -> None:
     ports = (80, 631, 9100, 12000)
     hosts = tuple(
         LanHost(address, f"02:76:00:00:00:0{number}", ports)
-        for number, address in enumerate(("10.76.0.1", PRINTER, EXCLUDED, WATCHED))
+        for number, address in enumerate(("10.76.0.1", PRINTER, EXCLUDED, TERMINAL))
     )
     plan = LabPlan(
         "10.76.0.0/24", "10.76.0.2", "10.76.0.1", hosts, excluded=(EXCLUDED,),
-        terminals=(WATCHED_MAC,),
+        terminals=(TERMINAL_MAC,),
     )  # fmt: skip
     save_plan(plan, tmp_path / "plan.json")
     lan_command = (sys.executable, "-m", "tests.lab.tap.lan", str(tmp_path / "plan.json"))
@@ -105,7 +107,7 @@ with socket.create_server(("", 9100)) as listening:
 
 
 @pytest.mark.needs("peers")
-def test_a_peer_lan_fails_on_forbidden_traffic(tmp_path: Path) -> None:
+def test_a_peer_lan_fails_only_on_forbidden_traffic(tmp_path: Path) -> None:
     with peer_lan(tmp_path) as lan:
         run_at_a_peer(lan, CONNECT)
     with (

@@ -40,11 +40,16 @@ JOB = {
 OUT_OF_PAPER = "http://{address}:631/media?" + "&".join(
     f"size{tray}=na_letter_8.5x11in&type{tray}=stationery&level{tray}=0" for tray in range(2)
 )
+"""The page of ippeveprinter that sets the level of both paper trays to 0."""
 
 
 @dataclass
 class Venue:
-    """The LAN during the report. ``truth`` is a file with the real addresses of its printers."""
+    """The LAN during the report.
+
+    ``machine`` is the host that runs the agent, and ``server`` is a print server. ``counts`` is the
+    file that the script listener.py writes. ``truth`` is a file with the printers' real addresses.
+    """
 
     lan: PeerLan
     machine: Peer
@@ -55,10 +60,11 @@ class Venue:
     counts: Path
     truth: Path
 
-    def start(self, *command: str, **options: Any) -> subprocess.Popen[bytes]:
+    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+        """Start Python on the machine with these arguments."""
         env = {**self.spooler.environment, "PYTHONPATH": str(ROOT)}
         return subprocess.Popen(
-            self.lan.command(self.machine, sys.executable, *command),
+            self.lan.command(self.machine, sys.executable, *arguments),
             env=env,
             cwd=ROOT,
             stdout=subprocess.PIPE,
@@ -268,7 +274,9 @@ def test_each_queue_of_a_print_server_is_judged_by_its_own_path(facts: dict[str,
     assert "printers/missing" in missing["reason"]
 
 
-def test_queues_without_a_network_printer_are_listed_with_their_kind(facts: dict[str, Any]):
+def test_a_queue_with_the_backend_beh_is_not_checked_and_a_usb_queue_is_listed_as_usb(
+    facts: dict[str, Any],
+):
     wrapped, usb = printer(facts, "cups:wrapped"), printer(facts, "cups:over-usb")
     assert (wrapped["status"], usb["transport"]) == ("unknown", "usb")
     assert wrapped["reason"] == "Not checked: CUPS prints to it with the backend beh"

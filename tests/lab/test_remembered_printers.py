@@ -33,8 +33,8 @@ def printer(address: str, mac: str) -> LanHost:
     return LanHost(address, mac, (9100,))
 
 
-FIRST = tuple(printer(ADDRESSES[name], mac) for name, mac in MACS.items())
-SECOND = (
+ORIGINAL_HOSTS = tuple(printer(ADDRESSES[name], mac) for name, mac in MACS.items())
+CHANGED_HOSTS = (
     printer(ADDRESSES["kitchen"], MACS["bar"]),
     printer(ADDRESSES["bar"], MACS["kitchen"]),
     printer(f"{LAN}.20", MACS["office"]),
@@ -74,7 +74,7 @@ def test_moved_swapped_and_replaced_printers_are_identified_by_mac(tmp_path: Pat
     state.prepare()
     memory = PrinterMemory(state)
 
-    printers = report(memory, FIRST, tmp_path)
+    printers = report(memory, ORIGINAL_HOSTS, tmp_path)
     assert {printer_facts["status"] for printer_facts in printers.values()} == {"reachable"}
     known_printers = {
         printer_facts.id: printer_facts for printer_facts in memory.load()[0].printers
@@ -83,7 +83,7 @@ def test_moved_swapped_and_replaced_printers_are_identified_by_mac(tmp_path: Pat
         name: known_printer.mac_address for name, known_printer in known_printers.items()
     } == MACS
 
-    printers = report(memory, SECOND, tmp_path)
+    printers = report(memory, CHANGED_HOSTS, tmp_path)
     for name, number in (("kitchen", 6), ("bar", 5), ("office", 20)):
         assert printers[name]["status"] == "unreachable"
         assert printers[name]["matched_endpoint"] == f"{LAN}.{number}:9100"
@@ -96,7 +96,7 @@ def test_moved_swapped_and_replaced_printers_are_identified_by_mac(tmp_path: Pat
     (waiting,) = memory.load()[0].replacements
     assert (waiting.printer.id, waiting.printer.mac_address) == ("pass", STRANGER_MAC)
 
-    printers = report(memory, FIRST, tmp_path)
+    printers = report(memory, ORIGINAL_HOSTS, tmp_path)
     assert {printer_facts["status"] for printer_facts in printers.values()} == {"reachable"}
     assert memory.load()[0].replacements == ()
     assert {

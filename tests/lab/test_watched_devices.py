@@ -104,6 +104,8 @@ EXPECTED = {
     "Pass": ("present", 15, None, None),
     "Any": ("present", 10, None, None),
 }
+"""The state, the address, the earlier address and the MAC of another device at the address. An
+address is its last part."""
 
 
 def at(number: int) -> str:
@@ -197,7 +199,8 @@ def test_a_generated_venue_sends_nothing_to_its_terminals(tmp_path: Path, seed: 
     ).runs
     fields = {field["key"]: field["value"] for field in runs[1].facts["fields"]}
     for watched_device, state in zip(venue.watched, runs[0].facts["devices"], strict=True):
-        # A device with a new MAC is identified by its host name only. This LAN announces no names.
+        # A device with a new MAC can be identified only by its host name, but this LAN announces no
+        # names. So its state is not compared.
         if watched_device.fate != "new MAC":
             assert (state["state"], state["address"]) == (
                 watched_device.network.state,

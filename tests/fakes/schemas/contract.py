@@ -1,7 +1,7 @@
 """The contract's request bodies and payloads as JSON Schema, transcribed from its text alone.
 
-It shares no code with the agent, and accepts exactly what the document permits. The lengths of
-strings are counted in UTF-16 code units, as the service counts them.
+This module shares no code with the agent. Its schemas accept exactly what the contract permits.
+String lengths are counted in UTF-16 code units, as the service counts them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,6 +15,8 @@ from tests.fakes.schemas.compiled import CompiledValidator
 Schema = dict[str, Any]
 
 SAFE = 9007199254740991
+"""2**53 - 1, the greatest integer that the contract permits: JavaScript represents it exactly."""
+
 UUID: Schema = {
     "type": "string",
     "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
@@ -272,6 +274,7 @@ def _utf16_units(text: str) -> int:
 
 
 def _max_length(_: Any, limit: int, value: Any, __: Any) -> Iterator[ValidationError]:
+    """Check the keyword ``maxLength``. jsonschema calls this function."""
     if isinstance(value, str) and _utf16_units(value) > limit:
         yield ValidationError(
             f"{value[:40]!r}… has {_utf16_units(value)} units, the maximum is {limit}"
@@ -289,7 +292,7 @@ could use the ``id()`` of a deleted schema again."""
 def validator(
     schema: Schema, formats: FormatChecker, own_formats: Mapping[str, Any] | None = None
 ) -> CompiledValidator:
-    """Return a validator that counts strings in UTF-16 code units, as the service does.
+    """Return a validator that counts string lengths in UTF-16 code units, as the service does.
 
     Args:
         own_formats: functions for the formats that JSON Schema does not define.

@@ -33,8 +33,8 @@ def each(names: str, schema: Schema) -> dict[str, Schema]:
 
 # ---------------------------------------------------------------------------- bodies
 
-_LOCATION: Final[dict[str, Schema]] = {"locationId": SOME_TEXT}
-_COMMON: Final[dict[str, Schema]] = {
+_REQUIRED_FIELDS: Final[dict[str, Schema]] = {"locationId": SOME_TEXT}
+_COMMON_FIELDS: Final[dict[str, Schema]] = {
     "period": enum("today", "yesterday", "last7", "thisMonth", "custom"),
     **each("from to", DATE),
     "locationMode": enum("single", "all"),
@@ -43,9 +43,10 @@ _PAYMENT_TYPES: Final[Schema] = {
     **array(enum("cash", "card", "wallet", "mixed", "other")),
     "minItems": 1,
 }
-LOCATION_QUERY = exact(_LOCATION)
-COMMON_QUERY = exact(_LOCATION, _COMMON)
-NARROWED_QUERY = exact(_LOCATION, {**_COMMON, "paymentTypes": _PAYMENT_TYPES})
+LOCATION_QUERY = exact(_REQUIRED_FIELDS)
+COMMON_QUERY = exact(_REQUIRED_FIELDS, _COMMON_FIELDS)
+NARROWED_QUERY = exact(_REQUIRED_FIELDS, {**_COMMON_FIELDS, "paymentTypes": _PAYMENT_TYPES})
+"""The body of a query that can be limited to some payment types."""
 
 # ---------------------------------------------------------------------------- replies
 
@@ -143,7 +144,7 @@ OPERATIONS: Final[Mapping[str, tuple[Schema, Schema]]] = {
     "analytics/venuePulse": (LOCATION_QUERY, ANYTHING),
     "reports/financialSummary": (COMMON_QUERY, FINANCIAL_SUMMARY),
 }
-"""The bodies of the request and of the reply, by group and procedure."""
+"""The schemas of the request body and of the reply body, by the operation's path below PREFIX."""
 
 
 class NotFittingError(AssertionError):
@@ -151,9 +152,9 @@ class NotFittingError(AssertionError):
 
 
 def require_fitting(reply: httpx2.Response) -> None:
-    """Compare the reply of a figures call with the document's description of its operation.
+    """Raise NotFittingError if a reply of analytics or reports does not match the document.
 
-    The document does not show refusals. Raises NotFittingError.
+    Refusals are not checked, because the document does not show them.
     """
     request = reply.request
     if request.url.path.removeprefix(PREFIX) not in OPERATIONS or reply.status_code >= 400:

@@ -40,7 +40,7 @@ def one_of(*words: str) -> Schema:
 
 
 def thing(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
-    """Return the schema of an object that may have other keys as well."""
+    """Return the schema of an object with these keys, which may have further keys."""
     return {
         "type": "object",
         "properties": {**required, **(optional or {})},
@@ -49,7 +49,7 @@ def thing(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None 
 
 
 def exactly(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
-    """Return the schema of an object that has no other keys."""
+    """Return the schema of an object with these keys and no others."""
     return thing(required, optional) | {"additionalProperties": False}
 
 
@@ -180,8 +180,9 @@ REPLIES: Final[Mapping[tuple[str, str], tuple[int, Schema]]] = {
     ("GET", r"/uoms"): (200, page(UOM)),
     ("GET", r"/fees"): (200, FEES),
 }
+"""The status and the body of a successful reply, by method and path pattern."""
 
-CODES_BY_STATUS: Final[Mapping[int, tuple[str | None, ...]]] = {
+ERROR_CODES_BY_STATUS: Final[Mapping[int, tuple[str | None, ...]]] = {
     400: ("validation_error", "invalid_request", "invalid_cursor"),
     409: ("existing_entity_conflict",),
     415: ("invalid_request",),
@@ -189,8 +190,11 @@ CODES_BY_STATUS: Final[Mapping[int, tuple[str | None, ...]]] = {
     500: ("internal_server_error",),
     503: (None,),
 }
+"""The permitted values of ``code`` in a problem. None means that the problem has no code. With a
+status that is not listed, any code is permitted."""
 EMPTY: Final = {401, 403, 404}
-PROBLEM = exactly(
+"""The statuses of replies without a body."""
+PROBLEM = exactly(  # a body of the type application/problem+json (RFC 9457)
     {
         "title": text(1),
         "type": text(1),
@@ -246,7 +250,7 @@ def _require_problem(reply: httpx2.Response) -> None:
     message = reply.json()
     code = message.get("code")
     _require(reply, message["status"] == reply.status_code, "has a different status in its body")
-    allowed = CODES_BY_STATUS.get(reply.status_code, (code,))
+    allowed = ERROR_CODES_BY_STATUS.get(reply.status_code, (code,))
     _require(reply, code in allowed, f"has the code {code}")
     has_errors = bool(message.get("errors"))
     _require(

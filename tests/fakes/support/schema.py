@@ -1,7 +1,8 @@
-"""The bodies and replies of support as JSON Schema.
+"""The request bodies and the replies of the support operations as JSON Schema.
 
-The bodies are transcribed from the contract. The replies are transcribed from docs/support.md,
-because the contract does not show them. This module shares no code with the service.
+The request bodies are transcribed from the contract. The replies are transcribed from
+docs/support.md, because the contract does not show them. This module shares no code with the
+service.
 """
 
 import functools
@@ -16,13 +17,14 @@ from tests.fakes.schemas.contract import UUID, Schema, array, exact
 
 PREFIX: Final = "/api/public/v1/support/"
 NULL: Schema = {"type": "null"}
-WORDS: Schema = {"type": "string", "minLength": 1}
-# Python's `$` also matches before a newline at the end, and JSON Schema has no `\Z`.
+NONEMPTY_TEXT: Schema = {"type": "string", "minLength": 1}
+# Python's `$` also matches before a newline at the end, and JSON Schema has no `\Z`. So a lookahead
+# matches the end of the text.
 TIMESTAMP: Schema = {"type": "string", "format": "date-time", "pattern": r"Z(?![\s\S])"}
 TOKEN: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_-]{43}$", "maxLength": 43}
 
 TOKEN_BODY = exact({"token": TOKEN})
-CONFIRM_BODY = exact({"token": TOKEN, "organizationId": WORDS})
+CONFIRM_BODY = exact({"token": TOKEN, "organizationId": NONEMPTY_TEXT})
 
 
 def _link(state: str, organization: Schema, ended: Schema, more: Mapping[str, Schema]) -> Schema:
@@ -34,8 +36,8 @@ def _link(state: str, organization: Schema, ended: Schema, more: Mapping[str, Sc
     return exact(
         {
             "id": UUID,
-            "channel": WORDS,
-            "requestedBy": WORDS,
+            "channel": NONEMPTY_TEXT,
+            "requestedBy": NONEMPTY_TEXT,
             "requestedAt": TIMESTAMP,
             "expiresAt": TIMESTAMP,
             "state": {"const": state},
@@ -53,23 +55,30 @@ def _links(more: Mapping[str, Schema]) -> Schema:
         "oneOf": [
             _link("waiting", NULL, NULL, more),
             _link("expired", NULL, NULL, more),
-            _link("confirmed", WORDS, NULL, more),
+            _link("confirmed", NONEMPTY_TEXT, NULL, more),
             _link("disconnected", NULL, TIMESTAMP, more),
-            _link("disconnected", WORDS, TIMESTAMP, more),
+            _link("disconnected", NONEMPTY_TEXT, TIMESTAMP, more),
         ]
     }
 
 
 LINK = _links({})
 INSPECTION = _links(
-    {"organizations": array(exact({"id": WORDS, "name": {"anyOf": [WORDS, NULL]}}))}
+    {"organizations": array(exact({"id": NONEMPTY_TEXT, "name": {"anyOf": [NONEMPTY_TEXT, NULL]}}))}
 )
 CONTACT = exact(
     {
         "channels": array(
-            exact({"kind": WORDS, "address": WORDS, "hours": {"anyOf": [WORDS, NULL]}}), 20
+            exact(
+                {
+                    "kind": NONEMPTY_TEXT,
+                    "address": NONEMPTY_TEXT,
+                    "hours": {"anyOf": [NONEMPTY_TEXT, NULL]},
+                }
+            ),
+            20,
         ),
-        "links": array(_link("confirmed", WORDS, NULL, {}), 100),
+        "links": array(_link("confirmed", NONEMPTY_TEXT, NULL, {}), 100),
     }
 )
 OPERATIONS: Final[Mapping[str, tuple[Schema | None, Schema]]] = {
@@ -78,13 +87,15 @@ OPERATIONS: Final[Mapping[str, tuple[Schema | None, Schema]]] = {
     "confirm": (CONFIRM_BODY, LINK),
     "disconnect": (TOKEN_BODY, LINK),
 }
-"""The body of the request, or None, and the body of the reply."""
+"""The schemas of the request body and of the reply body of each operation. None means that the
+operation needs no request body."""
 REFUSALS: Final[Mapping[str, int]] = {
     "manager_required": 403,
     "token_not_found": 404,
     "token_used": 409,
     "token_expired": 409,
 }
+"""The status of each refusal that docs/support.md describes, by code."""
 
 
 class NotFittingError(AssertionError):
@@ -92,7 +103,7 @@ class NotFittingError(AssertionError):
 
 
 def require_fitting(reply: httpx2.Response) -> None:
-    """Raise NotFittingError if a reply of support's operations does not match its description."""
+    """Raise NotFittingError if a reply of a support operation does not match its description."""
     request = reply.request
     name = request.url.path.removeprefix(PREFIX)
     if not request.url.path.startswith(PREFIX) or name not in OPERATIONS:

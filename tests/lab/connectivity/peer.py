@@ -1,12 +1,12 @@
-"""A program of the venue: a service that accepts connections or streams, or a name server.
+"""A program of the venue: a service, a service with a command stream, or a name server.
 
     python -m tests.lab.connectivity.peer service PORT
     python -m tests.lab.connectivity.peer stream PORT
     python -m tests.lab.connectivity.peer names NAME ADDRESS [UPSTREAM]
 
-A name server knows one name. It forwards queries for other names to ``UPSTREAM``, and without one,
-answers that they do not exist. Each program prints "ready" when it can be used, and ends when stdin
-is closed.
+The service accepts each connection and closes it. The name server knows one name. It forwards
+queries for other names to ``UPSTREAM``. Without ``UPSTREAM``, it answers that these names do not
+exist. Each program prints "ready" when it can be used, and ends when stdin is closed.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Reads the print queues of a real CUPS."""
+"""Tests the sensors of print queues with a real CUPS."""
 
 import subprocess
 import tempfile

@@ -152,7 +152,7 @@ def test_a_stopped_name_server_is_silent(lab: Venue) -> None:
     assert sample["service"] == "connected"
 
 
-def test_a_stopped_service_refuses_connections(lab: Venue) -> None:
+def test_the_service_is_down_if_its_port_refuses_connections(lab: Venue) -> None:
     sensor = lab.sensor(GATEWAY, base_url=f"https://{NAME}:{PORT + 1}")
     sample, cause = sensor.ask("probe")
     assert cause == "service-down"

@@ -68,6 +68,7 @@ class Venue:
         assert result.returncode == 0, (name, command, result.stderr)
 
     def start(self, program: str, name: str, *arguments: str) -> None:
+        """Start peer.py in the namespace ``name``, and store its process as ``program``."""
         module = (sys.executable, "-m", "tests.lab.connectivity.peer")
         self.programs[program] = self._start(*self._inside(name), *module, *arguments)
 
@@ -100,6 +101,7 @@ class Venue:
             os.kill(self.programs[program].pid, signal.SIGCONT)
 
     def _connect(self, name: str, interface: str, other: str, other_interface: str) -> None:
+        """Connect two namespaces by a pair of interfaces, and set both interfaces up."""
         peer = f"peer name {other_interface} netns {self._namespaces[other].pid}"
         self.ip(name, f"link add {interface} type veth {peer}")
         self.ip(name, f"link set {interface} up")

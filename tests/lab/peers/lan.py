@@ -58,7 +58,10 @@ Answer = TypeVar("Answer")
 
 @dataclass(slots=True)
 class Peer:
-    """A host of the LAN. Its interface is always ``eth0``."""
+    """A host of the LAN. Its interface is always ``eth0``.
+
+    ``process`` is its printer or its spooler. ``uuid`` is the UUID that its printer returned.
+    """
 
     name: str
     namespace: str
@@ -74,7 +77,7 @@ class PeerLan:
     """Builds and removes the LAN.
 
     ``directory`` is for the files of the peers. ``excluded`` are addresses that must not receive
-    packets.
+    packets. ``prefix`` is the first part of the name of each namespace.
     """
 
     directory: Path

@@ -32,9 +32,9 @@ address = "{NET}.201:10009"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The expected report of a printer.
+    """The expected report of a printer: its status, transport, matched endpoint and reason.
 
-    Its reason must contain the texts in ``includes``. It must not contain the texts in
+    The reason must contain the texts in ``includes``. It must not contain the texts in
     ``excludes``, which are mostly addresses. Some texts lack their first letter, because it can be
     a capital letter in the reason.
     """
@@ -48,7 +48,11 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The hosts, devices and queues that a scene adds to an act, and the expected results."""
+    """The hosts, devices and queues that a scene adds to an act, and the expected results.
+
+    ``verdicts`` maps the name of a queue, or the id of a configured printer, to its expected
+    report. A shell runs ``commands`` during the act (see `Act`).
+    """
 
     verdicts: Mapping[str, Verdict]
     hosts: tuple[LanHost, ...] = ()
@@ -61,8 +65,9 @@ class Part:
 class Scene:
     """A fault, and its fix.
 
-    The queues of ``trouble`` still exist in the second act. There, each queue of ``fixed`` is added
-    or replaces the queue of the same name.
+    The first act has the fault, and the second act has the fix. The queues of ``trouble`` still
+    exist in the second act. There, each queue of ``fixed`` is added or replaces the queue of the
+    same name.
     """
 
     title: str
@@ -120,7 +125,7 @@ def printer(
 
 
 def _announcing(number: int, service: LanService) -> LanHost:
-    """Return a printer that announces only one service."""
+    """Return a printer that announces ``service`` instead of IPP."""
     return LanHost(f"{NET}.{number}", mac_of(f".{number}"), (80, 515, 9100), services=(service,))
 
 
@@ -196,9 +201,10 @@ USB_SCENES = (
         ),
     ),
     Scene(
-        "a printer of ipp-usb is reachable when its USB printer is plugged in",
+        "a queue that prints through ipp-usb is reachable when its USB printer is plugged in",
         Part(
-            # Other printers are plugged in, and a user may have chosen the queue's name.
+            # Other printers are plugged in. A user may have chosen the name in the URI, so it may
+            # be the name of one of them.
             {"canon": _usb("unknown"), "canon-2": _usb("unknown")},
             queues=(
                 Queue("canon", "dnssd://Canon%20TR150%20series%20(USB)._ipp._tcp.local/"),
@@ -228,7 +234,7 @@ EXCLUDED = LanHost(f"{NET}.200", mac_of(".200"), (80, 631, 9100))
 
 WRONG_DEVICE_SCENES = (
     Scene(
-        "the kitchen is off, and the bar's printer announces the kitchen's name",
+        "the printer Kitchen is off, and the printer of the bar announces the name Kitchen",
         Part(
             {"kitchen": _unreachable(11), "bar": _reachable(at(11, 9100))},
             (BAR,),
@@ -261,7 +267,7 @@ WRONG_DEVICE_SCENES = (
         Part({"lounge": _reachable(at(30, 9100))}, (printer(30, "Lounge printer"),)),
     ),
     Scene(
-        "queues are set up for a payment terminal and an excluded printer",
+        "printers are set up at the addresses of a payment terminal and of an excluded device",
         Part(
             {
                 "terminal": Verdict("reachable", f"{NET}.201:10009"),
@@ -302,7 +308,8 @@ UUID_SCENES = (
             {
                 "office": _reachable(at(14)),
                 "office-wifi": _reachable(at(15)),
-                # CUPS resolves the instance name. The UUID only excludes other services.
+                # CUPS resolves the instance name, and nothing announces it. CUPS uses the UUID
+                # only to exclude other services of this name.
                 "old-office": _unreachable(includes=("o device announces the name Old name",)),
             },
             OFFICE,
@@ -397,7 +404,7 @@ PATH_SCENES = (
 
 # ------------------------------------------------------------------ device URIs
 
-_ODD = (
+_UNUSUAL = (
     (
         "hp-zc",
         "hp:/net/HP_LaserJet_400?zc=NPI7FE558",
@@ -424,7 +431,8 @@ _ODD = (
         631,
     ),
 )
-_EXOTIC = (
+"""Queues with unusual URIs: the name and the URI of the queue, its printer, and the port."""
+_BACKENDS = (
     ("smb", "smb://server/bar", "network"),
     ("beh", "beh:/1/3/5/socket://10.77.0.50:9100", "network"),
     ("tea4cups", "tea4cups:socket://10.77.0.50:9100", "network"),
@@ -433,30 +441,34 @@ _EXOTIC = (
     ("bjnp", "bjnp://10.77.0.50:8611", "network"),
     ("file", "file:///dev/usb/lp0", "usb"),
 )
+"""Backends whose queues are not checked: the name, the URI of a queue, and the transport."""
 
 URI_SCENES = (
     Scene(
         "printers with unusual URIs are off, then on",
         Part(
             # A link-local IPv6 address without its interface cannot be resolved.
-            {name: Verdict("unknown" if name == "scoped" else "unreachable") for name, *_ in _ODD},
-            queues=tuple(Queue(name, uri) for name, uri, *_ in _ODD),
+            {
+                name: Verdict("unknown" if name == "scoped" else "unreachable")
+                for name, *_ in _UNUSUAL
+            },
+            queues=tuple(Queue(name, uri) for name, uri, *_ in _UNUSUAL),
         ),
         Part(
-            {name: _reachable(f"{host.address}:{port}") for name, _, host, port in _ODD},
-            tuple(host for *_, host, _ in _ODD),
+            {name: _reachable(f"{host.address}:{port}") for name, _, host, port in _UNUSUAL},
+            tuple(host for *_, host, _ in _UNUSUAL),
         ),
     ),
     Scene(
-        "queues of other backends are listed by their names",
+        "the reason of a queue that is not checked names its backend",
         Part(
             {
                 f"by-{backend.replace('+', '-')}": Verdict(
                     "unknown", None, (f"backend {backend}",), transport=transport
                 )
-                for backend, _, transport in _EXOTIC
+                for backend, _, transport in _BACKENDS
             },
-            queues=tuple(Queue(f"by-{b.replace('+', '-')}", uri) for b, uri, _ in _EXOTIC),
+            queues=tuple(Queue(f"by-{b.replace('+', '-')}", uri) for b, uri, _ in _BACKENDS),
         ),
     ),
 )
@@ -479,7 +491,7 @@ _HOSTS = "".join(f"{host.address} {uri.split('/')[2]}\\n" for _, uri, host, _ in
 
 NAMES_SCENES = (
     Scene(
-        "jobs go to the address of the host name, even if the printer was seen at another address",
+        "the host name in the URI has no address, although the printer was discovered",
         Part(
             _UNRESOLVED,
             tuple(host for *_, host, _ in _BY_HOST_NAME),
@@ -556,7 +568,7 @@ NAMES_SCENES = (
         ),
     ),
     Scene(
-        "one service is announced at two addresses without a UUID, by cable and Wi-Fi",
+        "one service without a UUID is announced at two addresses, by cable and by Wi-Fi",
         Part(
             {"dual": _unreachable()},
             queues=(Queue("dual", "dnssd://Dual._ipp._tcp.local/"),),

@@ -66,7 +66,7 @@ def _with_uuid(number: int, uuid: int) -> Queue:
 
 
 _PAPER = "printer-state-reasons=media-empty-error"
-_PIPELINE = "echo receipt | lp -d"
+_PRINT = "echo receipt | lp -d"
 
 SCENES = (
     Scene(
@@ -110,7 +110,7 @@ SCENES = (
             {"paused": Verdict("reachable", at(14, 9100), ("cupsenable paused", "1 job waits"))},
             (printer(14, "Paused"),),
             queues=(_raw("paused", 14),),
-            commands=("cupsdisable paused", f"{_PIPELINE} paused"),
+            commands=("cupsdisable paused", f"{_PRINT} paused"),
         ),
         Part(
             {"paused": _reachable(14, 9100, "cupsenable", "job")},
@@ -239,7 +239,7 @@ def test_a_missing_dhcp_server_and_a_stopped_spooler_are_reported_until_fixed(
 
 
 @pytest.mark.parametrize(
-    ("number", "words"),
+    ("report_number", "words"),
     [
         (1, "the Wi-Fi wlan0 nothing but the gateway answers"),
         (2, f"are in one network, {NET}.0/24"),
@@ -247,9 +247,9 @@ def test_a_missing_dhcp_server_and_a_stopped_spooler_are_reported_until_fixed(
     ],
 )
 def test_network_problem_is_listed_once_and_in_the_reason_of_a_printer(
-    number: int, words: str, reports: list[Report]
+    report_number: int, words: str, reports: list[Report]
 ) -> None:
-    assert sum(words in limitation for limitation in reports[number]["limitations"]) == 1
-    reasons = [printer_facts["reason"] for printer_facts in reports[number]["printers"]]
+    assert sum(words in limitation for limitation in reports[report_number]["limitations"]) == 1
+    reasons = [printer_facts["reason"] for printer_facts in reports[report_number]["printers"]]
     assert any(words in reason for reason in reasons), reasons
     assert words not in str(reports[3])

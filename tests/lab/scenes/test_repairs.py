@@ -1,6 +1,6 @@
 """Tests the report after DHCP has given printers new addresses.
 
-The agent remembers identities from an earlier report, and some queues were set up again. A real
+The agent remembers the printers of an earlier report, and some queues were set up again. A real
 cupsd has the queues. The machine has two name servers: the first never answers, the second does.
 """
 

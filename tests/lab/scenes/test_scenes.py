@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.lab.scenes.table import LAN, SCENES, Part, acts
-from tests.lab.scenes.venue import CHECKED, play
+from tests.lab.scenes.venue import CHECK_RESULT, play
 
 pytestmark = [
     pytest.mark.lab,
@@ -35,15 +35,15 @@ def test_report_names_the_cause(scene: Any, reports: list[Report]) -> None:
 
 
 @pytest.mark.parametrize("scene", [s for s in SCENES if s.fixed.verdicts], ids=lambda s: s.title)
-def test_report_is_clean_after_the_fix(scene: Any, reports: list[Report]) -> None:
+def test_report_has_the_expected_results_after_the_fix(scene: Any, reports: list[Report]) -> None:
     check(scene.fixed, reports[1])
 
 
 def test_check_of_the_printers_agrees_with_the_report(
     reports: list[Report], directory: Path
 ) -> None:
-    """`venue-agent printers` contacts only the printers, but has the results of the report."""
-    states = json.loads((directory / CHECKED).read_text())["states"]
+    """`venue-agent printers` contacts only the printers, but has the same results as the report."""
+    states = json.loads((directory / CHECK_RESULT).read_text())["states"]
     checked_states = {state["id"]: (state["status"], state["matchedEndpoint"]) for state in states}
     assert checked_states == {
         printer["id"]: (printer["status"], printer["matchedEndpoint"])

@@ -6,8 +6,8 @@ namespace:
     python -m tests.lab.scenes.venue DIRECTORY
 
 The script reads the acts (see `Act`) from ``venue.json`` in the directory. For each act it sets up
-hosts, USB devices and queues, and stores the output of `venue-agent collect network --json` there.
-For the first act, it also stores the output of `venue-agent printers --json`.
+hosts, USB devices and queues, and stores the output of `venue-agent collect network --json` in the
+directory. For the first act, it also stores the output of `venue-agent printers --json`.
 """
 
 import json
@@ -37,8 +37,8 @@ SPOOLER_SOCKET = Path("/run/cups/cups.sock")
 USB_DEVICES = Path("/sys/bus/usb/devices")
 STATE = Path("/run/venue-agent")
 TIME_LIMIT_S = 600
-CHECKED = "printers.json"
-"""The file with the state of the printers in the first act."""
+CHECK_RESULT = "printers.json"
+"""The file with the output of `venue-agent printers --json` in the first act."""
 _PRIVATE_DIRECTORIES = (
     "mount --make-rprivate / && mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /sys/bus"
     # The venue must not use the name server of the machine that runs the test.
@@ -74,7 +74,8 @@ class Act:
 
     Queues also exist in all later acts, which may change them by setting up a queue of the same
     name. A shell runs ``commands`` when the queues exist. CUPS commands in them use the spooler of
-    the venue. ``learned`` replaces the identities of printers that earlier reports stored.
+    the venue. ``has_spooler`` starts cupsd, which then runs in all later acts. If ``learned`` is
+    not empty, it replaces the printer identities that earlier reports stored.
     """
 
     hosts: tuple[LanHost, ...]
@@ -88,7 +89,11 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Lan:
-    """The LAN of the acts. ``config`` is the agent's configuration."""
+    """The LAN of the acts.
+
+    ``config`` is the agent's configuration. ``excluded`` are addresses that must not receive any
+    packet.
+    """
 
     subnet: str
     agent_address: str
@@ -119,7 +124,7 @@ def play(acts: Sequence[Act], lan: Lan, directory: Path) -> list[dict[str, Any]]
     (directory / "resolv.conf").write_text("nameserver 127.0.0.1\n")
     (directory / "venue.json").write_text(json.dumps(plans))
     command = [sys.executable, "-m", "tests.lab.scenes.venue", str(directory)]
-    directories = ("sh", "-c", _PRIVATE_DIRECTORIES, "places", str(directory / "resolv.conf"))
+    directories = ("sh", "-c", _PRIVATE_DIRECTORIES, "sh", str(directory / "resolv.conf"))
     lan_command = (sys.executable, "-m", "tests.lab.tap.lan", plans[0]["plan"])
     probe = ("sh", "-c", f"{MOUNT_PROBE[-1]} && {TAP_PROBE[-1]}")
     subprocess.run(
@@ -199,7 +204,7 @@ def main() -> int:
             (directory / f"report-{number}.json").write_text(report)
             if number == 0:
                 printers = _run_agent(directory / "config.toml", "printers")
-                (directory / CHECKED).write_text(printers)
+                (directory / CHECK_RESULT).write_text(printers)
     return 0
 
 

@@ -59,8 +59,9 @@ def collect_in_lan(
 ) -> LabResult:
     """Simulate ``plan`` in a new namespace, and run collectors in it at the same time.
 
-    ``job`` runs ``runs`` times, and each of ``others`` once. ``stale`` are older entries of the
-    neighbour table: MACs by address. ``module`` is the collectors' main module.
+    ``job`` runs ``runs`` times, and each job in ``others`` once. ``stale`` are older entries of the
+    neighbour table: MACs by address. ``module`` is the collectors' main module. ``prefix`` is the
+    command prefix that creates the namespace; the default is `namespace_prefix`.
     """
     paths = [directory / name for name in ("plan.json", "job.json", "result.json")]
     save_plan(replace(plan, excluded=tuple(job.get("exclude", ()))), paths[0])

@@ -19,7 +19,8 @@ _END_OPTION, _NO_OPERATION, _TIMESTAMP_OPTION = 0, 1, 8
 class CountedLan(TapLan):
     """A LAN that counts the traffic to its hosts.
 
-    ``harm`` and ``traffic`` find forbidden traffic.
+    ``harm`` and ``traffic`` detect forbidden traffic. ``was_queried`` is True after the first mDNS
+    query.
     """
 
     def __init__(self, plan: LabPlan, tap_fd: int, harm: Harm) -> None:

@@ -9,7 +9,8 @@ HARM_PORTS = frozenset({22, 445, 515, 6101, *range(9100, 9117)}) | TERMINAL_PORT
 """Ports that must never receive a byte: ports of printers (which would print it), payment
 terminals, file servers and SSH."""
 
-NEVER_S = 1e9  # JSON has no infinity
+NEVER_S = 1e9
+"""The shortest pause if no port had two connections. It is finite, because JSON has no infinity."""
 
 
 @dataclass(slots=True)
@@ -17,7 +18,8 @@ class LanCounters:
     """The counts since the start of the LAN or the last reset.
 
     Args:
-        wrong_mac_frames: The IPv4 frames that were not sent to the MAC of their host.
+        udp_datagrams: The UDP datagrams to single hosts. Multicast is not counted.
+        wrong_mac_frames: The IPv4 frames to the address of a host, but not to its MAC.
         terminal_datagrams: The empty datagrams that payment terminals got.
         most_connections: The most connections that one host had at the same time.
         most_print_connections: The most connections to print ports that one host had at the same

@@ -45,7 +45,11 @@ Sums = Counter[tuple[str, str]]
 
 
 class Totals:
-    """The sums over the records of all LANs."""
+    """The sums over the records of all LANs.
+
+    ``packets`` and ``payload`` (in bytes) are by kind of device and protocol, ``requests`` by kind
+    of device and request. ``recorded_forbidden`` is what the LANs themselves counted as forbidden.
+    """
 
     def __init__(self, records: Iterable[dict[str, Any]]) -> None:
         self.lans = 0
@@ -63,7 +67,7 @@ class Totals:
                 self.requests[kind, request] += count
 
     def forbidden(self) -> dict[str, int]:
-        """Return what no report may send, and how often it was sent."""
+        """Return the number of bytes, packets or requests of each kind that no report may send."""
         ports = {f"TCP {port}" for port in HARM_PORTS} - RAW_PRINTING
         return {
             "bytes to raw print ports (515, 6101, 9100 to 9116)": self._bytes(RAW_PRINTING),
@@ -111,8 +115,8 @@ HEADER: Final = ("protocol", "packets", "bytes of content", "purpose")
 
 
 def _rows(totals: Totals, kind: str) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each protocol. All TCP ports without content share one row, except raw print
-    ports, which have a row of their own.
+    """Yield a row for each protocol. Among the TCP ports without content, all raw print ports share
+    one row, and all other ports share another.
     """
     protocols = sorted((p for k, p in totals.packets if k == kind), key=_by_number)
     groups: dict[str, list[str]] = {}

@@ -4,9 +4,8 @@
 
 The script exits with the code of the command, or with HARMED if the LAN received forbidden traffic.
 It must run in its own network namespace (see namespaces.py), whose only devices are loopback and
-the TAP.
-In the environment of the command, ``TAP_LAN_CONTROL`` is the path of the socket that
-`read_counters` and `reset_counters` use.
+the TAP. In the environment of the command, ``TAP_LAN_CONTROL`` is the path of the socket that
+`read_counters`, `reset_counters` and `change_plan` use.
 """
 
 import json
@@ -27,6 +26,7 @@ from tests.lab.tap.plan import load_plan
 
 CONTROL_VARIABLE = "TAP_LAN_CONTROL"
 HARMED = 70
+"""The exit code if the LAN received forbidden traffic."""
 _PLAY = b"play "
 
 

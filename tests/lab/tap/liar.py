@@ -3,8 +3,8 @@
     python -m tests.lab.tap.liar PLAN.json TAP_FD PACKETS
 
 The script prepares ``PACKETS`` frames, prints "ready", waits for a line on stdin, and then sends
-the frames. It sends all kinds of false packets that multicast DNS allows (``KINDS``) in turn. Each
-packet differs from all others. The liar is the last host of the plan. Most of its false services
+the frames. Each kind of false mDNS packet in ``KINDS`` is sent in turn, and no two packets are the
+same. The liar is the last host of the plan. Most of its false services
 imitate the other hosts or use their addresses.
 """
 
@@ -28,6 +28,7 @@ GROUP_V6, GROUP_MAC_V6 = ipaddress.ip_address("ff02::fb").packed, bytes.fromhex(
 AGENT_MAC = bytes.fromhex("0200000000fe")
 SERVICES, ADDRESSES = 2048, 8
 _FLUSH = 0x8001
+"""The class IN with the cache-flush bit (RFC 6762, section 10.2)."""
 _BURST = 100
 _IPP = ("_ipp", "_tcp", "local")
 

@@ -1,7 +1,7 @@
 """Records the traffic to a simulated LAN: packets by kind of device and protocol, and requests.
 
-With the variable ``HARM_RECORD``, each simulated LAN writes its record into this directory
-(`make harm-record`). Without it, the requests are still compared with the permitted ones.
+If the environment variable ``HARM_RECORD`` names a directory, each simulated LAN writes its record
+there (`make harm-record`). Without the variable, the LAN still checks that no request is forbidden.
 """
 
 import json
@@ -48,6 +48,7 @@ _STREAM_MAX = 1 << 16
 """Maximum number of bytes of a connection that are stored. Later requests are not counted."""
 
 Connection = tuple[bytes, int, int]
+"""The address of the host, its port, and the port of the agent's machine."""
 
 
 class Traffic:
@@ -58,15 +59,17 @@ class Traffic:
         self.payload: Counter[tuple[str, str]] = Counter()
         self._terminals = set(map(mac_bytes, terminals))
         self._excluded = set(map(socket.inet_aton, excluded))
-        self._hosts: dict[bytes, str] = {}
-        self._next: dict[Connection, int] = {}
+        self._kinds_by_address: dict[bytes, str] = {}
+        self._next_sequence: dict[Connection, int] = {}
         self._streams: defaultdict[Connection, bytearray] = defaultdict(bytearray)
-        self._kinds: dict[Connection, str] = {}
-        self._datagrams: Counter[tuple[str, str]] = Counter()
+        self._kinds_by_connection: dict[Connection, str] = {}
+        self._snmp_requests: Counter[tuple[str, str]] = Counter()
 
     def play(self, plan: LanPlan) -> None:
         """Store the kind of each device."""
-        self._hosts = {socket.inet_aton(h.address): self._kind_of(h, plan) for h in plan.hosts}
+        self._kinds_by_address = {
+            socket.inet_aton(h.address): self._kind_of(h, plan) for h in plan.hosts
+        }
 
     def _kind_of(self, host: LanHost, plan: LanPlan) -> str:
         if mac_bytes(host.mac) in self._terminals:
@@ -97,7 +100,7 @@ class Traffic:
             return EXCLUDED
         if address[0] in _MULTICAST or address == _BROADCAST:
             return ALL
-        return self._hosts.get(address, "no device")
+        return self._kinds_by_address.get(address, "no device")
 
     def _check_packet(self, kind: str, packet: frames.Ipv4) -> None:
         if packet.protocol == frames.TCP and (segment := frames.read_tcp(packet.body)):
@@ -108,7 +111,7 @@ class Traffic:
             payload = packet.body[_UDP_HEADER:]
             self._count(kind, f"UDP {port}", len(payload))
             if port == _SNMP_PORT:
-                self._datagrams[kind, f"SNMP {snmp_request(payload)}"] += 1
+                self._snmp_requests[kind, f"SNMP {snmp_request(payload)}"] += 1
         else:
             name = _IP_NAMES.get(packet.protocol, f"IP protocol {packet.protocol}")
             self._count(kind, name, len(packet.body))
@@ -118,27 +121,27 @@ class Traffic:
         self.payload[kind, protocol] += size_bytes
 
     def _read_stream(self, kind: str, address: bytes, segment: frames.Tcp) -> None:
-        """Append the new payload of a segment. A repeated segment is ignored."""
+        """Append the payload of a segment to its stream. Repeated segments are ignored."""
         connection = address, segment.destination_port, segment.source_port
         if segment.flags & frames.SYN:
-            self._next[connection] = segment.sequence + 1 & 0xFFFFFFFF
-        if not segment.payload or self._next.get(connection) != segment.sequence:
+            self._next_sequence[connection] = segment.sequence + 1 & 0xFFFFFFFF
+        if not segment.payload or self._next_sequence.get(connection) != segment.sequence:
             return
-        self._next[connection] = segment.sequence + len(segment.payload) & 0xFFFFFFFF
-        self._kinds[connection] = kind
+        self._next_sequence[connection] = segment.sequence + len(segment.payload) & 0xFFFFFFFF
+        self._kinds_by_connection[connection] = kind
         stream = self._streams[connection]
         stream += segment.payload[: _STREAM_MAX - len(stream)]
 
     def requests(self) -> Counter[tuple[str, str]]:
         """Return the number of requests by kind of device and request."""
-        counts = Counter(self._datagrams)
+        counts = Counter(self._snmp_requests)
         for connection, stream in self._streams.items():
             for request in requests_in(bytes(stream), connection[1]):
-                counts[self._kinds[connection], request] += 1
+                counts[self._kinds_by_connection[connection], request] += 1
         return counts
 
     def forbidden(self) -> dict[str, int]:
-        """Return what no report may send, and how often it was sent."""
+        """Return the number of bytes, packets or requests of each kind that no report may send."""
         counts: Counter[str] = Counter()
         for (kind, request), count in self.requests().items():
             if request not in PERMITTED:

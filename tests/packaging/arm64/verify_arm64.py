@@ -1,9 +1,8 @@
 """Installs the arm64 package in an emulated Debian, and runs it against a service of this machine.
 
 The emulated Debian is a temporary copy of the root directory that `packaging/arm64/roots.py`
-creates. It has no Python.
-Agent and service share a network namespace, whose only network is loopback. The service and all
-of this module run on this machine's own architecture.
+creates. The copy has no Python. Agent and service share a network namespace, whose only network is
+loopback. The service and all of this module run on this machine's own architecture.
 
 qemu-user passes neither seccomp(2) nor Landlock's system calls to the kernel. So this test shows
 that the agent works without them and reports that they are missing. `verify_confinement` tests them
@@ -44,8 +43,8 @@ max_duration_seconds = 120
 [network]
 max_duration_seconds = 120
 """
-# A shell in the root. It reads commands. After each it stores the output and the exit code in
-# /results, and prints a line.
+# A shell in the emulated root directory. It reads commands. After each command it stores the output
+# and the exit code in /results, and prints a line.
 SHELL: Final = (
     'while IFS= read -r line; do sh -c "$line" </dev/null >/results/out 2>&1;'
     ' echo "$?" >/results/code.new; mv /results/code.new /results/code; echo done; done'

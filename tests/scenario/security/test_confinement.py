@@ -191,8 +191,8 @@ import os, sys
 from dataclasses import replace
 from collectors import __main__ as child
 from collectors.contract import Confinement
-from tests.lab.loopback import raise_loopback
-raise_loopback()
+from tests.lab.loopback import bring_up_loopback
+bring_up_loopback()
 if sys.argv.pop(1) == "free":
     child.confine_this_process = lambda: Confinement("refused", "by the test")
 os._exit(child.main())
