@@ -46,7 +46,7 @@ def run_mutants(module: str) -> tuple[int, int, list[str]]:
     (WORK / "config.toml").write_text(
         CONFIG.format(module=module, python=sys.executable, tests=TESTS[module])
     )
-    session = WORK / f"{module}.sqlite"
+    session = WORK / f"{module.replace('/', '-')}.sqlite"
     session.unlink(missing_ok=True)
     for verb in ("init", "exec"):
         words = [sys.executable, "-m", "cosmic_ray.cli", verb, "config.toml", session.name]

@@ -56,7 +56,7 @@ _listener: Listener = lambda failpoint, is_over: None  # noqa: E731 - the crash 
 
 
 def listen(listener: Listener) -> None:
-    """Call ``listener`` at every failpoint of this process. Only the crash tests use this."""
+    """Call ``listener`` at every failpoint of this process. Only tests and benchmarks use this."""
     global _listener  # noqa: PLW0603 - a process sets its listener once, at its start
     _listener = listener
 

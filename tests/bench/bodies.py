@@ -28,9 +28,10 @@ BOUND_MS = 100
 LIMIT = Settings().body_limit_bytes
 ROOM = LIMIT - 40_000
 """Bytes of a body that its expensive part may fill. The other bytes are for a small report."""
-CONTAINERS = CONTAINERS_MAX - 100
-ITEMS = ITEMS_MAX - 100
-"""Maximum numbers in the expensive part of a body. 100 of each are left for the small report."""
+CONTAINERS = CONTAINERS_MAX - 200
+ITEMS = ITEMS_MAX - 500
+"""Maximum numbers in the expensive part of a body. The rest is left for the small report, which has
+117 containers and 321 commas."""
 HAN = [chr(code) for code in range(0x4E00, 0x9FA6)]
 """Characters of three bytes in UTF-8. Text of such characters costs more to decode than ASCII."""
 REPLACED = (

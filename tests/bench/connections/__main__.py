@@ -120,6 +120,8 @@ def _attack(name: str, port: int) -> Iterator[None]:
     command = (sys.executable, "-m", "tests.bench.connections.attack", name, str(port))
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         try:
+            assert process.stdout is not None
+            process.stdout.readline()  # the attack has begun
             yield
         finally:
             process.kill()
