@@ -86,16 +86,13 @@ def _groups_after(
     severities = SEVERITY_ORDER if body.rule is None else (text_of(body.rule).severity,)
     first = SortKey(0, 0) if after is None else after
     for severity in severities:
-        if first.value >= _rank(severity, 0):
+        most = _rank(severity, 0) - first.value  # entries on earlier pages have more devices
+        if most <= 0:
             continue
         counts = sums.new_by_location if body.is_new else sums.by_location
-        groups = counts(body.rule, severity)
-        ranking = sorted((_rank(severity, row[2]), row) for row in groups)
-        for rank, tied in groupby(ranking, key=itemgetter(0)):
-            if rank >= first.value:  # the digests of entries on earlier pages are not needed
-                entries = (_Group(*row) for _, row in tied)
-                ordered = sorted(entries, key=lambda each: each.sort_key)
-                yield from (each for each in ordered if each.sort_key > first)
+        for _, tied in groupby(counts(body.rule, severity, most), key=itemgetter(2)):
+            ordered = sorted((_Group(*row) for row in tied), key=lambda each: each.sort_key)
+            yield from (each for each in ordered if each.sort_key > first)
 
 
 def _entries(

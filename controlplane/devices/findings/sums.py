@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 from sqlalchemy import (
@@ -55,6 +56,8 @@ from controlplane.storage.statements import disable_jit
 from controlplane.storage.tables import Device
 
 TREND_DAYS: Final = 30
+ROWS_AT_ONCE: Final = 200
+"""Number of rows that the database driver reads at once if not all are needed."""
 NEW: Final = timedelta(days=1)
 """Age up to which a finding is new."""
 Attribute = Literal["location_id", "platform", "version"]
@@ -151,8 +154,10 @@ class Sums:
     def _symbols(self) -> dict[str, str]:
         return symbols(self.context.session)
 
-    def by_location(self, rule: str | None, severity: Severity) -> list[LocationCount]:
-        """Return the numbers of devices by rule and location, without zeros.
+    def by_location(
+        self, rule: str | None, severity: Severity, most: int
+    ) -> Iterable[LocationCount]:
+        """Return the numbers of devices by rule and location from 1 to ``most``, the largest first.
 
         If ``rule`` is None, the numbers are for all rules of ``severity``.
         """
@@ -160,8 +165,11 @@ class Sums:
             columns = (FindingCount.subject, FindingCount.location_id)
             query = self._stored_sums(FindingCount, *columns, is_by_location=True)
             query = query.where(_is_selected(FindingCount.subject, rule, severity))
-            query = query.having(func.sum(FindingCount.devices) > 0)
-            return [(row[0], row[1], row[2]) for row in self.context.session.execute(query)]
+            total = func.sum(FindingCount.devices)
+            query = query.having(total.between(1, most)).order_by(total.desc())
+            # The caller needs only the first of thousands of rows.
+            rows = self.context.session.execute(query.execution_options(yield_per=ROWS_AT_ONCE))
+            return ((row[0], row[1], row[2]) for row in rows)
         by_location: defaultdict[str, list[str]] = defaultdict(list)
         for group in self._groups:
             by_location[group.location_id].append(group.symbols)
@@ -174,15 +182,17 @@ class Sums:
                 and subject not in NON_RULE_SUBJECTS
             )
         ]
-        return [
-            (subject, location_id, count)
+        counts = (
+            (subject, location_id, text.count(symbol))
             for location_id, texts in by_location.items()
             for text in ("".join(texts),)
             for subject, symbol in selected
-            if (count := text.count(symbol))
-        ]
+        )
+        return _largest_first(counts, most)
 
-    def new_by_location(self, rule: str | None, severity: Severity) -> list[LocationCount]:
+    def new_by_location(
+        self, rule: str | None, severity: Severity, most: int
+    ) -> Iterable[LocationCount]:
         """Return the numbers of devices with a new finding, as `by_location` does."""
         condition = _is_selected(FindingSubject.subject, rule, severity)
         if self.are_stored:
@@ -192,12 +202,14 @@ class Sums:
             query = self._new_findings(DeviceFinding.rule, location, func.count())
             query = query.where(DeviceFinding.rule.in_(subjects))
             rows = self.context.session.execute(query.group_by(DeviceFinding.rule, location))
-            return [(row[0], row[1], row[2]) for row in rows]
-        return [
+            counts = ((row[0], row[1], row[2]) for row in rows)
+            return _largest_first(counts, most)
+        counts = (
             (code, location_id, count)
             for code, devices in self._new_devices(condition)
             for location_id, count in Counter(map(self._locations.__getitem__, devices)).items()
-        ]
+        )
+        return _largest_first(counts, most)
 
     def _new_devices(self, condition: ColumnElement[bool]) -> Iterator[tuple[str, set[str]]]:
         """Yield each rule with the matching devices that have had the finding for less than a day.
@@ -331,6 +343,12 @@ class Sums:
     def _counter(self, query: Select[Any]) -> Counter[str]:
         rows: Iterable[Any] = self.context.session.execute(query)
         return Counter({row[0]: row[1] for row in rows if row[1]})
+
+
+def _largest_first(counts: Iterable[LocationCount], most: int) -> list[LocationCount]:
+    """Return the counts from 1 to ``most``, the largest first."""
+    selected = (each for each in counts if 1 <= each[2] <= most)
+    return sorted(selected, key=itemgetter(2), reverse=True)
 
 
 def sums_of(context: RequestContext, filters: Filters) -> Sums:
