@@ -63,6 +63,7 @@ class Checks:
         self.keep = keep
         self.home = wine.path(HOME)
         self.device: Json = {}
+        """The tested device, as the service lists it."""
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -90,16 +91,17 @@ class Checks:
         instance_id = str(self.device["instanceId"])
         return until(lambda: self.service.report_of(instance_id, request_id), WITHIN_S)
 
-    def collect_both_kinds(self, who: str) -> None:
+    def collect_both_kinds(self, origin: str) -> None:
         for kind in ("application", "network"):
             report = self.ask(kind)
             assert report["outcome"] in ANSWERED, report
             payload = report["payload"]
             if self.keep:
-                (self.keep / f"windows-{who}-{kind}.json").write_text(json.dumps(payload, indent=1))
+                file = self.keep / f"windows-{origin}-{kind}.json"
+                file.write_text(json.dumps(payload, indent=1))
             assert payload["environment"]["osPlatform"] == "win32", payload["environment"]
             print_ok(
-                f"{kind} report from {who}: {report['outcome']}, failures {payload['failures']}"
+                f"{kind} report from {origin}: {report['outcome']}, failures {payload['failures']}"
             )
 
     def status(self) -> Json:

@@ -74,7 +74,7 @@ WITHIN_S: Final = 600
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run the act that a test uses at each width."""
+    """Parametrize each test that uses an act: it runs once for each width of the window."""
     for act in ACTS & set(metafunc.fixturenames):
         medium_widths = [width for name, width in IN_MEDIUM if name == act]
         metafunc.parametrize("width", sizes.large_except(medium_widths.__contains__, VIEWPORTS))
@@ -108,7 +108,9 @@ class Player:
         return results
 
     def end(self) -> None:
-        """End the program. Raises AssertionError if it or one of its processes does not end."""
+        """End the program. Raises AssertionError if it fails, or if it or one of its processes does
+        not end in time.
+        """
         program, self._program = self._program, None
         if program is None:
             return
@@ -677,7 +679,7 @@ def test_an_owner_sets_a_rule_and_a_route_and_tests_the_route(alerts: dict[str, 
     assert alerts["wrong address"] == "The target must be an address of the public internet."
     assert alerts["secret"].startswith("whsec_")
     assert "hooks.example.com" in alerts["route"]
-    assert "services" not in alerts["route"], "a part of the target that can be a secret"
+    assert "services" not in alerts["route"], "the path of the target can be a secret"
     assert alerts["log"].startswith("This is a test of the route On call.")
 
 
@@ -753,7 +755,7 @@ def test_every_state_of_the_page_fits_the_window_and_is_accessible(
     results = player.play(name, width)
     views = results["seen"]
     states = {state.rpartition(" ")[0] for state in views}
-    if name == "pages":
+    if name == "pages":  # the act that opens the HTML pages of reports, and returns their number
         assert len(states) == results["pages"]
     else:
         assert states == STATES[name]

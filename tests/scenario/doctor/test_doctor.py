@@ -99,6 +99,6 @@ def test_at_least_25_situations_have_a_finding() -> None:
     assert len([s for s in SITUATIONS.values() if s.cause is not None]) >= 25
 
 
-def test_scenarios_of_doctor_run_in_namespaces(tmp_path: Path) -> None:
+def test_network_of_the_situations_has_only_loopback_at_first(tmp_path: Path) -> None:
     result = subprocess.run([*entering_all(), "ip", "-o", "link"], capture_output=True, check=True)
-    assert result.stdout.count(b"\n") == 1, "only loopback"
+    assert result.stdout.count(b"\n") == 1, "the only interface must be loopback"
