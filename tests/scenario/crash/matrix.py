@@ -143,6 +143,7 @@ NOT_IN_A_REQUEST = {
     Failpoint.SENT_DROPPED: "needs reports that are weeks old, and does not affect a request",
     Failpoint.CHILD_CRASH: "is a crash of the child and not of the agent; unit tests cover it",
 }
+"""Failpoints that have no case, each with the reason."""
 
 
 def cases() -> list[Case]:

@@ -68,9 +68,7 @@ def test_doctor_names_the_cause_and_nothing_else(name: str, answers: Mapping[str
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_dependent_checks_are_skipped_and_name_the_cause(
-    name: str, answers: Mapping[str, Any]
-) -> None:
+def test_dependent_checks_name_only_the_cause(name: str, answers: Mapping[str, Any]) -> None:
     causes = {o["because"] for o in answers[name]["outcomes"]} - {None}
     cause = SITUATIONS[name].cause
     assert causes <= {cause}

@@ -46,6 +46,7 @@ class Drill:
         self._stack = stack
         self._services = [self._serve(each) for each in self.hosts]
         self.seconds: dict[str, float] = {}
+        """Seconds until the service had recovered, by the name of the loss."""
 
     async def run(self) -> None:
         async with self._running_devices():

@@ -48,6 +48,7 @@ CASES = [case for case in cases() if IS_FULL or case.rank in {0, 2, 5}]
 
 FAULTS = list(dict.fromkeys(case.name for case in cases()))
 ONE_OF_EACH_CONDITION = set({case.codes: case.name for case in cases()}.values())
+"""Names of faults: one for each set of conditions, one of which the agent must report."""
 
 
 def _is_medium(case: Case) -> bool:
