@@ -21,7 +21,7 @@ from typing import Any
 from sqlalchemy import NullPool, create_engine, make_url, text
 from sqlalchemy.orm import Session
 
-PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+PROGRAM_DIRECTORIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 SETTINGS = {"listen_addresses": "''", "max_connections": "300", "shared_buffers": "256MB"}
 NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 VARIABLE = "VENUE_TEST_DATABASE"
@@ -80,9 +80,9 @@ def postgresql(*, is_durable: bool = True) -> Iterator[str]:
 
     Raises LookupError if PostgreSQL is not installed.
     """
-    if not PROGRAMS:
+    if not PROGRAM_DIRECTORIES:
         raise LookupError("no /usr/lib/postgresql/*/bin")
-    programs = PROGRAMS[-1]
+    programs = PROGRAM_DIRECTORIES[-1]
     # PostgreSQL refuses to run as root. getpwnam raises KeyError, which is a LookupError, if the
     # package's user does not exist.
     owner = pwd.getpwnam("postgres") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())

@@ -166,7 +166,7 @@ def mcp_conformance() -> tuple[Path, Path]:
 
 _ALLOW: Final = (
     "run the tests as root, or allow user namespaces (sysctl user.max_user_namespaces,"
-    " kernel.apparmor_restrict_unprivileged_userns; in a container its seccomp profile)"
+    " kernel.apparmor_restrict_unprivileged_userns; in a container, also its seccomp profile)"
 )
 PREREQUISITES: Final[Mapping[str, Prerequisite]] = {
     "network-namespace": Prerequisite(namespaces.entering, _ALLOW),
@@ -243,11 +243,11 @@ class RequiredButMissing(Exception):
     """
 
 
-Missing = Callable[[str], str | None]
+ReasonOf = Callable[[str], str | None]
 
 
 def demand(
-    *names: str, environment: Mapping[str, str] = os.environ, reason_of: Missing = missing
+    *names: str, environment: Mapping[str, str] = os.environ, reason_of: ReasonOf = missing
 ) -> None:
     """Return if this machine has all named prerequisites. Otherwise raises Skipped, or
     RequiredButMissing if `CI` is set and `TESTS_WITHOUT` does not name the missing prerequisite.
@@ -259,7 +259,7 @@ def demand(
         if environment.get(IN_CI) and name not in without:
             raise RequiredButMissing(
                 f"{reason}. If {IN_CI} is set, a test is skipped only if {WITHOUT} names the"
-                " prerequisite that it lacks"
+                " missing prerequisite"
             )
         raise Skipped(reason)
 
@@ -273,7 +273,7 @@ def declared_missing(environment: Mapping[str, str]) -> frozenset[str]:
 
 
 def declared_but_present(
-    environment: Mapping[str, str] = os.environ, reason_of: Missing = missing
+    environment: Mapping[str, str] = os.environ, reason_of: ReasonOf = missing
 ) -> tuple[str, ...]:
     """Return the prerequisites that `TESTS_WITHOUT` names although this machine has them."""
     return tuple(name for name in sorted(declared_missing(environment)) if reason_of(name) is None)

@@ -86,13 +86,15 @@ async def figures(
     await _all_locations(page, results)
     await page.tab_to(".venues:not(#total) a.name")
     await page.press("Enter")
-    results["location"] = await page.until("document.querySelector('#venue h1')?.textContent")
+    results["opened location"] = await page.until(
+        "document.querySelector('#venue h1')?.textContent"
+    )
     await _yesterday(page, results, http, key)
     await page.run("document.querySelector(\"a[href$='period=last7']\").click()")
     await _settled(page, "last7")
     results["kept open"] = await page.run("document.querySelector('[id^=hours-]').open")
-    results["touching"] = await page.run(TOUCHING)
-    results["smallest text"] = await page.run(SMALLEST)
+    results["misplaced chart texts"] = await page.run(TOUCHING)
+    results["smallest chart text px"] = await page.run(SMALLEST)
     results["charts"] = await page.run(
         "[...document.querySelectorAll('svg.chart')].map((each) => "
         "[each.role || each.getAttribute('role'), each.querySelector('title').textContent])"
@@ -102,11 +104,13 @@ async def figures(
         ".forEach((each) => { each.open = true; })"
     )
     await page.check_view("figures-week")
-    results["scrolls"] = await _scrolls(page)
+    results["document scrolls"] = await _scrolls(page)
     await _leave(page)
     await _away(page, results)
     await page.go("#/figures/nowhere")
-    results["nowhere"] = await page.until("document.querySelector('#view .problem')?.textContent")
+    results["unknown location"] = await page.until(
+        "document.querySelector('#view .problem')?.textContent"
+    )
     results["wrong"] = await page.run("window.wrong")
     return results
 
@@ -153,11 +157,11 @@ async def _all_locations(page: Page, results: dict[str, Any]) -> None:
     await page.press("Enter")
     await page.until("document.querySelector('#venue h1')?.textContent === 'All locations'")
     await _settled(page, "today")
-    results["today of all"] = await page.run(TOTALS)
+    results["today at all locations"] = await page.run(TOTALS)
     await page.run(f"document.querySelector({json.dumps(YESTERDAY)}).click()")
     await _settled(page, "yesterday")
     await page.check_view("figures-all")
-    results["shares"] = await page.run(
+    results["locations of the total"] = await page.run(
         "[...document.querySelectorAll('[id^=locations-] tbody th')].map((e) => e.textContent)"
     )
     results["saved"] = await page.run(SAVED % json.dumps("save-sales"))

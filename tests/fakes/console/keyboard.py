@@ -108,7 +108,7 @@ async def _device(page: Page, results: dict[str, Any], till: Any) -> None:
         await page.until(f"{text}.textContent.includes('A new network') && {text}.textContent")
     )
     results["role"] = await page.run(f"{text}.getAttribute('role')")
-    results["kept"] = await page.run("document.activeElement.id")
+    results["after report"] = await page.run("document.activeElement.id")
 
 
 async def _report(page: Page, results: dict[str, Any]) -> None:

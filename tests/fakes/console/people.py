@@ -132,7 +132,7 @@ async def _sign_in(page: Page, results: dict[str, Any], url: str) -> None:
     await page.press("Enter")
     await page.until(f"({TILES}).includes('Healthy')")
     results["name"] = await page.until("document.getElementById('account-name').textContent")
-    results["kept"] = await page.run(
+    results["cookies and storage"] = await page.run(
         "[document.cookie, sessionStorage.length, localStorage.length]"
     )
 
@@ -172,9 +172,9 @@ async def _profile(page: Page, results: dict[str, Any], http: httpx2.AsyncClient
     await page.click("#form-submit")
     secret = await page.until("document.getElementById('secret')?.value")
     await page.check_view("new-key-shown")
-    results["works"] = await _status(http, secret)
+    results["status with the key"] = await _status(http, secret)
     await page.click("#secret-done")
-    results["gone"] = await page.until(
+    results["closed secret"] = await page.until(
         f"!document.documentElement.innerHTML.includes({json.dumps(secret)}) && 'gone'"
     )
     results["key"] = await page.until("document.querySelector('#keys li')?.innerText")

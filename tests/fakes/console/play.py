@@ -169,12 +169,14 @@ async def request_one(page: Page, results: dict[str, Any], kitchen: SimulatedDev
     )
     await page.check_view("device-running")
     await kitchen.submit(NETWORK, requestId=command["requestId"])
-    results["line"] = await page.until(
+    results["headline"] = await page.until(
         "document.querySelector('#request-network').ariaDisabled !== 'true' && "
         "document.querySelector('table.history tbody tr:first-child td.headline a span:last-child')"
         ".textContent"
     )
-    results["who"] = await page.run("document.querySelector('table.history td.how').textContent")
+    results["requester"] = await page.run(
+        "document.querySelector('table.history td.how').textContent"
+    )
 
 
 async def report(page: Page, results: dict[str, Any]) -> None:
@@ -317,10 +319,10 @@ async def errors(page: Page, results: dict[str, Any], kitchen: SimulatedDevice) 
         f"{RELOAD_AGAIN} && !document.getElementById('outage').hidden"
         " && document.getElementById('outage').textContent"
     )
-    results["off"] = await page.run(OFF)
+    results["during outage"] = await page.run(OFF)
     await page.check_view("device-outage")
     await set_connected(page, is_connected=True)
-    results["on"] = await page.until(f"document.getElementById('outage').hidden && {OFF}")
+    results["after outage"] = await page.until(f"document.getElementById('outage').hidden && {OFF}")
     await page.run("window.answering = fetch; window.fetch = () => new Promise(() => {})")
     await page.go("#/printers")
     results["loading"] = await page.until(

@@ -19,7 +19,7 @@ from agent.adapters.storage.atomic_file import write_atomically
 
 
 def import_all() -> None:
-    """Import every module of the agent and the collectors; print their number."""
+    """Import all modules of the agent and the collectors; print the platform and their number."""
     names = [
         module.name
         for package in (agent, collectors)
@@ -36,8 +36,9 @@ def hold_the_desktop() -> None:
 
     Wine's desktop is a process. It inherits the Unix file descriptors of the first program that
     uses it, and runs longer than that program. A reader of the program's stderr would therefore
-    wait until the desktop ends. To prevent this, this command runs before all other programs. The
-    caller reads only the first line of its output.
+    wait until the desktop ends. To prevent this, this command runs before the tested programs. The
+    desktop then inherits the descriptors of this command, of whose output the caller reads only the
+    first line.
     """
     if sys.platform == "win32":
         print(ctypes.windll.user32.GetDesktopWindow(), flush=True)

@@ -36,6 +36,7 @@ ENTRIES_KEY: Final = r"HKLM\Software\Microsoft\Windows\CurrentVersion\Uninstall"
 HELP_URL: Final = "https://agent.example/help"
 ADDED: Final = "_internal/added.txt"
 REMOVED: Final = "_internal/tzdata/zones"
+"""A file that the newer version adds, and a file that it no longer contains."""
 CLASSES_KEY: Final = r"HKLM\Software\Classes\Installer"
 DATA_KEY: Final = r"HKLM\Software\Microsoft\Windows\CurrentVersion\Installer\UserData"
 
@@ -56,7 +57,9 @@ def next_version(version: str) -> str:
 
 
 class MsiChecks(PackageChecks):
-    """The short form installs the package with a configuration and uninstalls it."""
+    """Checks of the MSI package. If ``is_short`` is set, they only install the package with a
+    configuration, and uninstall it.
+    """
 
     def __init__(
         self, wine: Wine, service: LocalService, keep: Path | None, work: Path, *, is_short: bool
@@ -67,8 +70,9 @@ class MsiChecks(PackageChecks):
         self.folder = wine.path(rf"{PROGRAMS}\venue-agent")
         self.log = wine.path(SETUP_LOG)
         self.sign_options = ""
+        # `build` and `upgrade_while_it_runs` replace these two paths by those of the packages.
         self.msi = work
-        self.newer = work
+        self.newer_msi = work
         self.initial_registry: list[str] = []
 
     @property
@@ -77,7 +81,7 @@ class MsiChecks(PackageChecks):
             return (self.build, self.install_and_report, self.uninstall, self.purge_kept_state)
         return (
             self.make_a_certificate, self.build, self.verify_the_signature,
-            self.build_the_same_bytes, self.install_files_only, self.refuse_some_properties,
+            self.build_the_same_bytes, self.install_files_only, self.refuse_a_single_property,
             self.name_the_reason_of_a_failure, self.undo_a_first_installation,
             self.install_and_report, self.hide_the_key_file, self.repair,
             self.upgrade_while_it_runs, self.refuse_an_older_version, self.uninstall,
@@ -160,10 +164,10 @@ class MsiChecks(PackageChecks):
         self.require_nothing_installed()
         print_ok("without properties, only files are installed")
 
-    def refuse_some_properties(self) -> None:
+    def refuse_a_single_property(self) -> None:
         self.install(self.msi, *self.properties[:1], fails=True)
         self.require_nothing_installed()
-        print_ok("one property of three is refused")
+        print_ok("an installation with only one of the three properties is refused")
 
     def name_the_reason_of_a_failure(self) -> None:
         self.install(self.msi, *self.properties[:2], r"API_KEY_FILE=C:\none.txt", fails=True)
@@ -242,9 +246,9 @@ class MsiChecks(PackageChecks):
 
         version = next_version(__version__)
         program = self.changed_program("newer", change)
-        self.newer = build_msi(program, version, self.work / "second")
+        self.newer_msi = build_msi(program, version, self.work / "second")
         pid = self.pid()
-        self.install(self.newer)
+        self.install(self.newer_msi)
         assert self.pid() != pid
         assert (self.folder / ADDED).exists()
         assert not (self.folder / REMOVED).exists()
@@ -257,7 +261,7 @@ class MsiChecks(PackageChecks):
         pid = self.pid()
         self.install(self.msi, fails=True)
         assert self.pid() == pid
-        self.msi = self.newer
+        self.msi = self.newer_msi
         print_ok("an older version is refused, and the service is not interrupted")
 
     def uninstall(self) -> None:
@@ -307,6 +311,7 @@ class MsiChecks(PackageChecks):
         for key in (SERVICE_KEY, EVENT_KEY):
             self.wine.run("reg", "query", key, expect=1)
         assert set(self.registry()) <= set(self.initial_registry), self.registry()
+        # Uninstalling deletes the log. If the installation failed, the log is kept.
         with contextlib.suppress(FileNotFoundError):
             text = self.log.read_text()
             assert text.endswith("exit code 2\n"), text

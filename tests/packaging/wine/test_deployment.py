@@ -93,7 +93,7 @@ def started_programs() -> Iterator[str]:
                     words = first.elts if isinstance(first, ast.Tuple) else [first]
                     if name in STARTERS and words and isinstance(words[0], ast.Constant):
                         yield str(words[0].value)
-            if path.name == "smart.py":
+            if path.name == "smart.py":  # passes the result of a function instead of a literal
                 yield "smartctl"
 
 
@@ -173,7 +173,9 @@ def test_script_of_jamf_keeps_the_key_file_after_a_failure(tmp_path: Path) -> No
 
 
 def stand_in(folder: Path, action: str, *, exit_code: int) -> Path:
-    """Return a program that runs ``action``. Its verb `service` ends with ``exit_code``."""
+    """Return a program in place of the agent. It runs ``action``. If its first argument is
+    `service`, it ends with ``exit_code``, otherwise with 0.
+    """
     program = folder / "venue-agent"
     program.write_text(f'#!/bin/sh\n{action}\n[ "$1" != service ] || exit {exit_code}\n')
     program.chmod(0o755)

@@ -149,7 +149,7 @@ def test_missing_requirement_is_named() -> None:
 
 @pytest.fixture
 def setup_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Simulate a service that cannot be started. Return the log file of the actions."""
+    """Simulate a service that cannot be started. Return the log of the setup actions."""
 
     def run() -> int:
         sys.stderr.write(f"ran {' '.join(sys.argv[1:])}\n")

@@ -4,8 +4,8 @@ Builds the program with PyInstaller as `verify_wine` does, unless it already exi
 a short form runs: it installs the package with a configuration, waits for the first report, and
 uninstalls the package.
 
-Needs the Debian packages of `wine_world.PACKAGES` and `PACKAGES`, and the package index the first
-time.
+Needs the Debian packages of `wine_world.PACKAGES` and of `PACKAGES` in this module. The first run
+also needs the package index.
 Usage: python -m tests.packaging.wine.verify_msi [--all]
 """
 

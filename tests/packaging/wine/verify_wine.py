@@ -1,12 +1,13 @@
 """Verifies the agent on Windows under Wine: in a Windows CPython, then as the packaged service.
 
-Each run creates a new Wine prefix, builds the package in it with PyInstaller, and runs it as a
-service. Downloads are made first; after that the only network is loopback. Root is not needed if
-user namespaces are permitted. The default is a short form: of the steps with the source tree, it
-omits those that are repeated with the packaged service. Both forms build the package, because most
-Windows-specific code belongs to the service.
+Each run creates a new Wine prefix, and runs the package in it as a service. It first builds the
+package with PyInstaller, unless the package of these sources already exists. Downloads are made
+first; after that the only network is loopback. Root is not needed if user namespaces are permitted.
+The default is a short form: of the steps with the source tree, it omits those that are repeated
+with the packaged service. Both forms run the packaged service, because most Windows-specific code
+belongs to the service.
 
-Needs the Debian packages of `wine_world.PACKAGES`, and the package index the first time.
+Needs the Debian packages of `wine_world.PACKAGES`. The first run also needs the package index.
 Usage: python -m tests.packaging.wine.verify_wine [--all] [--keep DIR]
 """
 
@@ -26,8 +27,8 @@ from tests.packaging.wine.wine_world import WORLD, Wine, fresh_wine, prepare, ru
 
 
 def verify(wine: Wine, keep: Path | None, *, is_short: bool) -> None:
-    """Run all checks. The checks of the source tree and those of each package start their own
-    reference service, because they require a service that has only one device.
+    """Run all checks. The checks of the source tree, of the zip and of the MSI package get a
+    reference service each, so that they find no devices of other checks in it.
     """
     with tempfile.TemporaryDirectory() as folder, local_service(Path(folder)) as service:
         SourceChecks(wine, service, keep, is_short=is_short).run()

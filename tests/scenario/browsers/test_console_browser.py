@@ -1,7 +1,8 @@
 """Tests the console in a real Chromium, from signing in with a key to reading a report.
 
 The tests use the mouse and the keyboard, in a wide and in a narrow window. axe-core checks every
-state of the page.
+state of the page. In the results of an act, ``wrong`` lists the errors of scripts and violations of
+the content security policy.
 """
 
 import csv
@@ -74,7 +75,7 @@ WITHIN_S: Final = 600
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run the act that a test uses at each width."""
+    """Parametrize each test that uses an act: it runs once for each width of the window."""
     for act in ACTS & set(metafunc.fixturenames):
         medium_widths = [width for name, width in IN_MEDIUM if name == act]
         metafunc.parametrize("width", sizes.large_except(medium_widths.__contains__, VIEWPORTS))
@@ -108,7 +109,9 @@ class Player:
         return results
 
     def end(self) -> None:
-        """End the program. Raises AssertionError if it or one of its processes does not end."""
+        """End the program. Raises AssertionError if it fails, or if it or one of its processes does
+        not end in time.
+        """
         program, self._program = self._program, None
         if program is None:
             return
@@ -170,8 +173,8 @@ def test_request_is_displayed_from_creation_to_report(play: dict[str, Any]) -> N
     assert play["device title"] == "till-kitchen · Venue control"
     assert play["request button"] == "Network report queued …"
     assert play["running"] == "running"
-    assert play["line"].startswith("Kitchen printer has moved")
-    assert play["who"].startswith("requested by rollout")
+    assert play["headline"].startswith("Kitchen printer has moved")
+    assert play["requester"].startswith("requested by rollout")
     assert play["report"] == "Report of till-kitchen"
     assert play["report title"] == "till-kitchen, network report · Venue control"
     assert play["map"] is True
@@ -245,11 +248,11 @@ def test_during_an_outage_states_are_marked_as_old_and_buttons_are_off(
     play: dict[str, Any],
 ) -> None:
     assert play["outage"].startswith("The service does not answer. You see the state of ")
-    assert set(play["off"]["buttons"]) == {"true"}
-    assert play["off"]["state"] == "rgb(95, 102, 109)"  # grey, whatever the severity is
+    assert set(play["during outage"]["buttons"]) == {"true"}
+    assert play["during outage"]["state"] == "rgb(95, 102, 109)"  # grey, whatever the severity is
     assert play["loading"] == "Loading …"
-    assert set(play["on"]["buttons"]) == {None}
-    assert play["on"]["state"] != play["off"]["state"]
+    assert set(play["after outage"]["buttons"]) == {None}
+    assert play["after outage"]["state"] != play["during outage"]["state"]
 
 
 def test_read_only_key_has_no_actions(play: dict[str, Any]) -> None:
@@ -310,7 +313,7 @@ def test_progress_of_a_request_is_announced_without_taking_focus(keyboard: dict[
     assert running == "The request for the network report is running."
     assert report.startswith("A new network report: Kitchen printer has moved")
     assert keyboard["role"] == "status"
-    assert keyboard["after request"] == keyboard["kept"] == "request-network"
+    assert keyboard["after request"] == keyboard["after report"] == "request-network"
 
 
 def test_escape_closes_a_menu(keyboard: dict[str, Any]) -> None:
@@ -340,7 +343,7 @@ def test_without_a_merchant_there_is_no_link_to_figures(figures: dict[str, Any])
 def test_each_location_is_listed_with_today_beside_yesterday(figures: dict[str, Any]) -> None:
     assert [name for name, _ in figures["cards"]] == sorted(name for name, _ in figures["cards"])
     assert all("yesterday until " in nets for _, nets in figures["cards"])
-    assert figures["location"] == figures["cards"][0][0]
+    assert figures["opened location"] == figures["cards"][0][0]
 
 
 def test_the_total_of_all_locations_is_listed_and_opens_their_figures(
@@ -349,10 +352,10 @@ def test_the_total_of_all_locations_is_listed_and_opens_their_figures(
     name, sub, *nets = figures["total"]
     assert (name, sub) == ("All locations", "The sum of 3 locations")
     assert nets[0].endswith("yesterday until the same time")
-    net = figures["today of all"]["net-AED"]
+    net = figures["today at all locations"]["net-AED"]
     assert net.endswith("yesterday until the same time")
-    assert set(figures["shares"]) <= {name for name, _ in figures["cards"]}
-    assert len(figures["shares"]) >= 2
+    assert set(figures["locations of the total"]) <= {name for name, _ in figures["cards"]}
+    assert len(figures["locations of the total"]) >= 2
 
 
 def test_sales_are_saved_with_decimals_and_names(figures: dict[str, Any]) -> None:
@@ -399,10 +402,10 @@ def test_choosing_a_period_by_keyboard_keeps_open_sections_open(figures: dict[st
 def test_charts_have_titles_and_legible_text(figures: dict[str, Any]) -> None:
     assert len(figures["charts"]) >= 4
     assert all(role == "img" and name for role, name in figures["charts"])
-    assert figures["touching"] == []
-    assert figures["smallest text"] >= 11.5
+    assert figures["misplaced chart texts"] == []
+    assert figures["smallest chart text px"] >= 11.5
     # If the content is higher than the window, only the view scrolls, and not the navigation bar.
-    assert figures["scrolls"] is False
+    assert figures["document scrolls"] is False
 
 
 def test_errors_of_figures_are_displayed_until_they_are_over(figures: dict[str, Any]) -> None:
@@ -410,7 +413,7 @@ def test_errors_of_figures_are_displayed_until_they_are_over(figures: dict[str, 
     assert figures["is saving off"] is True
     assert figures["still there"] is True
     assert figures["back"] == "Live"
-    assert figures["nowhere"] == "There is no such location."
+    assert figures["unknown location"] == "There is no such location."
     assert figures["wrong"] == []
 
 
@@ -425,7 +428,7 @@ def people(player: Player, width: str) -> dict[str, Any]:
 def test_user_signs_in_and_no_script_can_read_the_session(people: dict[str, Any]) -> None:
     assert people["refused"] == "The e-mail address or the password is wrong."
     assert people["name"] == "Ada Berzina"
-    assert people["kept"] == ["", 0, 0]
+    assert people["cookies and storage"] == ["", 0, 0]
     assert people["menu"] == [
         "Your profile", "Members", "Locations", "Alerts", "Audit log", "Support", "Sign out",
     ]  # fmt: skip
@@ -446,7 +449,7 @@ def test_profile_lists_the_user_the_locations_and_the_signed_in_browsers(
 
 
 def test_new_key_is_displayed_once_is_accepted_and_can_be_revoked(people: dict[str, Any]) -> None:
-    assert (people["works"], people["gone"]) == (200, "gone")
+    assert (people["status with the key"], people["closed secret"]) == (200, "gone")
     assert people["key hint"] is True
     assert "Reads and writes, at harbour-street" in people["key"]
     assert people["dialog"] == "Revoke till of the bar?"
@@ -526,7 +529,7 @@ def consent(player: Player, width: str) -> dict[str, Any]:
 def test_user_signs_in_and_consents_to_read_access(consent: dict[str, Any]) -> None:
     """The user only uses the keyboard. The page has no script, so the browser sends the form."""
     assert consent["refused"] == "The e-mail address or the password is wrong."
-    assert consent["kept"] == "ada@example.com"
+    assert consent["e-mail after refusal"] == "ada@example.com"
     assert consent["client name"] == "Sales assistant"
     answer = consent["answer"]
     assert answer["at"] == "http://127.0.0.1:9/callback"
@@ -539,7 +542,7 @@ def test_user_lists_consents_and_revokes_one(consent: dict[str, Any]) -> None:
     assert "sends it to a program on your own computer" in consent["listed"]
     assert consent["dialog"] == "Stop Sales assistant?"
     assert consent["none"].startswith("No program has access.")
-    assert (consent["before"], consent["after"]) == (200, 401)
+    assert (consent["status before revocation"], consent["status after revocation"]) == (200, 401)
 
 
 def test_user_refuses_consent(consent: dict[str, Any]) -> None:
@@ -677,7 +680,7 @@ def test_an_owner_sets_a_rule_and_a_route_and_tests_the_route(alerts: dict[str, 
     assert alerts["wrong address"] == "The target must be an address of the public internet."
     assert alerts["secret"].startswith("whsec_")
     assert "hooks.example.com" in alerts["route"]
-    assert "services" not in alerts["route"], "a part of the target that can be a secret"
+    assert "services" not in alerts["route"], "the path of the target can be a secret"
     assert alerts["log"].startswith("This is a test of the route On call.")
 
 
@@ -753,7 +756,7 @@ def test_every_state_of_the_page_fits_the_window_and_is_accessible(
     results = player.play(name, width)
     views = results["seen"]
     states = {state.rpartition(" ")[0] for state in views}
-    if name == "pages":
+    if name == "pages":  # the act that opens the HTML pages of reports, and returns their number
         assert len(states) == results["pages"]
     else:
         assert states == STATES[name]

@@ -1,4 +1,4 @@
-"""Plays real faults of several lengths, and prints how exactly the agent recorded them.
+"""Plays real faults of several lengths, and prints how accurately the agent recorded them.
 
     python -m tests.scenario.connectivity [--lengths 3,10,60] [--repeat 1] [--pairs 6] [KIND ...]
 
@@ -80,6 +80,7 @@ def _row(case: Case, results: Sequence[Result]) -> bool:
     line = ROW.format(part.kind, f"{part.length_s:g}", *counts, _range(begins), _range(ends))
     is_required = part.length_s >= REQUIRED_FROM_S[noticed_by]
     share = SHARE_OF_SHORT if part.length_s < ERROR_MAX_S else 1.0
+    # The next call can be a whole heartbeat interval later. The intervals vary by 10 %.
     begin_max_s = ERROR_MAX_S + (1.1 * HEARTBEAT_S["call"] if noticed_by == "call" else 0.0)
     end_max_s = RETRY_S if part.kind == "key-refused" else ERROR_MAX_S
     is_wrong = is_required and (

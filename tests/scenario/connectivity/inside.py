@@ -16,7 +16,9 @@ _MS_BIND, _MS_PRIVATE_ALL = 0x1000, 0x44000  # mount(2)
 
 
 def enter(pid: int, resolv_conf: Path) -> None:
-    """Enter the namespaces, and replace /etc/resolv.conf for this process. Raises OSError."""
+    """Enter the user and network namespaces of the process ``pid``. Replace /etc/resolv.conf for
+    the calling process only. Raises OSError.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     for kind in ("user", "net"):
         path = Path(f"/proc/{pid}/ns/{kind}")

@@ -18,8 +18,10 @@ from tests.scenario.connectivity.faults import FAULTS
 from tests.scenario.connectivity.site import Site, is_true_within, site
 
 PAUSE_S = 12.0
-"""The time between the end of an incident and the next fault."""
+"""Minimum time between the end of a case and the next case, and the time between the steps of
+`play_healthy`."""
 ENDS_WITHIN_S = 120.0
+"""Maximum time after the end of a case until its incidents have ended."""
 EARLY_S = 10.0
 """An incident that begins at most this long before a fault belongs to this fault."""
 PER_VENUE_S = 45.0
@@ -132,7 +134,11 @@ def play_cases(cases: Sequence[Case], grace_s: float) -> list[Result]:
 def run_venues(
     works: Sequence[Work[Answer]], intervals: Sequence[float], grace_s: float
 ) -> list[Answer]:
-    """Run all functions at the same time, each with its own venue and running agent."""
+    """Run all functions at the same time, each with its own venue and running agent.
+
+    Args:
+        intervals: the interval of the heartbeats in each venue, in seconds.
+    """
 
     def run(work: Work[Answer], heartbeat_s: float) -> Answer:
         with (
@@ -210,7 +216,7 @@ def play_healthy(venue_site: Site) -> History:
     """Play what happens in a healthy venue, and return the record.
 
     A lease is renewed, the machine gets another address, the agent is restarted, and its process
-    is stopped for some seconds.
+    is suspended for some seconds.
     """
     began_at = datetime.now(UTC)
     other_address = TILL.replace(".2", ".3")

@@ -1,8 +1,8 @@
-"""Runs the agent with a shorter grace time, which is the time after its start without incidents.
+"""Runs the agent with a shorter grace time. In this time after its start, it records no incident.
 
     python -m tests.scenario.connectivity.quick_agent GRACE_S CONFIG
 
-The tests use it to save a minute.
+The tests use this module to save a minute.
 """
 
 import asyncio

@@ -18,6 +18,7 @@ from tests.fakes.strict_service import StrictService
 
 _STATUS = {signal.SIGUSR1: 503, signal.SIGUSR2: 401, signal.SIGHUP: None}
 _OPERATIONS = ("heartbeat", "onCommands", "current", "acknowledge", "submitResult")
+"""The operations that an enrolled device calls. The signals change only their replies."""
 
 
 async def serve(port: int, certificate: Path, device: Path) -> None:

@@ -73,7 +73,7 @@ async def incidents(agent: AgentProcess, config: Path) -> list[tuple[str, int]]:
 
 
 async def interrupt(service: StrictService, agent: AgentProcess, number: int) -> None:
-    """Refuse heartbeats until the agent logs interruption ``number``, and wait for its end."""
+    """Refuse heartbeats until the agent has logged ``number`` interruptions. Wait for their end."""
     service.overrides["heartbeat"] = lambda: Reply(503, media_type=None)
     await until(lambda: agent.log.count("interrupted: ") == number, agent)
     service.overrides.clear()

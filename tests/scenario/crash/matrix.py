@@ -25,9 +25,10 @@ WITHIN_S = 240.0
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A behaviour of the service, and how often the agent then passes each failpoint.
+    """A behaviour of the service, and the failpoints at which the agent is killed in it.
 
     Args:
+        occurrences: How often the agent passes each of these failpoints.
         outcomes: The permitted outcomes of the report. If empty, the service must store no report.
         state: The final state of the request in the journal.
     """
@@ -59,7 +60,11 @@ class Case:
 class Ending:
     """What the service received, and the state of the request once it had ended.
 
-    ``died`` is whether the first agent was killed at its failpoint.
+    Args:
+        bodies: The bodies of all calls that submitted a report.
+        acknowledged: The statuses of all acknowledgements.
+        trace: How often the agents reached each side of each failpoint.
+        died: Whether the first agent was killed at its failpoint.
     """
 
     violations: list[str]
@@ -138,10 +143,11 @@ NOT_IN_A_REQUEST = {
     Failpoint.SENT_DROPPED: "needs reports that are weeks old, and does not affect a request",
     Failpoint.CHILD_CRASH: "is a crash of the child and not of the agent; unit tests cover it",
 }
+"""Failpoints that have no case, each with the reason."""
 
 
 def cases() -> list[Case]:
-    """Return a case for each side of each failpoint that a request of each kind passes."""
+    """Return the cases: one for each scene, kind of report, pass of a failpoint, and side."""
     return [
         Case(scene, kind, f"{failpoint}:{side}:{number}")
         for scene in SCENES

@@ -176,7 +176,7 @@ def main() -> int:
         defects = asyncio.run(soak(Path(home), options.kills, options.seed))
     for line in defects:
         _log(line)
-    _log("each request has exactly one report" if not defects else f"{len(defects)} faults found")
+    _log("each request has exactly one report" if not defects else f"{len(defects)} defects")
     return 1 if defects else 0
 
 

@@ -40,7 +40,7 @@ def _cases_to_play() -> list[Case]:
     """Return the cases to play: all of them if the whole matrix is requested.
 
     Otherwise, the agent dies after each failpoint of the plain scene, with alternating kinds of
-    reports, and at each failpoint of the scene that remembers printers.
+    reports, and at the failpoint of the scene in which it remembers printers.
     """
     all_cases = cases()
     if IS_FULL:
@@ -58,7 +58,7 @@ def _class_of(case: Case) -> tuple[str, str]:
     """
     failpoint = case.plan.partition(":")[0]
     classes = {"written": "file", "called": "call"}
-    if failpoint == Failpoint.RECORD_WRITTEN:
+    if failpoint == Failpoint.RECORD_WRITTEN:  # a transaction, although its name is that of a file
         return case.scene.name, failpoint
     first, last = failpoint.split("-")[0], failpoint.split("-")[-1]
     return case.scene.name, first if first == "child" else classes.get(last, failpoint)
@@ -75,7 +75,7 @@ def test_every_failpoint_has_a_case_or_a_reason() -> None:
     assert passed_failpoints | NOT_IN_A_REQUEST.keys() == set(Failpoint)
 
 
-def test_the_matrix_has_the_documented_size() -> None:
+def test_the_matrix_has_at_least_60_points_and_a_case_for_each_kind() -> None:
     points = {(case.scene.name, case.plan): len(case.scene.kinds) for case in cases()}
     assert len(points) >= 60
     assert len(cases()) == sum(points.values())
@@ -86,7 +86,7 @@ IN_MEDIUM = _last_of_each_class(CASES)
 
 
 @pytest.mark.parametrize("case", sizes.large_except(IN_MEDIUM.__contains__, CASES), ids=str)
-async def test_a_killed_agent_answers_each_request_exactly_once(case: Case, tmp_path: Path) -> None:
+async def test_a_request_ends_exactly_once_after_a_kill(case: Case, tmp_path: Path) -> None:
     ending = await play(case, tmp_path)
     assert ending.died, "the agent did not die at its failpoint"
     if matrix_document.RESULTS:

@@ -31,13 +31,18 @@ REQUESTS = ("network", "application", "network")
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The state after a committed transaction, when the log was ``wal_bytes`` long."""
+    """The state after a committed transaction, when the log was ``wal_bytes`` long.
+
+    Args:
+        rows: The agent's requests and outbox.
+        waiting: The requests that the service keeps until the agent acknowledges them, by id.
+        reports: The reports that the service has received.
+    """
 
     wal_bytes: int
     rows: dict[str, list[tuple[object, ...]]]
     waiting: dict[str, object]
     reports: list[dict[str, object]]
-    collections: int
 
 
 @dataclass
@@ -79,7 +84,7 @@ async def _record(home: Path) -> Recording:
     async with HostileService(clock.true_time) as service:  # noqa: SIM117 - the url is needed
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
             state = home / "state"
-            # Everything that is in the main file now is not lost when the log is cut.
+            # The log is cut later. The main file, which has all rows up to here, stays whole.
             app._database._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             recording.database = (state / NAME).read_bytes()
 
@@ -96,7 +101,6 @@ async def _record(home: Path) -> Recording:
                         _rows(app._database._connection),
                         copy.deepcopy(service._waiting),
                         copy.deepcopy(service.reports),
-                        app.collectors.runs,
                     )
                 )
 

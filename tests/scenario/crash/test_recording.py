@@ -24,7 +24,9 @@ IN_MEDIUM = {"before:1", "before:3", "after:4", "after:8", "before:13"}
 
 
 def record_until_exit(home: Path, plan: str) -> tuple[History, list[tuple[str, float]], int]:
-    """Record until the process dies. Return the record, the writes, and the exit code."""
+    """Record until the process ends. Return the record, the trace of its writes (side and number,
+    time in seconds), and the exit code.
+    """
     trace = home / "trace"
     process = start_forked(
         "tests.scenario.crash.recording", plan, str(trace), str(home / "state"),

@@ -4,7 +4,13 @@
 
 The signal is sent once the file ``MARK`` exists, or at once if ``MARK`` is "". Each descendant of
 the command becomes a child of this process when its own parent dies (PR_SET_CHILD_SUBREAPER), so
-this process can wait for all of them. The result is printed as JSON, after the command's output.
+this process can wait for all of them. The result is printed as JSON, after the command's output:
+
+- ``was_running``: whether the command was still running when the signal was sent
+- ``orphans``: the number of processes that outlived the command
+- ``gone_s``: seconds from the end of the command to the end of the last of these processes
+- ``had_namespace``: whether the command ran in a network namespace of its own
+- ``in_its_namespace``: the processes that are left in this namespace
 """
 
 import contextlib
@@ -30,7 +36,8 @@ def become_reaper() -> None:
         raise OSError(ctypes.get_errno(), "no subreaper")
 
 
-def network_of(pid: int | str) -> str:
+def network_namespace_of(pid: int | str) -> str:
+    """Return the network namespace of a process, or an empty string if it has ended."""
     with contextlib.suppress(OSError):
         return str(Path(f"/proc/{pid}/ns/net").readlink())
     return ""
@@ -65,17 +72,17 @@ def main() -> None:
     process = subprocess.Popen(command)
     wait_for(mark, process)
     was_running = process.poll() is None
-    network = network_of(process.pid)
+    namespace = network_namespace_of(process.pid)
     process.send_signal(number)
     process.wait()
     began = time.monotonic()
     orphans = reap_all()
     gone_s = time.monotonic() - began
-    had_namespace = network != network_of("self")
+    had_namespace = namespace != network_namespace_of("self")
     remaining_pids = [
         p.name
         for p in Path("/proc").iterdir()
-        if p.name.isdigit() and network_of(p.name) == network
+        if p.name.isdigit() and network_namespace_of(p.name) == namespace
     ]
     outcome = {
         "was_running": was_running,

@@ -111,7 +111,7 @@ def check_printed_lines(lines: Sequence[str], home: Path) -> None:
 
 
 def check_the_link(link: str) -> None:
-    """Check that the link contains a valid API key, and that it works only once."""
+    """Check that the code in the link can be exchanged for a valid API key, and only once."""
     base_url, code = link.split("/#/sign-in/")
     with httpx2.Client(base_url=base_url, trust_env=False) as client:
         key = client.post("/console/sign-in", json={"code": code}).json()["key"]

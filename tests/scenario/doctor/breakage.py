@@ -29,9 +29,10 @@ def always(reply: Reply) -> Callable[[Request], Awaitable[Reply]]:
 
 
 @contextlib.asynccontextmanager
-async def reference_service(world: World, *grants: str) -> AsyncIterator[dict[str, str]]:
+async def reference_service(world: World, *key_options: str) -> AsyncIterator[dict[str, str]]:
     """Run the control plane with one API key, and point the agent's configuration to it.
 
+    ``key_options`` are options of `venue-control keys create` for this key.
     Yield the environment variables with which `venue-control` calls it.
     """
     database = ("--database", f"sqlite:///{world.home / 'service.db'}")
@@ -45,7 +46,8 @@ async def reference_service(world: World, *grants: str) -> AsyncIterator[dict[st
             while "listening on " not in log.read_text():  # noqa: ASYNC110 - a file is watched
                 await asyncio.sleep(0.02)
         world.base_url = log.read_text().partition("listening on ")[2].split()[0]
-        key = (await _control("keys", "create", "--new-locations", *grants, *database)).split()[0]
+        create = ("keys", "create", "--new-locations", *key_options)
+        key = (await _control(*create, *database)).split()[0]
         write_config(world.home, world.base_url)
         (world.home / "api-key").write_text(key + "\n")
         yield {"VENUE_CONTROL_URL": world.base_url, "VENUE_CONTROL_API_KEY": key}
@@ -62,16 +64,20 @@ async def _control(*words: str, **variables: str) -> str:
     return output
 
 
-async def doctor_of_a_real_agent(world: World, revoke: dict[str, str] | None = None) -> Outcomes:
-    """Run doctor while an agent is online, or after the service has just revoked it."""
+async def doctor_of_a_real_agent(world: World, control: dict[str, str] | None = None) -> Outcomes:
+    """Run doctor while an agent is online.
+
+    If ``control`` is given, the agent is first revoked with `venue-control`, which gets these
+    environment variables.
+    """
     world.is_running = world.is_enrolled = False
     async with running_agent(write_config(world.home, world.base_url)) as agent:
         async with asyncio.timeout(120):
             while not _status_of(agent).get("delivery"):  # noqa: ASYNC110 - a file is watched
                 await asyncio.sleep(0.02)
-        if revoke is not None:
+        if control is not None:
             instance_id = _status_of(agent)["binding"]["instance_id"]
-            await _control("revoke", instance_id, "--yes", **revoke)
+            await _control("revoke", instance_id, "--yes", **control)
         outcomes = await world.doctor()
         await agent.stop()
     return outcomes

@@ -86,7 +86,8 @@ async def trusted_by_the_configured_authority(world: World) -> Outcomes:
 
 @situation(None)
 async def through_a_proxy(world: World) -> Outcomes:
-    # Only the proxy can resolve this name: addresses on loopback bypass the proxy.
+    # The service needs a name, because the agent calls addresses on loopback without the proxy.
+    # No name server knows this name. The proxy connects to loopback, whatever the name is.
     tls = over_tls(world, trusted=True, by_name="ops.venue.test")
     async with tls, proxy(open_tunnel) as port:
         world.sections["service"] += f'\nproxy = "http://user:secret@127.0.0.1:{port}"'
@@ -429,6 +430,7 @@ async def a_revoked_device(world: World) -> Outcomes:
 
 @situation(None)
 async def a_key_of_many_devices(world: World) -> Outcomes:
+    """The service returns another device of the same API key. This is no sign of a revocation."""
     world.enroll()
     assert world.service.device is not None
     world.service.device = {

@@ -65,11 +65,15 @@ class World:
         self.state = StateDirectory(home / "state")
         self.base_url = service.base_url
         self.unit = ENABLED_UNIT
+        """The output of systemctl for the agent's unit."""
         self.environment: dict[str, str] = {}
         self.sections: dict[str, str] = {}
+        """Further lines of the configuration, by the name of their table."""
         self.status: dict[str, Any] = {}
+        """Fields in which the daemon's status file differs from that of a healthy daemon."""
         self.is_enrolled = True
         self.is_running = True
+        """Whether the lock and the status file show a running daemon."""
         self.hanging: str | None = None
         """The check that hangs and must be abandoned. It keeps its normal deadline."""
 

@@ -4,9 +4,9 @@
         python -m tests.scenario.documents README.md --days 5
 
 Each block of the language ``sh`` is typed into a new terminal. All terminals are in one directory,
-which looks like a checkout. The commands run one at a time. A command such as `venue-control serve`
-stays in the foreground and ends its block. Later blocks, such as a block of Python, get the
-variables of earlier terminals whose names begin with ``VENUE_``. A block of TOML that begins with
+which looks like a checkout. The commands run one at a time. `venue-control serve` stays in the
+foreground, so it is the last command of its block. Each block, also of Python, gets the variables
+that earlier blocks have set and whose names begin with ``VENUE_``. A block of TOML that begins with
 the path of a file is written to this file. The network is loopback, and `make` only prints what it
 would run. `sandbox load` generates the number of days that ``--days`` sets. The module prints a
 JSON list of `Step`.

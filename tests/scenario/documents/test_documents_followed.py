@@ -29,25 +29,26 @@ NAMESPACES: Final = ("--net", "--mount", "--pid", "--fork", "--mount-proc", "--k
 DOCUMENTS: Final = ("README.md", "docs/agent-protocol.md", "docs/figures.md", "docs/service.md")
 IN_MEDIUM: Final = {"docs/agent-protocol.md", "docs/service.md"}
 OTHER_CODES: Final = {
-    # The agent does not run on the simulated machine, so its state is a problem.
+    # The agent does not run on the simulated machine, so these commands report a problem.
     "venue-agent status": 2,
     "venue-agent timeline": 2,
     "venue-agent doctor": 1,
     "venue-agent doctor --bundle case.zip": 1,
-    # The machine has no print queues, and nobody has entered the address of a service.
+    # The machine has no print queues, and its configuration has the document's example address.
     "venue-agent check kitchen": 1,
     "venue-agent config check": 2,
 }
 """Exit codes other than 0."""
 IN_A_HOME: Final = "is in a home directory, which the service cannot reach"
-"""`service install` prints this if the service cannot run the Python, for example a developer's."""
+"""`service install` prints this if the agent is in a home directory, such as a developer's."""
 
 
 @cache
 def steps_of(document: str) -> list[Step]:
     """Follow a document, and return its steps."""
-    # All documents load the same sandbox. Only README.md loads its whole year, because the commands
-    # of the documents query only new sales: `figures` queries today and the 28 days before.
+    # All documents load the same sandbox. README.md loads the whole year that it describes. The
+    # other documents load fewer days, because their commands query only new sales: `figures`
+    # queries today and the 28 days before.
     days = sizes.amount(medium=5, large=365 if document == "README.md" else 30)
     command = ["unshare", *NAMESPACES, sys.executable, "-m", "tests.scenario.documents", document]
     environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
@@ -137,7 +138,7 @@ def test_token_exchange_returns_sales_and_its_error_header_matches_the_document(
     assert challenge == " ".join(description.partition("\n```")[0].split())
 
 
-def test_the_configuration_of_a_client_opens_the_agent_protocol() -> None:
+def test_the_client_configuration_has_the_url_and_key_of_the_curl_commands() -> None:
     """The header of the client uses the same variable as the curl commands."""
     text = (ROOT / "docs/agent-protocol.md").read_text()
     (block,) = re.findall(r"^```json\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)

@@ -25,21 +25,24 @@ from tests.fixtures.payloads import small_venue
 STREAM_SILENT_S = 45.0
 """A stream without data for this time has ended. The service sends a comment every 20 s."""
 CALL_S = 5.0
+"""Time-out of a call."""
 RETRY_S = 1.0
+"""Maximum time between a failed call and the next one."""
 PAUSE_S = 0.5
+"""Time between the acceptance of a report and the next report of the same device."""
 REPORT: dict[str, Any] = json.loads(encode(small_venue()))
 
 
 @dataclass(slots=True)
 class Record:
-    """The calls of all devices, and their results.
+    """What all devices have sent and received.
 
     Attributes:
-        submitted: ids of reports.
+        submitted: ids of reports that a device has created to submit them.
         accepted: ids of reports that the service accepted.
         created: ids of requests that the service has created.
         arrived: ids of requests that a stream has delivered.
-        failures: number of failed calls.
+        failures: number of failed attempts to submit a report.
     """
 
     submitted: set[str] = field(default_factory=set)

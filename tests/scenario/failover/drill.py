@@ -46,6 +46,7 @@ class Drill:
         self._stack = stack
         self._services = [self._serve(each) for each in self.hosts]
         self.seconds: dict[str, float] = {}
+        """Seconds until the service had recovered, by the name of the loss."""
 
     async def run(self) -> None:
         async with self._running_devices():
@@ -129,7 +130,9 @@ class Drill:
         return process
 
     def faults(self) -> list[str]:
-        """Return what is lost or unknown in the database. Its keys prevent doubled rows."""
+        """Return the reports and requests that the database has lost, and the reports that no
+        device has submitted. The ids are unique in the database, so no row can occur twice.
+        """
         reports = self.standby.query("SELECT id FROM reports")
         requests = self.standby.query("SELECT id FROM requests")
         record = self.record

@@ -22,7 +22,7 @@ class Host:
         namespace_process = subprocess.Popen(("unshare", "--net", "sleep", "infinity"))
         stack.callback(namespace_process.wait)
         stack.callback(namespace_process.kill)
-        self._leader = namespace_process.pid
+        self._namespace_pid = namespace_process.pid
         _until_separate(namespace_process.pid)
         peer = ("type", "veth", "peer", "name", "eth0", "netns", str(namespace_process.pid))
         run("ip", "link", "add", self._link, *peer)
@@ -38,7 +38,7 @@ class Host:
             user: the ids of the user and the group that run it; root by default.
         """
         identity = () if user is None else ("-S", str(user[0]), "-G", str(user[1]))
-        return ("nsenter", "-t", str(self._leader), "-n", *identity, *words)
+        return ("nsenter", "-t", str(self._namespace_pid), "-n", *identity, *words)
 
     def disconnect(self) -> None:
         """Drop all packets from and to this host. No other host is notified."""

@@ -7,7 +7,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.postgresql import PROGRAMS
+from tests.postgresql import PROGRAM_DIRECTORIES
 from tests.scenario.failover.hosts import NETWORK, Host, run
 
 
@@ -53,7 +53,8 @@ class Server:
         self._run("pg_ctl", "-D", str(self._data), "-w", "-l", str(log), *words)
 
     def _run(self, program: str, *words: str) -> str:
-        return run(*self.host.command(str(PROGRAMS[-1] / program), *words, user=self._user))
+        path = str(PROGRAM_DIRECTORIES[-1] / program)
+        return run(*self.host.command(path, *words, user=self._user))
 
 
 def replicated(primary_host: Host, standby_host: Host, stack: ExitStack) -> tuple[Server, Server]:

@@ -54,14 +54,15 @@ FILES: Final = (
     "quarantine/20260101T000000.000000-rejected-1.json", ".status.json.abc",
     "printers.json",
 )  # fmt: skip
+DATABASE_FILES: Final = {name for name in FILES if name.startswith("agent.db")}
 
 READS: Final = {
     "status": {"status.json", "agent.lock"},
-    "history": {name for name in FILES if name.startswith("agent.db")},
+    "history": DATABASE_FILES,
     "doctor": {name for name in FILES if "/" not in name and not name.startswith(".")},
     "printers": {"printers.json"},
     "enroll": {"agent.lock", "device.json", "identity.pem"},
-    "run": {"agent.lock", "device.json", "last-exit", *FILES[2:6]},
+    "run": {"agent.lock", "device.json", "last-exit", *DATABASE_FILES},
     "collect": {"device.json"},
     "service": {"last-exit"},
 }
@@ -97,6 +98,12 @@ importing them in each fork would take long."""
 
 @dataclass(frozen=True)
 class World:
+    """The directories of the cells.
+
+    ``state`` is the state directory. ``outside`` has files that the verbs must neither change nor
+    disclose.
+    """
+
     home: Path
     owner: int
 
@@ -153,7 +160,7 @@ Plant = Callable[[Path, World], None]
 
 
 def quick_collector(home: Path, kind: str) -> tuple[str, ...]:
-    """Return a collector that sends stored events, because to start Python takes long."""
+    """Return the command of a collector that sends stored events. It starts faster than Python."""
     return ("/bin/sh", "-c", 'read -r job; exec cat "$0"', str(home / kind))
 
 
@@ -267,12 +274,15 @@ def _run_verb(words: tuple[str, ...], world: World, log: Path, *, as_owner: bool
 class Manager:
     """A fake service manager that reports the service as installed."""
 
-    here: World
+    world: World
 
     @property
     def paths(self) -> ServicePaths:
         return ServicePaths(
-            self.here.config, self.here.home / "api-key", self.here.state, names_the_key_file=True
+            self.world.config,
+            self.world.home / "api-key",
+            self.world.state,
+            names_the_key_file=True,
         )
 
     def state(self) -> ServiceState:
@@ -296,6 +306,7 @@ def problems_of(
     for word in ("Traceback", "unexpected", "the check broke"):
         if word in message:
             yield f"its output contains {word!r}"
+    # A directory in place of the directory `quarantine` is no problem that a verb must report.
     is_harmless = (name, planter) == ("quarantine", directory)
     if (
         not is_harmless

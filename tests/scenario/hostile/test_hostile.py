@@ -30,6 +30,7 @@ BACK_WITHIN_S = 2 * 3600.0
 service can have requested a wait of an hour (Retry-After), and a revoked device polls slowly."""
 CALLS_A_MINUTE = 30
 LONG_S = 1e6
+"""Time until the requests expire, in seconds. No request expires during a case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ CASES = [case for case in cases() if IS_FULL or case.rank in {0, 2, 5}]
 
 FAULTS = list(dict.fromkeys(case.name for case in cases()))
 ONE_OF_EACH_CONDITION = set({case.codes: case.name for case in cases()}.values())
+"""Names of faults: one for each set of conditions, one of which the agent must report."""
 
 
 def _is_medium(case: Case) -> bool:
@@ -80,7 +82,7 @@ async def play(case: Case, home: Path) -> Ending:
         )
 
 
-def test_number_of_cases_is_as_documented() -> None:
+def test_there_are_at_least_450_cases_and_their_conditions_exist() -> None:
     assert len(CASES) >= 200
     assert len(list(cases())) >= 450
     expected_codes = {code for case in cases() for code in case.codes}

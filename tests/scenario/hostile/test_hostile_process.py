@@ -27,7 +27,7 @@ from tests.scenario.agent_process import AgentProcess, forked_agent, write_confi
 
 
 def certificate(home: Path, name: str, *, days: int = 1) -> tuple[Path, Path]:
-    """Create a self-signed certificate for a name or an IPv4 address.
+    """Create a self-signed certificate for a name or an IPv4 address. It expires in ``days`` days.
 
     Return the files of the certificate and of its key.
     """
@@ -128,7 +128,7 @@ async def test_key_is_sent_only_over_trusted_and_current_tls(  # noqa: PLR0917 -
     assert problem["fix"] == CONDITIONS[code].fix
     is_key_received = any(b"Bearer" in request for request in requests)
     assert is_key_received is (code == "server-error"), (
-        "the key was sent to a host that is not trusted"
+        "the key must be sent to a trusted host, and never to a different host"
     )
 
 
