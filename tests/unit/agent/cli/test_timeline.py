@@ -175,7 +175,7 @@ def test_invalid_periods_exit_with_2(words: list[str], config: Path) -> None:
 
 
 @pytest.mark.parametrize(("is_running", "end"), [(True, ". .     "), (False, ".       ")])
-def test_the_current_hour_is_recorded_while_the_agent_runs(is_running: bool, end: str) -> None:
+def test_the_current_hour_is_blank_unless_the_agent_runs(is_running: bool, end: str) -> None:
     history = History(SINCE, hours=hours()[:-1])
     lines = view(history, is_running=is_running).splitlines()
     (sunday,) = (line for line in lines if line.startswith("Sun 22 Nov"))

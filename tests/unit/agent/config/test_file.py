@@ -312,10 +312,10 @@ def test_any_text_raises_only_config_errors(
 def test_valid_values_are_accepted_and_invalid_values_refused(
     file: Path, section: str, text: str, is_valid: bool
 ) -> None:
-    others = {"service": 'location_id = "a"\n' + ("" if "base_url" in text else text)}
-    service = others["service"] if section == "service" else SERVICE.removeprefix("[service]\n")
-    document = f"[service]\n{service}\n"
-    document += f"{text}\n" if section == "service" else f"[{section}]\n{text}\n"
+    if section == "service":
+        document = f'[service]\nlocation_id = "a"\n{text}\n'
+    else:
+        document = f"{SERVICE}[{section}]\n{text}\n"
 
     if is_valid:
         read(file, document)
