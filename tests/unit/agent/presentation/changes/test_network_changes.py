@@ -38,13 +38,15 @@ def hosts() -> tuple[MapHost, ...]:
     return lan_map.hosts
 
 
-def hosts_without(tail: int) -> tuple[MapHost, ...]:
-    return tuple(lan_host for lan_host in hosts() if lan_host.address != f"192.168.1.{tail}")
+def hosts_without(last_byte: int) -> tuple[MapHost, ...]:
+    return tuple(lan_host for lan_host in hosts() if lan_host.address != f"192.168.1.{last_byte}")
 
 
-def hosts_with_changed(tail: int, **changes: object) -> tuple[MapHost, ...]:
+def hosts_with_changed(last_byte: int, **changes: object) -> tuple[MapHost, ...]:
     return tuple(
-        lan_host.model_copy(update=changes) if lan_host.address == f"192.168.1.{tail}" else lan_host
+        lan_host.model_copy(update=changes)
+        if lan_host.address == f"192.168.1.{last_byte}"
+        else lan_host
         for lan_host in hosts()
     )
 
