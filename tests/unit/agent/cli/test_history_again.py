@@ -1,4 +1,6 @@
-"""Tests that `history ID` prints a stored report as it was sent."""
+"""Tests that `history ID` prints a stored report as it was sent, and that `history` and `status`
+show the headlines of reports.
+"""
 
 import json
 from pathlib import Path

@@ -103,7 +103,7 @@ def test_lines_fit_the_terminal(width: int) -> None:
     assert f"there are {60 - LISTED_MAX} older rows" in view(History(SINCE, events=many))
 
 
-def test_untrusted_texts_are_plain() -> None:
+def test_untrusted_texts_are_printed_without_control_characters() -> None:
     text = view(History(SINCE, (incident("link-down", NOW, 5, "\x1b[31mred\u202e"),)))
     assert "\x1b" not in text
     assert "\u202e" not in text

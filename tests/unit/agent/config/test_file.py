@@ -169,12 +169,12 @@ def test_problem_is_reported_with_its_position(file: Path, text: str, complaint:
 
 
 def test_all_problems_are_reported_at_once(file: Path) -> None:
-    message = problems(file, "[service]\nbase_ur = 1\n[network]\nmax_hosts = 0\n")
+    lines = problems(file, "[service]\nbase_ur = 1\n[network]\nmax_hosts = 0\n")
 
-    assert len(message) == 3, (
+    assert len(lines) == 3, (
         "a mistyped key must be one mistake, not an unknown key and a missing key"
     )
-    assert len(set(message)) == 3
+    assert len(set(lines)) == 3
 
 
 @pytest.mark.parametrize(

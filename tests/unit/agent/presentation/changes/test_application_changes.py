@@ -67,7 +67,7 @@ def test_small_changes_of_measured_values_are_not_reported() -> None:
          "The service systemd-timesyncd is inactive; it was active.", "muted"),
     ],
 )  # fmt: skip
-def test_changes_of_installed_software_are_reported(
+def test_changes_of_software_and_settings_are_reported(
     key: str, before: str | bool, after: str | bool, sentence: str, severity: str
 ) -> None:
     names = {"service.timeSync.name": "systemd-timesyncd"} if "timeSync" in key else {}
