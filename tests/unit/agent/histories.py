@@ -31,7 +31,7 @@ def unfinished(incident_: Incident) -> Incident:
 
 
 def hours(signal_dbm: int | None = None, days: int = 7) -> tuple[Hour, ...]:
-    """Create the hourly figures of the last ``days`` days. In the evenings, calls take longer."""
+    """Create hourly figures of the last ``days`` days, with longer round trips in the evening."""
     first = NOW.replace(minute=0) - days * _DAY
     return tuple(
         Hour(

@@ -24,6 +24,7 @@ from tests.paths import ROOT
 CHILD = ROOT / "tests/fakes/collectors/child.py"
 JOB = ApplicationJob(max_duration_s=30)
 HANGING = ("hang", "hang_later", "many_lines")
+"""The behaviours of a child that does not end when it is cancelled."""
 
 
 def job_with_deadline(seconds: float) -> Job:

@@ -93,7 +93,7 @@ def test_a_signature_can_be_verified(
 
     signature = key.sign(nonce, nonce_encoding, signature_encoding)  # type: ignore[arg-type]
 
-    EnrollRequest(challenge_id=UUID(int=1), signature=signature)
+    EnrollRequest(challenge_id=UUID(int=1), signature=signature)  # raises if it is not valid
     raw = bytes.fromhex(signature) if signature_encoding == "hex" else base64.b64decode(signature)
     assert len(signature) == (128 if signature_encoding == "hex" else 88)
     public_key(key).verify(raw, signed)
@@ -136,8 +136,8 @@ def test_a_broken_key_is_set_aside_and_a_new_key_is_created(
     key = identity.load_or_create()
 
     assert identity.load_or_create().public_key == key.public_key
-    wrecks = list(state.quarantine_path.iterdir())
-    assert [path.read_bytes() for path in wrecks] == [content]
+    quarantined = list(state.quarantine_path.iterdir())
+    assert [path.read_bytes() for path in quarantined] == [content]
 
 
 def test_unreadable_key_raises_an_error(identity: Identity, state: StateDirectory) -> None:

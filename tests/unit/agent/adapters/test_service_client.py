@@ -82,21 +82,27 @@ ACKNOWLEDGE = decode(golden.text_of("acknowledge/request-received"), Acknowledge
 SUBMIT = golden.text_of("submitResult/request-failed").encode()
 Call = Callable[[ServiceClient], Awaitable[Any]]
 CALLS: dict[str, tuple[Call, str, str]] = {
-    "challenge": (lambda f: f.challenge(CHALLENGE), "challenge/request", "challenge/reply"),
-    "enroll": (lambda f: f.enroll(ENROLL), "enroll/request", "enroll/reply"),
-    "current": (lambda f: f.current(), "current/request", "current/reply"),
+    "challenge": (
+        lambda client: client.challenge(CHALLENGE),
+        "challenge/request",
+        "challenge/reply",
+    ),
+    "enroll": (lambda client: client.enroll(ENROLL), "enroll/request", "enroll/reply"),
+    "current": (lambda client: client.current(), "current/request", "current/reply"),
     "heartbeat": (
-        lambda f: f.heartbeat(decode(golden.text_of("heartbeat/request"), HeartbeatRequest)),
+        lambda client: client.heartbeat(
+            decode(golden.text_of("heartbeat/request"), HeartbeatRequest)
+        ),
         "heartbeat/request",
         "heartbeat/reply",
     ),
     "acknowledge": (
-        lambda f: f.acknowledge(ACKNOWLEDGE),
+        lambda client: client.acknowledge(ACKNOWLEDGE),
         "acknowledge/request-received",
         "acknowledge/reply-received",
     ),
     "submitResult": (
-        lambda f: f.submit_result(SUBMIT),
+        lambda client: client.submit_result(SUBMIT),
         "submitResult/request-failed",
         "submitResult/reply",
     ),
@@ -370,7 +376,8 @@ async def test_a_closed_port_raises_service_unavailable(clock: FakeClock) -> Non
 async def test_port_without_tls_is_reported_and_disconnected(
     clock: FakeClock, monkeypatch: pytest.MonkeyPatch, greeting: bytes, cause: str
 ) -> None:
-    # The call's own timeout, which would leave the socket open, is far away even on a busy machine.
+    # Connecting times out long before the whole call does, even on a busy machine. If the whole
+    # call timed out, the socket would stay open.
     assert http_client.CONNECT_SHARE < 1
     monkeypatch.setattr(http_client, "CONNECT_SHARE", 0.02)
     has_connected, has_disconnected = asyncio.Event(), asyncio.Event()
@@ -416,10 +423,13 @@ def test_invalid_proxy_raises_an_error_without_its_password(clock: FakeClock, pr
 
 
 async def _queried_proxies(
-    monkeypatch: pytest.MonkeyPatch, clock: FakeClock, *exceptions: str
+    monkeypatch: pytest.MonkeyPatch, clock: FakeClock, *hosts_without_proxy: str
 ) -> tuple[list[str], list[str]]:
     """Call the service with ``proxy = "system"``, where the system and the environment name two
-    proxies. Return the requests to the proxy of the system, and to the one of the environment.
+    proxies. The settings of the system exclude ``hosts_without_proxy``.
+
+    Return the paths that were requested from the proxy of the system, and from the proxy of the
+    environment.
     """
     async with running_server() as system, running_server() as environment:
         for proxy in (system, environment):
@@ -429,10 +439,10 @@ async def _queried_proxies(
         monkeypatch.setattr(
             system_proxy,
             "system_proxies",
-            lambda host: {} if host in exceptions else {"https": system.base_url},
+            lambda host: {} if host in hosts_without_proxy else {"https": system.base_url},
         )
         monkeypatch.setattr(system_proxy, "HAS_SETTINGS", True)
-        # A call without a proxy is refused by this machine.
+        # Every name resolves to this machine. Without a proxy, its port 1 refuses the call.
         resolve = partial(socket.getaddrinfo, "127.0.0.1")
         monkeypatch.setattr(
             socket, "getaddrinfo", lambda _, *rest, **options: resolve(*rest, **options)
@@ -442,8 +452,10 @@ async def _queried_proxies(
         with pytest.raises(ServiceUnavailable):
             await client.heartbeat(HEARTBEAT)
         await client.close()
-        both = ([request.path for request in each.requests] for each in (system, environment))
-        return next(both), next(both)
+        return (
+            [request.path for request in system.requests],
+            [request.path for request in environment.requests],
+        )
 
 
 async def test_the_proxy_of_the_system_takes_precedence_over_the_environment(
@@ -626,15 +638,15 @@ async def test_frames_of_a_stream_are_returned_as_they_arrive(
 
 
 @pytest.mark.parametrize(
-    ("retry_after", "expected"),
+    ("retry", "expected"),
     [("3000", [3.0]), ("0", [0.0]), ("-7", [0.0]), ("9" * 4000, [86_400.0]), ("soon", [])],
 )
 async def test_stream_sets_the_reconnect_time(
-    server: ScriptedServer, client: ServiceClient, retry_after: str, expected: list[float]
+    server: ScriptedServer, client: ServiceClient, retry: str, expected: list[float]
 ) -> None:
     async def write_answer(writer: asyncio.StreamWriter) -> None:
         writer.write(head(200, {"Content-Type": "text/event-stream"}))
-        writer.write(f"retry: {retry_after}\n: connected\n\n".encode())
+        writer.write(f"retry: {retry}\n: connected\n\n".encode())
 
     server.write_answer = write_answer
 
@@ -685,6 +697,7 @@ async def test_broken_stream_returns_the_frames_before_the_error(
 
 
 async def _record_frames(answer: CommandStream, received: list[Frame]) -> AsyncIterator[Frame]:
+    """Append each frame to ``received``. Yield none of them, because no frame is false."""
     async for frame in answer.frames:
         received.append(frame)
         if not frame:

@@ -1,4 +1,6 @@
-"""Tests that `collect` uses the printers that the daemon has learned, and writes no state."""
+"""Tests of `collect`: it uses the printers that the daemon has learned, and writes no state. Its
+output has a title and advice.
+"""
 
 import argparse
 import json

@@ -1,4 +1,6 @@
-"""Tests that `history ID` prints a stored report as it was sent."""
+"""Tests that `history ID` prints a stored report as it was sent, and that `history` and `status`
+show the headlines of reports.
+"""
 
 import json
 from pathlib import Path
@@ -137,7 +139,7 @@ def test_failed_report_without_payload_is_printed(
     assert capsys.readouterr().out == "null\n"
 
 
-def test_report_that_is_no_longer_stored_is_an_error(
+def test_id_of_a_deleted_report_or_of_no_report_is_an_error(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store_report(config, is_sent=True)
@@ -145,12 +147,12 @@ def test_report_that_is_no_longer_stored_is_an_error(
     with database._connection as connection:
         connection.execute("DELETE FROM sent")
     database.close()
-    for words, text in (
+    for given_id, text in (
         (REPORT, f"report {REPORT} is no longer stored: the newest 10 sent reports are kept"),
         (REQUEST, "is no longer stored"),
         ("ffffffff", "no id of a request or report begins with ffffffff"),
     ):
-        assert main(["history", words, "--config", str(config)]) == 1
+        assert main(["history", given_id, "--config", str(config)]) == 1
         assert text in capsys.readouterr().err
 
 

@@ -14,14 +14,14 @@ SENTENCE = "venue-agent: there is no configuration at "
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Set the path of the configuration to a file that does not exist, and return it. Also set a
     new state directory, so that the state of an agent on this machine is not read.
     """
-    place = tmp_path / "etc/config.toml"
-    monkeypatch.setenv("VENUE_AGENT_CONFIG", str(place))
+    config = tmp_path / "etc/config.toml"
+    monkeypatch.setenv("VENUE_AGENT_CONFIG", str(config))
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
-    return place
+    return config
 
 
 @pytest.mark.parametrize(
@@ -29,12 +29,12 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [["run"], ["enroll"], ["history"], ["timeline"], ["config", "check"], ["config", "show"]],
 )
 def test_missing_configuration_is_reported_in_one_sentence(
-    words: list[str], place: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"{SENTENCE}{place}: ")
-    assert f"`mkdir -p {place.parent} && venue-agent config example >{place}` creates one" in line
+    assert line.startswith(f"{SENTENCE}{config}: ")
+    assert f"`mkdir -p {config.parent} && venue-agent config example >{config}` creates one" in line
 
 
 def test_defaults_are_printed_without_a_configuration(capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,14 +43,14 @@ def test_defaults_are_printed_without_a_configuration(capsys: pytest.CaptureFixt
 
 
 def test_status_without_a_configuration_does_not_advise_to_start_the_agent(
-    place: Path, capsys: pytest.CaptureFixture[str]
+    config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["status"]) == 2
     printed = capsys.readouterr().out
     output = " ".join(printed.split())
     assert output.startswith("not running")
     assert "start it" not in output
-    assert f"there is no configuration at {place}".replace(" ", "") in "".join(printed.split())
+    assert f"there is no configuration at {config}".replace(" ", "") in "".join(printed.split())
 
 
 def test_the_message_without_configuration_names_the_install_command(
@@ -74,10 +74,10 @@ def test_a_missing_file_given_with_config_has_its_own_message(
 
 
 def test_status_advises_to_correct_a_broken_configuration_first(
-    place: Path, capsys: pytest.CaptureFixture[str]
+    config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    place.parent.mkdir()
-    place.write_text("[service\n")
+    config.parent.mkdir()
+    config.write_text("[service\n")
     assert main(["status"]) == 2
     printed = capsys.readouterr().out
     output = " ".join(printed.split())

@@ -1,4 +1,4 @@
-"""Tests that each command refuses a state directory that other users may write to, with the fix."""
+"""Tests that commands refuse a state directory that other users may write to, and print the fix."""
 
 from pathlib import Path
 

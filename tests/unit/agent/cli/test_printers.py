@@ -232,7 +232,7 @@ def test_forgetting_an_unknown_printer_raises_an_error(
     assert memory.peek() == (Memory((KITCHEN, BAR)), None)
 
 
-def test_damaged_memory_is_reported_and_left(memory: PrinterMemory, tmp_path: Path) -> None:
+def test_damaged_memory_is_reported_and_not_changed(memory: PrinterMemory, tmp_path: Path) -> None:
     (tmp_path / "state/printers.json").write_text("garbage")
     with pytest.raises(StateError, match="is damaged"):
         run(tmp_path)

@@ -42,8 +42,15 @@ CLOSED_STATE = NotVisible("the state directory /var/x is closed to this user")
         (CLOSED_STATE, {"SYSTEMD_EXEC_PID": str(os.getpid())}, 1),
         (CLOSED_CONFIG, {"SYSTEMD_EXEC_PID": "1"}, 3),
     ],
+    ids=[
+        "config-by-a-user",
+        "state-by-a-user",
+        "config-by-systemd",
+        "state-by-systemd",
+        "config-with-the-id-of-another-process",
+    ],
 )
-def test_error_sets_the_exit_code_and_is_printed(
+def test_exit_code_for_an_inaccessible_file_depends_on_who_started_the_agent(
     error: AgentError,
     variables: dict[str, str],
     code: int,

@@ -1,4 +1,4 @@
-"""Tests of the fresh reports of a support bundle, and of the reasons why one is left out."""
+"""Tests of the fresh reports of a support bundle, and of the reasons why a report is left out."""
 
 from pathlib import Path
 

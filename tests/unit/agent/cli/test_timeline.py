@@ -103,7 +103,7 @@ def test_lines_fit_the_terminal(width: int) -> None:
     assert f"there are {60 - LISTED_MAX} older rows" in view(History(SINCE, events=many))
 
 
-def test_untrusted_texts_are_plain() -> None:
+def test_untrusted_texts_are_printed_without_control_characters() -> None:
     text = view(History(SINCE, (incident("link-down", NOW, 5, "\x1b[31mred\u202e"),)))
     assert "\x1b" not in text
     assert "\u202e" not in text
@@ -175,7 +175,7 @@ def test_invalid_periods_exit_with_2(words: list[str], config: Path) -> None:
 
 
 @pytest.mark.parametrize(("is_running", "end"), [(True, ". .     "), (False, ".       ")])
-def test_the_current_hour_is_recorded_while_the_agent_runs(is_running: bool, end: str) -> None:
+def test_the_current_hour_is_blank_unless_the_agent_runs(is_running: bool, end: str) -> None:
     history = History(SINCE, hours=hours()[:-1])
     lines = view(history, is_running=is_running).splitlines()
     (sunday,) = (line for line in lines if line.startswith("Sun 22 Nov"))

@@ -169,12 +169,12 @@ def test_problem_is_reported_with_its_position(file: Path, text: str, complaint:
 
 
 def test_all_problems_are_reported_at_once(file: Path) -> None:
-    message = problems(file, "[service]\nbase_ur = 1\n[network]\nmax_hosts = 0\n")
+    lines = problems(file, "[service]\nbase_ur = 1\n[network]\nmax_hosts = 0\n")
 
-    assert len(message) == 3, (
+    assert len(lines) == 3, (
         "a mistyped key must be one mistake, not an unknown key and a missing key"
     )
-    assert len(set(message)) == 3
+    assert len(set(lines)) == 3
 
 
 @pytest.mark.parametrize(
@@ -312,10 +312,10 @@ def test_any_text_raises_only_config_errors(
 def test_valid_values_are_accepted_and_invalid_values_refused(
     file: Path, section: str, text: str, is_valid: bool
 ) -> None:
-    others = {"service": 'location_id = "a"\n' + ("" if "base_url" in text else text)}
-    service = others["service"] if section == "service" else SERVICE.removeprefix("[service]\n")
-    document = f"[service]\n{service}\n"
-    document += f"{text}\n" if section == "service" else f"[{section}]\n{text}\n"
+    if section == "service":
+        document = f'[service]\nlocation_id = "a"\n{text}\n'
+    else:
+        document = f"{SERVICE}[{section}]\n{text}\n"
 
     if is_valid:
         read(file, document)

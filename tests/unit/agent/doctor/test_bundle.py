@@ -162,7 +162,9 @@ def _write_with_texts_and_reports(
         return {name: archive.read(name).decode() for name in archive.namelist()}
 
 
-def test_a_fresh_report_and_texts_hold_no_secret(planted: Context, tmp_path: Path) -> None:
+def test_fresh_reports_and_texts_of_a_bundle_contain_no_secret(
+    planted: Context, tmp_path: Path
+) -> None:
     payload = payloads.small_venue()
     with_secrets = payload.model_copy(
         update={

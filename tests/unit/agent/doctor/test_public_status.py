@@ -28,7 +28,7 @@ UNKNOWN = UnitFacts("systemd", is_installed=False, is_enabled=False)
         (None, None, None, "this user can see no process of an agent"),
     ],
 )
-def test_the_service_manager_takes_precedence_over_the_process_list(
+def test_a_running_unit_takes_precedence_over_the_process_list(
     unit: UnitFacts | None,
     processes: tuple[int, ...] | None,
     is_running: bool | None,

@@ -164,7 +164,7 @@ def test_debug_messages_are_never_suppressed() -> None:
     assert len(repeats.written) == 100
 
 
-def test_the_count_of_a_message_is_written_when_its_entry_is_dropped() -> None:
+def test_the_count_of_a_message_is_written_when_the_filter_is_full() -> None:
     repeats = Repeats()
     for number in range(ENTRIES_MAX * 2):
         for _ in range(3):

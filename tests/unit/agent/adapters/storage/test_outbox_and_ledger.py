@@ -33,14 +33,16 @@ def queue(
 
 
 def running(journal: Journal, number: int = 1) -> Entry:
+    """Return the entry of a request whose collection runs."""
     journal.add(command(number), NOW)
     entry = journal.get(UUID(int=number))
     assert entry is not None
     return journal.move(journal.move(entry, Event.ACCEPTED, NOW), Event.STARTED, NOW)
 
 
-def numbers(reports: list[UUID]) -> list[int]:
-    return [report_id.int - 0x4E0000 for report_id in reports]
+def numbers(report_ids: list[UUID]) -> list[int]:
+    """Return the numbers from which `samples.report` created the ids."""
+    return [report_id.int - 0x4E0000 for report_id in report_ids]
 
 
 def test_an_empty_outbox_has_no_oldest_report(outbox: Outbox) -> None:
@@ -69,7 +71,7 @@ def test_depth_counts_reports_bytes_and_the_oldest_time(outbox: Outbox, ledger: 
     assert (depth.reports, depth.size_bytes, depth.oldest_at) == (2, 30, NOW - DAY)
 
 
-def test_a_report_is_queued_once(outbox: Outbox, ledger: Ledger) -> None:
+def test_a_report_that_is_queued_twice_is_stored_once(outbox: Outbox, ledger: Ledger) -> None:
     queue(ledger, 1, 10)
     queue(ledger, 1, 99)
 
@@ -100,8 +102,10 @@ def test_scheduled_reports_are_dropped_first_then_the_oldest(
     assert numbers([item.report_id for item in over]) == dropped
 
 
-def test_a_report_that_is_too_old_is_dropped_to_free_space(outbox: Outbox, ledger: Ledger) -> None:
-    """A requested report that is too old is dropped, and a new scheduled report is kept."""
+def test_a_report_that_is_too_old_is_dropped_before_a_scheduled_report(
+    outbox: Outbox, ledger: Ledger
+) -> None:
+    """Together, the reports exceed the size limit. Without the old one, they do not."""
     queue(ledger, 1, 10, NOW - DAY - timedelta(microseconds=1), UUID(int=1))
     queue(ledger, 2, 10, NOW)
 
@@ -244,7 +248,9 @@ def test_the_history_shows_requests_and_waiting_scheduled_reports(
     assert read_history(state, limit=1) == rows[:1]
 
 
-def test_there_is_no_history_before_the_first_start(state: StateDirectory) -> None:
+def test_history_is_empty_without_a_database_and_fails_with_a_damaged_one(
+    state: StateDirectory,
+) -> None:
     assert read_history(state) == ()
     (state.path / "agent.db").write_bytes(b"garbage" * 1000)
     with pytest.raises(StateError, match=r"agent\.db cannot be read"):

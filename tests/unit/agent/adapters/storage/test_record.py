@@ -18,7 +18,7 @@ UNTIL = START + timedelta(days=1)
 INCIDENT = Incident("link-down", START, START + timedelta(seconds=9), 9.0, "eth0 has no link")
 DAMAGE = {
     "a time out of range": "UPDATE incidents SET ended_at = 1e300",
-    "no number": "UPDATE recorder SET value = 'x' WHERE name = 'since'",
+    "a value that is not a number": "UPDATE recorder SET value = 'x' WHERE name = 'since'",
     "a missing table": "DROP TABLE hours",
 }
 

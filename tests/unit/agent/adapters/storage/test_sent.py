@@ -20,6 +20,7 @@ from tests.unit.agent.adapters.storage.test_outbox_and_ledger import DAY, queue,
 from tests.unit.agent.samples import NOW, report
 
 ALL = ""
+"""The beginning of every id."""
 
 
 def send(ledger: Ledger, number: int, size: int, after: timedelta = timedelta(0)) -> None:
@@ -57,7 +58,7 @@ def test_a_sent_report_is_stored_unchanged(
     assert row.state == State.SUBMITTED
 
 
-def test_a_scheduled_report_stays_in_the_history(ledger: Ledger, state: StateDirectory) -> None:
+def test_a_sent_scheduled_report_is_in_the_history(ledger: Ledger, state: StateDirectory) -> None:
     assert read_history(state) == ()
     send(ledger, 1, 10)
 
@@ -117,7 +118,7 @@ def test_a_report_that_cannot_be_archived_is_still_sent(
     assert find_reports(state, ALL) == ()
 
 
-def test_the_schema_version_stays_readable_for_earlier_agents(
+def test_stored_sent_reports_do_not_raise_the_schema_version(
     ledger: Ledger, database: Database, state: StateDirectory
 ) -> None:
     send(ledger, 1, 10)

@@ -115,7 +115,9 @@ def test_lock_file_that_cannot_be_opened_raises_an_error(state: StateDirectory) 
         pytest.fail("held a directory")
 
 
-def test_a_quarantined_database_keeps_its_files_together(state: StateDirectory) -> None:
+def test_a_quarantined_database_is_kept_whole_until_newer_files_replace_it(
+    state: StateDirectory,
+) -> None:
     (state.path / "agent.db").write_text("main")
     (state.path / "agent.db-wal").write_text("wal")
 

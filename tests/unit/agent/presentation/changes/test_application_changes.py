@@ -67,7 +67,7 @@ def test_small_changes_of_measured_values_are_not_reported() -> None:
          "The service systemd-timesyncd is inactive; it was active.", "muted"),
     ],
 )  # fmt: skip
-def test_changes_of_installed_software_are_reported(
+def test_changes_of_software_and_settings_are_reported(
     key: str, before: str | bool, after: str | bool, sentence: str, severity: str
 ) -> None:
     names = {"service.timeSync.name": "systemd-timesyncd"} if "timeSync" in key else {}
@@ -100,13 +100,14 @@ def test_a_program_that_stops_or_starts_is_reported() -> None:
     ]
 
 
-def after_s(seconds: float) -> str:
+def later_by(seconds: float) -> str:
+    """Return the time that is ``seconds`` after 04:01, when `program` starts by default."""
     return f"2026-11-16T04:{int(1 + seconds // 60):02}:{seconds % 60:09.6f}Z"
 
 
 def test_a_start_time_that_changes_by_ten_seconds_is_a_restart() -> None:
-    assert summary(program(True), program(True, after_s(STARTED_MOVED_S - 0.001))) == []
-    assert summary(program(True), program(True, after_s(STARTED_MOVED_S))) == [
+    assert summary(program(True), program(True, later_by(STARTED_MOVED_S - 0.001))) == []
+    assert summary(program(True), program(True, later_by(STARTED_MOVED_S))) == [
         (
             "muted",
             "The program bar was restarted: it has been running since 2026-11-16 04:01:10 UTC.",
@@ -115,9 +116,9 @@ def test_a_start_time_that_changes_by_ten_seconds_is_a_restart() -> None:
 
 
 def test_a_boot_time_that_changes_by_a_minute_is_a_restart_of_the_machine() -> None:
-    before: Changes = {"os.bootTime": after_s(0)}
-    assert summary(before, {"os.bootTime": after_s(BOOT_MOVED_S - 0.001)}) == []
-    assert summary(before, {"os.bootTime": after_s(BOOT_MOVED_S)}) == [
+    before: Changes = {"os.bootTime": later_by(0)}
+    assert summary(before, {"os.bootTime": later_by(BOOT_MOVED_S - 0.001)}) == []
+    assert summary(before, {"os.bootTime": later_by(BOOT_MOVED_S)}) == [
         ("muted", "The machine was restarted: it has been running since 2026-11-16 04:02:00 UTC.")
     ]
 
@@ -133,8 +134,8 @@ def test_an_uptime_that_decreases_by_a_minute_is_a_restart_of_the_agent() -> Non
 
 
 def test_a_restart_of_the_machine_is_not_reported_twice() -> None:
-    before: Changes = {"os.bootTime": after_s(0), "agent.uptimeSeconds": 5000}
-    after: Changes = {"os.bootTime": after_s(900), "agent.uptimeSeconds": 50}
+    before: Changes = {"os.bootTime": later_by(0), "agent.uptimeSeconds": 5000}
+    after: Changes = {"os.bootTime": later_by(900), "agent.uptimeSeconds": 50}
     assert len(summary(before, after)) == 1
 
 

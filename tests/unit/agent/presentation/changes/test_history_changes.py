@@ -34,7 +34,7 @@ def test_figures_of_the_record_are_no_changes(history: History) -> None:
     assert sentences(report(history), report(later_figures)) == []
 
 
-def test_new_incidents_are_changes_by_cause() -> None:
+def test_new_incidents_with_the_same_cause_are_one_change() -> None:
     outages = (
         incident("link-down", NOW - 2 * DAY, 20, "enp1s0 has no link"),
         incident("provider-down", NOW - timedelta(hours=5), 40),

@@ -38,13 +38,15 @@ def hosts() -> tuple[MapHost, ...]:
     return lan_map.hosts
 
 
-def hosts_without(tail: int) -> tuple[MapHost, ...]:
-    return tuple(lan_host for lan_host in hosts() if lan_host.address != f"192.168.1.{tail}")
+def hosts_without(last_byte: int) -> tuple[MapHost, ...]:
+    return tuple(lan_host for lan_host in hosts() if lan_host.address != f"192.168.1.{last_byte}")
 
 
-def hosts_with_changed(tail: int, **changes: object) -> tuple[MapHost, ...]:
+def hosts_with_changed(last_byte: int, **changes: object) -> tuple[MapHost, ...]:
     return tuple(
-        lan_host.model_copy(update=changes) if lan_host.address == f"192.168.1.{tail}" else lan_host
+        lan_host.model_copy(update=changes)
+        if lan_host.address == f"192.168.1.{last_byte}"
+        else lan_host
         for lan_host in hosts()
     )
 
@@ -264,8 +266,8 @@ def test_a_port_that_was_not_scanned_before_is_not_newly_open() -> None:
 
 
 def test_changed_latency_and_sources_of_a_host_are_not_reported() -> None:
-    normal = hosts_with_changed(40, latency_ms=250.0, sources=("tcp", "mdns"))
-    assert sentences(venue(), venue(hosts=normal)) == []
+    measured_again = hosts_with_changed(40, latency_ms=250.0, sources=("tcp", "mdns"))
+    assert sentences(venue(), venue(hosts=measured_again)) == []
 
 
 FAILED = SourceFailed(reason="the scan was stopped")
@@ -281,10 +283,9 @@ def _scan_failed(lan_map: NetworkMap) -> dict[str, object]:
         lambda lan_map: {"truncated": True},
         lambda lan_map: {"state": "cancelled"},
         _scan_failed,
-        lambda lan_map: {
-            "interfaces": (link("eth0", "192.168.1.20"), link("eth1", "10.9.9.9"))[:1]
-        },
+        lambda lan_map: {"interfaces": (link("eth0", "192.168.1.20"),)},
     ],
+    ids=["truncated", "cancelled", "scan-failed", "without-the-interface"],
 )
 def test_hosts_of_unchecked_networks_are_not_reported_as_missing(
     cut: Callable[[NetworkMap], dict[str, object]],

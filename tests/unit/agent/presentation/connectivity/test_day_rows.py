@@ -14,7 +14,9 @@ HOUR = timedelta(hours=1)
 
 
 def letters(begin: datetime, zone: str, *, outage_at: int, length: int = 30) -> list[str]:
-    """Record ``length`` hours with one outage of 30 minutes. Return the letters of each day."""
+    """Record ``length`` hours with one outage of 30 minutes. Return a string for each day, with one
+    letter for each hour.
+    """
     hours = tuple(Hour(begin + n * HOUR, 60) for n in range(length))
     outage = incident("provider-down", begin + outage_at * HOUR, 1800)
     history = History(begin, (outage,), hours=hours)

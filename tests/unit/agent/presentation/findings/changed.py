@@ -17,6 +17,8 @@ Value = str | bool | int | float | tuple[str, ...]
 
 @dataclass(frozen=True)
 class Missing:
+    """A field without a value, and the reason why it has none."""
+
     status: FieldStatus
     reason: str
 
@@ -80,7 +82,10 @@ def as_plain(key: str, value: Value | Missing) -> dict[str, object]:
 
 
 def with_record(history: History, more: Changes | None = None) -> ApplicationPayload:
-    """Return the report of a machine in Prague that has recorded ``history``."""
+    """Return the report of a machine in Prague that has recorded ``history``.
+
+    ``more`` are further changed values.
+    """
     fields = {
         field.key: Missing(field.status, field.reason or "") if field.value is None else field.value
         for field in history_fields(history, NOW, ZoneInfo("Europe/Prague"))

@@ -1,8 +1,8 @@
 """Composes the reports of a machine from the facts that its operating system gives.
 
 The real sources read files, outputs of commands and values of psutil, and the real rules create the
-payloads. Four inputs are replaced by Python objects: the replies of CUPS (IPP), the commands of
-DevTools, the connection to the service and the hosts of the scan.
+payloads. Python objects replace the network (the service, the name servers and the hosts of the
+scan), the replies of CUPS (IPP), the commands of DevTools and the list of processes.
 """
 
 import base64
@@ -70,6 +70,9 @@ SYNCHRONISED, UNSYNCHRONISED = (0, 0x2001, 1_500_000), (5, 0x0040, 0)
 UPTIME_S = 3 * 86400
 NOW_S = datetime(2026, 11, 17, 6, 12, 30, tzinfo=UTC).timestamp() + UPTIME_S
 CERTIFICATE = ("TLSv1.3", True, "Let's Encrypt, E7", "2026-10-20T00:00:00Z", "2027-01-18T00:00:00Z")
+"""What a TLS handshake returns: version, whether the certificate is trusted, its issuer, the start
+and the end of its validity.
+"""
 SCANNED = SourceState("succeeded")
 PAGE = {"crashed": False, "drawing": True, "painted": True, "localNetworkPermission": "granted"}
 
@@ -80,7 +83,7 @@ class Link:
     "direct" a route without a gateway. The gateways of several routes are separated by spaces.
 
     ``kind`` is its type on Linux: "wifi" or "ethernet" for an interface with hardware, otherwise
-    the number of ARPHRD_* and the DEVTYPE.
+    the number of ARPHRD_* and the DEVTYPE. ``speed`` is in Mbit/s.
     """
 
     name: str
@@ -100,8 +103,9 @@ class Link:
 
 @dataclass(frozen=True)
 class Disk:
-    """A mounted file system. ``options`` are those of its superblock. ``df`` replaces the line that
-    the program df prints about it.
+    """A mounted file system. ``size`` and ``free`` are in GiB, and ``options`` are those of its
+    superblock. ``df`` replaces the line that the program df prints about it. If it begins with
+    "df:", it is an error message of df.
     """
 
     path: str
@@ -116,12 +120,25 @@ class Disk:
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine. ``commands`` maps a word of a command to its output, or to None if the
-    command fails. ``lan`` are the hosts that answer. By default, each gateway and one more host in
-    its network answer.
+    """A machine. ``what`` describes it, and is the id of its test.
 
-    ``memory`` is total, available, swap total and swap used, in GiB. Without ``dns_answers``, each
-    name server answers.
+    Attributes:
+        commands: a word of a command, and the command's output, or None if the command fails.
+        memory: total, available, swap total and swap used, in GiB.
+        load: the load average, the use of each core (0 to 1), and the number of cores.
+        battery: the charge (0 to 1), and whether the charger is connected.
+        units: per systemd unit its state, its start type, and its number of restarts.
+        watched: per watched program its memory in GiB, or 0 if the program does not run.
+        restarts: how often the watched programs were restarted.
+        service: what the TLS handshake with the service returns, or the error of the look-up,
+            the connection or the handshake.
+        service_ms: the durations of the name look-up and of the connection.
+        dns_answers: a line for each name server. By default, each name server answers.
+        kiosk: the values of the kiosk's page. None without a kiosk, empty if there is no page.
+        agent: the fields that the agent adds to the application report.
+        lan: the hosts that answer. By default, each gateway and one more host in its network.
+        devices: the watched devices.
+        answers: what the network printers answer.
     """
 
     what: str
@@ -202,7 +219,7 @@ def at_once(read: Callable[[], Reading], _: str) -> "Future[Reading]":
 
 
 def sources_of(machine: Machine, root: Path) -> list[Source[[]]]:
-    """Return the platform's sources. Four of them get the facts of ``machine`` as arguments."""
+    """Return the platform's sources. Those in ``replacements`` get fakes as arguments."""
     url = "http://127.0.0.1:9222" if machine.kiosk is not None else ""
     job = ApplicationJob(
         3600, tuple(machine.watched), url, "https://ops.example", devices=machine.devices
@@ -465,6 +482,7 @@ def hosts_of(machine: Machine) -> Iterator[ScannedHost]:
 
 
 def host(address: str, number: int, interface: str = "eth0", **changes: Any) -> ScannedHost:
+    """Return a host that answers. ``number`` is the last byte of its MAC."""
     return ScannedHost(address, interface, f"02:00:00:00:01:{number:02x}", **changes)
 
 

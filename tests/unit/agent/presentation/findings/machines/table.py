@@ -32,7 +32,9 @@ WIFI = Link("wlan0", ("192.168.1.30/24",), "192.168.1.1", "wifi", mac="02:00:00:
 
 
 def sensors(*rows: tuple[str, float, float]) -> dict[str, str]:
-    """Return the files of hwmon. A row is chip and label, the reading, and ``_crit`` or 0."""
+    """Return the files of hwmon. A row has the chip and its label, the temperature in °C, and the
+    critical temperature, or 0 if the chip reports none.
+    """
     files = {}
     for number, (sensor, celsius, limit) in enumerate(rows):
         chip, _, label = sensor.partition(" ")
@@ -310,7 +312,7 @@ HEALTHY: tuple[Machine, ...] = (
 
 
 class Broken(NamedTuple):
-    """A broken machine, and the codes of the findings that it must have."""
+    """A broken machine, and the codes of the findings that it must have, separated by blanks."""
 
     codes: str
     machine: Machine
@@ -321,6 +323,7 @@ def fault(codes: str, what: str, base: Machine = LINUX, **changes: Any) -> Broke
 
 
 def page(codes: str, what: str, **values: object) -> Broken:
+    """Return a kiosk whose page differs from a healthy page in ``values``."""
     return fault(codes, what, KIOSK, kiosk={**(KIOSK.kiosk or {}), **values})
 
 
@@ -333,6 +336,7 @@ def printer(what: str, *reasons: str, **changes: object) -> Machine:
 
 
 def drive(health: str) -> dict[str, str]:
+    """Return the output of the PowerShell script on a machine whose drive has this health."""
     facts = {
         **WINDOWS_FACTS,
         "drives": [{"DeviceId": "0", "FriendlyName": "KINGSTON", "Health": health}],
@@ -341,10 +345,14 @@ def drive(health: str) -> dict[str, str]:
 
 
 def stall(name: str, share: float) -> dict[str, str]:
+    """Return the file of procfs that reports that programs wait for ``name`` during ``share`` % of
+    the time.
+    """
     return {f"proc/pressure/{name}": f"some avg10=61.00 avg60={share} avg300=9.00 total=1\n"}
 
 
 def certificate(*changed: object) -> tuple[object, ...]:
+    """Return `CERTIFICATE` with its last values replaced by ``changed``."""
     return (*CERTIFICATE[: 5 - len(changed)], *changed)
 
 
