@@ -47,7 +47,7 @@ def test_printers_that_a_report_lacks_keep_their_learned_details() -> None:
     assert after((KITCHEN, BAR), facts(moved)) == (KITCHEN, moved)
 
 
-def test_missing_values_are_kept_for_the_same_printer() -> None:
+def test_a_value_that_a_later_report_lacks_is_kept_for_the_same_printer() -> None:
     assert after((KITCHEN,), facts(replace(KITCHEN, serial=None))) == (KITCHEN,)
 
 
@@ -87,6 +87,7 @@ def reports(memory: Memory, *facts_by_age: tuple[timedelta, NetworkFacts]) -> Me
 
 
 def stranger(printer: LearnedPrinter = NEW) -> NetworkFacts:
+    """Return facts in which a different device answers at the kitchen printer's address."""
     return replace(facts(), strangers=(printer,))
 
 

@@ -382,7 +382,8 @@ CASES = (
     Case(
         "spooler-stopped",
         {"service.printSpooler.state": "failed (failed)", **NO_QUEUES},
-        {"service.printSpooler.state": "inactive (dead)"},  # started on demand, and responds
+        # The spooler starts on demand: its queues can be read.
+        {"service.printSpooler.state": "inactive (dead)"},
         "The print spooler (cups) is not running: nothing can be printed.",
     ),
     Case(
@@ -759,7 +760,7 @@ def test_findings_explained_by_another_finding_are_left_out() -> None:
     assert [finding.code for finding in findings_of(changed(down))] == ["no-network"]
 
 
-def test_rules_are_explained_only_by_existing_rules() -> None:
+def test_explained_by_contains_only_codes_of_existing_rules() -> None:
     for rules in (APPLICATION_RULES, NETWORK_RULES):
         codes = {rule.code for rule in rules}
         assert all(codes.issuperset(rule.explained_by) for rule in rules)

@@ -201,7 +201,7 @@ def test_a_service_that_refuses_connections_is_reported() -> None:
     }
 
 
-def test_a_name_of_the_service_that_does_not_exist_is_a_finding(
+def test_a_host_name_of_the_service_that_does_not_exist_is_a_finding(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fail_to_resolve(*_: object, **__: object) -> object:
