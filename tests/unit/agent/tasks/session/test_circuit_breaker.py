@@ -468,4 +468,5 @@ async def test_a_heartbeat_is_retried_if_no_other_operation_is_called(home: Harn
     heartbeat = Service(home, *[DOWN] * 3)
 
     assert await home.breaker.call("heartbeat", heartbeat.ask) == "answer"
+    # Four times the reconnect time, plus at most the longest delay of the breaker.
     assert all(160 <= wait <= 160 + 60 for wait in heartbeat.waits())
