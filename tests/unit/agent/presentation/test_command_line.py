@@ -115,7 +115,7 @@ def test_agent_without_a_verb_prints_its_help(
         ("status --config", "--config needs a value\n"),
     ],
 )
-def test_errors_in_usage_are_in_plain_words(
+def test_a_usage_error_names_the_wrong_or_missing_argument(
     words: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):

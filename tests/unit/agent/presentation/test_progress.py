@@ -83,14 +83,14 @@ def test_progress_is_animated_before_between_and_during_steps() -> None:
         (first,) = displayed(progress, output)
         progress.update("scan", 12, 254)
         clock.now_s = 1.9
-        waiting = displayed(progress, output)
+        during = displayed(progress, output)
         progress.update("scan", 254, 254)
         clock.now_s = 4.2
         between = displayed(progress, output)
     assert "network report" in first
     assert first.endswith("0.7 s")
-    assert waiting[0].endswith("1.9 s")
-    assert waiting[1].endswith("12 of 254  1.2 s")
+    assert during[0].endswith("1.9 s")
+    assert during[1].endswith("12 of 254  1.2 s")
     assert between[0].endswith("4.2 s")
     assert between[1].startswith("✓ addresses scanned")
     assert between[1].endswith("254 of 254  1.2 s"), "the time of a finished step must not grow"

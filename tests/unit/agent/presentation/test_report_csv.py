@@ -62,9 +62,11 @@ def test_csv_contains_the_ports_of_all_endpoints_and_the_latencies_of_all_hosts(
 def test_facts_without_a_value_have_a_reason() -> None:
     payload = application_snapshot()
     rows = read(report_csv(payload, "facts"))
-    links = [field for link in payload.snapshot.interfaces for field in link.fields]
-    things = [field for thing in payload.snapshot.peripherals for field in thing.fields]
-    keys = [field.key for field in (*payload.snapshot.fields, *links, *things)]
+    snapshot = payload.snapshot
+    interface_fields = [field for link in snapshot.interfaces for field in link.fields]
+    peripheral_fields = [field for device in snapshot.peripherals for field in device.fields]
+    fields = (*snapshot.fields, *interface_fields, *peripheral_fields)
+    keys = [field.key for field in fields]
     keys += [field.key for field in payload.browser_fields]
     assert [row["key"] for row in rows] == keys
     assert all(row["reason"] for row in rows if row["status"] == "collection-failed")
@@ -79,6 +81,7 @@ def test_untrusted_text_in_csv_is_plain_and_not_a_formula(
         for row in read(report_csv(payload, table)):
             for name, cell in row.items():
                 assert cell.isprintable()
+                # A number may be negative. It is not a formula.
                 assert name in {"latencyMs", "value"} or not cell.startswith(("=", "+", "-", "@"))
 
 

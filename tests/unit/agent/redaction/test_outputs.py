@@ -67,19 +67,19 @@ def _without_api_key_variable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _output_of_config_and_status(text: str) -> str:
     """Run `config` and `status` with a configuration. Return their output."""
-    message = io.StringIO()
+    output = io.StringIO()
     with TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
         config = Path(home) / "config.toml"
         config.write_text(text, "utf-8")
         patch.setenv("STATE_DIRECTORY", home)
-        patch.setattr(sys, "stdout", message)
-        patch.setattr(sys, "stderr", message)
+        patch.setattr(sys, "stdout", output)
+        patch.setattr(sys, "stderr", output)
         for words in (["check"], ["check", "--json"], ["show"], ["show", "--json"]):
             main(["config", *words, "--config", str(config)])
             main(["--debug", "config", *words, "--config", str(config)])
         main(["status", "--config", str(config)])
     known.forget()
-    return message.getvalue()
+    return output.getvalue()
 
 
 @pytest.mark.medium

@@ -105,6 +105,7 @@ def test_user_and_password_of_a_url_are_redacted(text: str, expected: str) -> No
     ],
 )
 def test_values_of_keys_that_name_a_secret_are_redacted(text: str, expected: str | None) -> None:
+    """If ``expected`` is None, the test only checks that the secret is masked."""
     if expected is None:
         assert MASK in redact(text)
         assert '"b"' not in redact(text)
@@ -156,6 +157,7 @@ def test_text_without_secrets_is_not_redacted(text: str) -> None:
 HEAD, TAIL = "q7Zk", "Wv9x"
 _SIGNS = st.one_of(st.characters(min_codepoint=32, max_codepoint=126), st.sampled_from("äß€😀 "))
 SECRETS = st.text(_SIGNS, max_size=24).map(lambda middle: f"{HEAD}{middle}{TAIL}")
+# WORDS are ASCII secrets without spaces, quotes and backslashes.
 WORDS = st.text(
     st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="\"'\\"), max_size=24
 ).map(lambda middle: f"{HEAD}{middle}{TAIL}")

@@ -47,7 +47,7 @@ def test_printers_that_a_report_lacks_keep_their_learned_details() -> None:
     assert after((KITCHEN, BAR), facts(moved)) == (KITCHEN, moved)
 
 
-def test_missing_values_are_kept_for_the_same_printer() -> None:
+def test_a_value_that_a_later_report_lacks_is_kept_for_the_same_printer() -> None:
     assert after((KITCHEN,), facts(replace(KITCHEN, serial=None))) == (KITCHEN,)
 
 
@@ -80,27 +80,28 @@ NEW = replace(KITCHEN, mac_address="00:1b:a9:00:00:03", serial=None)
 HOUR = timedelta(hours=1)
 
 
-def reports(memory: Memory, *facts_by_age: tuple[timedelta, NetworkFacts]) -> Memory:
+def after_reports(memory: Memory, *facts_by_age: tuple[timedelta, NetworkFacts]) -> Memory:
     for age, collected in facts_by_age:
         memory = updated(memory, collected, NOW + age)
     return memory
 
 
 def stranger(printer: LearnedPrinter = NEW) -> NetworkFacts:
+    """Return facts in which a different device answers at the kitchen printer's address."""
     return replace(facts(), strangers=(printer,))
 
 
 def test_a_device_that_stays_at_the_address_replaces_the_printer() -> None:
     known = Memory((KITCHEN,))
-    twice = reports(known, (HOUR, stranger()), (2 * HOUR, stranger()))
+    twice = after_reports(known, (HOUR, stranger()), (2 * HOUR, stranger()))
     since = (NOW + HOUR).isoformat(timespec="seconds")
     assert twice == Memory((KITCHEN,), (Replacement(NEW, since, 2),))
     # Only 23 hours have passed since the first report of the new device.
-    assert reports(twice, (24 * HOUR, stranger())).printers == (KITCHEN,)
-    off_for_a_night = reports(twice, (20 * HOUR, facts()), (26 * HOUR, facts()))
+    assert after_reports(twice, (24 * HOUR, stranger())).printers == (KITCHEN,)
+    off_for_a_night = after_reports(twice, (20 * HOUR, facts()), (26 * HOUR, facts()))
     assert off_for_a_night == twice
     replaced = Memory((replace(NEW, replaced_at=since),))
-    assert reports(off_for_a_night, (27 * HOUR, stranger())) == replaced
+    assert after_reports(off_for_a_night, (27 * HOUR, stranger())) == replaced
 
     later = NOW + HOUR + REPLACEMENT_REPORTED
     assert still_known(replaced.printers, later - HOUR) == replaced.printers
@@ -108,7 +109,7 @@ def test_a_device_that_stays_at_the_address_replaces_the_printer() -> None:
 
 
 def test_a_printer_is_not_replaced_after_a_day_without_reports() -> None:
-    known = reports(Memory((KITCHEN,)), (HOUR, stranger()), (48 * HOUR, stranger()))
+    known = after_reports(Memory((KITCHEN,)), (HOUR, stranger()), (48 * HOUR, stranger()))
     assert known.printers == (KITCHEN,)
 
 
@@ -123,15 +124,15 @@ def test_a_printer_is_not_replaced_after_a_day_without_reports() -> None:
 def test_the_count_of_a_replacement_restarts_after_a_different_report(
     between: NetworkFacts,
 ) -> None:
-    known = reports(Memory((KITCHEN,)), (HOUR, stranger()), (2 * HOUR, stranger()))
-    memory_after = reports(known, (3 * HOUR, between), (27 * HOUR, stranger()))
+    known = after_reports(Memory((KITCHEN,)), (HOUR, stranger()), (2 * HOUR, stranger()))
+    memory_after = after_reports(known, (3 * HOUR, between), (27 * HOUR, stranger()))
     (printer,), (replacement,) = memory_after.printers, memory_after.replacements
     assert printer.mac_address == KITCHEN.mac_address
     assert (replacement.printer, replacement.reports) == (NEW, 1)
 
 
 def test_a_forgotten_printer_loses_its_possible_replacement() -> None:
-    known = reports(Memory((KITCHEN, BAR)), (HOUR, stranger()))
+    known = after_reports(Memory((KITCHEN, BAR)), (HOUR, stranger()))
     assert updated(known, facts(printer_ids=(BAR.id,)), NOW) == Memory((BAR,))
     assert known.without(KITCHEN.id) == Memory((BAR,))
 

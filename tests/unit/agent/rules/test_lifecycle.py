@@ -9,6 +9,7 @@ import pytest
 from agent.rules import lifecycle
 from agent.rules.lifecycle import BootAction, Event, LifecycleError, State
 
+# Each line: a state, an event, and the state after the event.
 STEPS = """
 received      accepted       acknowledged
 received      ran-out        expired
@@ -29,6 +30,8 @@ TABLE = {
     for state, event, after in (line.split() for line in STEPS.strip().splitlines())
 }
 
+# Each line: the state of a request, its number of attempts, whether it has expired, and what the
+# agent does with it at its start.
 BOOT = """
 received      0  no   acknowledge
 received      0  yes  expire
@@ -82,14 +85,14 @@ def test_every_event_is_used_in_the_table() -> None:
 
 
 @pytest.mark.parametrize("row", BOOT.strip().splitlines())
-def test_each_row_has_the_boot_action_of_the_table(row: str) -> None:
+def test_the_boot_action_of_a_request_is_that_of_the_table(row: str) -> None:
     state, attempt, is_expired, action = row.split()
 
-    request = lifecycle.boot_action(
+    boot_action = lifecycle.boot_action(
         State(state), attempt=int(attempt), is_expired=is_expired == "yes"
     )
 
-    assert request is BootAction(action)
+    assert boot_action is BootAction(action)
 
 
 def test_every_state_has_a_boot_action_and_every_boot_action_occurs() -> None:

@@ -23,6 +23,8 @@ NOW = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
 HTML = {"content-type": "text/html; charset=utf-8"}
 JSON = {"content-type": "application/problem+json"}
 
+# Each line: the status of a reply, "html" if its body is a web page, and the expected error, or the
+# cause of the ServiceUnavailable error. "fine" means that no error is expected.
 TABLE = """
 200  -    fine
 201  -    fine

@@ -29,7 +29,7 @@ URL = "https://ops.example.com/base"
         ("", {}, {"https": "http://s:8"}, "http://s:8", "the operating system's settings"),
     ],
 )
-def test_doctor_selects_the_same_proxy_as_the_daemon(
+def test_configuration_environment_and_system_settings_determine_the_proxy_and_the_reason(
     configured: str,
     environment: dict[str, str],
     system: dict[str, str],

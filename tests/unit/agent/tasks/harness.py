@@ -33,7 +33,11 @@ from tests.unit.agent.samples import BASE_URL, command, config, record
 
 
 class Harness:
-    """All objects that the tasks need. With ``bound``, the device has a confirmed binding."""
+    """All objects that the tasks need. With ``bound``, the device has a confirmed binding.
+
+    ``changes`` counts the changes of the health board, and ``executor_wakes`` how often the
+    acknowledger has woken the executor.
+    """
 
     def __init__(
         self,
@@ -174,6 +178,6 @@ async def until(is_reached: Callable[[], bool], turns: int = 100_000) -> None:
 
 
 async def settle(turns: int = 50) -> None:
-    """Run all tasks until they wait."""
+    """Let the other tasks run for ``turns`` turns of the event loop, until they usually wait."""
     for _ in range(turns):
         await asyncio.sleep(0)

@@ -212,8 +212,8 @@ async def test_requests_run_one_at_a_time_in_their_order(rig: ExecutorRig) -> No
         await until(lambda: len(rig.home.journal.in_state(State.REPORTED)) == 3)
 
     assert rig.collectors.most_at_once == 1
-    reported = rig.home.client.named("acknowledge")
-    assert [sent.request_id.int for sent in reported] == [1, 2, 3]
+    acknowledgements = rig.home.client.named("acknowledge")
+    assert [sent.request_id.int for sent in acknowledgements] == [1, 2, 3]
 
 
 async def test_waiting_requests_and_schedules_share_one_collection(
@@ -629,7 +629,9 @@ async def test_a_finished_request_creates_no_second_report(rig: ExecutorRig) -> 
     assert rig.home.outbox.oldest() is None
 
 
-async def test_invalid_facts_are_retried_once_and_then_fail(rig: ExecutorRig) -> None:
+async def test_a_collection_that_returns_facts_of_another_kind_is_repeated_only_once(
+    rig: ExecutorRig,
+) -> None:
     """It is a bug if the facts and the job have different kinds. The collection must not be
     repeated without end.
     """
@@ -686,8 +688,8 @@ def test_jobs_follow_the_configuration() -> None:
         watched_devices=[
             {"name": "Bar", "kind": "payment-terminal", "mac": "00-11-22-33-44-5A"},
             {"name": "Hall", "address": "192.168.1.41"},
-            {"name": "Bar", "address": "192.168.1.42"},
-            {"name": "neither"},
+            {"name": "Bar", "address": "192.168.1.42"},  # left out: the name is already used
+            {"name": "neither"},  # left out: it has neither a MAC nor an address
         ],
         application={"watch_processes": ["pos-till"]},
     )

@@ -32,10 +32,14 @@ USB = printer(
     address=None,
     matched_endpoint=None,
 )
-LOW = printer("reachable", "Reachable on port 631; the printer reports: low on toner", "office")
+LOW_ON_TONER = printer(
+    "reachable", "Reachable on port 631; the printer reports: low on toner", "office"
+)
 
 
-def healthy_network(printers: tuple[Printer, ...] = (printer(), USB, LOW)) -> NetworkPayload:
+def healthy_network(
+    printers: tuple[Printer, ...] = (printer(), USB, LOW_ON_TONER),
+) -> NetworkPayload:
     return small_venue().model_copy(update={"printers": printers})
 
 
@@ -51,6 +55,7 @@ def link(name: str, *addresses: str, gateways: tuple[str, ...] = ("192.168.1.1",
 
 
 def with_map(**changes: object) -> NetworkPayload:
+    """Return a healthy report without endpoints, with these changes to its network map."""
     payload = healthy_network()
     assert payload.network_map
     return payload.model_copy(

@@ -19,7 +19,10 @@ DAY_S = 86400
 
 
 class Case(NamedTuple):
-    """A finding, and the changes to a healthy machine at its threshold and just short of it."""
+    """A finding, and the changes to a healthy machine at its threshold and just short of it.
+
+    ``machine`` is the name of the healthy machine.
+    """
 
     code: str
     at_threshold: Changes
@@ -48,15 +51,18 @@ LONG_RECORD: Changes = {"history.since": "2026-01-01T00:00:00Z"}
 
 
 def outages(*totals: str) -> Changes:
+    """Return a record with these totals of 7 days: cause, downtime, and number of interruptions."""
     return {**LONG_RECORD, "history.causes7d": totals}
 
 
 def events(text: str, *days: int) -> Changes:
+    """Return a record with the event ``text`` on each of these days of November."""
     lines = tuple(f"2026-11-{day:02}T01:00:00Z {text}" for day in days)
     return {**LONG_RECORD, "history.events": lines}
 
 
 def lost_link(total: str) -> Changes:
+    """Return a record in which the Wi-Fi interface wlo1 had no link, with this total of 7 days."""
     line = "2026-11-01T00:00:00Z/.. link-down 1 s: wlo1 has no link"
     return {**outages(total), "history.recent": (line,)}
 
@@ -113,6 +119,7 @@ TERMINAL = {
 }
 
 CASES = (
+    # One interruption of 300 s is a finding. Seven interruptions of 299 s in total are none.
     *(
         Case(code, outages(f"{cause} 300 s x1"), outages(f"{cause} 299 s x7"), sentence)
         for code, cause, sentence in OUTAGES
@@ -382,7 +389,8 @@ CASES = (
     Case(
         "spooler-stopped",
         {"service.printSpooler.state": "failed (failed)", **NO_QUEUES},
-        {"service.printSpooler.state": "inactive (dead)"},  # started on demand, and responds
+        # The spooler starts on demand: its queues can be read.
+        {"service.printSpooler.state": "inactive (dead)"},
         "The print spooler (cups) is not running: nothing can be printed.",
     ),
     Case(
@@ -759,7 +767,7 @@ def test_findings_explained_by_another_finding_are_left_out() -> None:
     assert [finding.code for finding in findings_of(changed(down))] == ["no-network"]
 
 
-def test_rules_are_explained_only_by_existing_rules() -> None:
+def test_explained_by_contains_only_codes_of_existing_rules() -> None:
     for rules in (APPLICATION_RULES, NETWORK_RULES):
         codes = {rule.code for rule in rules}
         assert all(codes.issuperset(rule.explained_by) for rule in rules)

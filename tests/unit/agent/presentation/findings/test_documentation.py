@@ -1,5 +1,5 @@
-"""Tests that docs/findings.md lists each rule exactly as the code defines it, and that rules read
-only facts that exist.
+"""Tests that docs/findings.md lists each rule exactly as the code defines it, and that the rules of
+application reports read only documented fields.
 """
 
 import re
@@ -40,7 +40,7 @@ def test_page_lists_each_rule(rules: tuple[AnyRule, ...]) -> None:
     assert rows_of(rules) in (ROOT / "docs/findings.md").read_text()
 
 
-def test_each_rule_reads_documented_fields() -> None:
+def test_each_application_rule_reads_documented_fields() -> None:
     for rule in APPLICATION_RULES:
         for key in rule.fields.split(", "):
             is_documented = key in BrowserFieldKey.__args__ or re.search(

@@ -43,8 +43,8 @@ def test_an_unchecked_network_has_no_findings() -> None:
     lan_map = payload.network_map
     assert lan_map
     own_hosts: tuple[MapHost, ...] = tuple(h for h in lan_map.hosts if "local" in h.sources)
-    alone = lan_map.model_copy(update={"hosts": own_hosts})
-    device = {"scope": "device", "network_map": alone, "endpoints": (), "printers": None}
-    assert findings_of(payload.model_copy(update=device)) == ()
-    off = {**device, "network_map": None}
-    assert findings_of(payload.model_copy(update=off)) == ()
+    own_map = lan_map.model_copy(update={"hosts": own_hosts})
+    limited = {"scope": "device", "network_map": own_map, "endpoints": (), "printers": None}
+    assert findings_of(payload.model_copy(update=limited)) == ()
+    disabled = {**limited, "network_map": None}
+    assert findings_of(payload.model_copy(update=disabled)) == ()

@@ -49,7 +49,7 @@ def test_sentences_of_a_bad_venue() -> None:
     )
 
 
-def test_a_lost_wifi_names_hours_and_signal() -> None:
+def test_the_finding_of_a_lost_wifi_link_contains_hours_and_signal() -> None:
     incidents = [
         Incident(
             "link-down", NOW - 3 * HOUR, NOW - HOUR, 300.0, "enp1s0 has no link", 14,

@@ -34,7 +34,7 @@ from tests.unit.agent.presentation.findings.networks import (
 
 GATEWAY = host(1, None, 53, latency_ms=99.9, sources=("gateway", "tcp"))
 SELF = host(20, "till-1", sources=("local",))
-SILENT = GATEWAY.model_copy(
+SILENT_GATEWAY = GATEWAY.model_copy(
     update={"reachability": "unknown", "mac_address": None, "services": (), "latency_ms": None}
 )
 TILL = host(41, "till-2", 22)
@@ -46,6 +46,7 @@ def with_mac(lan_host: MapHost, mac: str) -> MapHost:
     return lan_host.model_copy(update={"mac_address": mac})
 
 
+# In this sweep, one device answered ARP for 212 of 254 addresses.
 SWEEP = SweepResult((), (), {"02:bb:00:00:00:01": 212}, untried=0, ended_early=False)
 (PROXY_ARP,) = scan.scan_result_of(SWEEP, targets=254).limitations
 
@@ -153,8 +154,8 @@ CASES = (
     ),
     Case(
         "gateway-silent",
-        with_map(hosts=(SELF, SILENT, TILL)),
-        with_map(hosts=(SELF, with_mac(SILENT, "00:26:ab:00:00:01"), TILL)),
+        with_map(hosts=(SELF, SILENT_GATEWAY, TILL)),
+        with_map(hosts=(SELF, with_mac(SILENT_GATEWAY, "00:26:ab:00:00:01"), TILL)),
         "The gateway 192.168.1.1 does not answer: no other network can be reached.",
     ),
     Case(
@@ -178,14 +179,14 @@ CASES = (
     ),
     Case(
         "nothing-but-gateway",
-        with_map(hosts=(SELF, SILENT)),
-        with_map(hosts=(SELF, SILENT, TILL)),
+        with_map(hosts=(SELF, SILENT_GATEWAY)),
+        with_map(hosts=(SELF, SILENT_GATEWAY, TILL)),
         "No host answers on this network.",
     ),
     Case(
         "gateway-silent",
-        with_map(hosts=(SELF, SILENT, TILL)),
-        with_map(hosts=(SELF, SILENT.model_copy(update={"interface_name": "tun0"}), TILL)),
+        with_map(hosts=(SELF, SILENT_GATEWAY, TILL)),
+        with_map(hosts=(SELF, SILENT_GATEWAY.model_copy(update={"interface_name": "tun0"}), TILL)),
         "The gateway 192.168.1.1 does not answer: no other network can be reached.",
     ),
     Case(

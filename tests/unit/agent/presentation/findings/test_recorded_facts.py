@@ -120,13 +120,14 @@ def test_findings_of_the_pressure_that_the_kernel_measures(tmp_path: Path) -> No
 
 
 def test_findings_of_an_unsynchronised_and_of_a_wrong_clock(tmp_path: Path) -> None:
+    time_ok, time_error = 0, 5  # results of adjtimex
     unsynchronised, nanoseconds = 0x0040, 0x2000
     unsynchronised_clock = clock.read_clock(
-        DEADLINE, tmp_path, lambda: (5, figures(unsynchronised, 0))
+        DEADLINE, tmp_path, lambda: (time_error, figures(unsynchronised, 0))
     )
     assert list(judged(unsynchronised_clock)) == ["clock-not-synchronised"]
     wrong_clock = clock.read_clock(
-        DEADLINE, tmp_path, lambda: (0, figures(nanoseconds, -2_500_000_000))
+        DEADLINE, tmp_path, lambda: (time_ok, figures(nanoseconds, -2_500_000_000))
     )
     assert judged(wrong_clock) == {"clock-off": ("The clock is off by 2.5 s.",)}
 
@@ -201,7 +202,7 @@ def test_a_service_that_refuses_connections_is_reported() -> None:
     }
 
 
-def test_a_name_of_the_service_that_does_not_exist_is_a_finding(
+def test_a_host_name_of_the_service_that_does_not_exist_is_a_finding(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fail_to_resolve(*_: object, **__: object) -> object:

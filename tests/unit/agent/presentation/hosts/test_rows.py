@@ -95,7 +95,7 @@ def test_a_computer_is_not_named_after_its_shared_queue() -> None:
     assert (row.name, row.model, row.kind) == ("till", "", "server")
 
 
-def test_a_role_is_reported_once() -> None:
+def test_a_model_is_displayed_without_its_role_if_the_kind_shows_the_role() -> None:
     lan_host = host(7, "x", 5000)
     assert row_of(lan_host, endpoint(5000, "Mini", "Google Home Mini (speaker)")).what[:2] == (
         "speaker", "Google Home Mini",

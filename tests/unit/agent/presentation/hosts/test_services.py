@@ -6,8 +6,8 @@ from collectors.network.mdns.browse import SERVICE_TYPES
 from collectors.network.scan import port_names
 
 
-def announced(kind: str, port: int = 1234, *, reached: bool | None = True) -> MapService:
-    return MapService(type=kind, port=port, source="mdns", reachable=reached)
+def announced(service_type: str, port: int = 1234, *, reached: bool | None = True) -> MapService:
+    return MapService(type=service_type, port=port, source="mdns", reachable=reached)
 
 
 def opened(port: int, name: str | None) -> MapService:
@@ -75,9 +75,10 @@ def test_services_beyond_the_bound_are_counted() -> None:
 
 
 def test_every_browsed_service_type_has_a_description() -> None:
-    for kind in SERVICE_TYPES:
-        plain = kind.removeprefix("_").removesuffix("._tcp")
-        assert describe_services((announced(kind),)) != (f"{plain} (1234)",), kind
+    for service_type in SERVICE_TYPES:
+        bare_type = service_type.removeprefix("_").removesuffix("._tcp")
+        described = describe_services((announced(service_type),))
+        assert described != (f"{bare_type} (1234)",), service_type
 
 
 def test_known_ports_have_a_description() -> None:

@@ -158,5 +158,5 @@ def test_untrusted_lines_are_plain_and_the_drawing_is_small() -> None:
     section = section_of(payload)
     assert "<script>" not in section
     assert "<b>" not in section
-    assert section.count("<title>") <= 24 * 9
+    assert section.count("<title>") <= 24 * 9  # one tooltip for each hour of at most nine days
     assert "\x1b" not in text_of(payload)

@@ -51,7 +51,7 @@ def test_printers_are_marked_and_labelled_with_their_names() -> None:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_of_printers_with_the_same_shortened_name_the_worse_one_is_displayed(order: int) -> None:
+def test_the_worse_of_the_printers_with_one_shortened_name_is_displayed(order: int) -> None:
     venue = small_venue()
     printers = [
         printer.model_copy(update={"name": "x" * 500 + printer.name})
@@ -79,7 +79,7 @@ def test_without_a_gateway_this_machine_is_the_centre() -> None:
     assert diagram.centre.host.kind == "machine"
 
 
-def test_without_gateway_and_machine_the_first_host_is_the_centre() -> None:
+def test_without_a_gateway_and_this_machine_the_first_host_is_the_centre() -> None:
     diagram = diagram_of(with_hosts(host(2, "first"), host(3, "second")))
     assert diagram.centre.label == ("first",)
 

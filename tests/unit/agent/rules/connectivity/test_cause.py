@@ -115,7 +115,7 @@ def test_nothing_is_known_before_the_service_was_tried() -> None:
         (ServiceUnavailable("timeout", "no reply"), None),
     ],
 )
-def test_a_refused_call_is_a_cause_but_a_throttled_one_is_not(
+def test_a_refusal_or_wrong_reply_has_a_cause_but_throttling_and_a_timeout_have_none(
     error: ServiceUnavailable | CredentialRefused | Refused, cause: str | None
 ) -> None:
     diagnosis = diagnose_reply(error)

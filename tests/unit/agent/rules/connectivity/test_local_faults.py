@@ -19,6 +19,9 @@ def queues(**faults: str | None) -> LocalReading:
 
 
 def summary(incidents: tuple[Incident, ...]) -> list[tuple[str, float, float | None]]:
+    """Return the evidence, begin and end of each incident. The times are counted from ``AT`` in
+    units of five minutes. An unfinished incident has the end None.
+    """
     return [
         (
             incident.evidence,
@@ -50,6 +53,7 @@ def test_a_fault_of_one_reading_is_no_incident() -> None:
 
 
 def test_two_queues_that_stop_together_are_two_incidents_with_different_begin_times() -> None:
+    """The begin time identifies an incident, so no two incidents may have the same one."""
     faults = LocalFaults()
     for number in range(2):
         faults.observe(AT + number * FIVE_MINUTES, queues(receipts="stopped", kitchen="stopped"))

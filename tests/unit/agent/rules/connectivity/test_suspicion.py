@@ -1,4 +1,4 @@
-"""Tests of the causes of interruptions that are concluded from failed calls."""
+"""Tests of how the cause of an interruption is concluded from failed calls."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -52,10 +52,13 @@ def test_an_outage_of_the_name_servers_ends_when_they_answer_a_probe() -> None:
         ("heartbeat", None),
         ("onCommands as a stream", None),
         ("acknowledge", None),
-        ("current", "service-refuses"),  # also succeeds for a device that is not bound
+        # `current` does not end the refusal, because it also succeeds while heartbeats are refused.
+        ("current", "service-refuses"),
     ],
 )
-def test_a_refusal_ends_with_the_next_accepted_call(operation: str, cause: str | None) -> None:
+def test_a_refusal_ends_with_the_next_accepted_call_that_needs_a_binding(
+    operation: str, cause: str | None
+) -> None:
     suspicion = Suspicion()
     suspicion.note_failure("heartbeat", CredentialRefused("unknown key"), START)
     suspicion.note_success(operation)

@@ -36,7 +36,7 @@ def test_clipped_text_is_not_changed_again(text: str) -> None:
 def test_clipped_text_ends_with_an_ellipsis_and_has_the_maximum_length(text: str) -> None:
     clipped = clip(text, 100)
 
-    if clipped != " ":
+    if clipped != " ":  # a text without permitted characters becomes one space
         assert clipped.endswith(ELLIPSIS)
         assert utf16_length(clipped) in {99, 100}
 
@@ -47,7 +47,7 @@ def test_clipped_text_ends_with_an_ellipsis_and_has_the_maximum_length(text: str
         ("abc", "abc"),
         ("abcd", "abcd"),
         ("abcde", "abc…"),
-        ("a\x00\x1b[31mb", "a [3…"[:3] + "…"),
+        ("a\x00\x1b[31mb", "a […"),
         ("🖨🖨", "🖨🖨"),
         ("🖨🖨🖨", "🖨…"),
         ("a🖨🖨", "a🖨…"),

@@ -150,7 +150,7 @@ def test_printers_beyond_the_contract_are_reported(
     assert payload.network_map.limitations == payload.limitations
 
 
-def test_printers_that_were_not_requested_are_null() -> None:
+def test_printers_are_null_if_their_sources_were_not_read() -> None:
     assert network_report(replace(CLEAN, printers=None), JOB, CONTEXT).printers is None
 
 

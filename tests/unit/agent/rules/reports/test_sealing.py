@@ -36,7 +36,7 @@ REPORT_ID = UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")
 REQUEST_ID = UUID(int=7)
 BINDING_ID = UUID(int=9)
 SMALLEST_LIMIT = 10_000
-"""The smallest value of limits.max_report_bytes."""
+"""The smallest permitted value of limits.max_report_bytes."""
 IDS = ("bindingId", "reportId", "requestId", "kind")
 
 
@@ -189,6 +189,8 @@ def test_each_tier_of_a_network_report_counts_what_it_drops() -> None:
         assert all(host.services == () for host in cut.network_map.hosts)
         line = cut.limitations[0]
         assert f"{256 - endpoints} endpoints, {1000 - hosts} hosts" in line
+        # The whole report has 128 failures and 128 limitations. The cut report has one more line,
+        # which describes what was dropped.
         omitted = 2 * 128 + 1 - len(cut.failures) - len(cut.limitations)
         assert f", {omitted} failures and limitations" in line
         assert len(cut.failures) <= 128

@@ -31,14 +31,10 @@ class Service:
         self.home = home
         self.errors = list(errors)
         self.called_at: list[float] = []
-        self.at_once = self.most_at_once = 0
 
     async def ask(self) -> str:
         self.called_at.append(self.home.clock.elapsed_s)
-        self.at_once += 1
-        self.most_at_once = max(self.most_at_once, self.at_once)
         await asyncio.sleep(0)
-        self.at_once -= 1
         if self.errors:
             raise self.errors.pop(0)
         return "answer"
@@ -132,13 +128,13 @@ class Probe:
 async def test_callers_continue_together_when_the_probe_that_they_waited_for_succeeds(
     home: Harness,
 ) -> None:
-    probe, hold = Probe(), asyncio.Event()
+    probe, slow_may_finish = Probe(), asyncio.Event()
 
     async def slow() -> str:
-        await hold.wait()
+        await slow_may_finish.wait()
         return "slow"
 
-    trouble = asyncio.create_task(home.breaker.call("heartbeat", probe.ask))
+    probing = asyncio.create_task(home.breaker.call("heartbeat", probe.ask))
     await asyncio.wait_for(probe.is_blocked.wait(), 60)
     first = asyncio.create_task(home.breaker.call("heartbeat", slow))
     second = asyncio.create_task(home.breaker.call("heartbeat", Service(home).ask))
@@ -147,9 +143,9 @@ async def test_callers_continue_together_when_the_probe_that_they_waited_for_suc
     probe.may_continue.set()
 
     assert await asyncio.wait_for(second, 60) == "answer"
-    hold.set()
+    slow_may_finish.set()
     assert await first == "slow"
-    await trouble
+    await probing
 
 
 async def test_calls_that_fail_together_count_once(home: Harness) -> None:
@@ -228,7 +224,7 @@ STATES = {
     "captive-portal": ServiceUnavailable("captive-portal", "a page"),
     "refused-key": NO_KEY,
     "throttled": Throttled("later", None),
-    "throttled-impatiently": Throttled("now", 0.0),
+    "throttled-for-zero-seconds": Throttled("now", 0.0),
 }
 
 
@@ -248,7 +244,7 @@ async def test_no_state_of_the_service_causes_more_than_30_calls_a_minute(
         call.cancel()
     await asyncio.gather(*calling, return_exceptions=True)
 
-    calls_under_way = callers - 1  # the calls that began before the first failure
+    calls_under_way = callers - 1  # the other calls that began before the first failure
     for minute in range(10):
         calls = [at for at in service.called_at if minute * 60 <= at < minute * 60 + 60]
         assert len(calls) <= 31 + (calls_under_way if minute == 0 else 0)
@@ -472,4 +468,5 @@ async def test_a_heartbeat_is_retried_if_no_other_operation_is_called(home: Harn
     heartbeat = Service(home, *[DOWN] * 3)
 
     assert await home.breaker.call("heartbeat", heartbeat.ask) == "answer"
+    # Four times the reconnect time, plus at most the longest delay of the breaker.
     assert all(160 <= wait <= 160 + 60 for wait in heartbeat.waits())

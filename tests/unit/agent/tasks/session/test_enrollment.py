@@ -394,7 +394,7 @@ async def test_a_device_that_was_revoked_before_the_start_stays_revoked(home: Ha
     assert "revoked" in home.codes()
 
 
-async def test_a_revoked_device_may_enroll_again(tmp_path: Path) -> None:
+async def test_a_revoked_device_enrolls_again_if_on_revoked_is_reenroll(tmp_path: Path) -> None:
     with harness(tmp_path, on_revoked="reenroll") as home:
         before = home.identity.load_or_create().instance_id
         home.client.always["current"] = None
