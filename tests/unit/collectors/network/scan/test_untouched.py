@@ -1,4 +1,6 @@
-"""The scan sends nothing to payment terminals, at their address and wherever their MAC answers."""
+"""Tests that the scan makes no connection to a payment terminal, neither at its configured address
+nor at any other address that its MAC answers.
+"""
 
 import pytest
 
