@@ -15,6 +15,7 @@ def http(body: bytes, status: str = "200 OK") -> bytes:
 
 
 def soon() -> float:
+    """Return a deadline in 60 s, which no test reaches."""
     return time.monotonic() + 60
 
 

@@ -67,6 +67,7 @@ class FakeHosts:
 
 
 def soon() -> float:
+    """Return a deadline in 60 s, which no test reaches."""
     return time.monotonic() + 60
 
 
@@ -122,7 +123,7 @@ def test_silent_host_is_not_queried_again(monkeypatch: pytest.MonkeyPatch):
     assert run.steps[-1] == ("enrichment", 6, 6)
 
 
-def test_ports_not_queried_before_the_deadline_are_counted():
+def test_ports_whose_query_is_unfinished_at_the_deadline_are_counted():
     async def slow(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
         await asyncio.Event().wait()
         return ()
