@@ -227,7 +227,7 @@ RAW = KnownPrinter(
 
 def retries(world: World, *outcomes: str, job: NetworkJob = JOB) -> tuple[str, list[str]]:
     """Collect from ``world``. ``outcomes`` are the results of the repeated attempts at the print
-    port. Return the reason of the printer, and the ports that were tried again.
+    port. Return the reason for the printer's status, and the ports that were tried again.
     """
     retried: list[str] = []
 
@@ -321,7 +321,7 @@ def test_a_complete_collection_has_all_facts() -> None:
     assert len(world.scanned[0]) == 254
 
 
-def test_checkpoints_grow_and_report_running_sources() -> None:
+def test_the_first_checkpoint_has_interfaces_and_a_running_scan() -> None:
     run = RecordedRun()
     collect(World(), run=run)
     first = run.checkpoints[0]
@@ -355,7 +355,7 @@ def test_a_failing_network_source_affects_only_its_own_facts() -> None:
         assert (facts.printers is None) == (step == "printers")
 
 
-def test_denied_interfaces_are_reported() -> None:
+def test_interfaces_that_cannot_be_read_are_reported() -> None:
     facts = collect(World(), read_local_network=broken)
     assert facts.interfaces_source == SourceState("failed", "out of order")
     assert facts.unavailable.interfaces == "out of order"
@@ -470,7 +470,7 @@ def test_a_printer_in_another_network_that_does_not_answer_is_unreachable() -> N
     assert "o answer from 10.50.0.5" in (facts.printers[0].reason or "")
 
 
-def test_a_printer_that_could_not_be_contacted_is_not_called_silent() -> None:
+def test_the_status_of_a_printer_is_unknown_if_the_scan_of_its_address_fails() -> None:
     known = KnownPrinter("q", "Bar", "network", "config", addresses=("10.50.0.5",), port=9100)
     world = World(known=(known,))
 

@@ -93,7 +93,10 @@ def _evidence(device: Device) -> list[Evidence]:
 
 
 def _share(judge: Callable[[Device], tuple[object, object]], what: str) -> float:
-    """Return the share of devices that are judged correctly. Print the other devices."""
+    """Return the share of devices that are reported correctly. Print the other devices.
+
+    ``judge`` returns what the report contains about a device, and what is true.
+    """
     judged = [(device.maker, *judge(device)) for device in DEVICES]
     wrong = [row for row in judged if row[1] != row[2]]
     print(f"{what}: {len(judged) - len(wrong)} of {len(judged)} devices are reported correctly")

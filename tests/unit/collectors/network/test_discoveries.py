@@ -1,4 +1,4 @@
-"""Tests that each discovered port is returned once, and an IPP port with its queues."""
+"""Tests that each discovered port is returned once, and that an IPP port has its queues then."""
 
 import socket
 

@@ -258,8 +258,8 @@ def test_a_friendly_name_is_preferred_to_a_technical_one() -> None:
 def test_the_announced_model_of_a_device_is_used_for_its_endpoints() -> None:
     shell = MdnsService("stock", "_ssh._tcp", "s.local", ("10.0.0.9",), 22, announcer="10.0.0.9")
     info = replace(shell, type="_device-info._tcp", txt=(("model", "Macmini9,1"),), port=0)
-    for whole in (info, replace(info, addresses=(), hostname="")):
-        (endpoint,) = assemble_endpoints(correlate(services=(shell, whole)))
+    for device_info in (info, replace(info, addresses=(), hostname="")):
+        (endpoint,) = assemble_endpoints(correlate(services=(shell, device_info)))
         assert (endpoint.port, endpoint.model) == (22, "Macmini9,1")
     hearsay = replace(info, is_hearsay=True)
     assert [e.model for e in assemble_endpoints(correlate(services=(shell, hearsay)))] == [None]

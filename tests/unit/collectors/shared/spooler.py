@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PAUSE_S = 0.05
+BYTE_PAUSE_S = 0.05
 
 
 def http(body: bytes, status: str = "200 OK") -> bytes:
@@ -15,13 +15,15 @@ def http(body: bytes, status: str = "200 OK") -> bytes:
 
 
 def soon() -> float:
+    """Return a deadline in 60 s, which no test reaches."""
     return time.monotonic() + 60
 
 
 @contextmanager
 def spooler(path: Path, reply: bytes, *, trickles: bool = False) -> Iterator[list[bytes]]:
-    """Run a spooler that sends ``reply`` to one request. With ``trickles`` it sends single bytes
-    until the client closes the connection. Yields the list of requests.
+    """Run a spooler that sends ``reply`` to one request. Yield the list of requests.
+
+    With ``trickles``, the spooler sends the reply slowly: byte by byte, with a pause before each.
     """
     requests: list[bytes] = []
     is_over = threading.Event()
@@ -35,7 +37,7 @@ def spooler(path: Path, reply: bytes, *, trickles: bool = False) -> Iterator[lis
             try:
                 requests.append(_read_request(connection))
                 for start in range(len(reply) if trickles else 0):
-                    is_over.wait(PAUSE_S)
+                    is_over.wait(BYTE_PAUSE_S)
                     connection.sendall(reply[start : start + 1])
                 connection.sendall(b"" if trickles else reply)
             except OSError:

@@ -38,7 +38,7 @@ def test_a_request_has_the_form_of_rfc_8010():
     )
 
 
-def test_the_answer_of_a_real_printer_is_decoded():
+def test_the_captured_answer_of_ippeveprinter_is_decoded():
     response = ipp.decode_response(PRINTER)
     (printer,) = response.printers
     assert response.is_successful
@@ -54,7 +54,7 @@ def test_the_answer_of_a_real_printer_is_decoded():
     assert not names & {"media-size", "media-type"}
 
 
-def test_the_answer_of_a_real_spooler_is_decoded():
+def test_the_captured_answer_of_cups_is_decoded():
     names = [group.text("printer-name") for group in ipp.decode_response(QUEUES).printers]
     assert names == ["bar", "kitchen", "till", "usbq"]
 

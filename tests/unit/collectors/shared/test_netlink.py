@@ -1,4 +1,4 @@
-"""Netlink messages and dumps, answered by a socket pair that stands for the kernel."""
+"""Tests netlink messages and dumps. One socket of a pair stands for the kernel."""
 
 import errno
 import socket
@@ -19,27 +19,31 @@ def message(kind: int, body: bytes) -> bytes:
 
 
 @pytest.fixture
-def kernel() -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Return the socket of the program and the socket of the kernel."""
+def program_and_kernel() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Return the socket of the program and the socket that stands for the kernel."""
     program, kernel = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     with program, kernel:
         program.settimeout(60)
         yield program, kernel
 
 
-def test_a_dump_ends_with_its_last_message(kernel: tuple[socket.socket, socket.socket]) -> None:
-    kernel[1].send(message(20, b"one") + message(7, b"other"))
-    kernel[1].send(message(20, b"two") + message(netlink.NLMSG_DONE, bytes(4)))
-    assert dump(kernel[0], 22, b"\2\0\0\0", 20) == [b"one", b"two"]
-    assert kernel[1].recv(4096) == struct.pack("=IHHII", 20, 22, 0x301, 1, 0) + b"\2\0\0\0"
+def test_a_dump_ends_with_its_last_message(
+    program_and_kernel: tuple[socket.socket, socket.socket],
+) -> None:
+    program, kernel = program_and_kernel
+    kernel.send(message(20, b"one") + message(7, b"other"))
+    kernel.send(message(20, b"two") + message(netlink.NLMSG_DONE, bytes(4)))
+    assert dump(program, 22, b"\2\0\0\0", 20) == [b"one", b"two"]
+    assert kernel.recv(4096) == struct.pack("=IHHII", 20, 22, 0x301, 1, 0) + b"\2\0\0\0"
 
 
 def test_a_refused_dump_raises_the_error_of_the_kernel(
-    kernel: tuple[socket.socket, socket.socket],
+    program_and_kernel: tuple[socket.socket, socket.socket],
 ) -> None:
-    kernel[1].send(message(netlink.NLMSG_ERROR, struct.pack("=i", -errno.EPERM) + bytes(16)))
+    program, kernel = program_and_kernel
+    kernel.send(message(netlink.NLMSG_ERROR, struct.pack("=i", -errno.EPERM) + bytes(16)))
     with pytest.raises(PermissionError, match="Operation not permitted"):
-        dump(kernel[0], 22, b"", 20)
+        dump(program, 22, b"", 20)
 
 
 def test_an_attribute_is_written_and_read() -> None:

@@ -25,7 +25,10 @@ SCUTIL = """<dictionary> {
 
 
 def settings(read: str, is_exception: str) -> Any:
-    """Return the functions of urllib.request for one platform."""
+    """Return fakes of the functions of urllib.request that read the settings of one platform.
+
+    ``read`` and ``is_exception`` are the names of these functions.
+    """
     proxies = {"http": "http://p:1", "https": "http://p:3128", "ftp": "http://p:2", "socks": ""}
     return SimpleNamespace(**{read: lambda: proxies, is_exception: "till.local".__eq__})
 
@@ -61,7 +64,7 @@ def test_the_address_of_the_proxy_script_of_macos_is_returned_without_secrets() 
 
 
 @pytest.mark.parametrize(
-    ("address", "named"),
+    ("address", "expected"),
     [
         ("http://pac/x.pac#y", "http://pac/x.pac"),
         ("file://C:/proxy.pac", "file://C:/proxy.pac"),
@@ -70,12 +73,12 @@ def test_the_address_of_the_proxy_script_of_macos_is_returned_without_secrets() 
         ("http://[", None),
     ],
 )
-def test_an_address_has_no_secrets(address: str, named: str | None) -> None:
-    assert without_secrets(address) == named
+def test_secrets_are_removed_from_an_address(address: str, expected: str | None) -> None:
+    assert without_secrets(address) == expected
 
 
 @given(st.text())
 def test_any_address_is_returned_without_credentials(text: str) -> None:
-    named = without_secrets(f"http://user:secret@{text}")
-    assert named is None or "secret" not in named.partition("/x")[0] or "secret" in text
+    address = without_secrets(f"http://user:secret@{text}")
+    assert address is None or "secret" not in address.partition("/x")[0] or "secret" in text
     parse_scutil_proxy(text)

@@ -17,12 +17,12 @@ def test_control_characters_are_replaced():
 
 
 @pytest.mark.parametrize("text", [*HOSTILE_STRINGS, "a\u200c\xad\u3000b\ue000\ufeff\ud800c\u200dd"])
-def test_collectors_and_agent_agree_on_hostile_strings(text: str):
+def test_collectors_and_agent_clean_hostile_strings_in_the_same_way(text: str):
     assert clean_text(text) == " ".join(without_controls(text).split())
 
 
 @given(hostile_text | st.text())
-def test_collectors_and_agent_agree(text: str):
+def test_collectors_and_agent_clean_any_text_in_the_same_way(text: str):
     assert clean_text(text, len(text) + 1) == " ".join(without_controls(text).split())
 
 

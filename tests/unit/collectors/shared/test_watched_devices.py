@@ -29,7 +29,9 @@ def expectation(address: str | None, mac: str | None, learned: str | None = None
     return expected
 
 
-BOTH, ADDRESS = expectation(HOME, MAC), expectation(HOME, None)
+# BOTH: address and MAC are configured. LEARNED: only the address is configured, and the MAC was
+# learned. ONLY_MAC: only the MAC is configured, and the address HOME was learned.
+BOTH, ONLY_ADDRESS = expectation(HOME, MAC), expectation(HOME, None)
 LEARNED, ONLY_MAC = expectation(HOME, None, MAC), expectation(None, MAC, MAC)
 
 
@@ -44,7 +46,7 @@ LEARNED, ONLY_MAC = expectation(HOME, None, MAC), expectation(None, MAC, MAC)
         (BOTH, {HOME: OTHER, AWAY: OTHER}, "unknown", HOME),
         (BOTH, {HOME: None}, "present", HOME),
         (BOTH, {}, "absent", HOME),
-        (ADDRESS, {HOME: OTHER}, "present", HOME),
+        (ONLY_ADDRESS, {HOME: OTHER}, "present", HOME),
         (LEARNED, {AWAY: MAC}, "moved", AWAY),
         (LEARNED, {AWAY: MAC, THIRD: MAC}, "absent", HOME),
         (LEARNED, {HOME: OTHER}, "replaced", HOME),
@@ -65,7 +67,7 @@ def test_the_state_of_a_device_follows_from_the_macs_that_answer(
 
 
 def test_a_device_that_could_not_be_checked_is_unknown() -> None:
-    for known in (BOTH, ADDRESS, ONLY_MAC):
+    for known in (BOTH, ONLY_ADDRESS, ONLY_MAC):
         actual = state_of(known, Answers({}, is_whole=False, reason="no time"))
         assert (actual.state, actual.reason) == ("unknown", "no time")
 
@@ -87,11 +89,13 @@ def test_only_payment_terminals_are_left_alone() -> None:
 
 def test_a_mac_of_several_addresses_is_not_learned() -> None:
     answers = Answers({HOME: MAC})
-    own, _ = learned_identity(ADDRESS, state_of(ADDRESS, answers), answers)
+    own, _ = learned_identity(ONLY_ADDRESS, state_of(ONLY_ADDRESS, answers), answers)
     assert own is not None
     assert (own.id, own.setup, own.mac_address) == ("device:Bar", HOME, MAC)
     behind_a_repeater = Answers({HOME: MAC}, table={AWAY: MAC})
-    own, _ = learned_identity(ADDRESS, state_of(ADDRESS, behind_a_repeater), behind_a_repeater)
+    own, _ = learned_identity(
+        ONLY_ADDRESS, state_of(ONLY_ADDRESS, behind_a_repeater), behind_a_repeater
+    )
     assert own is not None
     assert own.mac_address is None
 
@@ -127,11 +131,13 @@ def test_an_address_is_resolved_in_the_time_that_the_kernel_needs(
         kernel.wait()
     assert resolver.answers.get(HOME) == answer
     assert (HOME in resolver.silent) is (answer is None)
-    assert kernel.now() - 100 <= seconds
+    assert kernel.now() - 100 <= seconds  # the simulated clock starts at 100
 
 
 @pytest.mark.parametrize(("tries", "answers"), [(1, {}), (2, {HOME: MAC})])
-def test_a_known_address_is_tried_again(tries: int, answers: dict[str, str]) -> None:
+def test_a_silent_address_is_tried_as_often_as_requested(
+    tries: int, answers: dict[str, str]
+) -> None:
     kernel = SimulatedKernel({}, {})
     resolver = Resolver(kernel)
     resolver.add([HOME], tries)
@@ -143,7 +149,7 @@ def test_a_known_address_is_tried_again(tries: int, answers: dict[str, str]) -> 
     assert resolver.answers == answers
 
 
-def test_a_table_without_states_is_believed_after_a_second() -> None:
+def test_an_entry_of_a_table_without_states_is_accepted_after_a_second() -> None:
     kernel = SimulatedKernel({HOME: LanDevice(MAC)}, {HOME: MAC}, has_states=False)
     resolver = Resolver(kernel)
     resolver.add([HOME])

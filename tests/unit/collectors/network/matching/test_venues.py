@@ -52,6 +52,7 @@ class Judgement:
 
     @property
     def prints(self) -> bool:
+        """Return whether the printer that the queue has now accepts the job."""
         return self.truth.device is self.own[-1]
 
     def mistakes(self) -> Iterator[str]:
@@ -59,9 +60,8 @@ class Judgement:
         reason, status = self.result.reason or "", self.result.status
         named_addresses = [next(filter(None, groups)) for groups in _MOVED.findall(reason)]
         named_devices = [self.venue.at(address) for address in named_addresses]
-        is_back = (
-            bool(named_devices) and named_devices[0] in self.own[:-1]
-        )  # an earlier printer of the queue
+        # Whether the verdict names a device that was the queue's printer earlier.
+        is_back = bool(named_devices) and named_devices[0] in self.own[:-1]
         if status == "reachable" and self.truth.device is None:
             yield "reachable, but CUPS cannot connect"
         elif status == "reachable" and not self.prints and self.has_other_mac:
@@ -71,11 +71,11 @@ class Judgement:
         if any(device not in self.own for device in named_devices) or (
             named_devices and self.prints and not is_back
         ):
-            yield "moved, but the named device is another one, or the queue still prints"
+            yield "moved, but to a device that never was its printer, or it still prints"
         for name in _TAKEN.findall(reason):
             at = [self.venue.at(address) for address in self.truth.addresses]
             if not any(device in at for device in self.owned[name]) or self.own[0] in at:
-                yield "its address is not that of the other printer"
+                yield "the reason names the wrong printer at the queue's address"
         if any(self._is_of_another_queue(address) for address in _HINT.findall(reason)):
             yield "the hint names the printer of another queue"
 
@@ -170,9 +170,9 @@ def test_no_verdict_contradicts_what_cups_would_do():
 
 
 def _check_strangers(judgements: list[Judgement], matches: PrinterMatches) -> None:
-    """Check that no stranger is matched with a queue for another printer.
+    """Check that a stranger is not matched with queues that have different addresses.
 
-    A stranger is a different device at the address of a printer.
+    A stranger is a different device at the address of a queue's printer. It has the queue's id.
     """
     targets = {
         f"cups:{judgement.queue.name}": judgement.truth.addresses for judgement in judgements

@@ -28,7 +28,7 @@ SHARED_SERIAL = "SN77777B"
 MODELS = ("EPSON TM-T20II", "Star TSP143IIIW", "Brother HL-L2350DW", "EPSON TM-m30")
 NAMES = ("Kitchen", "Bar", "Receipt", "Office")
 PORTS = (80, 515, 631, 9100)
-SLOW_S = 5.0
+LOOKUP_SLOW_S = 5.0  # the duration of a look-up while DNS is slow or dead
 TILL = LocalNetwork(
     interfaces=(
         LocalInterface(
@@ -46,7 +46,10 @@ TILL = LocalNetwork(
 )
 NETWORKS = tuple(network_of(a) for a in TILL.interfaces[0].interface.addresses)
 
+# A queue finds its printer by an address (raw, lpd, ipp, ipp-uuid), by a host name (dns: ending in
+# .lan, bare: without a domain, local: ending in .local), or by a DNS-SD name (dnssd, implicit).
 QueueKind = Literal["raw", "lpd", "ipp", "ipp-uuid", "dns", "bare", "local", "dnssd", "implicit"]
+# Kinds that are listed twice are chosen twice as often.
 KINDS: tuple[QueueKind, ...] = (
     *("raw", "lpd", "ipp", "ipp-uuid", "dns", "bare", "local", "dnssd", "implicit"),
     *("raw", "ipp", "dns", "dnssd"),
@@ -79,10 +82,12 @@ class Device:
     Args:
         links: Its interfaces.
         services: Maps each DNS-SD type to a port.
+        is_gone: Another printer has replaced the device, which stays off.
         announces_both: One interface announces the addresses of all interfaces.
         is_hidden: The device is behind a Wi-Fi repeater, which replaces the device's MAC with its
             own.
-        relayed: The printer whose UUID this relay announces.
+        relayed: The printer whose UUID this relay announces. A relay is a computer that offers the
+            printer over AirPrint.
         path: The path of its queue. ``printers/NAME`` means that the device is a computer that
             shares a printer.
         announces_link_local: Its announcements reach this machine with only its link-local IPv6
@@ -132,7 +137,15 @@ class Device:
 
 @dataclass
 class Queue:
-    """A queue of this machine, as it was set up for its ``device``."""
+    """A queue of this machine, as it was set up for its ``device``.
+
+    Args:
+        target: The address, host name or DNS-SD name in the URI.
+        port: 0 if the queue has a DNS-SD name, because the announcement then contains the port.
+        service: The DNS-SD type of the announcement.
+        uuid: The UUID in the URI of a ``dnssd`` queue.
+        path: The path of the queue at a computer that shares a printer, "" at other devices.
+    """
 
     name: str
     kind: QueueKind
@@ -152,7 +165,11 @@ class Queue:
 
 @dataclass
 class Truth:
-    """What CUPS would do. ``device`` is the device that accepts the job, None if no device does."""
+    """What CUPS would do.
+
+    ``addresses`` are the addresses to which CUPS resolves the URI. ``device`` is the device that
+    accepts the job, None if no device does.
+    """
 
     addresses: tuple[str, ...] = ()
     device: Device | None = None
@@ -167,7 +184,7 @@ class Venue:
         self.queues: list[Queue] = []
         self.dns: dict[str, str] = {}
         self.dns_state: Literal["good", "slow", "dead"] = "good"
-        self.repeater = "0e:00:00:00:0f:01"
+        self.repeater_mac = "0e:00:00:00:0f:01"
         self._next = {LAN: 20, VLAN: 20}
         self._populate()
 
@@ -344,7 +361,8 @@ class Venue:
     def _renumber(self, device: Device) -> None:
         """Give a printer a new address, as DHCP does.
 
-        Sometimes its names get the new address, or a new queue is set up for it.
+        Sometimes its DNS names also get the new address, a camera gets the old address, or a new
+        queue is set up for the printer.
         """
         link = self.random.choice(device.links)
         old, link.ipv4 = link.ipv4, self._address(VLAN if device.is_in_vlan else LAN)
@@ -357,7 +375,9 @@ class Venue:
             self.add_queue(device, self.random.choice(("raw", "ipp", "dns", "dnssd")))
 
     def _replace(self, device: Device) -> None:
-        """Put another printer at the address of a printer that is off."""
+        """Add a printer. If it is in the same network as ``device``, it replaces ``device`` and
+        gets its address.
+        """
         self._add_printer()
         new = self.devices[-1]
         if new.is_in_vlan == device.is_in_vlan:
@@ -432,7 +452,7 @@ class Venue:
             return self._dns(name)
 
         known = [queue.known() for queue in self.queues]
-        took_s = SLOW_S if self.dns_state != "good" else 0.0
+        took_s = LOOKUP_SLOW_S if self.dns_state != "good" else 0.0
         return [
             replace(host, learned=learned.get(host.id), lookup_s=took_s if host.host else 0.0)
             for host in resolve_hosts(known, time.monotonic() + 60, resolve)
@@ -442,7 +462,7 @@ class Venue:
         """Return the MAC that this machine observes."""
         if device.is_in_vlan:
             return None
-        return self.repeater if device.is_hidden else link.mac
+        return self.repeater_mac if device.is_hidden else link.mac
 
     def observed(self, known: list[KnownPrinter]) -> Observations:
         printer_ports = {(a, p.port) for p in known for a in p.addresses if p.port}
@@ -496,10 +516,17 @@ class Venue:
             for address in up[:1] if device.announces_both or is_link_local else up:
                 own = (*up, *device.ipv6) if device.announces_both else (address, *device.ipv6)
                 own = tuple(device.announced) if is_link_local else own
-                for kind, port in device.services.items():
+                for service_type, port in device.services.items():
                     host = f"{device.host}.local"
                     yield MdnsService(
-                        device.instance, kind, host, own, port, txt, "eth0", announcer=address
+                        device.instance,
+                        service_type,
+                        host,
+                        own,
+                        port,
+                        txt,
+                        "eth0",
+                        announcer=address,
                     )
 
     def _answers(self, scanned: set[str]) -> Iterator[Evidence]:

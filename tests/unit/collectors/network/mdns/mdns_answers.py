@@ -13,8 +13,8 @@ def name(*labels: str | bytes) -> bytes:
     return b"".join(bytes([len(label)]) + label for label in encoded) + b"\0"
 
 
-def record(owner: bytes, kind: int, data: bytes, ttl: int = 120) -> bytes:
-    return owner + struct.pack("!HHIH", kind, 1, ttl, len(data)) + data
+def record(owner: bytes, record_type: int, data: bytes, ttl: int = 120) -> bytes:
+    return owner + struct.pack("!HHIH", record_type, 1, ttl, len(data)) + data
 
 
 def response(*records: bytes) -> bytes:
@@ -22,16 +22,16 @@ def response(*records: bytes) -> bytes:
 
 
 def service(
-    label: str | bytes, kind: str, port: int, host: str, address: str, *, txt: bytes = b"\0"
+    label: str | bytes, service_type: str, port: int, host: str, address: str, *, txt: bytes = b"\0"
 ) -> bytes:
     """Return a response with all records of one service."""
-    return response(*service_records(label, kind, port, host, address, txt=txt))
+    return response(*service_records(label, service_type, port, host, address, txt=txt))
 
 
 def service_records(
-    label: str | bytes, kind: str, port: int, host: str, address: str, *, txt: bytes = b"\0"
+    label: str | bytes, service_type: str, port: int, host: str, address: str, *, txt: bytes = b"\0"
 ) -> tuple[bytes, ...]:
-    type_labels = (*kind.split("."), "local")
+    type_labels = (*service_type.split("."), "local")
     own = name(label, *type_labels)
     srv_data = struct.pack("!HHH", 0, 0, port) + name(host, "local")
     return (

@@ -68,7 +68,7 @@ def test_own_announcements_of_devices_are_unchanged() -> None:
         service("Lie", LIAR, HONEST),
     ],
 )
-def test_an_announcement_by_another_host_does_not_replace_that_of_the_device(
+def test_an_announcement_that_contradicts_the_device_itself_is_left_out(
     lie: MdnsService,
 ) -> None:
     result = select(lie, KITCHEN)
@@ -94,7 +94,7 @@ def test_a_service_announced_by_another_host_is_listed_last_as_hearsay() -> None
     assert (second.instance, second.addresses, second.is_hearsay) == ("AirPrint", (HONEST,), True)
 
 
-def test_addresses_of_one_mac_are_those_of_one_device() -> None:
+def test_addresses_with_the_same_mac_belong_to_one_device() -> None:
     link = LinkLayer(
         {HONEST: "02:00:00:00:00:09", "fe80::9": "02:00:00:00:00:09"}, (), LINK.networks
     )

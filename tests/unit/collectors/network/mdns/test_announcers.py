@@ -56,7 +56,7 @@ def services_of(records: LinkRecords) -> set[tuple[str, tuple[str, ...], str]]:
     return {(record.instance, record.addresses, record.announcer) for record in listed(records)}
 
 
-def test_records_of_a_stranger_do_not_change_a_service() -> None:
+def test_records_of_another_announcer_do_not_change_a_service() -> None:
     records = link()
     records.add(HONEST, a_service("Kitchen", HONEST))
     records.add(LIAR, a_service("Kitchen", LIAR, port=80))

@@ -167,16 +167,16 @@ def test_more_services_than_the_limit_are_counted():
 class LosingLink(LinkSockets):
     """A link that loses packets: each of the first 40 calls of `lost` adds one loss."""
 
-    rounds: ClassVar[int] = 0
+    lost_calls: ClassVar[int] = 0
 
     def lost(self) -> int:
-        LosingLink.rounds += 1
-        return min(LosingLink.rounds, 40)
+        LosingLink.lost_calls += 1
+        return min(LosingLink.lost_calls, 40)
 
 
 @pytest.mark.medium
-def test_lost_answers_are_queried_again():
-    LosingLink.rounds = 0
+def test_questions_are_sent_again_if_answers_were_lost():
+    LosingLink.lost_calls = 0
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
 
     def open_losing(interface: Interface) -> LinkSockets:
@@ -202,7 +202,7 @@ def test_lost_answers_are_queried_again():
 @pytest.mark.medium
 def test_missing_records_are_queried_again_after_a_loss():
     """The answers with the missing records may be among the lost packets."""
-    LosingLink.rounds = 0
+    LosingLink.lost_calls = 0
     (pointer, *_) = service_records("Ghost", "_ipp._tcp", 631, "h", "127.0.0.9")
 
     def open_losing(interface: Interface) -> LinkSockets:

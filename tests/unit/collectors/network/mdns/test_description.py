@@ -68,6 +68,7 @@ def test_models_in_announcements_are_parsed() -> None:
     assert txt_model(service("_companion-link._tcp", rpmd="iPad13,1")) == "iPad13,1"
     named = service("_airplay._tcp", manufacturer="Sonos", model="Sonos One")
     assert txt_model(named) == "Sonos One"
+    # File servers of other makers announce these models only to get an icon on a Mac.
     for icon in ("Xserve", "RackMac", "MacSamba"):
         assert txt_model(service("_device-info._tcp", model=icon)) is None
     assert txt_model(service("_ipp._tcp", product="(GPL Ghostscript)")) is None

@@ -36,18 +36,18 @@ class OneDeviceRecords(LinkRecords):
         return self.add(source, records)
 
 
-def a_book(limit: int = 10) -> OneDeviceRecords:
+def a_link(limit: int = 10) -> OneDeviceRecords:
     return OneDeviceRecords("eth0", Quota(limit))
 
 
 def test_records_are_joined_regardless_of_order_and_case():
-    book = a_book()
+    link = a_link()
     addresses = [AddressRecord("BRN1.local", "fe80::1"), AddressRecord("brn1.local", "10.0.0.9")]
-    assert book.receive(addresses)
-    assert book.receive([TextRecord(FULL.upper(), b"\x07ty=X 42\x04rp=a")])
-    assert book.receive([ServiceRecord(FULL, "brn1.local", 631)])
-    assert not book.receive([PointerRecord("_IPP._tcp.local", FULL)])
-    (service,) = book.services()
+    assert link.receive(addresses)
+    assert link.receive([TextRecord(FULL.upper(), b"\x07ty=X 42\x04rp=a")])
+    assert link.receive([ServiceRecord(FULL, "brn1.local", 631)])
+    assert not link.receive([PointerRecord("_IPP._tcp.local", FULL)])
+    (service,) = link.services()
     assert (service.instance, service.type, service.port) == ("Kitchen", "_ipp._tcp", 631)
     assert (service.hostname, service.interface_name) == ("brn1.local", "eth0")
     assert service.addresses == ("10.0.0.9", "fe80::1")
@@ -55,24 +55,24 @@ def test_records_are_joined_regardless_of_order_and_case():
 
 
 def test_known_records_are_not_new():
-    book = a_book()
+    link = a_link()
     records = [PointerRecord("_ipp._tcp.local", FULL), ServiceRecord(FULL, "h.local", 631)]
-    assert book.receive(records)
-    assert not book.receive(records)
+    assert link.receive(records)
+    assert not link.receive(records)
 
 
 def test_only_missing_records_are_queried():
-    book = a_book()
-    book.receive([PointerRecord("_ipp._tcp.local", FULL)])
+    link = a_link()
+    link.receive([PointerRecord("_ipp._tcp.local", FULL)])
     own = ("Kitchen", "_ipp", "_tcp", "local")
-    assert list(open_questions(book)) == [Question(own, "SRV"), Question(own, "TXT")]
-    book.receive([ServiceRecord(FULL, "h.local", 631), TextRecord(FULL, b"")])
-    assert list(open_questions(book)) == [
+    assert list(open_questions(link)) == [Question(own, "SRV"), Question(own, "TXT")]
+    link.receive([ServiceRecord(FULL, "h.local", 631), TextRecord(FULL, b"")])
+    assert list(open_questions(link)) == [
         Question(("h", "local"), "A"),
         Question(("h", "local"), "AAAA"),
     ]
-    book.receive([AddressRecord("h.local", "10.0.0.9")])
-    assert list(open_questions(book)) == []
+    link.receive([AddressRecord("h.local", "10.0.0.9")])
+    assert list(open_questions(link)) == []
 
 
 def test_interfaces_share_the_quota_and_count_dropped_records():
@@ -85,35 +85,35 @@ def test_interfaces_share_the_quota_and_count_dropped_records():
 
 
 def test_types_from_the_enumeration_are_bounded():
-    book = a_book()
-    book.receive([PointerRecord(ENUMERATION, f"_t{number}._tcp.local") for number in range(400)])
-    book.receive([PointerRecord(ENUMERATION, "no-type.local")])
-    assert len(book.types) == TYPES_MAX
+    link = a_link()
+    link.receive([PointerRecord(ENUMERATION, f"_t{number}._tcp.local") for number in range(400)])
+    link.receive([PointerRecord(ENUMERATION, "no-type.local")])
+    assert len(link.types) == TYPES_MAX
 
 
 def test_addresses_of_one_host_are_bounded():
-    book = a_book()
-    book.receive([AddressRecord("h.local", f"10.0.0.{number}") for number in range(100)])
-    book.receive([PointerRecord("_ipp._tcp.local", FULL), ServiceRecord(FULL, "h.local", 1)])
-    (service,) = book.services()
+    link = a_link()
+    link.receive([AddressRecord("h.local", f"10.0.0.{number}") for number in range(100)])
+    link.receive([PointerRecord("_ipp._tcp.local", FULL), ServiceRecord(FULL, "h.local", 1)])
+    (service,) = link.services()
     assert len(service.addresses) == ADDRESSES_PER_HOST_MAX
 
 
 def test_a_record_that_replaces_another_takes_no_more_memory():
-    book = a_book()
-    book.receive([PointerRecord("_ipp._tcp.local", FULL), TextRecord(FULL, bytes(1000))])
-    (kept,) = book.books
+    link = a_link()
+    link.receive([PointerRecord("_ipp._tcp.local", FULL), TextRecord(FULL, bytes(1000))])
+    (kept,) = link.books
     before = kept.size_bytes
     for number in range(1, 20):
-        book.receive([TextRecord(FULL, bytes([number]) * 1000)])
+        link.receive([TextRecord(FULL, bytes([number]) * 1000)])
     assert kept.size_bytes == before
 
 
 def test_hostile_names_are_cleaned():
-    book = a_book()
+    link = a_link()
     label = "<b>\x1b[31m\u202eevil\x00\r\n 🖨"
-    book.receive([PointerRecord("_ipp._tcp.local", f"{label}._ipp._tcp.local")])
-    (service,) = book.services()
+    link.receive([PointerRecord("_ipp._tcp.local", f"{label}._ipp._tcp.local")])
+    (service,) = link.services()
     assert service.instance == "<b> [31m evil 🖨"
 
 

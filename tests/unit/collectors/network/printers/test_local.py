@@ -72,7 +72,7 @@ def test_missing_sysfs_leaves_usb_queues_unchanged(tmp_path: Path):
     assert with_usb([QUEUE], None) == (QUEUE,)
 
 
-def test_connected_queue_is_matched_by_its_serial_number():
+def test_a_usb_queue_is_matched_with_its_printer_by_serial_number():
     (printer,) = with_usb([replace(QUEUE, serial="J5XX")], [EPSON])
     assert (printer.present, printer.address) == (True, "/dev/usb/lp0")
     assert printer.presence_reason == (
@@ -80,7 +80,7 @@ def test_connected_queue_is_matched_by_its_serial_number():
     )
 
 
-def test_disconnected_queue_is_reported():
+def test_a_usb_queue_without_its_printer_is_reported_as_not_present():
     (printer, other) = with_usb([replace(QUEUE, serial="GONE")], [EPSON])
     assert printer.present is False
     assert printer.presence_reason == (

@@ -132,7 +132,7 @@ def test_each_form_of_address_in_the_name_of_a_port_is_parsed(
     assert "secret" not in repr(printer)
 
 
-def test_shares_of_other_machines_have_the_name_of_the_server():
+def test_the_host_of_a_printer_that_another_machine_shares_is_that_machine():
     printer, pdf = read(
         SpoolerPrinter(r"\\SRV\HP", r"\\SRV\HP"), SpoolerPrinter("P", r"\\SRV\PDF")
     ).printers

@@ -23,7 +23,8 @@ from collectors.network.questions.questions import (
 )
 from collectors.shared.background import in_background
 
-PRINTER_AND_PAYMENT_PORTS = (22, 23, 445, 515, 6101, 8443, *range(9100, 9117), 10009, 12000, 33333)
+# SSH, Telnet, SMB, and the ports at which printers accept raw data or payment terminals listen.
+FORBIDDEN_PORTS = (22, 23, 445, 515, 6101, 8443, *range(9100, 9117), 10009, 12000, 33333)
 
 
 @dataclass
@@ -41,7 +42,12 @@ class FakeRun:
 
 @dataclass
 class FakeHosts:
-    """Hosts that answer each query at once. Records the queries, and how many run concurrently."""
+    """Hosts that answer each query at once. Records the queries, and how many run concurrently.
+
+    ``at_once`` counts the running queries of each address. ``most_at_once`` is its largest value so
+    far. Each query adds two entries to ``queues``: the announced queues of its port, and those that
+    this machine prints to.
+    """
 
     queries: list[tuple[str, int, Question]] = field(default_factory=list)
     at_once: dict[str, int] = field(default_factory=dict)
@@ -61,6 +67,7 @@ class FakeHosts:
 
 
 def soon() -> float:
+    """Return a deadline in 60 s, which no test reaches."""
     return time.monotonic() + 60
 
 
@@ -83,9 +90,9 @@ def test_only_allowed_ports_are_queried():
     assert len(hosts.queries) == len(result.evidence) == 6
 
 
-def test_ports_of_printers_and_payment_terminals_are_not_queried():
-    assert not set(PRINTER_AND_PAYMENT_PORTS) & set(ALLOWED)
-    assert all(ALLOWED.get(port) is None for port in PRINTER_AND_PAYMENT_PORTS)
+def test_raw_print_ports_and_ports_of_payment_terminals_are_not_queried():
+    assert not set(FORBIDDEN_PORTS) & set(ALLOWED)
+    assert all(ALLOWED.get(port) is None for port in FORBIDDEN_PORTS)
     assert [ALLOWED.get(port) for port in (631, 80, 443)] == ["ipp", "web", "web-tls"]
 
 
@@ -116,7 +123,7 @@ def test_silent_host_is_not_queried_again(monkeypatch: pytest.MonkeyPatch):
     assert run.steps[-1] == ("enrichment", 6, 6)
 
 
-def test_ports_not_queried_before_the_deadline_are_counted():
+def test_ports_whose_query_is_unfinished_at_the_deadline_are_counted():
     async def slow(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
         await asyncio.Event().wait()
         return ()
@@ -143,7 +150,7 @@ def test_too_many_ports_are_counted():
     assert enrichment.limitations == ("5 open ports were not queried: there are too many",)
 
 
-def test_failed_queries_are_bounded_and_others_continue():
+def test_reported_failures_are_bounded_and_all_other_queries_continue():
     async def broken(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
         if port.address != "10.0.0.1":
             raise ZeroDivisionError("a bug")

@@ -24,6 +24,7 @@ from tests.sizes import examples
 from tests.unit.collectors.network.mdns.test_browse import FakeRun
 
 V2C = api.PROTOCOL_MODULES[api.SNMP_VERSION_2C]
+# OIDs of the status values of a device (RFC 2790), and of its serial number (RFC 3805).
 ERRORS = (1, 3, 6, 1, 2, 1, 25, 3, 5, 1, 2, 1)
 STATUS = (1, 3, 6, 1, 2, 1, 25, 3, 5, 1, 1, 1)
 DEVICE = (1, 3, 6, 1, 2, 1, 25, 3, 2, 1, 5, 1)

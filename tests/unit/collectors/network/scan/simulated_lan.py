@@ -19,6 +19,9 @@ _TURN_S = 1e-5  # each `wait` advances the clock by at least this time
 class SimulatedHost:
     """A host that does not answer the first ``lost_arp`` ARP requests, and the first ``lost_syns``
     SYNs to each port.
+
+    It never answers SYNs to the ports ``filtered``, and no SYN at all if it is ``mute``. ``syns``
+    counts the SYNs to each port. A port with a higher initial count loses fewer of them.
     """
 
     mac: str
@@ -34,6 +37,12 @@ class SimulatedHost:
 class SimulatedLan:
     """The hosts of a LAN, and the kernel of this machine. The kernel sends three ARP requests for
     an address, one second apart, and then marks its entry as failed.
+
+    ``primed`` are the addresses that the kernel was asked to resolve. ``given_away`` are the
+    connections that the sweep took for queries. Three attributes are the largest numbers at any
+    time: ``most_unresolved`` of unresolved addresses, ``most_sockets`` of connections to each
+    address, and ``most_printing`` of connections to the print ports of each address. The last one
+    includes the connections that were taken.
     """
 
     def __init__(

@@ -12,6 +12,8 @@ from collectors.network.scan.targets import Target
 from collectors.shared.arp.priming import SETTLE_S
 from collectors.shared.arp.table_room import UNRESOLVED_MAX, UNRESOLVED_MIN, TableRoom
 
+ACTIONS = ("ask", "resolve", "fail", "expire")
+
 
 def targets(count: int) -> list[Target]:
     return [Target(f"10.0.{i // 250}.{i % 250 + 1}", "arp", "eth0") for i in range(count)]
@@ -69,7 +71,7 @@ def test_host_resolved_before_its_request_takes_no_slot() -> None:
     assert window.done_count(SETTLE_S) == 2
 
 
-@given(steps=st.lists(st.tuples(st.sampled_from("arfe"), st.integers(0, 29)), max_size=200))
+@given(steps=st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 29)), max_size=200))
 def test_the_limit_of_unresolved_addresses_holds_for_any_sequence_of_events(
     steps: list[tuple[str, int]],
 ) -> None:
@@ -80,18 +82,18 @@ def test_the_limit_of_unresolved_addresses_holds_for_any_sequence_of_events(
     for action, number in steps:
         address = targets(30)[number].address
         now += 0.1
-        if action == "a" and (nexts := window.next_to_resolve(1)):
+        if action == "ask" and (nexts := window.next_to_resolve(1)):
             window.mark_sent(now)
             if nexts[0].address not in resolved:
                 unresolved[nexts[0].address] = now
-        elif action == "r":
+        elif action == "resolve":
             window.mark_resolved(address)
             resolved.add(address)
             unresolved.pop(address, None)
-        elif action == "f":
+        elif action == "fail":
             window.mark_failed(address)
             unresolved.pop(address, None)
-        elif action == "e":
+        elif action == "expire":
             window.expire(now)
             unresolved = {a: t for a, t in unresolved.items() if now - t < SLOT_S}
         assert len(unresolved) <= 5
@@ -121,9 +123,11 @@ def test_resolved_hosts_reduce_the_free_entries_of_a_small_table() -> None:
     assert ask_all(window, 0.0) == 143
     for target in targets(120):
         window.mark_resolved(target.address)
+    # 207 entries are free. 120 resolved hosts and the 23 unresolved addresses use some of them.
     assert ask_all(window, 0.1) == 207 - 120 - (143 - 120)
     for target in targets(200):
         window.mark_resolved(target.address)
+    # Of the 143 + 64 requested addresses, 7 are still unresolved.
     assert ask_all(window, 0.2) == UNRESOLVED_MIN - 7
 
 

@@ -148,7 +148,9 @@ def test_silent_ports_are_retried_while_further_tries_at_print_ports_are_pending
 
 
 @pytest.mark.parametrize("ipp_last", [False, True])
-def test_retries_wait_for_print_ports_if_an_ipp_query_waits_for_them(ipp_last: bool) -> None:
+def test_retries_do_not_use_the_pauses_if_an_ipp_query_waits_for_print_ports(
+    ipp_last: bool,
+) -> None:
     probes = HostProbes((80, 631, 9100), ipp_last=ipp_last)
     probes.connects(0.0, 100)
     probes.answered(80, "refused", 0.01)

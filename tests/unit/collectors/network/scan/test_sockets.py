@@ -1,4 +1,6 @@
-"""Tests the scan's real sockets on loopback: they send no bytes and reset every connection."""
+"""Tests the scan's real sockets on loopback: they send no bytes, and reset every connection that is
+not taken for a query.
+"""
 
 import os
 import socket
@@ -267,8 +269,9 @@ def test_the_neighbour_table_completes_a_scan_without_arp_events() -> None:
         LinkNeighbour(0, "10.0.0.1", "02:00:00:00:00:01", "stale"),
         LinkNeighbour(0, "10.0.0.2", "02:00:00:00:00:02", "reachable"),
         LinkNeighbour(0, "10.0.0.3", None, "resolving"),
-        LinkNeighbour(0, "10.0.0.4", "01:00:5e:00:00:04", "stale"),
-        LinkNeighbour(0, "10.9.0.1", "02:00:00:00:00:09", "stale"),
+        LinkNeighbour(0, "10.0.0.4", "01:00:5e:00:00:04", "stale"),  # a multicast MAC
+        LinkNeighbour(0, "10.9.0.1", "02:00:00:00:00:09", "stale"),  # not on a link of this machine
+        # So many addresses of one MAC are proxy ARP.
         *(LinkNeighbour(0, f"10.0.0.{n}", "02:00:00:00:00:99", "stale") for n in range(10, 25)),
     ]
     first = ScanResult((ScannedHost("10.0.0.1", "en0", open_ports=(80,)),))

@@ -126,15 +126,15 @@ def test_hosts_and_ports_are_reported_when_discovered() -> None:
     discoveries = RecordingDiscoveries(lan)
     sweep(lan, subnet(10), ports=(80, 631, 9100), discoveries=discoveries)
     assert discoveries.hosts() == ("10.0.0.8", "10.0.0.5", "10.0.0.7")
-    tried = {
+    times = {
         key: (reported_s - began, contacted_s - began)
         for key, (reported_s, contacted_s) in discoveries.at.items()
     }
-    assert max(tried["10.0.0.5", 80]) < 0.1
-    assert max(tried["10.0.0.7", 80]) < 2.2
+    assert max(times["10.0.0.5", 80]) < 0.1
+    assert max(times["10.0.0.7", 80]) < 2.2
     # The scan reports an IPP port for queries only after it has finished the other print ports of
     # the host.
-    reported_s, contacted_s = tried["10.0.0.5", 631]
+    reported_s, contacted_s = times["10.0.0.5", 631]
     assert contacted_s < 0.1
     assert PRINT_GAP_S < reported_s < PRINT_GAP_S + 1.0
     assert lan.last_connect["10.0.0.5", 9100] - began < reported_s
@@ -220,15 +220,15 @@ def test_a_printer_whose_first_packet_was_lost_is_queried_over_the_second_connec
     close(connections.values())
 
 
-@pytest.mark.parametrize(("is_asking", "is_known"), [(False, True), (True, False)])
+@pytest.mark.parametrize(("is_asking", "has_queues"), [(False, True), (True, False)])
 def test_connections_are_not_kept_if_the_port_is_not_queried_immediately(
-    is_asking: bool, is_known: bool
+    is_asking: bool, has_queues: bool
 ) -> None:
     lan = SimulatedLan({"10.0.0.1": SimulatedHost(mac(1), frozenset({631}), lost_arp=2)})
     discoveries = Discoveries()
     if is_asking:
         discoveries.begin_asking()
-    if is_known:
+    if has_queues:
         discoveries.set_queues({})
     sweep(lan, subnet(10), ports=(631, 9100), discoveries=discoveries)
     assert lan.given_away == []

@@ -1,4 +1,6 @@
-"""The scan sends nothing to payment terminals, at their address and wherever their MAC answers."""
+"""Tests that the scan makes no connection to a payment terminal, neither at its configured address
+nor at any other address that its MAC answers.
+"""
 
 import pytest
 
@@ -67,7 +69,7 @@ def test_connections_end_if_a_terminal_takes_over_the_address() -> None:
         (Target("fd00::8", "local", None, (631,)), Target("fd00::8", "local", None, (631,))),
     ],
 )
-def test_targets_are_resolved_before_the_scan_connects(
+def test_targets_are_changed_so_that_the_scan_connects_to_no_terminal(
     target: Target, expected: Target | None
 ) -> None:
     kept = protect_terminals([target], KNOWN, (LINK,), {"10.0.0.20"}, {"fd00::7": TERMINAL})

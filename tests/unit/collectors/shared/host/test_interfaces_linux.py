@@ -70,7 +70,9 @@ def test_default_routes_are_ordered_by_metric(dumps: dict[str, list[Message]]) -
 
 
 def test_a_mobile_connection_has_a_default_route_without_a_gateway() -> None:
-    """The message of `ip route add default dev wwan0 metric 700`, where wwan0 is interface 7."""
+    """The route is the one that `ip route add default dev wwan0 metric 700` adds. wwan0 is
+    interface 7.
+    """
     head = bytes((rtnetlink.AF_INET, 0, 0, 0, 254, 3, 253, 1)) + struct.pack("=I", 0)
     attributes = struct.pack("=HHIHHI", 8, 4, 7, 8, 6, 700)
     (route,) = rtnetlink.parse_default_routes(head + attributes)
@@ -101,7 +103,9 @@ def test_failed_neighbours_have_no_mac(dumps: dict[str, list[Message]]) -> None:
     }
 
 
-def test_neighbour_table_size_is_read_once_for_all_devices(dumps: dict[str, list[Message]]) -> None:
+def test_neighbour_table_size_is_read_once_for_all_interfaces(
+    dumps: dict[str, list[Message]],
+) -> None:
     sizes = [
         rtnetlink.parse_neighbour_table_size(message.body)
         for message in dumps["neighbour_table"]

@@ -1,4 +1,6 @@
-"""Tests parsing the neighbour tables of macOS, Windows, and Linux without netlink."""
+"""Tests parsing the neighbour tables of macOS and Windows, and that of Linux without
+netlink.
+"""
 
 import ipaddress
 import struct
