@@ -183,13 +183,13 @@ def test_all_problems_are_reported_at_once(file: Path) -> None:
         ("[service\n", ":1:9: "),
         ('[service]\nbase_url = "a\n', ":2:14: "),
         ("x = 1\nx = 2\n", ":2:6: "),
-        ("x =", ""),
+        ("x =", ":1:4: "),
     ],
 )
 def test_invalid_toml_is_reported_with_its_position(file: Path, text: str, position: str) -> None:
     (problem,) = problems(file, text)
 
-    assert problem.startswith(position or ": ") or position in problem
+    assert problem.startswith(position)
 
 
 def test_a_wrong_value_of_the_environment_names_the_variable(file: Path) -> None:

@@ -43,8 +43,9 @@ def test_configuration_environment_and_system_settings_determine_the_proxy_and_t
 
 
 def test_an_address_in_an_exempt_subnet_uses_no_proxy() -> None:
-    environment = {"HTTP_PROXY": "q:1", "NO_PROXY": "127.0.0.0/8"}
-    assert route_of("http://127.0.0.1:8080", "", environment, {}).proxy is None
+    environment = {"HTTP_PROXY": "q:1", "NO_PROXY": "10.0.0.0/8"}
+    assert route_of("http://10.1.2.3:8080", "", environment, {}).proxy is None
+    assert route_of("http://11.1.2.3:8080", "", environment, {}).proxy is not None
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
