@@ -140,7 +140,9 @@ class HostileReplies(HostileService):
         await asyncio.Event().wait()
 
     def _hostile_entries(self) -> list[Any]:
-        """Return entries that are no commands. Their number is below the limit for a reply."""
+        """Return entries that must cause no collection. They are too few to make the agent close
+        the stream.
+        """
         valid = next(iter(self._waiting.values()))
         return [
             self._unknown_keys(),

@@ -25,6 +25,7 @@ from tests.unit.agent.samples import config
 
 NAME = "ops.example.com"
 QUESTION_AT, NAME_AT = 12, 13
+"""Offsets in a DNS query: of the question, and of the first letter of the name in it."""
 LOCAL = parse_networks(("127.0.0.0/8",))
 Reply = Callable[[bytes], list[bytes]]
 

@@ -174,7 +174,7 @@ def test_a_missing_acl_permits_everyone_and_an_empty_acl_permits_nobody() -> Non
 
 
 @pytest.mark.parametrize("mask", RIGHTS_TO_WRITE.values(), ids=list(RIGHTS_TO_WRITE))
-@pytest.mark.parametrize("kind", [0x00, 0x05, 0x09, 0x0B])
+@pytest.mark.parametrize("kind", [0x00, 0x05, 0x09, 0x0B])  # entries that permit access
 def test_an_account_with_any_right_to_write_is_reported(mask: int, kind: int) -> None:
     security = Security(SYSTEM, (*(CLOSED.entries or ()), Entry(kind, 0, READ | mask, USERS)))
     assert untrusted_account(security) == USERS
@@ -204,7 +204,10 @@ def test_the_default_rights_of_program_data_are_safe_only_for_a_parent_directory
 
 @dataclass
 class FakeRights:
-    """Only administrators may change a file, except for the files in ``others``."""
+    """Only administrators may change a file, except for the files in ``others``.
+
+    ``others`` has the rights of these files, by file name.
+    """
 
     others: dict[str, Security] = field(default_factory=dict)
     created: list[Path] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Tests of the Windows service, with a fake service manager that has the real state transitions."""
+"""Tests of the Windows service. A fake service manager has the states of the real one."""
 
 import threading
 from collections.abc import Callable
@@ -40,7 +40,9 @@ class FakeControl:
     calls: list[str] = field(default_factory=list)
     can_start: bool = True
     polls_until_gone: int = 2
+    """Calls of `is_alive` until the process of the service has ended."""
     owner: str = SYSTEM
+    """The owner of all existing files."""
     _until_change: int = 0
     _goal: Status | None = None
     _is_deleted: bool = False
