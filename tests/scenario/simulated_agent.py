@@ -36,7 +36,10 @@ LINK = LinkReading(LinkState("ppp0", has_link=True, addresses=("192.0.2.2",), ha
 
 
 class QuickCollectors:
-    """Returns the facts of the quick collector, without a process. ``runs`` counts the calls."""
+    """Returns the facts of `tests.fakes.collectors.quick`, without a process.
+
+    ``runs`` counts the calls.
+    """
 
     def __init__(self) -> None:
         self.runs = 0

@@ -1,4 +1,4 @@
-"""SIGTERM stops the agent cleanly in every state; SIGHUP reloads its configuration."""
+"""SIGTERM stops the agent cleanly in every phase; SIGHUP reloads its configuration."""
 
 import asyncio
 import signal

@@ -67,7 +67,10 @@ HEARTBEATS = sizes.amount(medium=3, large=5)
 
 
 async def _feed_garbage(kind: str, home: Path) -> tuple[int, dict[str, Any]]:
-    """Send garbage for some heartbeats; return the number of opened streams and the last status."""
+    """Send garbage until the agent has sent HEARTBEATS heartbeats.
+
+    Return the number of streams that it opened, and its last status.
+    """
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
         service.faults["onCommands"] = endless(service, GARBAGE[kind])
@@ -177,7 +180,7 @@ def test_refused_stream_is_replaced_by_polling(name: str, memory_home: Path) -> 
 
 
 async def _stream_request_times(home: Path) -> list[float]:
-    """Return the times of stream requests in an hour and a half, if the service refuses streams."""
+    """Return the times of stream requests in an hour and a half, while all streams are refused."""
     clock, request_times = VirtualClock(), []
 
     async def refuse(x: Exchange) -> None:

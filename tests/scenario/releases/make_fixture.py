@@ -36,7 +36,7 @@ HOME: Final = Path("/srv/venue")
 WITHIN_S: Final = 120
 NAMESPACES: Final = ("--net", "--mount", "--uts", "--pid", "--fork", "--mount-proc", "--kill-child")
 PRINTED: Final = ("history", "timeline")
-"""Commands whose output with --json is recorded."""
+"""Commands whose output with --json the fixture contains."""
 
 
 async def make() -> dict[str, Any]:

@@ -122,7 +122,7 @@ async def test_nothing_connects_to_a_cups_that_does_not_run(tmp_path: Path) -> N
         sensors = SystemLocalSensors(config(), tuple, tmp_path)
         assert (await sensors.read()).complete == frozenset()
         (tmp_path / "certs").mkdir()
-        (tmp_path / "certs/0").touch()
+        (tmp_path / "certs/0").touch()  # CUPS creates this file when it starts
         reading = await sensors.read()
     assert reading.complete == {"queue-stopped"}
     assert reading.states["queue-stopped", "receipts"].fault == "stopped"

@@ -97,7 +97,7 @@ def test_the_answer_of_a_name_server_is_classified(
     run_in_virtual_time(run())
 
 
-def test_a_lost_query_is_repeated_and_other_names_are_queried_only_in_an_interruption() -> None:
+def test_a_lost_query_is_repeated_and_without_an_interruption_no_other_name_is_queried() -> None:
     names: list[bytes] = []
 
     def reply(query: bytes) -> list[bytes]:

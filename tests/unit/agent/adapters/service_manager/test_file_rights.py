@@ -147,13 +147,13 @@ def test_the_target_of_a_linked_program_is_checked(program: Path, tmp_path: Path
 
 
 def test_program_directories_include_the_environment_and_the_import_paths() -> None:
-    whole, parts = program_directories(Path(sys.executable))
+    own_directories, import_directories = program_directories(Path(sys.executable))
     package = Path(posix.__file__).parents[2]
-    assert package in whole
-    assert Path(sys.prefix) in whole
+    assert package in own_directories
+    assert Path(sys.prefix) in own_directories
     assert package.name == "agent"
-    assert Path(os.__file__).parent in parts
-    assert Path.cwd() not in parts or Path.cwd() == package.parent
+    assert Path(os.__file__).parent in import_directories
+    assert Path.cwd() not in import_directories or Path.cwd() == package.parent
 
 
 # Windows

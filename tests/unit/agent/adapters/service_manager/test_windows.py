@@ -215,7 +215,7 @@ def test_only_the_packaged_program_becomes_a_service(tmp_path: Path) -> None:
 
 
 def test_a_service_that_has_never_run_has_not_failed(tmp_path: Path) -> None:
-    control = FakeControl(exit_code=1077)
+    control = FakeControl(exit_code=1077)  # ERROR_SERVICE_NEVER_STARTED
     service = service_in(tmp_path, control)
     service.install()
     assert service.state().activity == "stopped"
