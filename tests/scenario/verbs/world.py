@@ -104,7 +104,9 @@ def write_cells(cells: Iterable[Cell]) -> None:
 
 
 async def cells(situation: str, wanted: set[tuple[str, ...]]) -> list[Cell]:
-    """Run the wanted cells of a situation. Verbs with side effects run alone."""
+    """Run cells of a situation. ``wanted`` has their users and verbs. Verbs with side effects run
+    alone.
+    """
     turns = asyncio.Semaphore(3)
 
     async def run_in_turn(user: str, verb: str) -> Cell:
@@ -251,7 +253,10 @@ async def _until(condition: Callable[[], bool]) -> None:
 
 
 def configure(service: StrictService, mode: int) -> None:
-    """Write the machine's configuration in the same way as `service install`."""
+    """Write the machine's configuration in the same way as `service install`.
+
+    ``mode`` is the mode of the configuration file.
+    """
     CONFIG.parent.mkdir(mode=0o755)
     lines = (
         "[service]", f'base_url = "{service.base_url}"', 'location_id = "loc-1"',
