@@ -33,7 +33,8 @@ WHOLE_SUITE: Final = ("-n", "logical", "--maxprocesses=8", "--dist=loadfile")
 
 class Outcome(NamedTuple):
     """The result of the search for one defect. ``test`` is the first test that failed, and ``size``
-    the size at which it ran. ``size`` is None if no test failed.
+    the size at which it ran. ``size`` is None if no test failed. ``was_hinted`` is True if the hint
+    of the defect names the test.
     """
 
     size: str | None
@@ -58,9 +59,9 @@ class Copy:
         """Create a virtual environment. Return its interpreter, which imports the copy even with
         ``-I``.
 
-        A path file in the environment adds the packages that are installed for the checkout. Python
-        does not read the path files in the directory of these packages. One of those path files is
-        the editable install of the checkout, which must have no effect.
+        A path file in the environment adds the directory of the packages that are installed for the
+        checkout. Python reads no path files in a directory that is added in this way. Therefore the
+        path file of the checkout's own editable install, which is in that directory, has no effect.
         """
         folder = self.root / ".venv"
         venv.create(folder, symlinks=True)

@@ -36,11 +36,15 @@ LINK = LinkReading(LinkState("ppp0", has_link=True, addresses=("192.0.2.2",), ha
 
 
 class QuickCollectors:
-    """Returns the facts of the quick collector, without a process. ``runs`` counts the calls."""
+    """Returns the facts of `tests.fakes.collectors.quick`, without a process.
+
+    ``runs`` counts the calls.
+    """
 
     def __init__(self) -> None:
         self.runs = 0
         self.may_end = asyncio.Event()
+        """A test clears it to let collections last until it is set again."""
         self.may_end.set()
 
     async def collect(
@@ -69,7 +73,7 @@ class SimulatedApp(App):
         return self._journal.get(UUID(request_id))
 
     async def until_ended(self, request_ids: Iterable[str], within_s: float) -> None:
-        """Wait, on virtual time, until each of these requests has ended."""
+        """Wait, in virtual time, until each of these requests has ended."""
         waiting = set(request_ids)
         async with asyncio.timeout(within_s):
             while waiting := {r for r in waiting if not self._has_ended(r)}:  # noqa: ASYNC110
@@ -105,7 +109,7 @@ class SimulatedApp(App):
 
 
 def config_for(home: Path, base_url: str, **sections: dict[str, Any]) -> Config:
-    """Return a configuration with the usual defaults. Only the service and the paths are set."""
+    """Return a configuration that sets only the service, the paths and ``sections``."""
     key = home / "api-key"
     if not key.exists():
         home.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """Tests outages that last from minutes to a month, sleep of the machine, and clock changes.
 
-A medium run simulates some short outages and one of 4 hours, a large run some more and one of 3
-days. `make test-absence` simulates a hundred short outages, and one of a month.
+A medium run simulates 12 short outages and one of 4 hours. A large run simulates 24 short outages
+and one of 3 days. `make test-absence` simulates 100 short outages and one of a month.
 """
 
 import asyncio
@@ -33,6 +33,7 @@ DAY_S = 86_400.0
 CALLS = {failpoint for failpoint in Failpoint if failpoint.endswith("-called")} | {
     Failpoint.COMMANDS_OPENED
 }
+"""The failpoints of all calls to the service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,10 @@ OUTAGE_S = 180.0
 
 
 async def _outages(home: Path, seed: int, count: int) -> list[tuple[int, float]]:
-    """Return for each outage the number of attempts, and the time until the reconnection."""
+    """Return for each outage the number of attempts, and the time from its end until a report.
+
+    The report answers a request that was created when the service came back.
+    """
     rng, outages = Random(seed), []
     async with enrolled_agent(home, seed) as scene:
         for _ in range(count):
@@ -120,7 +124,7 @@ def test_outage_of_three_minutes_costs_few_tries_and_reports_resume_quickly(
 
 REPORTS = sizes.amount(medium=32, large=72, variable="ABSENCE_REPORTS")
 REPORT_EVERY_S = sizes.amount(medium=450, large=3600)
-"""An outage lasts 4 hours in a medium run, and 3 days in a large run."""
+"""The long outage lasts REPORTS times as long: 4 hours in a medium run, 3 days in a large run."""
 OUTBOX_MAX_BYTES = 100_000
 REQUESTS = 20
 

@@ -1,4 +1,4 @@
-"""Tests the messages for users about a wrong configuration, a wrong key and a missing service."""
+"""Tests the messages for users about a wrong configuration or API key, and a missing service."""
 
 import asyncio
 import json

@@ -27,6 +27,7 @@ def _record(home: Path) -> dict[str, Any]:
 
 
 def _names_in_quarantine(home: Path) -> list[str]:
+    """Return the names of the files in quarantine without the time with which they begin."""
     quarantine = home / "state" / "quarantine"
     return sorted(p.name[23:] for p in quarantine.iterdir()) if quarantine.exists() else []
 
@@ -91,7 +92,8 @@ async def _old_backup(home: Path) -> None:
         assert len(service.reports) == 2
         shutil.rmtree(home / "state")
         shutil.copytree(backup, home / "state")
-        # The restored journal lacks the later request. At the service, this request has ended.
+        # The restored journal lacks the later request. The service delivers this request again, but
+        # refuses its acknowledgements, because it has ended.
         service._waiting[later_id] = {**_command(service, later_id)}
         service.faults["acknowledge"] = status(409)
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
@@ -135,7 +137,7 @@ async def _bind_again(home: Path) -> None:
         assert service.calls.count("enroll") == 1
 
 
-def test_another_binding_of_this_device_is_adopted(memory_home: Path) -> None:
+def test_a_new_binding_of_the_service_is_used_without_a_new_enrollment(memory_home: Path) -> None:
     run_in_virtual_time(_bind_again(memory_home))
 
 
@@ -219,7 +221,9 @@ async def _revoked(home: Path) -> None:
         assert sum(r.get("requestId") == waiting_id for r in service.reports) == 1
 
 
-def test_revoked_device_stops_within_a_heartbeat_and_reports_it(memory_home: Path) -> None:
+def test_revoked_device_stops_collecting_within_a_heartbeat_and_reports_why(
+    memory_home: Path,
+) -> None:
     run_in_virtual_time(_revoked(memory_home))
 
 

@@ -26,11 +26,13 @@ NEVER = {
     "collectors.network": "runs in the collector's process",
     "collectors.application": "runs in the collector's process",
 }
+"""Modules that a daemon never loads, with the reason."""
 if sys.platform == "linux":  # elsewhere, the recorder reads the link with these libraries
     NEVER["psutil"] = NEVER["netifaces"] = "runs in the collector's process"
 PARSER_MODULES = {"agent.presentation", "agent.presentation.command_line"}
 """Modules of agent.presentation that the daemon needs to parse its command line."""
 ONLY_WHILE_ENROLLING = {"cryptography": "is only needed to sign the challenge of an enrollment"}
+"""Modules that a daemon loads only if it must enroll, with the reason."""
 
 
 async def _imports_of_a_daemon(config: Path, service: StrictService) -> set[str]:

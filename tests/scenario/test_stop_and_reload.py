@@ -1,4 +1,4 @@
-"""SIGTERM stops the agent cleanly in every state; SIGHUP reloads its configuration."""
+"""SIGTERM stops the agent cleanly in every phase; SIGHUP reloads its configuration."""
 
 import asyncio
 import signal
@@ -12,6 +12,7 @@ from tests.fakes.strict_service import Reading, StrictService
 from tests.scenario.agent_process import AgentProcess, forked_agent, write_config
 
 Phase = Callable[[StrictService, AgentProcess], Awaitable[None]]
+"""A function that returns when the agent has reached the phase in the function's name."""
 
 
 async def _empty_stream() -> AsyncIterator[bytes]:

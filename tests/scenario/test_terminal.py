@@ -1,4 +1,7 @@
-"""`run` on a terminal ends when the terminal is closed. Without a terminal, SIGHUP reloads."""
+"""`run` on a terminal ends when the terminal is closed.
+
+Without a terminal, or under systemd, SIGHUP makes the agent reload its configuration.
+"""
 
 import asyncio
 import contextlib
@@ -32,6 +35,10 @@ async def agent_on_a_terminal(
 
     Yield its service, the agent's process after its first heartbeat, and the other end of the
     terminal. At the end, the process is killed if it still runs.
+
+    Args:
+        before: called in the new process before the agent starts.
+        variables: additional environment variables of the agent.
     """
     master, slave = pty.openpty()
 
@@ -98,7 +105,7 @@ async def test_agent_started_with_nohup_continues_after_the_terminal_closes(tmp_
         assert await until_gone(process) == 0
 
 
-async def test_sighup_reloads_a_service_that_has_a_terminal(tmp_path: Path) -> None:
+async def test_sighup_reloads_an_agent_that_systemd_runs_on_a_terminal(tmp_path: Path) -> None:
     """systemd can give a service a terminal (systemd.exec(5), StandardInput=tty)."""
     socket_path = str(tmp_path / "no-listener")
     async with agent_on_a_terminal(tmp_path, NOTIFY_SOCKET=socket_path) as (service, process, _):

@@ -1,7 +1,8 @@
-"""Runs each verb with a link, a FIFO, a directory or a foreign file in place of each state file.
+"""Runs each verb with a hostile object, such as a link or a FIFO, in place of each state file.
 
-`state.py` runs the matrix. A medium run tests each verb with each file that it reads, and contains
-each planted object. A large run tests every combination of verb, file and object.
+`state.py` defines and runs the cells: the combinations of verb, file and object. A medium run tests
+each verb with each file that it reads, and uses each object at least once. A large run tests every
+combination.
 """
 
 import json
@@ -18,6 +19,7 @@ from tests.scenario.hostile.state import FILES, PLANTS, READS, VERBS, cells
 from tests.scenario.security.shared_python import ENVIRONMENT, shared_python
 
 STEP = sizes.amount(medium=len(PLANTS), large=1)
+"""The argument of `cells` for the size of this run."""
 
 
 @pytest.fixture
@@ -71,5 +73,5 @@ def test_a_large_run_has_each_verb_with_each_file_and_each_planted_object() -> N
     assert set(cells(VERBS, 1)) == {(v, n, p) for v in VERBS for n in FILES for p in PLANTS}
 
 
-def test_every_verb_that_reads_the_state_is_in_the_table() -> None:
+def test_the_cells_include_every_verb_that_reads_the_state() -> None:
     assert set(VERBS) >= {"status", "history", "doctor", "enroll", "run", "collect", "service"}

@@ -1,4 +1,4 @@
-"""A misbehaving service causes few log lines, calls and collections, and the agent continues.
+"""A misbehaving service causes few log lines, calls and collections. The agent continues to work.
 
 `python -m tests.bench.garbage` measures what a stream of garbage costs a real daemon.
 """
@@ -33,7 +33,9 @@ REQUESTS = sizes.amount(medium=20, large=150, variable="QUEUED_REQUESTS")
 COLLECTIONS_MAX = 3
 
 
-async def test_many_requests_of_a_kind_are_answered_from_few_collections(memory_home: Path) -> None:
+async def test_many_requests_of_one_kind_are_answered_from_few_collections(
+    memory_home: Path,
+) -> None:
     async with StrictService() as service:
         config = write_config(
             memory_home, service.base_url, limits="min_collection_interval_seconds = 1"
@@ -65,7 +67,10 @@ HEARTBEATS = sizes.amount(medium=3, large=5)
 
 
 async def _feed_garbage(kind: str, home: Path) -> tuple[int, dict[str, Any]]:
-    """Send garbage for some heartbeats; return the number of opened streams and the last status."""
+    """Send garbage until the agent has sent HEARTBEATS heartbeats.
+
+    Return the number of streams that it opened, and its last status.
+    """
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
         service.faults["onCommands"] = endless(service, GARBAGE[kind])
@@ -117,13 +122,13 @@ def refusing_streams(refuse: Fault) -> Fault:
 
 STREAM_REFUSALS: dict[str, Fault] = {
     "503": status(503),
-    "503-an-hour": status(503, Retry_After="3600"),
+    "503-retry-after-an-hour": status(503, Retry_After="3600"),
     "429": status(429, Retry_After="20"),
     "500": status(500),
     "501": status(501),
     "404": status(404),
     "405": status(405),
-    "page": status(200, PORTAL, "text/html"),
+    "portal-page": status(200, PORTAL, "text/html"),
     "401": status(401),
 }
 POLL_S = 15.0
@@ -161,7 +166,10 @@ async def _poll(home: Path, refuse: Fault) -> tuple[list[float], HostileService,
 
 @pytest.mark.parametrize(
     "name",
-    sizes.large_except({"503", "503-an-hour", "404", "page", "401"}.__contains__, STREAM_REFUSALS),
+    sizes.large_except(
+        {"503", "503-retry-after-an-hour", "404", "portal-page", "401"}.__contains__,
+        STREAM_REFUSALS,
+    ),
 )
 def test_refused_stream_is_replaced_by_polling(name: str, memory_home: Path) -> None:
     durations_s, service, problems = run_in_virtual_time(_poll(memory_home, STREAM_REFUSALS[name]))
@@ -172,7 +180,7 @@ def test_refused_stream_is_replaced_by_polling(name: str, memory_home: Path) -> 
 
 
 async def _stream_request_times(home: Path) -> list[float]:
-    """Return the times of stream requests in an hour and a half, if the service refuses streams."""
+    """Return the times of stream requests in an hour and a half, while all streams are refused."""
     clock, request_times = VirtualClock(), []
 
     async def refuse(x: Exchange) -> None:
@@ -208,7 +216,7 @@ async def _refuse_all(home: Path, refuse: Fault) -> HostileService:
 
 
 @pytest.mark.parametrize(
-    "name", sizes.large_except({"503", "401"}.__contains__, ["503", "429", "401", "page"])
+    "name", sizes.large_except({"503", "401"}.__contains__, ["503", "429", "401", "portal-page"])
 )
 def test_service_that_refuses_everything_gets_few_requests(name: str, memory_home: Path) -> None:
     service = run_in_virtual_time(_refuse_all(memory_home, STREAM_REFUSALS[name]))
@@ -258,7 +266,7 @@ class SharedKeyService(StrictService):
         return await super()._on_heartbeat(body)
 
     async def _on_acknowledge(self, body: Json) -> Reply:
-        binding_id = self.commands.get(body["requestId"])
+        binding_id = self.bindings_of_requests.get(body["requestId"])
         if binding_id != body["bindingId"]:
             return self._refuse(f"{body} is for {binding_id}")
         return await super()._on_acknowledge(body)
@@ -268,18 +276,19 @@ class SharedKeyService(StrictService):
         return await self.request_report("application")
 
     @property
-    def commands(self) -> dict[str, str]:
-        return {**self._bindings, **{r: c["bindingId"] for r, c in self._waiting.items()}}
+    def bindings_of_requests(self) -> dict[str, str]:
+        """The id of the binding of each request, by the id of the request."""
+        return {**self._requested_bindings, **{r: c["bindingId"] for r, c in self._waiting.items()}}
 
     async def request_report(self, kind: str, *, expires_in_s: float = 600) -> str:
         binding_id = self.binding_id
         request_id = await super().request_report(kind, expires_in_s=expires_in_s)
-        self._bindings[request_id] = binding_id
+        self._requested_bindings[request_id] = binding_id
         return request_id
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._bindings: dict[str, str] = {}
+        self._requested_bindings: dict[str, str] = {}
 
 
 DEVICES = sizes.amount(medium=2, large=4)

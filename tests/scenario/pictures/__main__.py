@@ -1,7 +1,7 @@
 """Takes the pictures that the documents contain.
 
-Most show the demo's venue, with a real service and a real agent. The figures and the audit log of
-the console are from separate services with generated data.
+Most pictures show the demo's venue, with a real service and a real agent. The pictures of the
+console's sales figures and audit log show separate services with generated data.
 
     python -m tests.scenario.pictures [--to FOLDER] [--every FOLDER]
 
@@ -72,16 +72,20 @@ class Till:
 
 @dataclass(frozen=True)
 class Shots:
-    """The folders of the pictures: ``to`` for those of the documents, ``every`` for all sizes.
+    """The folders of the pictures: ``to`` for the pictures of the documents, each in one size, and
+    ``every`` for pictures in all sizes.
 
-    Without ``every``, only the pictures of the documents are taken.
+    If ``every`` is None, only the pictures of the documents are taken.
     """
 
     to: Path
     every: Path | None
 
     def forms(self, *sizes: int) -> Iterator[tuple[Path, str, int]]:
-        """Yield folder, theme and size of each picture. Pictures of documents use sizes[0]."""
+        """Yield folder, theme and size of each picture. Pictures of documents use sizes[0].
+
+        A size is a width: the columns of a terminal, or the pixels of a page.
+        """
         for theme in THEMES:
             yield self.to, theme, sizes[0]
             for size in sizes if self.every else ():
@@ -103,9 +107,9 @@ def take_terminal(
     *,
     title: str = "",
 ) -> None:
-    """Take pictures of a command's output. Those of the documents have ``lines_max`` lines at most.
+    """Take pictures of a command's output.
 
-    If ``lines_max`` is 0, they have all lines.
+    The pictures of the documents are cut after ``lines_max`` lines, unless ``lines_max`` is 0.
     """
     title = title or " ".join(w for w in command[3:] if not w.startswith(("/", "--config")))
     with_errors = "check" in command
@@ -140,7 +144,7 @@ def take_commands(till: Till, shots: Shots) -> None:
 
 
 def take_trouble(till: Till, shots: Shots) -> None:
-    """Take pictures of the same machine after the service was stopped."""
+    """Take pictures of `doctor` and `status` after the service was stopped."""
     deadline = time.monotonic() + WITHIN_S
     while '"problems": []' in till.status() or not till.status():
         if time.monotonic() > deadline:
@@ -187,7 +191,7 @@ def take_figures(home: Path, shots: Shots, tab: Browser) -> None:
         for folder, theme, width in shots.forms(WIDE, WIDE, PHONE):
             tab.set_view(width, 1000, theme)
             # The pictures of the documents end below the list of items. The rest of the page, the
-            # week and further currencies, is only in the other pictures.
+            # week and further currencies, is only in the pictures of ``--every``.
             last_element = ".pair" if folder == shots.to else "#venue"
             bottom = f"document.querySelector('{last_element}').getBoundingClientRect().bottom"
             tab.set_view(width, int(tab.value(bottom)), theme)
@@ -210,7 +214,7 @@ def _fragment_of_report(tab: Browser) -> str:
     return str(tab.value(f"{report}.getAttribute('href')"))
 
 
-def keep_recorded(payload: ApplicationPayload, home: Path) -> None:
+def write_recorded_till(payload: ApplicationPayload, home: Path) -> None:
     till = recorded_till(payload)
     (home / "till.json").write_text(encode_indented(till), encoding="utf-8")
     (home / "application.html").write_text(report_page(till), encoding="utf-8")
@@ -226,7 +230,7 @@ def take_all(shots: Shots, home: Path) -> None:
             for report in reports_of(client, device):
                 save_report(report, home)
                 if isinstance(report.payload, ApplicationPayload):
-                    keep_recorded(report.payload, home)
+                    write_recorded_till(report.payload, home)
         till = Till(home, base_url, {**os.environ, **venue.variables})
         with browser(program, home / "profile") as tab:
             take_pages(till, shots, tab, link)

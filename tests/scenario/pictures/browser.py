@@ -31,10 +31,14 @@ class PageLeftError(RuntimeError):
 
 @dataclass
 class Browser:
-    """One tab. ``call`` sends a command of the protocol and returns its result."""
+    """A DevTools connection to one tab, or to the whole browser.
+
+    ``call`` sends a command of the protocol and returns its result.
+    """
 
     socket: ClientConnection
     number: int = 0
+    """The id of the last command that was sent."""
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         self.number += 1

@@ -1,4 +1,4 @@
-"""Opens the console with the figures of a location, to take a picture of it."""
+"""Opens the console with the sales figures of a location, to take a picture of it."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ FRAGMENT: Final = "#/figures/loc-0001?period=last7"
 
 @contextlib.contextmanager
 def figures_console(file: Path, tab: Browser) -> Iterator[None]:
-    """Show the figures in ``tab`` while the body runs."""
+    """Show the sales figures in ``tab`` while the body runs."""
     merchant(str(file), DAYS, SALES_PER_DAY)
     key = _key(file)
     with service(str(file)) as server:

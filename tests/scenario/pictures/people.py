@@ -19,6 +19,7 @@ CHANGES: Final = (
     ("users", "add", "bob@example.com", "--name", "Bob", "--role", "viewer"),
     ("users", "role", "bob@example.com", "manager", "--location", "loc-0001"),
 )
+"""Commands of `venue-control`. The audit log shows the changes that they make."""
 
 
 @contextlib.contextmanager

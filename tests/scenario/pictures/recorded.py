@@ -27,7 +27,7 @@ WIFI = "enp1s0"
 def recorded_till(payload: ApplicationPayload) -> ApplicationPayload:
     """Return ``payload`` with the recorded facts of a till that had a bad evening.
 
-    ``payload`` keeps its print queues.
+    Only the print queues are still those of ``payload``.
     """
     till = with_record(with_faults(bad_venue()), {f"{WIFI} interface.type": "wifi"})
     till_fields = [field for field in till.snapshot.fields if not field.key.startswith(QUEUES)]
@@ -45,7 +45,10 @@ def recorded_till(payload: ApplicationPayload) -> ApplicationPayload:
 
 
 def with_faults(history: History) -> History:
-    """Return a record in which the till's Wi-Fi failed, and the receipt printer had no paper."""
+    """Return ``history`` with one more incident: the receipt printer had no paper.
+
+    The evidence of the other incidents names the till's own Wi-Fi interface.
+    """
     incidents = [
         replace(past_incident, evidence=past_incident.evidence.replace("wlan0", WIFI))
         for past_incident in history.incidents

@@ -54,7 +54,7 @@ def on_a_terminal(
     ) as child:
         os.close(follower)
         parts = []
-        with contextlib.suppress(OSError):  # EIO: the other end is closed
+        with contextlib.suppress(OSError):  # EIO: the command has closed its end
             while part := os.read(leader, 65536):
                 parts.append(part)
         child.wait(timeout=120)

@@ -1,9 +1,9 @@
 """Makes the fixture of a release, by running this checkout's service and agent as processes.
 
 Run it in the checkout of a release, before the next release changes the code. An agent enrolls and
-submits both reports. Then the service ends while the agent collects, so that a report waits. The
-programs run in namespaces of their own: the host is called `till`, and the only network is
-loopback.
+submits a report of each kind. Then the service is killed while the agent collects, so that a third
+report waits in the outbox. The programs run in namespaces of their own: the host is called `till`,
+and the only network is loopback.
 
 Needs root. Usage: python -m tests.scenario.releases.make_fixture
 """
@@ -36,7 +36,7 @@ HOME: Final = Path("/srv/venue")
 WITHIN_S: Final = 120
 NAMESPACES: Final = ("--net", "--mount", "--uts", "--pid", "--fork", "--mount-proc", "--kill-child")
 PRINTED: Final = ("history", "timeline")
-"""Commands whose output with --json is recorded."""
+"""Commands whose output with --json the fixture contains."""
 
 
 async def make() -> dict[str, Any]:
@@ -82,7 +82,7 @@ async def _report(operator: LocalService, device: str, kind: str) -> str:
 async def _wait_for_a_report(
     service: ServiceProcess, operator: LocalService, agent: AgentProcess, device: str
 ) -> str:
-    """End the service while the agent collects. Return the request whose report waits."""
+    """Kill the service while the agent collects. Return the request whose report waits."""
     request = operator.request(device, "application")
     await _until(lambda: operator.request_row(device, request)["status"] != "queued")
     service.stop(signal.SIGKILL)
@@ -97,7 +97,7 @@ def _has_stored_an_incident() -> bool:
 
 async def _until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(WITHIN_S):
-        while not condition():  # noqa: ASYNC110 - other processes change what it reads
+        while not condition():  # noqa: ASYNC110 - it reads data of other processes
             await asyncio.sleep(0.05)
 
 

@@ -1,7 +1,7 @@
 """The state directory of an agent and the database of a service, as text files of a fixture.
 
-Each folder in tests/fixtures/releases has the version of a release as its name. The programs of
-that release made its files (see `make_fixture`):
+Each folder in tests/fixtures/releases has the version of a release as its name. It contains files
+that the programs of that release made (see `make_fixture`):
 
     state.json       the text files of the state directory, by name
     agent.db.sql     the agent's database
@@ -48,7 +48,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
 
 
 def unpack_state(folder: Path, state: Path, base_url: str) -> None:
-    """Create the state directory. Replace the address of its service by ``base_url``."""
+    """Create the state directory. Replace the address of the service in it by ``base_url``."""
     state.mkdir(mode=0o700, parents=True)
     old_url = facts_of(folder)["baseUrl"]
     for name, text in json.loads((folder / STATE).read_text("utf-8")).items():

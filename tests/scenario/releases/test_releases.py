@@ -39,13 +39,14 @@ from tests.unit.controlplane.running_service import FakeClock, service_on
 
 RELEASES = sorted(FOLDER.iterdir())
 NEXT_START_AFTER = timedelta(minutes=10)
+"""Time from the making of a fixture until today's programs start with it."""
 Json = dict[str, Any]
 
 pytestmark = pytest.mark.parametrize("folder", RELEASES, ids=lambda folder: folder.name)
 
 
 class ClockOfTheRelease(VirtualClock):
-    """A clock that begins some minutes after the fixture was made."""
+    """A clock that begins NEXT_START_AFTER after the fixture was made."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -73,7 +74,7 @@ async def start_the_agent(folder: Path, home: Path) -> tuple[HostileService, Jso
         for _ in range(2):
             async with simulated_agent(config, home, clock) as app:
                 await app.until_ended([facts_of(folder)["waiting"]], 300)
-                # Another report would be sent before the next heartbeat.
+                # If the agent sent the report again, it would do so before these heartbeats.
                 heartbeats_before = service.heartbeats
                 await service.until(lambda: service.heartbeats > heartbeats_before + 1, 300)  # noqa: B023
         record = DeviceRecordFile(StateDirectory(state)).peek()
@@ -93,13 +94,14 @@ def on_the_same_machine(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_the_agent_keeps_its_identity_and_submits_the_waiting_report_once(
     folder: Path, tmp_path: Path
 ) -> None:
-    """The service of today, on the database of the release, accepts the same bytes."""
+    """Today's service, with the database of the release, accepts the bytes that the agent sent."""
     service, record = await asyncio.to_thread(
         run_in_virtual_time, start_the_agent(folder, tmp_path)
     )
     facts, before = facts_of(folder), stored_record(folder)
     assert record["fingerprint"] == before["fingerprint"]
-    # After an upgrade, an agent enrolls again to send its version. The service verifies its key.
+    # After an upgrade, the agent enrolls again to send its version, so other fields may change. The
+    # service verifies that the agent still has the same key.
     for key in ("instanceId", "bindingId", "locationId", "legacyInstallId"):
         assert record["binding"]["record"][key] == before["binding"]["record"][key]
     texts = json.loads((folder / STATE).read_text("utf-8"))
@@ -131,8 +133,8 @@ async def _submit_to_the_service_of_today(folder: Path, tmp_path: Path, report_b
             assert sorted(report["requestId"] for report in detail["reports"]) == request_ids
             for report in detail["reports"]:
                 body = json.dumps({"reportId": report["reportId"]})
-                printed = await service.post(path("reportDetail"), body, api_key=key)
-                assert printed.json()["payload"]["reportId"] == report["reportId"]
+                stored_report = await service.post(path("reportDetail"), body, api_key=key)
+                assert stored_report.json()["payload"]["reportId"] == report["reportId"]
     finally:
         database.close()
 
@@ -153,7 +155,7 @@ def test_the_commands_show_what_the_release_showed(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Keys may be added to the output, none may be missing or have another value."""
+    """The output may have new keys. No recorded key may be missing or have a different value."""
     facts = facts_of(folder)
     monkeypatch.setattr(
         TimeOfTheFixture, "made_at", datetime.fromisoformat(facts["madeAt"]), raising=False

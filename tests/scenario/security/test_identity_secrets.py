@@ -1,4 +1,7 @@
-"""Searches everything that the agent writes for the planted API key and private key."""
+"""Searches everything that the agent writes for its API key and its private key.
+
+Only identity.pem may contain the private key.
+"""
 
 import base64
 import signal
@@ -56,8 +59,8 @@ async def test_no_output_holds_a_secret(tmp_path: Path) -> None:
     secret = base64.b64decode(encoded)[-32:]  # the private key is at the end (RFC 8410, section 7)
     secrets = (API_KEY.encode(), encoded.encode(), secret, secret.hex().encode())
     for place, content in outputs.items():
-        for planted in secrets:
-            assert planted not in content, f"a secret is in {place}"
+        for hidden in secrets:
+            assert hidden not in content, f"a secret is in {place}"
 
 
 async def test_tls_verification_cannot_be_switched_off(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tests that a collector started by root becomes an ordinary user, or else stays root."""
+"""Tests that a collector started by root becomes an ordinary user, and stays root if it cannot."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def run(program: str, *words: str | Path, prefix: tuple[str, ...] = ()) -> tuple
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """Return a directory of modules that only root can reach."""
+    """Return the directory with the modules of a program. Only root can reach this directory."""
     tmp_path.chmod(0o700)
     package = tmp_path / "modules/early"
     package.mkdir(parents=True)
@@ -67,7 +67,7 @@ def program(tmp_path: Path) -> Path:
 
 
 @pytest.mark.needs("other-user")
-def test_modules_that_only_root_can_reach_are_still_loaded(program: Path) -> None:
+def test_modules_that_only_root_can_reach_can_be_loaded_after_leave_root(program: Path) -> None:
     result, _ = run(LEAVE, program)
     assert result["reason"] is None
     assert 0 not in result["users"]

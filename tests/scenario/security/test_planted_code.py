@@ -1,7 +1,7 @@
 """No verb runs code that another user planted in the working directory or on a search path.
 
-Both tests call the verbs in the other user's directory, with this directory in PATH. One of them
-also sets PYTHONPATH to it. `make test` calls each verb in at most one of the two tests.
+Two tests call the verbs in the other user's directory, with this directory in PATH. The second of
+them also sets PYTHONPATH to this directory. `make test` calls each verb in at most one of the two.
 """
 
 import os
@@ -102,7 +102,7 @@ def test_planted_code_is_detected_without_protection(trap: Trap) -> None:
 def test_no_planted_code_runs_in_a_directory_of_another_user(
     trap: Trap, words: tuple[str, ...]
 ) -> None:
-    """Call the installed program in any directory, as `sudo venue-agent VERB` does."""
+    """Call the installed program, as an administrator does with `sudo venue-agent VERB`."""
     program = "venue-control" if "demo" in words else "venue-agent"
     _run(trap, [str(Path(sys.executable).with_name(program)), *words], trap.environment())
     assert trap.executed == []

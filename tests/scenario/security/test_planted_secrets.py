@@ -28,6 +28,7 @@ from tests.scenario.forked_process import run_forked
 AGENT, UNREDACTED = "agent", "tests.fakes.unredacted_agent"
 
 VCK = "vck_" + "Planted0" * 5 + "xyz"
+"""A key in the format of the reference service."""
 PROXY = "Pr0xy%2Fplanted"
 SECRETS = {
     "key file": API_KEY,
@@ -62,6 +63,7 @@ proxy = "http://user:{SECRETS["proxy of the file"]}@127.0.0.1:9
 token = \"\"\"
 {SECRETS["several lines"]}
 """
+"""A configuration that is not TOML."""
 WRONG = f"""
 [service]
 base_url = "http://user:{SECRETS["proxy of the file"]}@127.0.0.1:9"
@@ -73,6 +75,7 @@ subnets = ["user:{SECRETS["proxy without a scheme"]}@127.0.0.1:9"]
 [logging]
 level = "{VCK}"
 """
+"""A configuration in TOML whose values are invalid."""
 VERBS = (
     ("config", "show"), ("config", "check"), ("status",), ("status", "--json"),
     ("history", "--json"), ("config", "show", "--json"), ("config", "check", "--json"),
@@ -96,7 +99,7 @@ class Search:
         self._written[place] = self._written.get(place, b"") + content
 
     def matches(self) -> set[tuple[str, str]]:
-        """Return (secret, location) of each match."""
+        """Return the name of each secret that was written, with the place where it was written."""
         return {
             (name, place)
             for place, content in self._written.items()
@@ -120,8 +123,8 @@ class Search:
             for name in archive.namelist():
                 self.add(f"{label}: bundle", archive.read(name))
             reports = {name for name in archive.namelist() if name.startswith("reports/")}
-        # With an invalid configuration, nothing is collected, because this configuration might
-        # exclude addresses from the scan.
+        # With an invalid configuration, nothing is collected, because the agent cannot read which
+        # addresses the configuration excludes from the scan.
         assert ("reports/network.json" in reports) is (label == "running")
         assert ("reports/network.txt" in reports) is (label != "running")
 
@@ -242,10 +245,10 @@ async def test_search_detects_the_secrets_without_redaction(
     tmp_path: Path, till_program: None
 ) -> None:
     leaks = await _leaks_of(UNREDACTED, tmp_path, UNREDACTED_VERBS)
-    locations = {place for _, place in leaks}
-    assert {"log", "reports", "environment of a child", "state: status.json"} <= locations
-    assert {"broken: bundle", "wrong: bundle", "running: bundle"} <= locations
-    assert {"wrong: config check", "running: config show"} <= locations
+    leaking_outputs = {place for _, place in leaks}
+    assert {"log", "reports", "environment of a child", "state: status.json"} <= leaking_outputs
+    assert {"broken: bundle", "wrong: bundle", "running: bundle"} <= leaking_outputs
+    assert {"wrong: config check", "running: config show"} <= leaking_outputs
     detected_names = {name for name, _ in leaks}
     assert set(SECRETS) - detected_names <= {
         "argument",

@@ -4,7 +4,7 @@
 
 TRACE gets a line of JSON for each opened file, change of a file, connection and started program
 (Python's audit events), and for each job of a collector. SQLite writes its files without audit
-events. A fast child process with constant facts creates the reports.
+events. Instead of the collector, a fast child process sends a few facts.
 """
 
 import asyncio

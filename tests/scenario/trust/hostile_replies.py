@@ -27,6 +27,7 @@ UNKNOWN_KEYS: Final = (
     "plugin", "__class__", "py/object",
 )  # fmt: skip
 TEXT_FIELDS: Final = ("organizationId", "locationId", "legacyInstallId", "appVersion")
+"""Fields of the enrollment record that may contain any text."""
 PROBLEM_FIELDS: Final = (
     "title", "type", "instance", "trace_id", "code", "detail", "reason", "errors"
 )  # fmt: skip
@@ -40,6 +41,7 @@ OTHER_KINDS: Final = (
     ["network"], {"network": 1}, True,
 )  # fmt: skip
 COMMAND_FIELDS: Final = ("version", "requestId", "bindingId", "kind", "expiresAt", "status")
+"""Fields of a command. All but the last one are required."""
 REFUSED: Final = 409
 LAST_SEEN: Final = "2001-02-03T04:05:06+00:00"
 
@@ -140,7 +142,9 @@ class HostileReplies(HostileService):
         await asyncio.Event().wait()
 
     def _hostile_entries(self) -> list[Any]:
-        """Return entries that are no commands. Their number is below the limit for a reply."""
+        """Return entries that must cause no collection. They are too few to make the agent close
+        the stream.
+        """
         valid = next(iter(self._waiting.values()))
         return [
             self._unknown_keys(),

@@ -1,4 +1,4 @@
-"""Dates of a service at the limits of the calendar do not stop the agent."""
+"""Replies whose Date header is at a limit of the calendar do not stop the agent."""
 
 import asyncio
 from pathlib import Path
@@ -35,7 +35,7 @@ async def play(home: Path, date: str) -> tuple[set[str], int]:
 
 
 @pytest.mark.parametrize(("date", "reports"), [(FIRST, 1), (LAST, 0)], ids=["year 1", "year 9999"])
-def test_a_date_decides_only_whether_a_request_has_expired(
+def test_an_extreme_date_is_reported_and_decides_whether_a_request_has_expired(
     date: str, reports: int, memory_home: Path
 ) -> None:
     assert run_in_virtual_time(play(memory_home, date)) == ({"clock-skew"}, reports)

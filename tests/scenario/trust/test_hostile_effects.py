@@ -23,14 +23,16 @@ from tests.unit.trust.replies import LOG, REPLIES
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 SOURCES = re.compile(r"\.(py|pyc|so|pth)\b|/(lib|site-packages|python\d[.\d]*)/")
+"""Matches paths of program files. The comparison leaves out the events about these files."""
 
 
 @dataclass
 class Run:
     """What the daemon did and sent, and the content of its files.
 
-    ``port`` is the port of the service, ``values`` are the texts that it chose, and ``connections``
-    is the number of connections to the trap.
+    ``port`` is the port of the service, and ``values`` are the texts that the service chose.
+    ``connections`` is the number of connections to the trap: an address in the hostile replies,
+    which the agent must not connect to.
     """
 
     home: Path
@@ -119,7 +121,7 @@ def test_a_hostile_service_causes_no_other_effect_than_a_correct_one(
 ) -> None:
     correct, hostile = runs
     assert hostile.effects() - correct.effects() == set()
-    # The record contains the effects that this comparison is about.
+    # The comparison means nothing unless effects of these kinds were recorded.
     recorded = {event for event, *_ in hostile.effects()}
     assert recorded >= {"open", "os.rename", "subprocess.Popen", "socket.connect", JOB}
     assert [event for event, _ in hostile.events].count("subprocess.Popen") == 2
@@ -139,7 +141,7 @@ CONSTANTS = {
     "onCommands.status", "onCommands.version", "submitResult.outcome", "submitResult.reportId",
     "submitResult.requestId", "submitResult.trackerStatus",
 }  # fmt: skip
-"""Fields with a constant value, or with an id that other rows of the document describe."""
+"""Fields with a constant value, or with an id that `REPLIES` describes for another operation."""
 
 
 def test_the_daemon_connects_only_to_the_configured_service(runs: tuple[Run, Run]) -> None:
@@ -186,7 +188,7 @@ def _text(value: str) -> str:
     return value.removesuffix("Z").removesuffix("+00:00")
 
 
-def test_of_errors_headers_and_events_only_the_documented_texts_are_logged(
+def test_only_the_documented_texts_of_errors_headers_and_events_are_logged(
     runs: tuple[Run, Run],
 ) -> None:
     _, hostile = runs

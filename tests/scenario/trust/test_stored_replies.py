@@ -12,12 +12,13 @@ from tests.scenario.simulated_agent import config_for, simulated_agent
 
 
 class LongEnrollment(HostileService):
-    """A service whose enrollments have ``size`` bytes, and that sets a cookie with each reply."""
+    """A service whose enrollment records have ``size`` bytes. Each reply sets a cookie."""
 
     def __init__(self, clock: VirtualClock, size: int) -> None:
         super().__init__(clock.true_time)
         self._size = size
         self.cookies: list[str] = []
+        """The cookies that the agent has sent back."""
         for operation in ("enroll", "heartbeat", "current"):
             self.faults[operation] = self._answer
 

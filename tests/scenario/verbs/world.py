@@ -5,7 +5,7 @@ directories in memory and the only network is loopback:
 
     unshare --net --mount --pid --fork --mount-proc python -m tests.scenario.verbs
 
-It reads from standard input which cells of the table in docs/cli.md to run, as a JSON list of
+It reads from standard input which cells of the table in docs/cli.md to run: a JSON list of lists of
 situation, user and verb. For each cell it prints a line of JSON: situation, user, verb, exit code,
 output and errors.
 """
@@ -34,7 +34,8 @@ CONFIG: Final = Path("/etc/venue-agent/config.toml")
 KEY: Final = CONFIG.parent / "api-key"
 STATE: Final = Path("/var/lib/venue-agent")
 CREDENTIALS: Final = Path("/run/credentials/venue-agent")
-UNIT: Final = Path("/run/unit")
+UNIT_STATUS: Final = Path("/run/unit")
+"""The file with the output of the fake systemctl for the agent's unit."""
 SYSTEMCTL: Final = Path("/usr/bin/systemctl")
 SERVICE_USER, ORDINARY_USER = 64001, 64002
 HOMES: Final = {0: Path("/root"), SERVICE_USER: STATE, ORDINARY_USER: Path("/home/till")}
@@ -61,6 +62,7 @@ CHANGING_VERBS: Final = (
     "run",
 )
 VERBS_ONLY_AS_USER: Final = ("service install", "service uninstall")
+"""Verbs that are not run as root, because then they would install or remove the service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,9 @@ def write_cells(cells: Iterable[Cell]) -> None:
 
 
 async def cells(situation: str, wanted: set[tuple[str, ...]]) -> list[Cell]:
-    """Run the wanted cells of a situation. Verbs with side effects run alone."""
+    """Run cells of a situation. ``wanted`` has their users and verbs. Verbs with side effects run
+    alone.
+    """
     turns = asyncio.Semaphore(3)
 
     async def run_in_turn(user: str, verb: str) -> Cell:
@@ -249,7 +253,10 @@ async def _until(condition: Callable[[], bool]) -> None:
 
 
 def configure(service: StrictService, mode: int) -> None:
-    """Write the machine's configuration in the same way as `service install`."""
+    """Write the machine's configuration in the same way as `service install`.
+
+    ``mode`` is the mode of the configuration file.
+    """
     CONFIG.parent.mkdir(mode=0o755)
     lines = (
         "[service]", f'base_url = "{service.base_url}"', 'location_id = "loc-1"',
@@ -275,7 +282,7 @@ def own(uid: int, *paths: Path) -> None:
 
 def set_unit(*lines: str) -> None:
     """Set systemctl's output for the agent's unit."""
-    UNIT.write_text("\n".join((*lines, "NRestarts=0", "")))
+    UNIT_STATUS.write_text("\n".join((*lines, "NRestarts=0", "")))
 
 
 # ---------------------------------------------------------------------------- the machine
@@ -309,7 +316,7 @@ def fake_systemd() -> None:
     """Simulate a machine that systemd started. `set_unit` sets the answers of systemctl."""
     Path("/run/systemd/system").mkdir(parents=True)
     fake = Path("/run/systemctl")
-    fake.write_text(f'#!/bin/sh\n[ "$1" = show ] && exec cat {UNIT}\nexit 0\n')
+    fake.write_text(f'#!/bin/sh\n[ "$1" = show ] && exec cat {UNIT_STATUS}\nexit 0\n')
     fake.chmod(0o755)
     run("mount", "--bind", str(fake), str(SYSTEMCTL))
 

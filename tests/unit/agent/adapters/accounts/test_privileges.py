@@ -75,8 +75,8 @@ def test_no_root_privilege_remains_after_step_down(
 ) -> None:
     skip_the_program_check(monkeypatch)
     os.chown(directory, OWNER, OWNER)
-    (directory.parent / "roots").write_text("")
-    (directory.parent / "roots").chmod(0o600)
+    (directory.parent / "of-root").write_text("")
+    (directory.parent / "of-root").chmod(0o600)
 
     def act() -> dict[str, Any]:
         done = step_down(directory)
@@ -89,9 +89,9 @@ def test_no_root_privilege_remains_after_step_down(
         return {
             "done": done,
             "ids": [os.getresuid(), os.getresgid(), os.getgroups()],
-            "left": (directory / "file").stat().st_uid,
-            "reads": os.access(directory.parent / "roots", os.R_OK),
-            "way back": can_become_root,
+            "owner of a new file": (directory / "file").stat().st_uid,
+            "can read a file of root": os.access(directory.parent / "of-root", os.R_OK),
+            "can become root": can_become_root,
             "home": os.environ["HOME"],
             "state": os.environ["STATE_DIRECTORY"],
         }
@@ -100,9 +100,9 @@ def test_no_root_privilege_remains_after_step_down(
     assert result == {
         "done": True,
         "ids": [[OWNER] * 3, [OWNER] * 3, [OWNER]],
-        "left": OWNER,
-        "reads": False,
-        "way back": False,
+        "owner of a new file": OWNER,
+        "can read a file of root": False,
+        "can become root": False,
         "home": "/",
         "state": str(directory),
     }

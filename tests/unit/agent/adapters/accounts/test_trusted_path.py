@@ -139,5 +139,8 @@ def test_a_primary_group_of_two_users_is_not_private(monkeypatch: pytest.MonkeyP
 def test_the_group_of_root_is_private_only_for_root() -> None:
     assert accounts.is_private_group(0, 0)
     assert not accounts.is_private_group(0, 4711)
+
+
+def test_a_user_is_named_by_the_account_or_else_by_the_uid() -> None:
     assert accounts.user_name(0) == "root"
     assert accounts.user_name(4_000_000_000) == "4000000000"

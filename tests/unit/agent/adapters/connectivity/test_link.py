@@ -1,4 +1,7 @@
-"""Tests which interface is reported, and in which state, for the tables of different machines."""
+"""Tests which interface is reported, and in which state.
+
+The input is the links, addresses and routes of different machines.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -62,7 +65,7 @@ def test_an_adapter_that_was_removed_has_no_link() -> None:
     assert (state.interface, state.has_link, state.addresses) == ("usb0", False, ())
 
 
-def test_containers_do_not_count_as_a_link() -> None:
+def test_interfaces_of_containers_do_not_count_as_a_link() -> None:
     state = summarize(machine(unplugged(ETHERNET), addresses=(DOCKER_ADDRESS,)), None).state
     assert (state.interface, state.has_link, state.addresses) == ("eth0", False, ())
     state = summarize(machine(unplugged(ETHERNET), WIRELESS), None).state

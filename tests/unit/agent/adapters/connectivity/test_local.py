@@ -122,7 +122,7 @@ async def test_nothing_connects_to_a_cups_that_does_not_run(tmp_path: Path) -> N
         sensors = SystemLocalSensors(config(), tuple, tmp_path)
         assert (await sensors.read()).complete == frozenset()
         (tmp_path / "certs").mkdir()
-        (tmp_path / "certs/0").touch()
+        (tmp_path / "certs/0").touch()  # CUPS creates this file when it starts
         reading = await sensors.read()
     assert reading.complete == {"queue-stopped"}
     assert reading.states["queue-stopped", "receipts"].fault == "stopped"
@@ -208,7 +208,9 @@ class Lan:
         self.now_s = 0.0
         self.networks: tuple[str, ...] = ("10.0.0.7/24",)
 
-    def devices(self, *devices: WatchedDevice, **options: Any) -> Callable[[], LocalReading]:
+    def reader_of(self, *devices: WatchedDevice, **options: Any) -> Callable[[], LocalReading]:
+        """Return a function that reads the state of watched devices in this network."""
+
         watched = WatchedDevices(
             devices,
             lambda: parse_networks(self.networks),
@@ -239,7 +241,7 @@ def faults(reading: LocalReading) -> dict[str, str | None]:
 
 def test_a_device_that_does_not_answer_arp_is_absent() -> None:
     lan = Lan()
-    read = lan.devices(TERMINAL, WatchedDevice(name="far", address="192.0.2.1"))
+    read = lan.reader_of(TERMINAL, WatchedDevice(name="far", address="192.0.2.1"))
     lan.table["10.0.0.5"] = (MAC, "stale")
     assert faults(read()) == {"card": None}
     lan.table["10.0.0.5"] = (MAC, "failed")
@@ -249,9 +251,9 @@ def test_a_device_that_does_not_answer_arp_is_absent() -> None:
     assert lan.resolved == [{"10.0.0.5"}] * 3
 
 
-def test_a_device_at_another_address_has_moved_once() -> None:
+def test_a_device_at_another_address_is_reported_once_as_moved() -> None:
     lan = Lan()
-    read = lan.devices(TERMINAL)
+    read = lan.reader_of(TERMINAL)
     lan.table["10.0.0.9"] = (MAC, "stale")
     reading = read()
     assert faults(reading) == {"card": None}
@@ -264,7 +266,7 @@ def test_a_device_at_another_address_has_moved_once() -> None:
 
 def test_another_device_at_the_address_is_named_unless_it_answers_for_several_addresses() -> None:
     lan = Lan()
-    read = lan.devices(TERMINAL)
+    read = lan.reader_of(TERMINAL)
     lan.table["10.0.0.5"] = (OTHER, "reachable")
     assert faults(read()) == {"card": f"another device ({OTHER}) answers at 10.0.0.5"}
     lan.table["10.0.0.6"] = (OTHER, "reachable")
@@ -285,20 +287,20 @@ def test_without_a_link_the_state_of_watched_devices_is_unknown() -> None:
     assert not watched.is_pending
 
 
-def test_an_excluded_address_is_not_resolved_and_a_silent_agent_resolves_none() -> None:
+def test_no_excluded_address_is_resolved_and_none_if_the_agent_sends_nothing() -> None:
     lan = Lan()
-    excluded = lan.devices(TERMINAL, exclude=("10.0.0.0/29",))
-    silent = lan.devices(TERMINAL, sends_nothing=True)
+    excluded = lan.reader_of(TERMINAL, exclude=("10.0.0.0/29",))
+    without_packets = lan.reader_of(TERMINAL, sends_nothing=True)
     assert faults(excluded()) == {}
-    assert faults(silent()) == {}
+    assert faults(without_packets()) == {}
     lan.table["10.0.0.5"] = (MAC, "reachable")
-    assert faults(silent()) == {"card": None}
+    assert faults(without_packets()) == {"card": None}
     assert {address for each in lan.resolved for address in each} == set()
 
 
 def test_a_device_with_only_a_mac_is_absent_after_it_was_present() -> None:
     lan = Lan()
-    read = lan.devices(WatchedDevice(name="scale", mac=MAC))
+    read = lan.reader_of(WatchedDevice(name="scale", mac=MAC))
     assert faults(read()) == {}
     lan.table["10.0.0.8"] = (MAC, "reachable")
     assert read() == LocalReading({("device-absent", "scale"): LocalState(None)})

@@ -25,6 +25,7 @@ from tests.unit.agent.samples import config
 
 NAME = "ops.example.com"
 QUESTION_AT, NAME_AT = 12, 13
+"""Offsets in a DNS query: of the question, and of the first letter of the name in it."""
 LOCAL = parse_networks(("127.0.0.0/8",))
 Reply = Callable[[bytes], list[bytes]]
 
@@ -96,7 +97,7 @@ def test_the_answer_of_a_name_server_is_classified(
     run_in_virtual_time(run())
 
 
-def test_a_lost_query_is_repeated_and_other_names_are_queried_only_in_an_interruption() -> None:
+def test_a_lost_query_is_repeated_and_without_an_interruption_no_other_name_is_queried() -> None:
     names: list[bytes] = []
 
     def reply(query: bytes) -> list[bytes]:

@@ -147,13 +147,13 @@ def test_the_target_of_a_linked_program_is_checked(program: Path, tmp_path: Path
 
 
 def test_program_directories_include_the_environment_and_the_import_paths() -> None:
-    whole, parts = program_directories(Path(sys.executable))
+    own_directories, import_directories = program_directories(Path(sys.executable))
     package = Path(posix.__file__).parents[2]
-    assert package in whole
-    assert Path(sys.prefix) in whole
+    assert package in own_directories
+    assert Path(sys.prefix) in own_directories
     assert package.name == "agent"
-    assert Path(os.__file__).parent in parts
-    assert Path.cwd() not in parts or Path.cwd() == package.parent
+    assert Path(os.__file__).parent in import_directories
+    assert Path.cwd() not in import_directories or Path.cwd() == package.parent
 
 
 # Windows
@@ -174,7 +174,7 @@ def test_a_missing_acl_permits_everyone_and_an_empty_acl_permits_nobody() -> Non
 
 
 @pytest.mark.parametrize("mask", RIGHTS_TO_WRITE.values(), ids=list(RIGHTS_TO_WRITE))
-@pytest.mark.parametrize("kind", [0x00, 0x05, 0x09, 0x0B])
+@pytest.mark.parametrize("kind", [0x00, 0x05, 0x09, 0x0B])  # entries that permit access
 def test_an_account_with_any_right_to_write_is_reported(mask: int, kind: int) -> None:
     security = Security(SYSTEM, (*(CLOSED.entries or ()), Entry(kind, 0, READ | mask, USERS)))
     assert untrusted_account(security) == USERS
@@ -204,7 +204,10 @@ def test_the_default_rights_of_program_data_are_safe_only_for_a_parent_directory
 
 @dataclass
 class FakeRights:
-    """Only administrators may change a file, except for the files in ``others``."""
+    """Only administrators may change a file, except for the files in ``others``.
+
+    ``others`` has the rights of these files, by file name.
+    """
 
     others: dict[str, Security] = field(default_factory=dict)
     created: list[Path] = field(default_factory=list)

@@ -152,7 +152,7 @@ def test_our_property_list_has_only_keys_that_launchd_knows() -> None:
         ({"Label": ""}, "Label: is required"),
     ],
 )
-def test_the_lint_finds_what_launchd_ignores(change: dict[str, object], problem: str) -> None:
+def test_the_lint_reports_a_wrong_key_or_value(change: dict[str, object], problem: str) -> None:
     plist = plistlib.loads(daemon_plist(PROGRAM, "/etc/venue-agent/config.toml"))
     result = lint(plistlib.dumps(plist | change))
     assert any(line.startswith(problem) for line in result), result

@@ -261,6 +261,10 @@ def test_a_process_id_with_too_many_digits_is_ignored(number: int) -> None:
 
 
 def exposure_and_complaints(tmp_path: Path, tool: Callable[..., str]) -> tuple[float, str]:
+    """Return the exposure level of the unit (0 to 10), and the output of `systemd-analyze verify`.
+
+    ``tool`` runs systemd-analyze(1).
+    """
     unit = tmp_path / UNIT
     text = unit_text((sys.executable, "-m", "agent")).replace("Documentation=", "# ")
     unit.write_text(text)

@@ -1,4 +1,4 @@
-"""Tests of the Windows service, with a fake service manager that has the real state transitions."""
+"""Tests of the Windows service. A fake service manager has the states of the real one."""
 
 import threading
 from collections.abc import Callable
@@ -40,7 +40,9 @@ class FakeControl:
     calls: list[str] = field(default_factory=list)
     can_start: bool = True
     polls_until_gone: int = 2
+    """Calls of `is_alive` until the process of the service has ended."""
     owner: str = SYSTEM
+    """The owner of all existing files."""
     _until_change: int = 0
     _goal: Status | None = None
     _is_deleted: bool = False
@@ -213,7 +215,7 @@ def test_only_the_packaged_program_becomes_a_service(tmp_path: Path) -> None:
 
 
 def test_a_service_that_has_never_run_has_not_failed(tmp_path: Path) -> None:
-    control = FakeControl(exit_code=1077)
+    control = FakeControl(exit_code=1077)  # ERROR_SERVICE_NEVER_STARTED
     service = service_in(tmp_path, control)
     service.install()
     assert service.state().activity == "stopped"

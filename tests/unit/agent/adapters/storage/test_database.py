@@ -265,7 +265,7 @@ def test_a_database_of_another_device_is_set_aside(state: StateDirectory) -> Non
     ):
         connection.execute("INSERT INTO outbox VALUES ('r', NULL, 'b', 'k', 'o', 0, 'c', x'00')")
 
-    assert quarantine_database(state) == 1
+    assert quarantine_database(state) == 1, "the number of unsent reports must be returned"
 
     assert count_requests(state) == (0, False)
     assert NAME in quarantined_names(state)

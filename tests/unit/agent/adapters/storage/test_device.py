@@ -37,6 +37,10 @@ def file(state: StateDirectory) -> DeviceRecordFile:
 def start(
     state: StateDirectory, fingerprint: str = THIS_MACHINE, **changes: str
 ) -> tuple[DeviceRecord, bool, Identity]:
+    """Load the record as the agent does at its start. Also return whether the disk is a copy.
+
+    ``changes`` are keys of the configuration.
+    """
     identity = Identity(state)
     file = DeviceRecordFile(state)
     return *device_at_start(config(**changes), file, identity, fingerprint), identity

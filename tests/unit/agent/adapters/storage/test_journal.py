@@ -145,7 +145,9 @@ def test_a_row_that_cannot_be_read_is_set_aside(
 
 
 def test_only_old_tombstones_are_deleted(journal: Journal) -> None:
-    """A tombstone is the row of an ended request: a repeated delivery is not executed again."""
+    """A tombstone is the row of an ended request. It prevents a second execution if the service
+    delivers the request again.
+    """
     for number in (1, 2, 3):
         journal.add(command(number), NOW)
     first, second = journal.get(UUID(int=1)), journal.get(UUID(int=2))
@@ -197,7 +199,7 @@ def test_the_journal_is_pruned_while_it_grows(journal: Journal) -> None:
     assert journal.count_unfinished() == PRUNE_INTERVAL_ROWS - 1
 
 
-def test_only_transitions_that_are_not_repeated_after_a_power_loss_are_synced(
+def test_transitions_are_synced_unless_the_agent_repeats_them_after_a_power_loss(
     journal: Journal, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     durable: list[bool] = []
