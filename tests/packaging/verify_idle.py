@@ -1,6 +1,7 @@
 """Compares the memory of the idle, packaged daemon with a recorded baseline.
 
 Fails if the proportional set size (PSS, see proc(5)) is more than `GROWTH_MAX` above the baseline.
+In CI, also fails if there is no baseline for this architecture and version of Python.
 The memory hardly depends on how busy the machine is. The number of wake-ups does, and differs by a
 third from one minute to the next. Therefore it is printed, but not compared. Needs root and the
 package that `make onedir` builds. The daemon runs in a network namespace that has only loopback.

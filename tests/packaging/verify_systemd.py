@@ -26,7 +26,9 @@ from tests.paths import ROOT
 PACKAGES = ROOT / "build/test-debs"
 UNIT = ROOT / "agent/adapters/service_manager/venue-agent.service"
 EXPOSURE_MAX = 1.6
+"""Maximum exposure of the unit (`exposure`)."""
 LANDLOCK = ("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self")
+"""The system calls of Landlock."""
 BOOT_AND_VERIFY_WITHIN_S = 3600
 BOOT_WITHIN_S = 600
 LOCK = Path("/run/lock/venue-agent-container")

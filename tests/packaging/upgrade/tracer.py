@@ -26,8 +26,8 @@ TRACEME, SYSCALL, SETOPTIONS, GET_SYSCALL_INFO = 0, 24, 0x4200, 0x420E
 # TRACESYSGOOD, TRACEFORK, TRACEVFORK, TRACECLONE, TRACEEXEC and EXITKILL
 OPTIONS: Final = 0x1 | 0x2 | 0x4 | 0x8 | 0x10 | 0x100000
 SYSCALL_STOP: Final = signal.SIGTRAP | 0x80
-ENTRY: Final = 1
-WALL: Final = 0x40000000
+ENTRY: Final = 1  # PTRACE_SYSCALL_INFO_ENTRY of ptrace(2)
+WALL: Final = 0x40000000  # __WALL of waitpid(2)
 PATH_MAX: Final = 4096
 # Linux on x86-64: the number of a system call, its name, and the index of the argument with the
 # path. Of the two paths of rename and link, this is the new one.
@@ -110,6 +110,7 @@ class Tracer:
             self._at_syscall(pid)
             self._resume(pid)
         elif status >> 16 or (is_new and number == signal.SIGSTOP):
+            # ptrace caused the stop: for an event such as a fork, or at the start of a process.
             self._resume(pid)
         else:
             self._resume(pid, number)
