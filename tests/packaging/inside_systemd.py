@@ -338,8 +338,8 @@ class Verification:
         print_ok(f"stopped in {seconds:.2f} s in the middle of a collection; started again")
 
     def read_a_rewritten_key(self) -> None:
-        """Write the key file again with the same key: a different key would mean a different
-        device.
+        """Write the same key to the key file again. systemd must restart the service, because the
+        service gets the key only at its start.
         """
         pid = unit_property("MainPID")
         shutil.copy(self.home / "key", CONFIG.parent / "api-key")

@@ -139,6 +139,7 @@ def boot(
 
 
 def copy_package(results: Path, pattern: str = "venue-agent_*.deb") -> None:
+    """Copy the only package of `PACKAGES` that matches ``pattern`` to ``results``/first.deb."""
     files = sorted(PACKAGES.glob(pattern))
     if len(files) != 1:
         raise SystemExit(
