@@ -27,7 +27,7 @@ OWN_PACKAGES: Final = ("agent", "collectors", "controlplane")
 
 
 def settings_of(program: str) -> dict[str, Any]:
-    """Return the arguments that packaging/program.spec gives PyInstaller, without running it."""
+    """Run packaging/program.spec without PyInstaller. Return the arguments of its `Analysis`."""
     hooks = types.ModuleType("PyInstaller.utils.hooks")
     hooks.collect_submodules = _submodules  # type: ignore[attr-defined]
     names = ("PyInstaller", "PyInstaller.utils")
@@ -73,8 +73,10 @@ class Blocker(importlib.abc.MetaPathFinder):
 
 
 def unguarded_imports(tree: ast.AST, package: str) -> Iterator[str]:
-    """Yield the modules that a module imports anywhere, except inside a `try` and imports that are
-    only for types.
+    """Yield the names of the modules that the source code ``tree`` imports, also inside functions.
+
+    Imports inside a `try`, and imports for type checkers only, are left out. ``package`` is the
+    package to which relative imports refer.
     """
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Try) or (

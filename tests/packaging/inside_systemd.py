@@ -26,10 +26,13 @@ KEY_UNITS: Final = ("venue-agent-key.path", "venue-agent-key.service")
 UPGRADE_UNIT: Final = "venue-agent-upgrade.service"
 MAKERS: Final = Path("/usr/lib/venue-agent/_internal/agent/presentation/hosts/makers.bin")
 UPGRADE: Final = Path("/var/lib/venue-agent-upgrade/upgrade")
+"""The record of an upgrade. It is deleted when the new version has been verified."""
 SELECTED: Final = Path("/usr/lib/venue-agent.current")
+"""A link to the directory of the selected version."""
 ELSEWHERE: Final = Path("/opt/venue-agent")
-# The packaged program has no docstrings and no source code. These commands must not need them: they
-# must print the same as in the source tree.
+"""The directory of the program in the test without the package."""
+# The packaged program has no docstrings and no source code. Nevertheless these commands must print
+# the same as in the source tree.
 AS_IN_THE_SOURCE: Final = (
     ("--version",), ("--help",), ("config", "example"), ("config", "schema"), ("doctor", "--help"),
     ("collect", "--help"), ("service", "install", "--help"),
@@ -335,8 +338,8 @@ class Verification:
         print_ok(f"stopped in {seconds:.2f} s in the middle of a collection; started again")
 
     def read_a_rewritten_key(self) -> None:
-        """Write the key file again with the same key: a different key would mean a different
-        device.
+        """Write the same key to the key file again. systemd must restart the service, because the
+        service gets the key only at its start.
         """
         pid = unit_property("MainPID")
         shutil.copy(self.home / "key", CONFIG.parent / "api-key")

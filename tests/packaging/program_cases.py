@@ -110,6 +110,7 @@ RETAIL_PORT: Final = 8471
 RETAIL_URL: Final = f"--base-url http://127.0.0.1:{RETAIL_PORT}"
 RETAIL: Final = f"{RETAIL_URL} --retail-key-file retail-key"
 NO_SYSTEMD: Final = "systemd"
+"""A word in the message that a command prints if it needs systemd and there is none."""
 INITIALIZE: Final = (
     '{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {},'
     ' "protocolVersion": "2025-06-18", "clientInfo": {"name": "verify", "version": "1"}}}'
@@ -170,7 +171,7 @@ ALONE: Final = Story(
 )  # fmt: skip
 
 VENUE_CONFIG: Final = AGENT_CONFIG.replace("{home}", "/venue")
-# A service with both webhooks, an agent, and an operator.
+# A service with both webhooks (the tracker and notifications), an agent, and an operator.
 VENUE: Final = Story(
     "venue",
     (
@@ -362,8 +363,8 @@ ACCOUNTS: Final = Story(
     {"locations": "loc-0001\nloc-0002\n", "password": "correct horse battery staple\n"},
 )  # fmt: skip
 
-# The service with the options that no other story uses: an options file, and several processes on
-# PostgreSQL.
+# The service in two forms: with an options file, which has every option that no other story uses,
+# and with several processes on PostgreSQL.
 SERVE: Final = Story(
     "serve",
     (

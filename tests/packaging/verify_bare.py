@@ -2,11 +2,11 @@
 
 The first run creates a minimal Debian root with debootstrap, and a directory of wheels, in
 build/bare. The commands run in containers of this root without a network: as an ordinary user, and
-as a user on a machine that forbids namespaces; with --all also as root. By default the containers
-run a short form: `make demo`, the tests that are marked `needs`, and `make quick` in one of them.
-With --all or --only, `make demo` and `make test` run in full. `CI` is set in the containers, so a
-test fails if it lacks a prerequisite that `SITUATIONS` does not list. ``--release`` selects a
-Debian release with a different Python: trixie has 3.13, forky has 3.14.
+as a user on a machine that forbids namespaces; with --all also as root. By default each container
+runs a short form: `make demo` and the tests that are marked `needs`. The first container also runs
+`make quick`. With --all or --only, `make demo` and `make test` run in full. `CI` is set in the
+containers, so a test fails if it lacks a prerequisite that `SITUATIONS` does not list.
+``--release`` selects a Debian release with a different Python: trixie has 3.13, forky has 3.14.
 
 Needs root, debootstrap and systemd-nspawn.
 Usage: python -m tests.packaging.verify_bare [--all | --only NAME] [--busy N] [--release NAME]

@@ -158,7 +158,7 @@ def require(title: str, code: int, expected: int, output: str) -> None:
 
 @dataclass
 class Player:
-    """Runs one story in the root directory ``root``."""
+    """Runs one story in the root directory ``root``. ``values`` has the values of placeholders."""
 
     story: Story
     root: Path

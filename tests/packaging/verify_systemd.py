@@ -26,7 +26,9 @@ from tests.paths import ROOT
 PACKAGES = ROOT / "build/test-debs"
 UNIT = ROOT / "agent/adapters/service_manager/venue-agent.service"
 EXPOSURE_MAX = 1.6
+"""Maximum exposure of the unit (`exposure`)."""
 LANDLOCK = ("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self")
+"""The system calls of Landlock."""
 BOOT_AND_VERIFY_WITHIN_S = 3600
 BOOT_WITHIN_S = 600
 LOCK = Path("/run/lock/venue-agent-container")
@@ -56,7 +58,7 @@ def exposure(unit: Path = UNIT) -> float:
 
 @contextlib.contextmanager
 def overlay_of_this_machine(place: Path) -> Iterator[Path]:
-    """Mount a temporary overlay over `/`."""
+    """Mount a temporary overlay whose lower layer is `/`, and adapt it. Yield its mount point."""
     memory, merged = place / "memory", place / "merged"
     memory.mkdir()
     merged.mkdir()
@@ -99,7 +101,10 @@ def boot(
     module: str = "tests.packaging.inside_systemd",
     within_s: int = BOOT_AND_VERIFY_WITHIN_S,
 ) -> int:
-    """Boot the container and run the module in it. Return the exit code of the module."""
+    """Boot the container and run the module in it. Return the exit code of the module.
+
+    If ``root`` is not an overlay, the container gets a temporary overlay over it.
+    """
     check = results / "check.service"
     python = ROOT / ".venv/bin/python"
     unit = CHECK_UNIT.format(
@@ -133,18 +138,19 @@ def boot(
             return 124
 
 
-def copy_package(results: Path, packages: str = "venue-agent_*.deb") -> None:
-    files = sorted(PACKAGES.glob(packages))
+def copy_package(results: Path, pattern: str = "venue-agent_*.deb") -> None:
+    """Copy the only package of `PACKAGES` that matches ``pattern`` to ``results``/first.deb."""
+    files = sorted(PACKAGES.glob(pattern))
     if len(files) != 1:
         raise SystemExit(
-            f"exactly one {PACKAGES}/{packages} is required:"
+            f"exactly one {PACKAGES}/{pattern} is required:"
             " run `make test-deb` or `make test-service-deb`"
         )
     shutil.copy(files[0], results / "first.deb")
 
 
 def make_upgrade(results: Path, *, name: str = "next.deb", number: int = 99) -> None:
-    """Create a second package of the same program, with a later version.
+    """Create a second package of the same program. ``number`` is the first part of its version.
 
     If ``name`` is ``broken.deb``, the program is replaced by one that does not start.
     """

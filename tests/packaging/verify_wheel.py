@@ -39,7 +39,10 @@ WITHOUT_NETWORK: Final = ("unshare", "--net", *LOOPBACK)
 
 
 def run(*words: str | Path, cwd: Path | None = None, expect: int = 0, **more: str) -> str:
-    """Run a program and return its output. Raises SystemExit if its exit code is not ``expect``."""
+    """Run a program. Raises SystemExit if its exit code is not ``expect``.
+
+    Returns standard output, or standard error if a failure is expected.
+    """
     done = subprocess.run(
         [str(word) for word in words], capture_output=True, text=True, check=False, cwd=cwd,
         env={**environment(), **more}, timeout=WITHIN_S,

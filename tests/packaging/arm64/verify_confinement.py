@@ -35,18 +35,19 @@ DOWNLOAD: Final = (
 )
 CHECKOUT: Final = ("agent", "collectors", "tests")
 LIBRARIES: Final = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging")
-"""The libraries of the tests. All are pure Python, so this machine's files work there too."""
+"""The libraries of the tests. All are pure Python, so this machine's files also work on arm64."""
 OMITTED_DIRECTORIES: Final = (
     "usr/share/doc", "usr/share/man", "usr/share/locale", "var/cache", "var/lib/apt",
 )  # fmt: skip
 LOG: Final = ROOT / "build/arm64/confinement.log"
 WITHIN_S: Final = 3600
 MEMORY_MIB: Final = 3072
-WORDS: Final = (
+QEMU: Final = (
     "qemu-system-aarch64", "-machine", "virt", "-cpu", "cortex-a72", "-smp", "2",
     "-m", str(MEMORY_MIB), "-nographic", "-no-reboot", "-nic", "none",
 )  # fmt: skip
-# The kernel ends, and with it qemu, when this script ends.
+# The kernel panics when this script ends. With `panic=-1` it then reboots at once, and with
+# `-no-reboot` qemu ends instead.
 INIT: Final = """\
 #!/bin/sh
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8
@@ -129,7 +130,7 @@ def make_root(place: Path) -> Path:
 def main() -> int:
     if os.geteuid() != 0:
         raise SystemExit("this test needs root: run it with sudo")
-    for program in (WORDS[0], "cpio"):
+    for program in (QEMU[0], "cpio"):
         if shutil.which(program) is None:
             raise SystemExit(f"{program} is missing: apt-get install qemu-system-arm cpio")
     began = time.monotonic()
@@ -137,7 +138,7 @@ def main() -> int:
         boot = ("-kernel", kernel(), "-initrd", make_root(Path(name)))
         options = ("-append", "console=ttyAMA0 quiet panic=-1 rdinit=/init")
         done = subprocess.run(
-            (*WORDS, *boot, *options), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            (*QEMU, *boot, *options), stdin=subprocess.DEVNULL, capture_output=True, text=True,
             errors="replace", timeout=WITHIN_S, check=False,
         )  # fmt: skip
     output = done.stdout.replace("\r", "")

@@ -17,6 +17,9 @@ from tests.paths import ROOT
 USER_ID: Final = 4747
 FIRST_SUBORDINATE: Final = 200000
 SUBORDINATES: Final = 65536
+"""Number of the user's subordinate ids, from `FIRST_SUBORDINATE` (subuid(5))."""
+SERVICE_USER_ID: Final = 847
+"""The id of the user in the image that runs the service."""
 BASE: Final = "localhost/debian-base"
 IMAGE: Final = "localhost/venue-control"
 NAME: Final = "venue-control"
@@ -24,6 +27,7 @@ URL: Final = "http://127.0.0.1:8470"
 STATE: Final = "/var/lib/venue-control"
 START_WITHIN_S: Final = 300.0
 KILLED: Final = 137
+"""Exit code of a container that SIGKILL ended."""
 CONFIG: Final = """\
 [service]
 base_url = "{url}"
@@ -42,7 +46,7 @@ class User:
         self.home = home
         self.runtime = Path(f"/run/user/{USER_ID}")
         self.key = ""
-        self.device = ""
+        self.instance_id = ""
         self.commands = documented_commands()
 
     def create(self, etc: Path) -> None:
@@ -77,7 +81,10 @@ class User:
         run("chown", "--recursive", f"{USER_ID}:{USER_ID}", path)
 
     def run(self, *words: str, code: int = 0, within_s: float = 600) -> str:
-        """Run a program as this user, in the checkout. Return its output."""
+        """Run a program as this user, in the checkout. Return its output.
+
+        Raises AssertionError if its exit code is not ``code``.
+        """
         rights = ("setpriv", f"--reuid={USER_ID}", f"--regid={USER_ID}", "--init-groups")
         environment = {
             "HOME": str(self.home),
@@ -156,7 +163,7 @@ def require_no_rights(user: User) -> None:
         assert int(fields[name], 16) == 0, f"{name} {fields[name]}"
     assert fields["NoNewPrivs"] == "1"
     assert fields["Seccomp"] == "2"
-    assert fields["Uid"].split() == ["847"] * 4
+    assert fields["Uid"].split() == [str(SERVICE_USER_ID)] * 4
     process = user.podman("inspect", NAME, "--format", "{{.State.Pid}}").strip()
     owner = Path(f"/proc/{process}").stat().st_uid
     assert FIRST_SUBORDINATE <= owner < FIRST_SUBORDINATE + SUBORDINATES, owner
@@ -188,9 +195,9 @@ def take_a_report(user: User) -> None:
         agent = subprocess.Popen(words, stdout=log, stderr=log, cwd=ROOT)
         try:
             service = user.service()
-            user.device = service.enrolled_device(within_s=START_WITHIN_S)["instanceId"]
-            request = service.request(user.device, "application")
-            report = until(lambda: service.report_of(user.device, request), START_WITHIN_S)
+            user.instance_id = service.enrolled_device(within_s=START_WITHIN_S)["instanceId"]
+            request = service.request(user.instance_id, "application")
+            report = until(lambda: service.report_of(user.instance_id, request), START_WITHIN_S)
             assert report is not None
             # The agent still holds its command stream while the container stops.
             stop_and_start(user)
@@ -200,19 +207,19 @@ def take_a_report(user: User) -> None:
 
 
 def stop_and_start(user: User) -> None:
-    user.podman("stop", NAME)  # SIGKILL after 10 s
+    user.podman("stop", NAME)  # podman sends SIGKILL after 10 s
     code = int(user.podman("inspect", NAME, "--format", "{{.State.ExitCode}}"))
     assert code == 0, f"the stopped container ended with {code}"
     user.podman("start", NAME)
     user.wait_until_healthy()
-    assert [each["instanceId"] for each in user.service().devices()] == [user.device]
+    assert [each["instanceId"] for each in user.service().devices()] == [user.instance_id]
 
 
 def keep_the_volume(user: User) -> None:
     """A new container with the same volume has the same devices and keys, as after an upgrade."""
     user.run_documented("container-upgrade")
     user.wait_until_healthy()
-    assert [each["instanceId"] for each in user.service().devices()] == [user.device]
+    assert [each["instanceId"] for each in user.service().devices()] == [user.instance_id]
 
 
 def back_up(user: User) -> None:
@@ -227,7 +234,8 @@ STEPS: Final[tuple[tuple[str, Callable[[User], None]], ...]] = (
     ("no capabilities, no new rights, an ordinary user, a read-only root", require_no_rights),
     ("the health check fails while the service does not listen",
      health_check_fails_without_a_listening_service),
-    ("an agent enrolls and reports; stop with an open stream and start", take_a_report),
+    ("an agent enrolls and reports; the container stops despite an open stream, and starts again",
+     take_a_report),
     ("a new container on the same volume has the same devices", keep_the_volume),
     ("backup", back_up),
     ("a stop during the start ends the container", stop_while_it_starts),

@@ -1,10 +1,12 @@
 """Builds the container image and runs it, both as an ordinary user with rootless podman.
 
 The user exists only in this run's namespaces: files of /etc that name it are mounted over those of
-the machine. The only network is loopback. The base image is a directory that debootstrap creates
-once in build/container. It has the packages of ``debian:12-slim``, and more documentation.
+the machine. The only network is loopback. The first run creates an archive of the base image with
+debootstrap, in build/container. The base image has the packages of ``debian:12-slim``, and more
+documentation.
 
-Needs root, podman, uidmap, crun, debootstrap and the package that `make test-service-deb` builds.
+Needs root, podman, uidmap, crun, slirp4netns, netavark, debootstrap and the package that
+`make test-service-deb` builds.
 Usage: python -m tests.packaging.container.verify_container
 """
 

@@ -97,7 +97,7 @@ class Verification(InstalledPackages):
         ).read_text()
         assert unit_property("MainPID") != pid
         self.wait_until_it_works()
-        assert [each["instanceId"] for each in self.service.devices()] == [self.device]
+        assert [each["instanceId"] for each in self.service.devices()] == [self.instance_id]
         print_ok(f"unattended-upgrades installed version {installed_version()}: the same device")
 
     def ignore_an_older_index(self) -> None:

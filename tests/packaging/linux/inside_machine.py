@@ -35,7 +35,7 @@ class InstalledPackages:
         self.service = service
         self.home = home
         self.initial_files = files_of_the_system()
-        self.first_version = self.device = ""
+        self.first_version = self.instance_id = ""
         self.blocks = documented("docs/install.md")
 
     def wait_until_it_works(self) -> None:
@@ -47,7 +47,7 @@ class InstalledPackages:
         agent("service", "install", "--base-url", self.service.base_url, "--location", LOCATION,
               "--api-key-file", str(key))  # fmt: skip
         self.wait_until_it_works()
-        self.device = self.service.enrolled_device()["instanceId"]
+        self.instance_id = self.service.enrolled_device()["instanceId"]
         print_ok("venue-agent service install: `venue-agent status` ends with 0")
 
     def require_nothing_left(self, records: str | tuple[str, ...]) -> None:
@@ -61,7 +61,9 @@ class InstalledPackages:
 
 class _Handler(SimpleHTTPRequestHandler):
     def send_head(self) -> Any:
-        """Always send the content, because a state that is served later can have older files."""
+        """Ignore If-Modified-Since: a site that is served later can have older files, which would
+        not be sent.
+        """
         del self.headers["If-Modified-Since"]
         return super().send_head()
 

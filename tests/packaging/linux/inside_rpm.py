@@ -53,6 +53,7 @@ REFUSALS: Final = (
 
 
 NEW, KEPT = "venue-agent", "venue-agent.previous"
+"""The names of two directories: of the files that dnf replaces, and of the kept version."""
 SYSUSERS: Final = Path("/etc/sysusers.d/venue-agent.conf")
 """A file that %post reads: if it is a pipe, %post waits."""
 
@@ -89,14 +90,16 @@ def is_in_post() -> bool:
 
 class Verification(InstalledPackages):
     def __init__(self, service: LocalService, home: Path) -> None:
+        # This package provides what our packages require (`rpms.build_system`).
         (system,) = sorted((RESULTS / "packages").glob("system-*.rpm"))[-1:]
         run("rpm", "--force-debian", "--install", str(system))
         for directory in DIRECTORIES:
             Path(directory).mkdir(parents=True, exist_ok=True)
-        # Only Debian has this command, which starts and stops services.
+        # Distributions with RPM lack this command of Debian, which starts and stops services.
         Path("/usr/bin/deb-systemd-invoke").unlink()
         super().__init__(service, home)
-        # Debian's rpm refuses to install packages without this option.
+        # The documented command completes an interrupted upgrade. Debian's rpm refuses to install
+        # packages without the added option.
         repeat = documented("docs/upgrades.md")["rpm-repeat"].replace(
             "rpm ", "rpm --force-debian ", 1
         )
@@ -107,7 +110,7 @@ class Verification(InstalledPackages):
         until(lambda: not UPGRADE.exists(), WITHIN_S)
         self.wait_until_it_works()
         assert (SELECTED.readlink().name, running_directory()) == (NEW, NEW)
-        assert [each["instanceId"] for each in self.service.devices()] == [self.device]
+        assert [each["instanceId"] for each in self.service.devices()] == [self.instance_id]
 
     # ------------------------------------------------------------------ steps, in their order
 
@@ -160,7 +163,7 @@ class Verification(InstalledPackages):
         serve_site("newer")
         SYSUSERS.parent.mkdir(exist_ok=True)
         for script, is_reached, runs_from in (
-            ("%pre", has_selected_the_kept_version, {NEW, KEPT}),  # the old files still exist
+            ("%pre", has_selected_the_kept_version, {NEW, KEPT}),  # NEW still has the old files
             ("%post", is_in_post, {KEPT}),
         ):
             if script == "%post":

@@ -15,8 +15,11 @@ PARTS: Final = {
     "venue-agent": ("build/onedir/venue-agent", "build/manual"),
     "venue-control": ("build/service-onedir/venue-control", "build/service-manual"),
 }
+"""For each program, the directory of PyInstaller and the directory of the manual."""
 NEXT: Final = "99.0"
+"""The version of an upgrade that works."""
 BROKEN: Final = "100.0"
+"""The version of an upgrade whose program does not start."""
 DOES_NOT_START: Final = "#!/bin/sh\nexit 1\n"
 SYSTEM_SPEC: Final = """\
 Name: system

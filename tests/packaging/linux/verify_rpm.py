@@ -44,7 +44,7 @@ MARK: Final = "# changed by the administrator\n"
 
 @contextlib.contextmanager
 def temporary_root(place: Path) -> Iterator[Path]:
-    """Mount a temporary overlay over the machine's root."""
+    """Mount a temporary overlay over the root that `prepare` returns. Yield the mount point."""
     memory = place / "memory"
     memory.mkdir()
     run("mount", "-t", "tmpfs", "-o", "size=1500m", "venue-rpm-test", memory)
@@ -226,7 +226,7 @@ def make_sites(
         publish(key, copy_site("broken", "newer"), *first, *upgrade, broken)
         unsigned_site = copy_site("unsigned-package", "newer")
         package_copy = Path(shutil.copy(upgrade[0], unsigned_site / "packages"))
-        # createrepo_c reads only packages whose time or size has changed.
+        # createrepo_c reads a package again only if its time or size has changed.
         os.utime(package_copy, (0, 0))
         publish(key, unsigned_site, *upgrade)
     for package in (copy_site("changed-package", "newer") / "packages").glob("venue-agent-99*"):

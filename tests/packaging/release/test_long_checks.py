@@ -1,4 +1,4 @@
-"""Every check runs in CI or before a release, and the run fails if one of its checks fails."""
+"""Every check runs in CI or before a release. `long_checks` fails if one of its checks fails."""
 
 import re
 import subprocess

@@ -63,6 +63,7 @@ def test_an_archive_with_an_entry_of_size_zero_is_refused() -> None:
         top_level_modules(program[:start] + bytes(4) + program[start + 4 :])
 
 
+# The last content lacks the 88 bytes at the end of a program that state where the archive is.
 @pytest.mark.parametrize("content", [b"", b"\x7fELF", frozen_program("agent")[:-88]])
 def test_a_program_without_an_archive_is_refused(content: bytes) -> None:
     with pytest.raises(ValueError, match="not a program of PyInstaller"):

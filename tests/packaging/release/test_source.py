@@ -96,7 +96,7 @@ def test_a_dot_of_a_version_matches_only_a_dot() -> None:
 
 
 @pytest.mark.needs("ssh-keygen")
-def test_a_key_that_nobody_could_verify_is_refused(tmp_path: Path) -> None:
+def test_only_a_key_of_the_allowed_signers_is_accepted(tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match="Set KEY to the SSH key"):
         check_key(None, tmp_path / "signers")
     make_key(tmp_path / "key")
@@ -107,7 +107,7 @@ def test_a_key_that_nobody_could_verify_is_refused(tmp_path: Path) -> None:
     assert check_key(tmp_path / "key", tmp_path / "signers") == tmp_path / "key"
 
 
-def test_targets_must_write_packages_with_different_names(tmp_path: Path, checkout: Path) -> None:
+def test_missing_or_equally_named_packages_are_refused(tmp_path: Path, checkout: Path) -> None:
     source = Source(checkout, "0" * 40, VERSION, 0, "")
     (tmp_path / "dist/arm64").mkdir(parents=True)
     with pytest.raises(ReleaseError, match="wrote no package"):
@@ -132,7 +132,7 @@ def test_packages_are_built_in_a_copy_with_the_commit_time(tmp_path: Path) -> No
         build_here(source, ["broken"], tmp_path / "copy2")
 
 
-def test_the_commands_need_only_the_standard_library() -> None:
+def test_the_verification_needs_only_the_standard_library() -> None:
     words = (sys.executable, "-I", "-S", "-c")
     code = f"import sys; sys.path.insert(0, {str(ROOT / 'packaging')!r}); import release.verify"
     subprocess.run((*words, code), check=True)

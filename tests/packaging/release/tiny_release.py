@@ -1,4 +1,4 @@
-"""A release with tiny packages, in a repository of its own."""
+"""A release with tiny packages, and a git repository with its source."""
 
 import io
 import json
@@ -134,7 +134,7 @@ def bill_of_program() -> dict[str, object]:
 
 
 def deb(*modules: str) -> bytes:
-    """Return a Debian package whose program has the modules of the agent and of h11."""
+    """Return a Debian package whose program has modules of the agent and h11, and ``modules``."""
     code = frozen_program("agent.cli", "h11", *modules)
     members = {
         "debian-binary": b"2.0\n",

@@ -18,7 +18,8 @@ from release.checksums import digest
 from tests.paths import ROOT
 
 TARGETS: Final = ("test-deb", "test-service-deb", "wheel")
-"""Targets that build everything that a release contains, but with a faster compression."""
+"""Targets that build the wheel of a release, and its amd64 Debian packages with a faster
+compression."""
 RESULTS: Final = ("dist", "build/test-debs")
 DIRECTORIES: Final = ("a", "longer/path/of-another-build")
 BUILD_ROOT: Final = ROOT / "build/reproducible"

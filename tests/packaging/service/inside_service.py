@@ -37,13 +37,16 @@ BACKUPS: Final = Path("/var/backups")
 ADMINISTRATOR_HOME: Final = Path("/root")
 """The directory in which the documented commands are run. Only root can access it."""
 NAME: Final = "localhost"
+"""The host name of the service in the documented commands."""
 PASSWORD: Final = "correct horse battery"
 ELSEWHERE: Final = Path("/opt/venue-control")
+"""The directory of the program in the test without the package."""
 WATCHDOG_S: Final = 5
 SHORT_WATCHDOG: Final = f"[Service]\nWatchdogSec={WATCHDOG_S}\nTimeoutAbortSec=2\n"
 WITHIN_S: Final = 600
 PROXIES: Final = "/etc/nginx/", "/var/lib/nginx/", "/etc/caddy/", "/var/lib/caddy/"
 POSTGRESQL: Final = "/var/lib/postgresql", "/etc/postgresql", "/var/log/postgresql", "/run/"
+"""`PROXIES` and `POSTGRESQL` are paths of other programs, whose files may remain after a purge."""
 
 
 def unit_property(name: str) -> str:

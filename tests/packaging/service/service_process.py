@@ -61,9 +61,9 @@ class ServiceProcess:
         line = self._process.stdout.readline()
         assert line == f"listening on {self.url}\n", line
 
-    def stop(self, number: int = signal.SIGTERM) -> int:
+    def stop(self, signal_number: int = signal.SIGTERM) -> int:
         """Stop the process if it still runs, and return its exit code."""
-        self._process.send_signal(number)
+        self._process.send_signal(signal_number)
         try:
             return self._process.wait(STOP_WITHIN_S)
         finally:

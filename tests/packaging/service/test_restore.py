@@ -90,7 +90,7 @@ async def impatient_agent(config: Path) -> AsyncIterator[AgentProcess]:
 
 
 class Venue:
-    """The agents of one service."""
+    """A service and its agents."""
 
     def __init__(self, folder: Path, stack: AsyncExitStack) -> None:
         self.folder = folder
@@ -157,6 +157,7 @@ async def test_agents_continue_after_a_restore_that_lost_the_last_minutes(tmp_pa
         await operator.until(old, open_at_backup, *DONE)
         answered = await operator.request_report(old)
         await operator.until(old, answered, *DONE)
+        # The next two devices enroll after the backup, so the restored service does not know them.
         new = await venue.agent("new", "stop")
         await venue.agent("again", "reenroll")
         await operator.enrolled("new", "again")

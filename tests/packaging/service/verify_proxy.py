@@ -36,7 +36,8 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.small_limits import NETWORK_WAITING_CONNECTIONS_MAX
 
 KINDS = ("nginx", "caddy")
-LIMIT = 2 * 1024 * 1024
+BODY_LIMIT = 2 * 1024 * 1024
+"""Maximum size of a body in bytes: the default of the service."""
 WITHIN_S = 600
 SLOW_BODIES = 100
 DATABASE_FILES_MAX = 30
@@ -184,9 +185,9 @@ async def test_the_proxy_passes_bodies_up_to_the_limit_of_the_service(front: Fro
     async with front.client() as http:
         headers = front.headers() | {"Content-Type": "application/json"}
         path = OPERATION.format("submitResult")
-        fits = await http.post(path, content=b" " * (LIMIT - 2) + b"{}", headers=headers)
+        fits = await http.post(path, content=b" " * (BODY_LIMIT - 2) + b"{}", headers=headers)
         assert (fits.status_code, fits.json()["code"]) == (400, "validation_error")
-        too_large = await http.post(path, content=b" " * LIMIT + b"{}", headers=headers)
+        too_large = await http.post(path, content=b" " * BODY_LIMIT + b"{}", headers=headers)
         assert (too_large.status_code, too_large.json()["code"]) == (413, "body_too_large")
 
 
@@ -206,14 +207,15 @@ async def test_browsers_get_http_2_and_the_metrics_are_not_public(front: Front) 
         assert output.decode() == expected, path
 
 
-async def test_only_callers_without_a_key_are_rate_limited(front: Front) -> None:
+async def test_only_callers_without_credentials_are_rate_limited(front: Front) -> None:
     if front.kind == "caddy":
         example = (ROOT / "packaging/proxy/Caddyfile").read_text()
         assert "cannot limit the rate of callers without a key" in example
         return
     async with front.client() as http:
         codes: Counter[int] = Counter()
-        # nginx permits 5 calls a second. On a slow machine, one round may be slower than that.
+        # nginx refuses calls above 5 a second. A slow machine may send a round more slowly than
+        # that, so try several rounds.
         for _ in range(10):
             replies = await asyncio.gather(*(http.get("/healthz") for _ in range(120)))
             codes.update(reply.status_code for reply in replies)
@@ -258,12 +260,12 @@ async def test_slow_bodies_with_made_up_keys_are_limited_for_each_network(
     front = limited_front
     async with front.client() as http:
         await call(front, http, "listDevices")
-        files = open_files(front) + NETWORK_WAITING_CONNECTIONS_MAX + DATABASE_FILES_MAX
+        files_max = open_files(front) + NETWORK_WAITING_CONNECTIONS_MAX + DATABASE_FILES_MAX
         for operation in ("heartbeat", "onCommands"):
             with slow_bodies(front, operation, "127.0.0.2") as connections:
                 for _ in range(20):
                     await call(front, http, "listDevices")
-                until(lambda: open_files(front) <= files, WITHIN_S)
+                until(lambda: open_files(front) <= files_max, WITHIN_S)
                 if (front.kind, operation) == ("nginx", "heartbeat"):
                     # nginx forwards a heartbeat only when its body is complete. Therefore the
                     # unfinished calls fill the limit of nginx, which refuses further calls.

@@ -28,6 +28,7 @@ from tests.paths import ROOT
 
 UNIT = ROOT / "controlplane/service/venue-control.service"
 EXPOSURE_MAX = 1.5
+"""Maximum exposure of the unit (`exposure` of `verify_systemd`)."""
 WITHIN_S = 3600
 PREPARE = "apt-get -qq update && apt-get -qq install --yes --no-install-recommends postgresql"
 

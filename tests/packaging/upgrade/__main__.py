@@ -51,6 +51,7 @@ fi
 exec /usr/lib/venue-agent/venue-agent.real "$@"
 """
 SHORT_TIMEOUT: Final = "WITHIN_S=3"
+"""Lets the verification roll back after 3 s instead of two minutes."""
 BACK_WITHIN_S: Final = 180.0
 
 
@@ -59,7 +60,7 @@ class Row:
     """A row of the printed table.
 
     Args:
-        before_repair: which version ran after the interruption, without help.
+        before_repair: which version ran after the interruption, before the upgrade was completed.
         after_repair: which version ran after the command that completes the upgrade.
     """
 
@@ -97,14 +98,14 @@ class Runner:
             raise AssertionError(f"the step was not reached: {interruption.step}")
         await self._kill(interruption)
         await upgrade.wait()
-        before_repair = await self._without_help(interruption)
+        before_repair = await self._version_before_repair(interruption)
         if interruption.traced == "roll-back":
             self._make_next(None)
             write_drop_in(self._machine, "")
         if interruption.traced != "verification":
             await venue.run(*REPEAT)
         await venue.until(lambda: not venue.record())
-        after_repair = await self._installed()
+        after_repair = await self._version_after_repair()
         await venue.until_it_works()
         return Row(
             interruption.text,
@@ -159,8 +160,8 @@ class Runner:
         new.write_text(decision)
         new.rename(self._machine.results / DECISION)
 
-    async def _without_help(self, interruption: Interruption) -> str:
-        """Wait until the agent runs although nobody repeats the upgrade."""
+    async def _version_before_repair(self, interruption: Interruption) -> str:
+        """Wait until the agent runs, without repeating the upgrade. Return which version runs."""
         venue = self.venue
         if interruption.traced == "verification":
             await venue.until(lambda: not venue.record())
@@ -172,7 +173,7 @@ class Runner:
         is_new = version == self._version
         return f"{'new' if is_new else 'old'} version runs"
 
-    async def _installed(self) -> str:
+    async def _version_after_repair(self) -> str:
         venue = self.venue
         output = await venue.run("dpkg-query", "-W", "-f=${Status} ${Version}", "venue-agent")
         expected = f"install ok installed {self._version}"
@@ -195,7 +196,7 @@ async def wait_for_running_directory(venue: Venue) -> str:
 
 
 def write_drop_in(machine_: Machine, text: str) -> None:
-    """Change the unit of the verification. systemd reads it when the package is configured."""
+    """Change the unit of the verification. systemd reads it when dpkg configures the package."""
     script = f"mkdir -p $(dirname {DROP_IN}) && cat > {DROP_IN}"
     subprocess.run(
         machine_.command("sh", "-c", script), input=f"[Service]\n{text}\n".encode(), check=True

@@ -66,7 +66,7 @@ _DPKG: Final[tuple[tuple[str, str, tuple[Kill, ...]], ...]] = (
     ("postinst: units", "sh:venue-agent.postinst execve /usr/bin/deb-systemd-helper #1",
      ("all", "script")),
     ("new version: is selected", f"mv rename {_LIB}.current #3", ("all", "command", "power")),
-    ("record: begins", f"mv rename {_RECORD} #2", ("all", "power")),
+    ("record: gets its start time", f"mv rename {_RECORD} #2", ("all", "power")),
     ("new version: restart", f"{_SCRIPT} execve /usr/bin/deb-systemd-invoke #1",
      ("all", "script", "service", "power")),
     ("verification: is started", f"{_SCRIPT} execve /usr/bin/systemctl #2",

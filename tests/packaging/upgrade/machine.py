@@ -28,7 +28,9 @@ Result = TypeVar("Result")
 
 
 class Machine:
-    """The container. ``root`` is its disk, ``results`` is its directory /results."""
+    """The container. ``root`` is its disk, ``results`` is its directory /results, ``boots`` counts
+    its boots.
+    """
 
     def __init__(self, root: Path, results: Path) -> None:
         self.root = root
@@ -59,6 +61,7 @@ class Machine:
         self._nspawn.wait(60)
 
     def _find_leader(self) -> int | None:
+        """Return the process id of the container's systemd, or None if it has not started yet."""
         assert self._nspawn is not None
         assert self._nspawn.poll() is None, "the container has ended: see boot.log"
         pid = self._nspawn.pid
@@ -74,7 +77,10 @@ class Machine:
         return (*enter, f"--wd=/proc/{self._leader}/root{ROOT}", "--", *words)
 
     def run(self, *words: str, expect: int | None = 0) -> str:
-        """Run a program in the container. Return its output without the last line break."""
+        """Run a program in the container. Return its output, stripped.
+
+        If ``expect`` is None, any exit code is permitted, and the output includes standard error.
+        """
         done = subprocess.run(
             self.command(*words), capture_output=True, text=True, check=False, timeout=WITHIN_S,
             env=ENVIRONMENT,
@@ -93,6 +99,7 @@ class Machine:
 
 
 UP: Final = {"running", "degraded"}
+"""States of a booted system (`systemctl is-system-running`)."""
 ENVIRONMENT: Final = {
     "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "HOME": "/root",
     "DEBIAN_FRONTEND": "noninteractive", "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "80",

@@ -3,9 +3,9 @@
 Changes are the system calls that create, rename or delete files, and execve(2). The name of a step
 is the program, the call, the path, and how often all processes of the command have made this call:
 ``mv rename /usr/bin/venue-agent #1``. It is the same each time the command runs. Two files connect
-the tracer with the driver. The tracer writes the file ``held`` when it has reached the step, and
-when the command has ended. At the step, it waits for the file ``decision``, which names what to
-kill.
+the tracer with `tests.packaging.upgrade`, which starts it. The tracer writes the file ``held`` when
+it has reached the step, and when the command has ended. At the step, it waits for the file
+``decision``, which names what to kill.
 
 Usage: python -m tests.packaging.upgrade.tracer DIRECTORY [STEP] -- COMMAND
 Without STEP, every step is written to DIRECTORY/steps.
@@ -21,14 +21,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+# Requests of ptrace(2).
 TRACEME, SYSCALL, SETOPTIONS, GET_SYSCALL_INFO = 0, 24, 0x4200, 0x420E
 # TRACESYSGOOD, TRACEFORK, TRACEVFORK, TRACECLONE, TRACEEXEC and EXITKILL
 OPTIONS: Final = 0x1 | 0x2 | 0x4 | 0x8 | 0x10 | 0x100000
 SYSCALL_STOP: Final = signal.SIGTRAP | 0x80
-ENTRY: Final = 1
-WALL: Final = 0x40000000
+ENTRY: Final = 1  # PTRACE_SYSCALL_INFO_ENTRY of ptrace(2)
+WALL: Final = 0x40000000  # __WALL of waitpid(2)
 PATH_MAX: Final = 4096
-# Linux on x86-64: the number of a system call, its name, and which argument is the path.
+# Linux on x86-64: the number of a system call, its name, and the index of the argument with the
+# path. Of the two paths of rename and link, this is the new one.
 CHANGES: Final = {
     59: ("execve", 0), 82: ("rename", 1), 264: ("rename", 3), 316: ("rename", 3), 83: ("mkdir", 0),
     258: ("mkdir", 1), 84: ("rmdir", 0), 86: ("link", 1), 265: ("link", 3), 87: ("unlink", 0),
@@ -108,6 +110,7 @@ class Tracer:
             self._at_syscall(pid)
             self._resume(pid)
         elif status >> 16 or (is_new and number == signal.SIGSTOP):
+            # ptrace caused the stop: for an event such as a fork, or at the start of a process.
             self._resume(pid)
         else:
             self._resume(pid, number)

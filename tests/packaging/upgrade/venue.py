@@ -15,6 +15,7 @@ STATE: Final = "/var/lib/venue-agent"
 RECORD: Final = "/var/lib/venue-agent-upgrade/upgrade"
 LINK: Final = "/usr/lib/venue-agent.current"
 NEW, KEPT = "venue-agent", "venue-agent.previous"
+"""The names of two directories: of the files that dpkg replaces, and of the kept version."""
 POLL_EVERY_S: Final = 0.1
 CONFIG: Final = "[heartbeat]\ninterval_seconds = 1\n[network]\nmax_duration_seconds = 5\n"
 UNAVAILABLE: Final = Reply(503, b"{}", headers={"Retry-After": "1"})
@@ -22,7 +23,9 @@ UNAVAILABLE: Final = Reply(503, b"{}", headers={"Retry-After": "1"})
 
 @dataclass
 class Venue:
-    """``request_ids`` has the ids of all requests so far."""
+    """``request_ids`` has the ids of all requests so far. ``identity`` is the hash of the agent's
+    identity file at the enrollment.
+    """
 
     machine: Machine
     service: StrictService
