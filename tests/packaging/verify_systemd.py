@@ -138,12 +138,14 @@ def boot(
             return 124
 
 
-def copy_package(results: Path, pattern: str = "venue-agent_*.deb") -> None:
-    """Copy the only package of `PACKAGES` that matches ``pattern`` to ``results``/first.deb."""
-    files = sorted(PACKAGES.glob(pattern))
+def copy_package(
+    results: Path, pattern: str = "venue-agent_*.deb", directory: Path = PACKAGES
+) -> None:
+    """Copy the only package in a directory that matches ``pattern`` to ``results``/first.deb."""
+    files = sorted(directory.glob(pattern))
     if len(files) != 1:
         raise SystemExit(
-            f"exactly one {PACKAGES}/{pattern} is required:"
+            f"exactly one {directory}/{pattern} is required:"
             " run `make test-deb` or `make test-service-deb`"
         )
     shutil.copy(files[0], results / "first.deb")

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 from tests.packaging.verify_systemd import boot, copy_package, overlay_of_this_machine
+from tests.paths import ROOT
 
 MODULE = "tests.packaging.service.inside_first_device"
 
@@ -24,9 +25,8 @@ def main() -> int:
         place = Path(directory)
         results = place / "results"
         results.mkdir()
-        for packages in ("dist/service/venue-control_*.deb", "dist/venue-agent_*.deb"):
-            copy_package(results, packages)
-            name = Path(packages).name.partition("_")[0]
+        for name, directory in (("venue-control", "dist/service"), ("venue-agent", "dist")):
+            copy_package(results, f"{name}_*.deb", ROOT / directory)
             shutil.move(results / "first.deb", results / f"{name}.deb")
         with overlay_of_this_machine(place) as root:
             code = boot(root, results, "", is_overlay=True, module=MODULE)
