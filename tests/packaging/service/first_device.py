@@ -25,8 +25,8 @@ def main() -> int:
         place = Path(directory)
         results = place / "results"
         results.mkdir()
-        for name, directory in (("venue-control", "dist/service"), ("venue-agent", "dist")):
-            copy_package(results, f"{name}_*.deb", ROOT / directory)
+        for name, folder in (("venue-control", "dist/service"), ("venue-agent", "dist")):
+            copy_package(results, f"{name}_*.deb", ROOT / folder)
             shutil.move(results / "first.deb", results / f"{name}.deb")
         with overlay_of_this_machine(place) as root:
             code = boot(root, results, "", is_overlay=True, module=MODULE)
