@@ -105,14 +105,14 @@ def announced(address: str = ADDRESS, name: str = "Kitchen") -> MdnsService:
 
 WORKING = Venue()
 LEARNED = LearnedPrinter("cups:kitchen", ADDRESS, "2026-11-01T10:00:00+00:00", ADDRESS, MAC)
-REMEMBERED = with_learned([queue()], [LEARNED])[0]
+REMEMBERED = with_learned([queue()], [LEARNED])[0]  # identity known from an earlier report
 REPLACED = replace(REMEMBERED, learned=replace(LEARNED, replaced_at="2026-11-02T10:00:00+00:00"))
 BY_UUID = queue(f"ipp://{ADDRESS}/ipp/print?uuid={UUID}")
 BY_NAME = queue(f"dnssd://Kitchen._ipp._tcp.local/?uuid={UUID}")
 BY_HOST = queue("socket://kitchen.lan")
-BY_MAC_NAME = queue("socket://BRN001BA9123456.lan")
-TM = queue(model="EPSON TM-m30III")
-SERVED = queue(f"ipp://{ADDRESS}/printers/Bar")
+BY_MAC_NAME = queue("socket://BRN001BA9123456.lan")  # the host name contains the MAC
+TM = queue(model="EPSON TM-m30III")  # can accept data on port 9100 without printing it
+SERVED = queue(f"ipp://{ADDRESS}/printers/Bar")  # a queue of a print server
 SUSPENDED = UsbPrinter("1-1", "Star", "TSP143", path="/dev/usb/lp0", suspended="/sys/usb/1-1")
 AWAKE = replace(SUSPENDED, suspended=None)
 
