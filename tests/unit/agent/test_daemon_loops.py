@@ -1,5 +1,5 @@
-"""Tests that a failed loop of the daemon is reported and restarted, and that the daemon ends if the
-loop cannot be restarted.
+"""Tests that a failed loop of the daemon is reported and restarted, and that the daemon ends if a
+loop has ended and is not restarted.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from agent.tasks.health_board import HealthBoard
 from tests.fakes.fake_clock import FakeClock
 
 
-class Broken:
+class OneLoopApp:
     """An app with only one loop. ``runs`` counts the starts of the loop."""
 
     def __init__(self, loop: Callable[[], Awaitable[None]]) -> None:
@@ -47,7 +47,7 @@ async def test_failed_loop_is_reported_and_restarted(
     loop: Callable[[], Awaitable[None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(daemon, "RESTART", SimpleNamespace(delay_s=lambda attempt, rng: 0.0))
-    app: Any = Broken(loop)
+    app: Any = OneLoopApp(loop)
     task = asyncio.create_task(daemon._keep_running("execute", app.run, app, asyncio.Queue()))
     async with asyncio.timeout(60):
         while app.runs < 3:  # noqa: ASYNC110 - the daemon restarts the loop without a wait

@@ -24,7 +24,7 @@ def test_control_characters_are_removed() -> None:
     assert "evil" in without_controls(HOSTILE)
 
 
-def test_the_status_of_a_condition_is_plain_and_bounded() -> None:
+def test_the_detail_of_a_condition_is_bounded_and_has_no_control_characters() -> None:
     health = HealthBoard(FakeClock(), lambda: None)
     health.set("server-error", HOSTILE + "x" * 5000)
     (problem,) = health.problems()

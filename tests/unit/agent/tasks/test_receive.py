@@ -70,7 +70,7 @@ async def test_a_repeated_command_is_stored_once(home: Harness) -> None:
     assert received_ids(home) == [1]
 
 
-async def test_a_request_whose_acknowledgement_was_lost_is_acknowledged_again(
+async def test_a_request_whose_acknowledgement_was_lost_waits_to_be_acknowledged_again(
     home: Harness,
 ) -> None:
     home.requested(Event.ACCEPTED)
@@ -101,7 +101,7 @@ SUBMITTED = (*REPORTED, Event.REPORT_TAKEN)
         ((Event.REFUSED,), "queued", []),
     ],
 )
-async def test_a_known_request_is_acknowledged_again_and_never_run_again(
+async def test_a_known_request_never_runs_again_and_a_lost_acknowledgement_is_repeated(
     home: Harness, events: tuple[Event, ...], status: str, expected: list[str]
 ) -> None:
     before = home.requested(*events)
@@ -170,10 +170,9 @@ async def test_an_expired_command_is_counted_and_not_stored(home: Harness) -> No
     assert (home.receiver.expired, home.receiver.received) == (1, 0)
 
 
-BUSY = Throttled("later", 100.0)
 REFUSALS: list[ServiceError] = [
     ServiceUnavailable("server-error", "503"),
-    BUSY,
+    Throttled("later", 100.0),
     ServiceUnavailable("captive-portal", "a page"),
     Refused(404, None, "no"),
     BodyRejected(405, "no"),
@@ -251,13 +250,15 @@ async def test_a_received_command_wakes_the_acknowledger(home: Harness) -> None:
     assert home.client.named("acknowledge")[0].binding_id == BINDING
 
 
-async def test_polling_keeps_its_period(home: Harness) -> None:
+async def test_poll_intervals_differ_by_at_most_a_tenth_from_the_configured_interval(
+    home: Harness,
+) -> None:
     home.clock.limit_s = 600
     async with running(home.receiver.run):
         await home.clock.is_at_limit.wait()
 
     assert all(15 * 0.9 <= wait <= 15 * 1.1 for wait in home.clock.slept)
-    assert len(set(home.clock.slept)) > 10, "the intervals must differ"
+    assert len(set(home.clock.slept)) > 10, "the intervals must differ from each other"
     assert home.receiver.delivery == "poll"
     assert home.client.open_streams == 0
 
@@ -310,7 +311,7 @@ async def test_a_stream_that_was_open_for_an_hour_is_opened_again_at_once(home: 
     assert all(wait <= 0.5 for wait in home.clock.slept[:20])
 
 
-async def test_streams_that_were_cut_together_reconnect_over_the_requested_time(
+async def test_reconnects_of_streams_that_ended_together_are_spread_over_the_requested_time(
     home: Harness,
 ) -> None:
     def wait_an_hour(_: object) -> CommandStream:
@@ -348,7 +349,9 @@ async def test_commands_received_before_a_stream_breaks_are_kept(home: Harness) 
 
 
 async def test_no_long_poll_is_sent_during_an_outage(home: Harness) -> None:
-    """During an outage, all operations wait for one call. That call must not be a long poll."""
+    """During an outage, one call at a time tests whether the service replies, and the other calls
+    wait for its result. The call that tests must not be a long poll.
+    """
     home.client.script["onCommands"].extend(
         [poll_reply(), ServiceUnavailable("timeout", "silence"), poll_reply()]
     )

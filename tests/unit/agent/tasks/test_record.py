@@ -29,11 +29,12 @@ from tests.fakes.fake_path import (
 )
 from tests.sizes import amount, large_except
 
-LENGTHS_S = (3.0, 10.0, 60.0, 300.0, 1200.0)
+FAULT_LENGTHS_S = (3.0, 10.0, 60.0, 300.0, 1200.0)
 LINK_FAULTS: frozenset[FaultKind] = frozenset({"cable", "wifi", "address", "lease", "no-route"})
 FIRST_FAULT_S = 600.0
 TOLERANCE_S = 10.0
 SILENT_FAULTS: frozenset[FaultKind] = frozenset({"cable", "address", "gateway", "provider"})
+"""Faults of four different parts of the path. Nothing beyond the failed part answers."""
 SHORTEST_S: dict[FaultKind, float] = {
     **dict.fromkeys(CAUSE_OF, 10.0),
     **dict.fromkeys(LINK_FAULTS, 3.0),
@@ -41,9 +42,10 @@ SHORTEST_S: dict[FaultKind, float] = {
     "name-servers": 61.0,
     "key": 61.0,
 }
-"""The shortest length in seconds at which each fault is always noticed. If nothing answers on the
-path, the command stream breaks after some seconds. Faults of the key and of name servers are
-noticed at a heartbeat, because only heartbeats use the API key and resolve the service's name."""
+"""The shortest length in seconds at which each fault is always noticed. Most faults are noticed
+when the command stream breaks, some seconds after they began. Faults of this machine's link, and
+refused connections, are noticed at once. Faults of the key and of name servers are noticed at a
+heartbeat, because only heartbeats use the API key and resolve the service's name."""
 
 
 @pytest.fixture
@@ -83,13 +85,14 @@ async def history_of(faults: Sequence[Fault], record: Record, until_s: float = 0
 
 
 def seconds(at: datetime | None) -> float:
+    """Return the time from START until ``at``."""
     assert at is not None
     return (at - START).total_seconds()
 
 
 @pytest.mark.parametrize(
     ("kind", "length_s"),
-    large_except(lambda case: case[1] <= 60, itertools.product(CAUSE_OF, LENGTHS_S)),
+    large_except(lambda case: case[1] <= 60, itertools.product(CAUSE_OF, FAULT_LENGTHS_S)),
 )
 async def test_a_single_fault_is_one_incident_with_its_cause(
     kind: FaultKind, length_s: float, record: Record
@@ -119,8 +122,8 @@ async def test_of_two_faults_at_once_the_nearest_is_the_cause(tmp_path: Path) ->
     for number in range(pairs):
         first, second = rng.sample(sorted(SILENT_FAULTS), 2)
         faults = [
-            Fault(first, FIRST_FAULT_S + rng.uniform(0, 60), rng.choice(LENGTHS_S[2:])),
-            Fault(second, FIRST_FAULT_S + rng.uniform(0, 60), rng.choice(LENGTHS_S[2:])),
+            Fault(first, FIRST_FAULT_S + rng.uniform(0, 60), rng.choice(FAULT_LENGTHS_S[2:])),
+            Fault(second, FIRST_FAULT_S + rng.uniform(0, 60), rng.choice(FAULT_LENGTHS_S[2:])),
         ]
         history = await history_of(faults, record_in(tmp_path / str(number)))
         expected = nearest_causes([(CAUSE_OF[f.kind], f.at_s, f.ends_s) for f in faults])
@@ -137,7 +140,8 @@ async def test_a_healthy_month_has_no_incident(record: Record) -> None:
     for day in range(days := amount(small=2, medium=2, large=30)):
         async with running(path, record, boot_id=f"boot {day // 7}") as recorder:
             await path.play(recorder, day * 86_400.0 + 43_200.0)
-            path.faults = [Fault("wifi", clock.elapsed_s + 7200.0, 4.0)]  # after the sleep
+            # Wi-Fi is down for 4 s after the machine has slept for two hours.
+            path.faults = [Fault("wifi", clock.elapsed_s + 7200.0, 4.0)]
             clock.advance(7200.0)
             clock.suspended_s += 7200.0
             path.on_change()
@@ -151,7 +155,7 @@ async def test_a_healthy_month_has_no_incident(record: Record) -> None:
     assert len(history.hours) >= days * 20
 
 
-async def test_a_healthy_day_writes_less_than_100_kib(tmp_path: Path) -> None:
+async def test_a_healthy_day_writes_at_most_100_kib(tmp_path: Path) -> None:
     record, clock = record_in(tmp_path), FakeClock(limit_s=40 * 86_400.0)
     path, wal = FakePath(clock), tmp_path / f"{NAME}-wal"
     record.write(
@@ -195,7 +199,7 @@ async def test_quiet_hours_have_no_incidents(record: Record) -> None:
     assert seconds(incident.began_at) == FIRST_FAULT_S + 99
 
 
-async def test_a_refusal_is_one_incident_although_the_call_current_succeeds(
+async def test_a_refusal_is_one_incident_although_calls_of_current_succeed(
     record: Record,
 ) -> None:
     path = FakePath(FakeClock(), [Fault("key", FIRST_FAULT_S, 300.0)])
@@ -346,7 +350,9 @@ async def test_an_interruption_continues_when_the_configuration_is_reloaded(reco
     assert incident.downtime_s == pytest.approx(300, abs=TOLERANCE_S)
 
 
-async def test_a_restart_of_the_loop_is_no_start_of_the_agent(record: Record) -> None:
+async def test_a_restart_of_the_recorder_is_not_recorded_as_a_start_of_the_agent(
+    record: Record,
+) -> None:
     path = FakePath(FakeClock())
     recorder = recorder_of(path, record, boot_id="one")
     for _ in range(2):
@@ -397,7 +403,9 @@ async def test_a_record_that_began_in_the_future_begins_now(record: Record) -> N
     assert record.history(START, path.clock.now()).since <= path.clock.now()
 
 
-async def test_an_interruption_begins_when_quiet_hours_end(record: Record) -> None:
+async def test_an_interruption_during_quiet_hours_is_recorded_from_their_end(
+    record: Record,
+) -> None:
     clock = FakeClock()
     local = (START + timedelta(seconds=FIRST_FAULT_S)).astimezone()
     hours = parse_local_hours(f"{local - timedelta(minutes=5):%H:%M}-{local:%H:%M}")

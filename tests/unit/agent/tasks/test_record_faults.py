@@ -26,7 +26,10 @@ Span = tuple[Cause, str, float, float]
 
 @dataclass
 class FakeLocal:
-    """Simulates local faults. Each span is a cause, a subject, and the begin and end in seconds."""
+    """Simulates local faults. Each span is a cause, a subject, and the begin and end in seconds.
+
+    ``throttles`` is how often the processor was throttled. ``reads`` are the times of all reads.
+    """
 
     clock: FakeClock
     spans: Sequence[Span] = ()

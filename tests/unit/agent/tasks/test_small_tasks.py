@@ -147,7 +147,7 @@ async def test_a_confirmation_without_a_binding_wakes_no_task(stranger: Harness)
 # --------------------------------------------------------------- health board
 
 
-async def test_condition_is_logged_once_and_keeps_its_first_timestamp(
+async def test_each_change_of_a_condition_is_logged_once_and_keeps_its_first_timestamp(
     home: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "agent.tasks.health_board")

@@ -161,7 +161,9 @@ async def test_report_that_is_always_too_large_is_dropped_and_reported(home: Har
     assert home.database.counters()["reports_dropped"] == 1
 
 
-async def test_a_rejected_body_is_kept_and_a_failed_report_sent(home: Harness) -> None:
+async def test_a_rejected_body_is_quarantined_and_a_failed_report_is_sent_instead(
+    home: Harness,
+) -> None:
     item = queue_large(home)
     home.client.script["submitResult"].append(BodyRejected(400, "endpoints.0.label: too long"))
 
@@ -176,8 +178,8 @@ async def test_a_rejected_body_is_kept_and_a_failed_report_sent(home: Harness) -
     assert failed["report"] is None
     assert failed["reportId"] == str(REPORT_ID)
     assert home.quarantined_files() == [f"rejected-{REPORT_ID}.json"]
-    (wreck,) = home.state.quarantine_path.iterdir()
-    assert wreck.read_bytes() == item.body
+    (quarantined,) = home.state.quarantine_path.iterdir()
+    assert quarantined.read_bytes() == item.body
     assert (home.entry().state, home.entry().outcome) == (State.SUBMITTED, "failed")
 
 
@@ -216,8 +218,8 @@ async def test_a_refused_report_of_a_valid_binding_is_quarantined(home: Harness)
         await until(lambda: is_empty(home))
 
     assert home.quarantined_files() == [f"refused-{REPORT_ID}.json"]
-    (wreck,) = home.state.quarantine_path.iterdir()
-    assert wreck.read_bytes() == item.body
+    (quarantined,) = home.state.quarantine_path.iterdir()
+    assert quarantined.read_bytes() == item.body
     assert (home.entry().state, home.entry().detail) == (State.REJECTED, "other bytes")
 
 
@@ -262,7 +264,9 @@ async def test_a_start_counts_as_acknowledged_only_after_the_service_accepted_it
     async with running(home.submitter.run):
         await until(lambda: bool(home.client.named("acknowledge")))
 
-    assert not home.entry().running_acknowledged, "the agent ended before the answer arrived"
+    assert not home.entry().running_acknowledged, (
+        "a start without an answer of the service must not count as acknowledged"
+    )
 
 
 async def test_reports_over_the_outbox_bounds_are_dropped_and_reported(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ async def test_after_a_time_jump_all_timers_are_rescheduled() -> None:
     for _ in range(3):
         before = heartbeats.count
         timers.plan_anew()
-        while heartbeats.count == before:  # noqa: ASYNC110 - APScheduler's own timer wakes it
+        while heartbeats.count == before:  # noqa: ASYNC110 - APScheduler sends the heartbeat
             await asyncio.sleep(0.001)
     timers.stop()
 
@@ -240,7 +240,10 @@ async def test_an_unwritable_status_file_is_logged_and_ignored(
 
 
 class JumpyClock(FakeClock):
-    """The clock of a machine that is suspended at some polls, for the durations in ``slept_s``."""
+    """The clock of a machine that is suspended after calls of `sleep`.
+
+    ``slept_s`` is how long it is suspended after each call, in seconds. 0 means not at all.
+    """
 
     def __init__(self, slept_s: list[float]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Tests that the lines about watched devices in a network report can be parsed."""
+"""Tests of the lines about watched devices among the limitations of a network report."""
 
 import pytest
 from hypothesis import given

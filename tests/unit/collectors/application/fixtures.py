@@ -52,4 +52,4 @@ class RecordingRun:
         return self.cancel_at is not None and len(self.checkpoints) >= self.cancel_at
 
     def on_cancel(self, wake: Callable[[], None]) -> None:
-        raise AssertionError("the snapshot polls, so it must not register a waker")
+        raise AssertionError("the snapshot polls `cancelled`, so it must not register a waker")

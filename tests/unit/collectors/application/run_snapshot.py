@@ -1,8 +1,14 @@
 """Runs the real collector process and prints the result.
 
-Run this module in its own namespaces, with a job as its argument. It can first mount a file system
-that never answers, a full file system, or a replacement for a system program. It prints one JSON
-object with the events of `python -m collectors application`, its exit code and its peak memory.
+Run this module in its own namespaces, with a job in JSON as its argument. It prints one JSON object
+with the events of `python -m collectors application`, its exit code and its peak memory.
+
+The job can have these keys in addition to those of the collector:
+
+- ``dead_mount``: a directory, at which a file system that never answers is mounted.
+- ``full_disk``: a directory, at which a full file system is mounted.
+- ``stand_in``: a program, which is mounted over the system program of the same name.
+- ``silent_kiosk``: if true, ``kiosk_debug_url`` is the address of a server that never answers.
 """
 
 import ctypes
@@ -54,11 +60,11 @@ def mount_stand_in(program: Path) -> None:
     """Mount ``program`` over the system program of the same name, in this mount namespace. If there
     is no such program, mount the directory of ``program`` over /usr/sbin.
     """
-    own = find_program(program.name)
-    if own is None:
+    system_program = find_program(program.name)
+    if system_program is None:
         mount(str(program.parent), "/usr/sbin", b"none", _MS_BIND)
     else:
-        mount(str(program), own, b"none", _MS_BIND)
+        mount(str(program), system_program, b"none", _MS_BIND)
 
 
 def mount_dead(path: str) -> None:

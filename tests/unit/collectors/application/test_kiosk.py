@@ -43,7 +43,9 @@ ANSWERS = json.dumps({key: {"value": key} for key in BROWSER_KEYS})
 
 @pytest.fixture(autouse=True)
 def _patient_runner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine, wait until the source itself returns the reason for its delay."""
+    """Let the runner wait until a source returns its own reason for a delay, even if the machine is
+    busy.
+    """
     monkeypatch.setattr(runner, "GRACE_S", 300)
 
 
@@ -115,13 +117,13 @@ def no_handler(_: socket.socket, __: bytes) -> bool:
     return False
 
 
-def stream_handler(chunk: bytes, first: bytes = b"", *, after: bytes = b"GET") -> ConnectionHandler:
-    """Return a handler for requests that begin with ``after``. It sends ``first``, and then
+def stream_handler(chunk: bytes, first: bytes = b"", *, start: bytes = b"GET") -> ConnectionHandler:
+    """Return a handler for requests that begin with ``start``. It sends ``first``, and then
     ``chunk`` without end.
     """
 
     def handler(connection: socket.socket, data: bytes) -> bool:
-        if not data.startswith(after):
+        if not data.startswith(start):
             return False
         with contextlib.suppress(OSError):
             connection.sendall(first)
@@ -138,14 +140,15 @@ CASES: dict[str, tuple[ConnectionHandler, str]] = {
     "an endless head": (stream_handler(b"X: y\r\n", b"HTTP/1.1 200 OK\r\n"), "does not speak HTTP"),
     "an endless body": (stream_handler(b"x" * 4096, b"HTTP/1.1 200 OK\r\n\r\n"), "sent more than"),
     "an endless handshake": (
-        stream_handler(b"X: y\r\n" * 99, b"HTTP/1.1 101 x\r\n", after=WEBSOCKET),
+        stream_handler(b"X: y\r\n" * 99, b"HTTP/1.1 101 x\r\n", start=WEBSOCKET),
         "",
     ),
     "garbage instead of a handshake": (
-        stream_handler(b"\xff\x00" * 500, after=WEBSOCKET),
+        stream_handler(b"\xff\x00" * 500, start=WEBSOCKET),
         "WebSocket",
     ),
 }
+"""What the DevTools port sends, and a part of the expected reason ("" if any reason is correct)."""
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -232,7 +235,7 @@ def test_a_closed_devtools_port_is_reported() -> None:
         "file:///etc/passwd",
     ],
 )
-def test_only_loopback_urls_are_queried(url: str) -> None:
+def test_debug_urls_that_are_invalid_or_not_loopback_are_not_queried(url: str) -> None:
     facts = collected(url)
     assert_all_failed(facts, "")
     assert "passwd" not in repr(facts)

@@ -140,10 +140,10 @@ def test_names_but_not_values_of_local_network_policies_are_reported(tmp_path: P
     write_policies(tmp_path, "a.json", '{"LocalNetworkAllowedForUrls": ["https://secret"]}')
     write_policies(tmp_path, "b.json", '{"LoopbackNetworkBlockedForUrls": ["*"], "Other": 1}')
     write_policies(tmp_path, "c.json.bak", "no policy")
-    lists = tmp_path / "Library/Managed Preferences"
-    lists.mkdir(parents=True)
-    mac = {"LocalNetworkAccessAllowedForUrls": ["https://secret"]}
-    (lists / "com.google.Chrome.plist").write_bytes(plistlib.dumps(mac))
+    preferences = tmp_path / "Library/Managed Preferences"
+    preferences.mkdir(parents=True)
+    macos_policies = {"LocalNetworkAccessAllowedForUrls": ["https://secret"]}
+    (preferences / "com.google.Chrome.plist").write_bytes(plistlib.dumps(macos_policies))
     field = policies("http://127.0.0.1:9", tmp_path)
     assert field.value == (
         "LocalNetworkAccessAllowedForUrls",

@@ -139,7 +139,7 @@ def test_usb_placeholders_of_macos_are_ignored() -> None:
     entry = {"vendor_id": "apple_vendor_id", "product_id": "0x8600", "serial_num": "Not Provided"}
     (device,) = profiler.parse_usb(json.dumps({"SPUSBDataType": [entry]}).encode())
     assert (device.vendor_id, device.product_id, device.serial) == (0x05AC, 0x8600, None)
-    old = {
+    old = {  # on the oldest versions of macOS, each key has a letter as prefix
         f"{letter}_{key}": value for letter, (key, value) in zip("bad", entry.items(), strict=True)
     }
     assert profiler.parse_usb(json.dumps({"SPUSBDataType": [old]}).encode()) == (device,)
@@ -224,7 +224,7 @@ def test_without_the_stored_lease_only_its_times_are_missing(tmp_path: Path) -> 
     assert gone.reason == "the stored leases cannot be read: No such file or directory"
 
 
-def test_an_interface_without_a_packet_has_a_static_address(tmp_path: Path) -> None:
+def test_an_interface_without_a_dhcp_packet_has_a_static_address(tmp_path: Path) -> None:
     assert dhcp.parse_packet(Output(1, b"", b""), tmp_path).is_used is False
     inform = PACKET.data.replace(b"yiaddr = 192.168.1.20", b"yiaddr = 0.0.0.0")
     assert dhcp.parse_packet(Output(0, inform, b""), tmp_path).is_used is False

@@ -16,7 +16,7 @@ from collectors.shared.print_jobs import Job, parse_jobs
 from tests.unit.collectors.application.fixtures import fixture, values
 
 DEADLINE = Deadline.after(3600)
-JOBS_CAME_AT = 1795217553
+JOBS_CREATED_AT = 1795217553
 PRINTERS = fixture("linux/cups-get-printers.ipp")
 JOBS = fixture("linux/cups-get-jobs.ipp")
 
@@ -58,7 +58,7 @@ def test_a_job_is_stuck_after_ten_minutes_or_in_a_stopped_queue() -> None:
 
 
 def test_the_age_of_a_job_is_calculated_from_the_response() -> None:
-    jobs = parse_jobs(decode_response(JOBS), JOBS_CAME_AT + 30.5)
+    jobs = parse_jobs(decode_response(JOBS), JOBS_CREATED_AT + 30.5)
     assert [job.age_s for job in jobs] == [30, 30]
 
 

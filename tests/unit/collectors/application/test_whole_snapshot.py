@@ -38,7 +38,7 @@ SNAPSHOT_KEYS = [
     for key in source.keys
     if not source.in_browser
 ]
-DOCUMENTED = re.findall(
+DOCUMENTED_KEYS = re.findall(
     r"`((?:os|hardware|display|memory|cpu|disk|network|process|device|service|printqueue|peripherals"
     r"|kiosk)\.[^`]+)`",
     (ROOT / "docs/application-fields.md").read_text(),
@@ -143,7 +143,7 @@ def test_a_snapshot_has_no_failures_and_sends_checkpoints(child_run: dict[str, A
 
 @pytest.fixture
 def mount_point() -> Iterator[Path]:
-    """Create a directory that every user may enter. The collector does not run as root."""
+    """Create a directory that every user may enter, because the collector does not run as root."""
     with tempfile.TemporaryDirectory() as directory:
         Path(directory).chmod(0o755)
         yield Path(directory)
@@ -160,12 +160,12 @@ def test_a_hanging_mount_affects_only_its_own_facts(mount_point: Path) -> None:
     assert fields[f"{dead}.freeBytes"]["reason"] == "the mount does not answer"
     assert [failure["step"] for failure in facts["failures"]] == ["disk"]
     assert fields["memory.totalBytes"]["status"] == "available"
-    living = [f for key, f in fields.items() if key.endswith(".sizeBytes") and dead not in key]
-    assert any(field["value"] for field in living)
+    other_sizes = [f for key, f in fields.items() if key.endswith(".sizeBytes") and dead not in key]
+    assert any(field["value"] for field in other_sizes)
 
 
 @pytest.mark.needs("dead-mount")
-def test_the_collection_ends_in_time_although_every_source_hangs(
+def test_the_collection_ends_in_time_although_several_sources_hang(
     tmp_path: Path, mount_point: Path
 ) -> None:
     """The collection ends in time although a mount, the system bus and the kiosk never answer."""
@@ -240,10 +240,10 @@ def test_a_key_of_one_platform_is_unsupported_on_the_others(
 
 
 def test_the_documented_keys_are_those_of_the_sources() -> None:
-    assert {key for key in DOCUMENTED if "<" not in key} == set(SNAPSHOT_KEYS)
+    assert {key for key in DOCUMENTED_KEYS if "<" not in key} == set(SNAPSHOT_KEYS)
 
 
 def test_each_key_of_a_snapshot_is_documented(child_run: dict[str, Any]) -> None:
-    forms = [re.sub("<.*?>", ".+", key.replace(".", r"\.")) for key in DOCUMENTED]
+    forms = [re.sub("<.*?>", ".+", key.replace(".", r"\.")) for key in DOCUMENTED_KEYS]
     for field in facts_of(child_run)["fields"]:
         assert any(re.fullmatch(form, field["key"]) for form in forms), field["key"]

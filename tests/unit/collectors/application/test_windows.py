@@ -132,7 +132,7 @@ def usb_row(hardware: str, instance_hash: str | None = None) -> dict[str, object
     return {"Name": "USB Printing Support", "Hardware": hardware, "InstanceHash": instance_hash}
 
 
-def test_devices_of_one_kind_have_distinct_keys() -> None:
+def test_devices_of_one_kind_have_distinct_ids() -> None:
     rows = (
         usb_row("VID_04B8&PID_0E15"),
         usb_row("VID_04B8&PID_0E15"),

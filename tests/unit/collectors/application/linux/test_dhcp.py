@@ -109,7 +109,7 @@ def test_a_lease_that_no_client_has_stored_is_read_from_the_kernel(tmp_path: Pat
     assert (known.obtained_at, known.expires_at) == (NOW - 600, NOW + 3000)
 
 
-@pytest.mark.parametrize("address", ["192.168.1.21", ADDRESS], ids=["other", "expired"])
+@pytest.mark.parametrize("address", ["192.168.1.21", ADDRESS], ids=["other-address", "expired"])
 def test_an_old_lease_does_not_make_a_static_address_dynamic(tmp_path: Path, address: str) -> None:
     files: dict[str, str | bytes] = {
         "var/lib/dhcp/dhclient.leases": DHCLIENT.replace(ADDRESS, address)

@@ -21,7 +21,7 @@ from tests.unit.collectors.application.fixtures import fixture, plant, values
 
 FAMILY = 31
 ACCESS_POINT = bytes.fromhex("a4b1c2d3e4f5")
-STATION, MONITOR, ACCESS_POINT_TYPE = 2, 6, 3
+STATION_TYPE, ACCESS_POINT_TYPE = 2, 3  # enum nl80211_iftype
 
 
 def u32(number: int) -> bytes:
@@ -40,7 +40,7 @@ def interface(
     name: str = "wlan0",
     *,
     index: int = 3,
-    kind: int = STATION,
+    kind: int = STATION_TYPE,
     frequency: int | None = 5220,
     ssid: bytes = b"Venue",
 ) -> bytes:
@@ -80,11 +80,12 @@ class Kernel:
     def __call__(self, message_type: int, body: bytes, answer_type: int) -> list[bytes]:
         assert message_type == answer_type
         command = (message_type, body[0])
-        if command == (16, 3):
+        if command == (16, 3):  # CTRL_CMD_GETFAMILY
             return self.families
-        if command == (FAMILY, 5):
+        if command == (FAMILY, 5):  # NL80211_CMD_GET_INTERFACE
             return self._interfaces
-        assert command == (FAMILY, 17), "no other request may be sent, and no scan"
+        is_station_request = command == (FAMILY, 17)  # NL80211_CMD_GET_STATION
+        assert is_station_request, "no other request may be sent, in particular no scan"
         index = struct.unpack("=I", body[8:12])[0]
         if index not in self._stations:
             raise OSError(errno.ENODEV, "No such device")

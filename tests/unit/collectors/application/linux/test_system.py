@@ -203,21 +203,28 @@ def test_the_parser_of_whole_numbers_accepts_any_text(text: str) -> None:
     assert number is None or abs(number) < 10**18
 
 
-def figures(status: int, offset: int) -> clock.Timex:
+def timex_of(status: int, offset: int) -> clock.Timex:
+    """Return the kernel's clock values. The bits of ``status`` are flags.
+
+    0x0040 (STA_UNSYNC) means not synchronised. With 0x2000 (STA_NANO), ``offset`` is in
+    nanoseconds, otherwise in microseconds.
+    """
     return clock.Timex(status=status, offset=offset)
 
 
 def test_synchronised_clock_has_an_offset(tmp_path: Path) -> None:
     facts = values(
-        clock.read_clock(DEADLINE, tmp_path, lambda: (0, figures(0x2001, -1_500_000))).fields
+        clock.read_clock(DEADLINE, tmp_path, lambda: (0, timex_of(0x2001, -1_500_000))).fields
     )
     assert facts == {"os.clockSynchronised": True, "os.clockOffsetMilliseconds": -1.5}
-    facts = values(clock.read_clock(DEADLINE, tmp_path, lambda: (0, figures(0x0001, 2_000))).fields)
+    facts = values(
+        clock.read_clock(DEADLINE, tmp_path, lambda: (0, timex_of(0x0001, 2_000))).fields
+    )
     assert facts["os.clockOffsetMilliseconds"] == 2.0
 
 
 def test_a_clock_without_synchronisation_is_reported(tmp_path: Path) -> None:
-    fields = by_key(clock.read_clock(DEADLINE, tmp_path, lambda: (5, figures(0x0040, 0))))
+    fields = by_key(clock.read_clock(DEADLINE, tmp_path, lambda: (5, timex_of(0x0040, 0))))
     assert fields["os.clockSynchronised"].value is False
     assert fields["os.clockOffsetMilliseconds"].status == "not-applicable"
 
@@ -237,11 +244,11 @@ def test_a_clock_without_synchronisation_is_reported(tmp_path: Path) -> None:
     ],
     ids=["chrony", "chrony without rtcsync", "ntpd", "OpenNTPD", "guest tools", "Hyper-V"],
 )
-def test_synchronisation_is_unsupported_if_a_program_sets_the_clock_without_the_kernel(
+def test_synchronisation_is_unsupported_if_a_program_sets_the_clock_without_a_report_to_the_kernel(
     tmp_path: Path, files: dict[str, str], setter: str | None
 ) -> None:
     root = plant(tmp_path, files)
-    field = by_key(clock.read_clock(DEADLINE, root, lambda: (5, figures(0x0040, 0))))[
+    field = by_key(clock.read_clock(DEADLINE, root, lambda: (5, timex_of(0x0040, 0))))[
         "os.clockSynchronised"
     ]
     if setter is None:

@@ -1,4 +1,4 @@
-"""The answer of each name server, from servers on loopback."""
+"""The facts about the answers of name servers, with simulated name servers on loopback."""
 
 import errno
 import socket
@@ -31,7 +31,7 @@ def reply(query: bytes, code: int = 0, answers: int = 1, flags: int = 0x8180) ->
 
 @contextmanager
 def name_server(answer: Answer) -> Iterator[int]:
-    """Run a name server that sends ``answer`` to its first query. Yield its port."""
+    """Run a name server that sends the result of ``answer`` to its first query. Yield its port."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind(("127.0.0.1", 0))
 
@@ -57,6 +57,7 @@ def name_server(answer: Answer) -> Iterator[int]:
     ],
 )
 def test_the_answer_of_a_name_server_is_reported(code: int, answers: int, result: str) -> None:
+    """In ``result``, # stands for a number of milliseconds."""
     with name_server(lambda query: (reply(query, code, answers),)) as port:
         (line,) = query_servers(["127.0.0.1"], QUESTION, LONG_S, port)
     head, _, tail = result.partition("#")
@@ -127,7 +128,7 @@ def test_nothing_is_queried_without_a_server_or_a_name(
     assert (field.status, field.reason) == ("not-applicable", reason)
 
 
-def test_a_name_server_is_not_judged_without_time_to_answer() -> None:
+def test_name_servers_are_not_queried_if_no_time_is_left_for_an_answer() -> None:
     field = answers_field(("127.0.0.1",), "https://ops.example.com", Deadline.after(1.1))
     assert (field.status, field.reason) == (
         "collection-failed",

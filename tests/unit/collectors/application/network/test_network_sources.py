@@ -77,7 +77,7 @@ def test_local_service_is_checked_without_a_proxy(
 
 
 @pytest.mark.parametrize("host", ["ops.example", "127.0.0.1"])
-def test_a_service_behind_a_configured_proxy_is_not_tested(host: str) -> None:
+def test_with_a_configured_proxy_only_a_local_service_is_tested(host: str) -> None:
     fields = by_key(service_probe.read_service(DEADLINE, f"http://{host}:1", has_proxy=True))
     is_local = host == "127.0.0.1"
     status = fields["network.service.reachable"].status
@@ -234,16 +234,14 @@ def test_a_certificate_is_parsed() -> None:
     )
 
 
-def with_version(number: bytes) -> bytes:
-    """Return the test certificate in DER. ``number`` replaces the encoded version field. If it is
+def with_version(field: bytes) -> bytes:
+    """Return the test certificate in DER. ``field`` replaces the encoded version field. If it is
     empty, the certificate has the default version, for which DER omits the field.
     """
     default = bytes.fromhex("a003020102")
-    lengths = [
-        int.from_bytes(DER[at : at + 2], "big") - len(default) + len(number) for at in (2, 6)
-    ]
+    lengths = [int.from_bytes(DER[at : at + 2], "big") - len(default) + len(field) for at in (2, 6)]
     outer, inner = (b"\x30\x82" + length.to_bytes(2, "big") for length in lengths)
-    return outer + inner + DER[8:].replace(default, number, 1)
+    return outer + inner + DER[8:].replace(default, field, 1)
 
 
 ISSUER = "Nosy Middlebox Ltd, Inspecting CA \u2603"

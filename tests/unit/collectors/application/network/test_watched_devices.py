@@ -17,7 +17,7 @@ from tests.unit.collectors.application.fixtures import values
 from tests.unit.collectors.watched_venues import LanDevice, SimulatedKernel
 
 HOME, AWAY = "10.0.0.4", "10.0.0.7"
-MAC, OTHER = "00:11:22:00:00:01", "00:11:22:00:00:02"
+MAC, OTHER_MAC = "00:11:22:00:00:01", "00:11:22:00:00:02"
 BAR = WatchedDevice("Bar No. 1", "payment-terminal", HOME, MAC)
 JOB = ApplicationJob(devices=(BAR,))
 DEADLINE = Deadline.after(3600)
@@ -31,13 +31,13 @@ def reading(answers: Answers, job: ApplicationJob = JOB) -> dict[str, object]:
 
 
 def test_a_moved_device_has_both_addresses() -> None:
-    assert reading(Answers({AWAY: MAC, HOME: OTHER})) == {
+    assert reading(Answers({AWAY: MAC, HOME: OTHER_MAC})) == {
         "device.watched": ("Bar No. 1",),
         "device.Bar No. 1.kind": "payment-terminal",
         "device.Bar No. 1.present": True,
         "device.Bar No. 1.address": AWAY,
         "device.Bar No. 1.movedFrom": HOME,
-        "device.Bar No. 1.otherMac": OTHER,
+        "device.Bar No. 1.otherMac": OTHER_MAC,
     }
 
 
@@ -60,8 +60,8 @@ def test_nothing_is_read_without_watched_devices() -> None:
     assert values(read_watched_devices(DEADLINE, ApplicationJob()).fields) == {"device.watched": ()}
 
 
-def test_a_device_only_job_reads_confirmed_entries_and_sends_nothing() -> None:
-    kernel = SimulatedKernel({HOME: LanDevice(MAC), AWAY: LanDevice(OTHER)}, {AWAY: OTHER})
+def test_a_device_only_job_reads_only_confirmed_neighbours_and_sends_nothing() -> None:
+    kernel = SimulatedKernel({HOME: LanDevice(MAC), AWAY: LanDevice(OTHER_MAC)}, {AWAY: OTHER_MAC})
     kernel.prime(HOME)
     kernel.wait()
     kernel.sent.clear()

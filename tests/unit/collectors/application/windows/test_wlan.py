@@ -13,12 +13,14 @@ from collectors.application.windows.wlan import Connection, WlanError
 from tests.unit.collectors.application.fixtures import fixture, values
 
 CONNECTED, IDLE = uuid.UUID(int=0xB << 124 | 0x1111222233334444444444444), uuid.UUID(int=7)
+"""The GUIDs of an interface that is connected to a network, and of one that is not."""
 ACCESS_POINT = bytes.fromhex("a4b1c2d3e4f5")
 OTHER_ACCESS_POINT = bytes.fromhex("a4b1c2d3e4ff")
 TABLE = struct.pack("<II", 2, 0) + b"".join(
     guid.bytes_le + "Wi-Fi".encode("utf-16-le").ljust(512, b"\0") + struct.pack("<I", state)
     for guid, state in ((CONNECTED, 1), (IDLE, 4))
 )
+"""A WLAN_INTERFACE_INFO_LIST."""
 PROFILE = "Profile of a user".encode("utf-16-le").ljust(512, b"\0")
 ATTRIBUTES = (
     struct.pack("<II", 1, 0)
@@ -28,6 +30,7 @@ ATTRIBUTES = (
     + struct.pack("<5I", 8, 0, 84, 780_000, 866_700)
     + struct.pack("<4I", 1, 0, 7, 4)
 )
+"""The WLAN_CONNECTION_ATTRIBUTES of the connected interface."""
 
 
 def entry(address: bytes, signal: int, frequency_khz: int) -> bytes:
@@ -39,6 +42,7 @@ def entry(address: bytes, signal: int, frequency_khz: int) -> bytes:
 
 ENTRIES = struct.pack("<II", 8 + 2 * 360, 2) + entry(OTHER_ACCESS_POINT, -80, 2_412_000)
 ENTRIES += entry(ACCESS_POINT, -55, 5_955_000)
+"""A WLAN_BSS_LIST with both access points of the network."""
 
 
 def read(attributes: bytes = ATTRIBUTES, entries: bytes = ENTRIES) -> dict[uuid.UUID, Wireless]:

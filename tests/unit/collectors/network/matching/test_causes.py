@@ -24,9 +24,9 @@ from collectors.network.scan.scan import PortState, ScannedHost
 from collectors.shared.host.local_network import LocalInterface, LocalNetwork
 from tests.paths import ROOT
 
-MAC, STRANGER = "00:1b:a9:12:34:56", "02:00:00:00:00:61"
+MAC, STRANGER_MAC = "00:1b:a9:12:34:56", "02:00:00:00:00:61"
 UUID = "e3248000-80ce-11db-8000-001ba9123456"
-AT = "192.168.1.50"
+ADDRESS = "192.168.1.50"
 Attempts = dict[tuple[str, int], tuple[PortState, ...]]
 
 
@@ -45,12 +45,15 @@ def interface(
 
 
 def host(
-    address: str = AT, mac: str = MAC, opened: tuple[int, ...] = (9100,), **ports: tuple[int, ...]
+    address: str = ADDRESS,
+    mac: str = MAC,
+    opened: tuple[int, ...] = (9100,),
+    **ports: tuple[int, ...],
 ) -> ScannedHost:
     return ScannedHost(address, mac_address=mac, open_ports=opened, **ports)
 
 
-def queue(uri: str = f"socket://{AT}", model: str | None = None) -> KnownPrinter:
+def queue(uri: str = f"socket://{ADDRESS}", model: str | None = None) -> KnownPrinter:
     printer = queue_printer("kitchen", "", uri, model)
     assert printer is not None
     return with_literal_addresses([printer])[0]
@@ -61,7 +64,12 @@ PRINTER = queue()
 
 @dataclass(frozen=True)
 class Venue:
-    """What is known and observed about one printer and about the machine."""
+    """What is known and observed about one printer and about the machine.
+
+    ``local`` are the interfaces of the machine, and ``scanned`` the networks that were scanned.
+    ``unicast_only`` are the interfaces on which hosts answer mDNS only by unicast. ``attempts`` are
+    the results of the connections to each port. ``others`` are the other printers of the machine.
+    """
 
     printer: KnownPrinter = PRINTER
     hosts: tuple[ScannedHost, ...] = (host(),)
@@ -74,6 +82,7 @@ class Venue:
     others: tuple[KnownPrinter, ...] = ()
 
     def reason(self) -> str:
+        """Return the reason of the printer, followed by the causes of the machine."""
         observed = correlate(
             local=LocalNetwork(self.local),
             scanned=self.hosts,
@@ -89,21 +98,21 @@ class Venue:
         return "; ".join((printer.reason or "", *machine_causes(machine)))
 
 
-def announced(address: str = AT, name: str = "Kitchen") -> MdnsService:
+def announced(address: str = ADDRESS, name: str = "Kitchen") -> MdnsService:
     txt = (("rp", "ipp/print"), ("uuid", UUID))
     return MdnsService(name, "_ipp._tcp", "", (address,), 631, txt, "eth0")
 
 
 WORKING = Venue()
-LEARNED = LearnedPrinter("cups:kitchen", AT, "2026-11-01T10:00:00+00:00", AT, MAC)
-REMEMBERED = with_learned([queue()], [LEARNED])[0]
+LEARNED = LearnedPrinter("cups:kitchen", ADDRESS, "2026-11-01T10:00:00+00:00", ADDRESS, MAC)
+REMEMBERED = with_learned([queue()], [LEARNED])[0]  # identity known from an earlier report
 REPLACED = replace(REMEMBERED, learned=replace(LEARNED, replaced_at="2026-11-02T10:00:00+00:00"))
-BY_UUID = queue(f"ipp://{AT}/ipp/print?uuid={UUID}")
+BY_UUID = queue(f"ipp://{ADDRESS}/ipp/print?uuid={UUID}")
 BY_NAME = queue(f"dnssd://Kitchen._ipp._tcp.local/?uuid={UUID}")
 BY_HOST = queue("socket://kitchen.lan")
-BY_MAC_NAME = queue("socket://BRN001BA9123456.lan")
-TM = queue(model="EPSON TM-m30III")
-SERVED = queue(f"ipp://{AT}/printers/Bar")
+BY_MAC_NAME = queue("socket://BRN001BA9123456.lan")  # the host name contains the MAC
+TM = queue(model="EPSON TM-m30III")  # can accept data on port 9100 without printing it
+SERVED = queue(f"ipp://{ADDRESS}/printers/Bar")  # a queue of a print server
 SUSPENDED = UsbPrinter("1-1", "Star", "TSP143", path="/dev/usb/lp0", suspended="/sys/usb/1-1")
 AWAKE = replace(SUSPENDED, suspended=None)
 
@@ -119,25 +128,25 @@ def with_attempts(*attempts: PortState) -> Venue:
         "silent_ports": (9100,) if attempts[-1] == "no-answer" else (),
     }
     return Venue(
-        hosts=(host(**ports),), attempts={(AT, 9100): attempts} if len(attempts) > 1 else None
+        hosts=(host(**ports),), attempts={(ADDRESS, 9100): attempts} if len(attempts) > 1 else None
     )
 
 
-def only_gateway(*, is_wireless: bool, other: tuple[ScannedHost, ...] = ()) -> Venue:
+def only_gateway(*, is_wireless: bool) -> Venue:
     gateway = host("192.168.1.1", "02:00:00:00:00:01", (80,))
-    return Venue(hosts=(gateway, *other), local=(interface("wlan0", is_wireless=is_wireless),))
+    return Venue(hosts=(gateway,), local=(interface("wlan0", is_wireless=is_wireless),))
 
 
 def with_evidence(**attributes: object) -> Venue:
     return Venue(
-        queue(f"ipp://{AT}/ipp/print"),
+        queue(f"ipp://{ADDRESS}/ipp/print"),
         hosts=(host(opened=(631,)),),
-        evidence=(Evidence(AT, 631, queue="ipp/print", **attributes),),  # type: ignore[arg-type]
+        evidence=(Evidence(ADDRESS, 631, queue="ipp/print", **attributes),),  # type: ignore[arg-type]
     )
 
 
 ROWS: dict[str, tuple[Venue, Venue]] = {
-    "address-taken": (Venue(REMEMBERED, hosts=(host(mac=STRANGER),)), Venue(REMEMBERED)),
+    "address-taken": (Venue(REMEMBERED, hosts=(host(mac=STRANGER_MAC),)), Venue(REMEMBERED)),
     "printer-without-dhcp": (
         Venue(BY_UUID, hosts=(), services=(announced("169.254.7.7"),)),
         Venue(BY_UUID, hosts=(host(opened=(631,)),), services=(announced(),)),
@@ -169,21 +178,21 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
         Venue(
             SERVED,
             (host(opened=(631,)),),
-            evidence=(Evidence(AT, 631, queue="printers/Bar", is_missing=True),),
+            evidence=(Evidence(ADDRESS, 631, queue="printers/Bar", is_missing=True),),
         ),
         Venue(
             SERVED,
             (host(opened=(631,)),),
-            evidence=(Evidence(AT, 631, queue="printers/Bar", state="idle"),),
+            evidence=(Evidence(ADDRESS, 631, queue="printers/Bar", state="idle"),),
         ),
     ),
     "renamed": (
         Venue(BY_NAME, (host(opened=(631,)),), (announced(name="Bar"),)),
         Venue(BY_NAME, (host(opened=(631,)),), (announced(),)),
     ),
-    "name-lost": (Venue(BY_MAC_NAME), Venue(replace(BY_MAC_NAME, addresses=(AT,)))),
+    "name-lost": (Venue(BY_MAC_NAME), Venue(replace(BY_MAC_NAME, addresses=(ADDRESS,)))),
     "name-servers-silent": (Venue(replace(BY_HOST, lookup_s=11.0)), Venue(BY_HOST)),
-    "name-unresolved": (Venue(BY_HOST), Venue(replace(BY_HOST, addresses=(AT,)))),
+    "name-unresolved": (Venue(BY_HOST), Venue(replace(BY_HOST, addresses=(ADDRESS,)))),
     "service-changed": (
         Venue(BY_NAME, services=(replace(announced(), type="_pdl-datastream._tcp", port=9100),)),
         Venue(BY_NAME, (host(opened=(631,)),), (announced(),)),
@@ -199,7 +208,7 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
     ),
     "unplugged": (usb(), usb(AWAKE)),
     "usb-suspended": (usb(SUSPENDED), usb(AWAKE)),
-    "replaced-perhaps": (Venue(REMEMBERED, hosts=(host(mac=STRANGER),)), Venue(REMEMBERED)),
+    "replaced-perhaps": (Venue(REMEMBERED, hosts=(host(mac=STRANGER_MAC),)), Venue(REMEMBERED)),
     "replaced": (Venue(REPLACED), Venue(REMEMBERED)),
     "other-port-open": (
         Venue(hosts=(host(opened=(631,), refused_ports=(9100,)),)),
@@ -208,7 +217,7 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
     "other-kind-of-device": (
         Venue(
             hosts=(host(opened=(80,), refused_ports=(9100,)),),
-            evidence=(Evidence(AT, 80, title="Reolink"),),
+            evidence=(Evidence(ADDRESS, 80, title="Reolink"),),
         ),
         WORKING,
     ),
@@ -231,22 +240,24 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
     ),
     "client-isolation": (only_gateway(is_wireless=True), only_gateway(is_wireless=False)),
     "slow-name-servers": (
-        Venue(replace(BY_HOST, addresses=(AT,), lookup_s=5.1)),
-        Venue(replace(BY_HOST, addresses=(AT,), lookup_s=0.1)),
+        Venue(replace(BY_HOST, addresses=(ADDRESS,), lookup_s=5.1)),
+        Venue(replace(BY_HOST, addresses=(ADDRESS,), lookup_s=0.1)),
     ),
     "multicast-filtered": (
         Venue(BY_NAME, (host(opened=(631,)),), (announced(),), unicast_only=("eth0",)),
         Venue(BY_NAME, (host(opened=(631,)),), (announced(),)),
     ),
 }
+"""By the code of each cause: a venue with the cause, and a venue in which it was fixed."""
 
-FIXED_WORDS = {
+REASON_WORDS = {
     "port-closed": "refuses connections on port",
     "unplugged": "no USB printer",
     "name-servers-silent": "the name servers did not answer for the name",
     "service-changed": "is announced at {x}, but not as _ipp._tcp: enable AirPrint",
 }
-"""Fixed words of the reason, for causes whose sentence in the table has no fixed words."""
+"""The words by which a cause is recognised in a reason, if the words in the table of causes do not
+suffice. Braces stand for any text."""
 
 
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.code)
@@ -278,7 +289,7 @@ def test_the_command_that_resumes_a_queue_quotes_its_name():
 
 
 def test_untrusted_text_is_not_used_as_a_format_template():
-    evidence = (Evidence(AT, 80, title="{s.printer.__class__} {0}"),)
+    evidence = (Evidence(ADDRESS, 80, title="{s.printer.__class__} {0}"),)
     venue = Venue(hosts=(host(opened=(80,), refused_ports=(9100,)),), evidence=evidence)
     assert "the device there is {s.printer.__class__} {0}" in venue.reason()
 
@@ -315,10 +326,10 @@ def _manual_row(cause: Cause) -> str:
 
 
 def _sentence_matcher(cause: Cause) -> Callable[[str], bool]:
-    """Return a function that checks whether a reason contains the fixed words of the cause's
-    sentence.
+    """Return a function that checks whether a reason contains the words of a cause. Placeholders in
+    braces match any text.
     """
     text = cause.sentence if cause.is_obvious else f"{cause.sentence}: {cause.remedy}"
-    parts = [re.escape(part) for part in re.split(r"\{[^}]*\}", FIXED_WORDS.get(cause.code, text))]
+    parts = [re.escape(part) for part in re.split(r"\{[^}]*\}", REASON_WORDS.get(cause.code, text))]
     pattern = re.compile(".*".join(parts), re.IGNORECASE)
     return lambda reason: pattern.search(reason) is not None

@@ -72,7 +72,7 @@ def test_a_printer_with_a_new_dhcp_address_is_recognised_by_mac():
     )
 
 
-def test_a_printer_that_returns_is_reachable_again():
+def test_a_learned_printer_that_has_not_moved_is_reachable():
     known = with_learned([KITCHEN], match([KITCHEN], FIRST).learned)
     matches = match(known, FIRST)
     assert matches.printers[0].status == "reachable"
@@ -174,7 +174,7 @@ def test_a_single_matching_identity_is_only_a_hint(serial: str, uuid: str | None
     ).lower().replace("uuid", "UUID")
 
 
-def test_a_printer_moved_from_cable_to_wifi_is_recognised_by_uuid():
+def test_a_printer_moved_from_cable_to_wifi_is_recognised_by_uuid_and_serial_number():
     device = answer("192.168.1.50", "X3B7001", "d4d1e202-baff-3fff-46ff-3ab6db000001")
     first = seen(("192.168.1.50", KITCHEN_MAC), evidence=(device,))
     wifi = seen(("192.168.1.77", BAR_MAC), evidence=(replace(device, address="192.168.1.77"),))

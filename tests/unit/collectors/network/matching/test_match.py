@@ -124,7 +124,7 @@ def test_a_printer_that_got_another_address_has_moved(printer: KnownPrinter, by:
 @pytest.mark.parametrize(
     ("printer", "by"),
     [
-        # The UUID differs, but it contains the MAC of the device.
+        # A UUID that differs is no hint, although it contains the MAC of the device.
         (replace(QUEUE, uuid=UUID.replace("e3", "aa")), None),
         (replace(QUEUE, serial="E7812"), "serial number"),
     ],
@@ -336,7 +336,7 @@ def test_the_reason_of_a_lost_printer_mentions_a_device_of_the_same_model():
     result = judged(lost, observed)
     assert result.status == "unreachable"
     assert (result.reason or "").endswith("connected? The same model was seen at 192.168.1.61")
-    # There is no hint if the other device is a different printer of this machine.
+    # There is no hint if the device belongs to another queue of this machine.
     owner = replace(QUEUE, id="cups:other", addresses=("192.168.1.61",), host="192.168.1.61")
     first, _ = match([lost, owner], observed).printers
     assert "same model" not in (first.reason or "").lower()
@@ -491,7 +491,7 @@ observed_networks = st.builds(
             st.dictionaries(ports, st.sampled_from(["open", "refused", "no-answer"])),
         ),
         max_size=6,
-        unique_by=lambda build: build.address,
+        unique_by=lambda scanned: scanned.address,
     ),
     services=st.lists(
         st.builds(

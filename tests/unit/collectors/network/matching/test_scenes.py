@@ -233,7 +233,7 @@ def test_the_uuid_in_an_ipp_answer_hints_at_a_printer_whose_name_is_not_announce
 
 
 @pytest.mark.parametrize(
-    ("model", "other", "is_other"),
+    ("model", "announced_model", "is_other"),
     [
         ("Epson TM-T20II", "Star TSP143IIIW", True),
         ("Epson TM-T20II", "EPSON TM-m30", True),
@@ -252,12 +252,12 @@ def test_the_uuid_in_an_ipp_answer_hints_at_a_printer_whose_name_is_not_announce
     ],
 )
 def test_a_printer_of_another_model_is_not_reported_as_reachable(
-    model: str, other: str, is_other: bool
+    model: str, announced_model: str, is_other: bool
 ):
     (result,) = judge(
         queue("socket://192.168.1.50", model=model),
         hosts=(scanned("192.168.1.50", MAC, 631, 9100),),
-        services=(service("192.168.1.50", "X", ty=other),),
+        services=(service("192.168.1.50", "X", ty=announced_model),),
     )
     assert result.status == ("unknown" if is_other else "reachable"), result.reason
     assert ("it is of the model" in (result.reason or "")) is is_other
@@ -317,7 +317,9 @@ def test_the_order_of_scanned_hosts_does_not_change_the_matched_address():
 
 @pytest.mark.parametrize("mac", [None, MAC])
 def test_a_relay_that_announces_the_uuid_of_a_printer_is_not_the_printer(mac: str | None):
-    """An AirPrint relay announces a name of its own. CUPS resolves the queue's own name only."""
+    """An AirPrint relay announces a name of its own. CUPS resolves only the name in the URI of the
+    queue.
+    """
     hosts = (scanned("192.168.1.50", mac, 631), scanned("192.168.1.61", OTHER_MAC, 631))
     services = (
         service("192.168.1.61", "AirPrint Kitchen", "relay.local", uuid=UUID),
@@ -412,7 +414,9 @@ def test_a_printer_is_matched_for_each_form_of_device_uri(uri: str, mac: str, ho
         ("socket://hp7fe558.local", "00:1b:a9:7f:e5:58"),
     ],
 )
-def test_a_printer_whose_name_does_not_resolve_is_unreachable_wherever_it_is(uri: str, mac: str):
+def test_a_printer_whose_name_does_not_resolve_is_unreachable_although_its_mac_was_seen(
+    uri: str, mac: str
+):
     hosts = (scanned("192.168.1.50", mac, 515, 631, 9100),)
     (result,) = judge(queue(uri), hosts=hosts)
     assert result.status == "unreachable"

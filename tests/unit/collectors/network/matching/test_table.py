@@ -30,8 +30,8 @@ def situations() -> Iterator[Situation]:
             yield Situation(resolution, None, None, seen)
     for occupant, port, seen in product(get_args(Occupant), get_args(Port), SEEN):
         is_this_printer, is_at_address = occupant == "this printer", seen == "at the address"
-        has_answer_of_nobody = occupant == "nobody" and port in ("open", "refused")
-        if is_this_printer == is_at_address and not has_answer_of_nobody:
+        has_answer_without_occupant = occupant == "nobody" and port in ("open", "refused")
+        if is_this_printer == is_at_address and not has_answer_without_occupant:
             yield Situation("address", occupant, port, seen)
 
 

@@ -180,14 +180,16 @@ def test_a_printer_is_not_moved_to_a_device_of_another_kind():
 
 def test_one_service_at_two_addresses_without_a_uuid_is_one_device():
     hosts = (scanned("192.168.1.50", MAC, 631), scanned("192.168.1.51", OTHER_MAC, 631))
-    names = [service(host.address, "Kitchen", "kitchen.local") for host in hosts]
-    (result,) = judge(queue("dnssd://Kitchen._ipp._tcp.local/"), hosts=hosts, services=tuple(names))
+    services = [service(host.address, "Kitchen", "kitchen.local") for host in hosts]
+    (result,) = judge(
+        queue("dnssd://Kitchen._ipp._tcp.local/"), hosts=hosts, services=tuple(services)
+    )
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
-    both = replace(names[0], announcer="192.168.1.50")
-    hearsay = replace(both, addresses=("192.168.1.51",), is_hearsay=True)
+    own = replace(services[0], announcer="192.168.1.50")
+    hearsay = replace(own, addresses=("192.168.1.51",), is_hearsay=True)
     lost = queue("socket://192.168.1.99", "lost")
     result, other = judge(
-        lost, queue("socket://192.168.1.50:631", "q"), hosts=hosts, services=(both, hearsay)
+        lost, queue("socket://192.168.1.50:631", "q"), hosts=hosts, services=(own, hearsay)
     )
     assert other.status == "reachable"
     assert "192.168.1.51" not in (result.reason or "")
