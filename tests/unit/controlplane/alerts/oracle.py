@@ -52,7 +52,7 @@ def _events_of_location(
     location: PlayedLocation, downs: list[Stretch], ticks: list[float]
 ) -> list[Event]:
     opening_before = _opening(location)
-    can_detect = _settled(ticks)
+    can_detect = _offline_detection(ticks)
     heartbeats = [device.heartbeats(downs) for device in location.devices]
     values: list[list[str]] = []
     offline_since: list[list[float | None]] = []
@@ -77,23 +77,23 @@ def _events_of_location(
         offline_since.append([since for _, since in at_ticks])
         in_maintenance.append([_in(windows, t) for t in ticks] if windows else [False] * len(ticks))
     outage = ConditionHistory(location.name, "", "site_outage", ticks)
-    is_covered: list[bool] = []
+    is_inhibited: list[bool] = []
     for at, (now, column) in enumerate(zip(ticks, zip(*values, strict=True), strict=True)):
         if set(column) == {INACTIVE}:
             outage.add(INACTIVE)
-            is_covered.append(outage.needs_attention())
+            is_inhibited.append(outage.needs_attention())
             continue
         present = [i for i in range(len(heartbeats)) if not in_maintenance[i][at]]
         not_online = [i for i in present if now - last_heartbeats[i][at] > WINDOW]
         offline = [s for i in range(len(heartbeats)) if (s := offline_since[i][at]) is not None]
         outage.add(_outage(len(present), len(not_online), offline, TOGETHER_S, outage.is_open))
-        is_covered.append(outage.needs_attention())
+        is_inhibited.append(outage.needs_attention())
     events = outage.events
     for i, device in enumerate(location.devices):
         history = ConditionHistory(location.name, str(device.instance_id), "offline", ticks)
         if set(values[i]) != {INACTIVE}:
-            for value, covered in zip(values[i], is_covered, strict=True):
-                history.add(value, may_fire=not covered)
+            for value, inhibited in zip(values[i], is_inhibited, strict=True):
+                history.add(value, may_fire=not inhibited)
         events += history.events
         if device.broken:
             history = ConditionHistory(location.name, str(device.instance_id), "broken", ticks)
@@ -161,7 +161,7 @@ def _offline(
     return (ACTIVE, since) if now - since > WINDOW else (UNKNOWN, None)
 
 
-def _settled(ticks: list[float]) -> Callable[[float], bool]:
+def _offline_detection(ticks: list[float]) -> Callable[[float], bool]:
     """Return a function that takes a tick and returns whether offline devices can be detected.
 
     This requires that the service has run for more than ``WINDOW`` seconds without a break. A break

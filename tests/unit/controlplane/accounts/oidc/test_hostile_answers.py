@@ -119,6 +119,7 @@ async def test_an_unusable_provider_is_reported_as_unavailable(
 ) -> None:
     visitor = Visitor(service)
     if "/keys" in replies:
+        # The service fetches the keys before it redirects the browser to the provider.
         process.control(replies=replies)
         assert (await visitor.get(visitor.path)).status_code == 503
         return
