@@ -1,5 +1,5 @@
-"""Each event is a line that fits into the parent's buffer. If it would be too long, its largest
-part is cut, and a limitation reports this.
+"""A collector writes each event as one line that fits into the buffer of its parent process. If the
+line would be too long, the largest part of the event is cut, and a limitation reports the cut.
 """
 
 import json
@@ -29,6 +29,7 @@ from collectors.event_lines import line_of
 
 LIMIT = 100_000
 FLOODER, FLOODER_MAC = "10.0.0.66", "02:00:00:00:00:66"
+"""The address and MAC of a device that announces far too many services."""
 
 
 def an_endpoint(address: str, port: int, mac: str | None, ids: tuple[str, ...] = ()) -> Endpoint:
@@ -80,7 +81,8 @@ def test_only_the_largest_device_is_cut_and_reported() -> None:
         assert all(addresses.count(f"10.0.0.{n}") == 1 for n in range(10))
         assert all(len(host["services"]) == 3 for host in output["hosts"][:10])
         assert [e["port"] for e in output["endpoints"] if e["matched_printer_ids"]] == [9100]
-        assert output["endpoints"][0]["port"] == 0  # the first endpoints, the best ones, are kept
+        # The first endpoints of the device are kept.
+        assert output["endpoints"][0]["port"] == 0
         assert len(output["printers"]) == 1
         assert output["truncated"]
         (text,) = output["limitations"]

@@ -6,7 +6,7 @@ from collectors import sandbox
 from collectors.landlock import Access
 
 
-def test_only_the_leases_in_a_directory_of_a_dhcp_client_may_be_read(
+def test_a_directory_of_a_dhcp_client_may_be_listed_but_only_its_leases_may_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("eth0.lease", "secret"):

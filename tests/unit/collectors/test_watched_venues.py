@@ -1,4 +1,6 @@
-"""Both collectors find the watched devices of generated venues, and leave the terminals alone."""
+"""The network report and the application snapshot have the expected state of each watched device
+of generated venues. The network scan contacts no payment terminal.
+"""
 
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
@@ -162,7 +164,7 @@ def truth_of(state: DeviceState) -> Truth:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_network_report_finds_each_device_and_contacts_no_terminal(seed: int) -> None:
+def test_the_network_report_has_the_expected_states_and_contacts_no_terminal(seed: int) -> None:
     venue = venue_of(seed)
     first, first_lan = network_report(venue, venue.before, {})
     assert [truth_of(device) for device in first.devices] == [
@@ -182,7 +184,7 @@ def test_the_network_report_finds_each_device_and_contacts_no_terminal(seed: int
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_snapshot_finds_each_device_by_arp(seed: int) -> None:
+def test_the_snapshot_has_the_expected_state_of_each_device(seed: int) -> None:
     venue = venue_of(seed)
     expected = expectations(venue.devices, learned_on_the_first_day(venue))
     kernel = SimulatedKernel(venue.now, dict(venue.stale))

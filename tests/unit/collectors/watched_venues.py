@@ -1,6 +1,7 @@
-"""Generates venues with watched devices, and what became of each device since the first day.
+"""Generates venues with watched devices: their networks on a first day, and on a later day.
 
-The generator knows the truth. It does not use the code by which the collectors recognise devices.
+With each device, the generator returns the state that reports of the later day must have. It does
+not use the code by which the collectors recognise devices.
 """
 
 import random
@@ -15,6 +16,10 @@ Fate = Literal["stays", "moves", "is off", "is replaced", "moves, replaced", "ex
 FATES: tuple[Fate, ...] = (
     "stays", "moves", "is off", "is replaced", "moves, replaced", "exchanged", "new MAC",
 )  # fmt: skip
+"""What happens to a watched device between the two days. "replaced": another device gets its
+address. "exchanged": it swaps addresses with another watched device. "new MAC": it has a random
+MAC, which changes.
+"""
 KINDS: tuple[DeviceKind, ...] = (
     "payment-terminal", "payment-terminal", "kitchen-display", "scale", "cash-drawer", "other",
 )  # fmt: skip
@@ -34,6 +39,8 @@ class LanDevice:
 
 @dataclass(frozen=True)
 class Truth:
+    """The expected values of the fields of `DeviceState` with the same names."""
+
     state: str
     address: str | None
     moved_from: str | None = None
@@ -42,10 +49,10 @@ class Truth:
 
 @dataclass
 class DeviceHistory:
-    """A watched device with its first address and its fate.
+    """A watched device with its fate, and ``home``, its address on the first day.
 
-    ``network`` and ``snapshot`` are the results that the network report and the application
-    snapshot must have.
+    ``network`` and ``snapshot`` are the states that the network report and the application snapshot
+    of the later day must have.
     """
 
     device: WatchedDevice
@@ -62,7 +69,10 @@ class DeviceHistory:
 
 @dataclass
 class Venue:
-    """``before`` and ``now`` are the devices by address. ``stale`` is the neighbour table today."""
+    """A venue with its devices by address: ``before`` on the first day, ``now`` on the later day.
+
+    ``stale`` contains old entries of the neighbour table on the later day: addresses with MACs.
+    """
 
     before: dict[str, LanDevice]
     now: dict[str, LanDevice]
@@ -80,7 +90,7 @@ def venue_of(seed: int) -> Venue:
     free = [f"{NETWORK}.{n}" for n in range(2, 255) if f"{NETWORK}.{n}" != OWN]
     rng.shuffle(free)
     before = {GATEWAY: LanDevice(GATEWAY_MAC, frozenset({53, 80}))}
-    repeater = mac_of(rng)
+    repeater = mac_of(rng)  # the MAC of a Wi-Fi repeater, which answers for several addresses
     for _ in range(rng.randrange(4, 20)):
         before[free.pop()] = LanDevice(mac_of(rng), ports_of(rng))
     for _ in range(rng.choice((0, 2, 3))):
@@ -125,7 +135,7 @@ def new_device(rng: random.Random, number: int, home: str) -> DeviceHistory:
 def apply_fate(
     rng: random.Random, venue: Venue, watched_device: DeviceHistory, free: list[str], repeater: str
 ) -> None:
-    """Let the fate of a device happen, and set the truth about it."""
+    """Change the venue by the fate of the device. Set the states that reports must have."""
     now, home, lan = venue.now, watched_device.home, watched_device.lan
     if watched_device.fate == "stays":
         set_truth(watched_device, Truth("present", home))
@@ -161,7 +171,7 @@ def set_truth(watched_device: DeviceHistory, truth: Truth) -> None:
 
 
 def stale_table(rng: random.Random, venue: Venue) -> dict[str, str]:
-    """Return old neighbour entries: of present hosts, and of hosts that have left or changed."""
+    """Return old neighbour entries: some of the first day, and some that are still right."""
     earlier_entries = {a: host.mac for a, host in venue.before.items() if rng.random() < 0.4}
     current_entries = {a: host.mac for a, host in venue.now.items() if rng.random() < 0.2}
     return {**earlier_entries, **current_entries}
@@ -180,8 +190,11 @@ def ports_of(rng: random.Random) -> frozenset[int]:
 class SimulatedKernel:
     """The neighbour table of this machine, with its own clock. It implements `ArpNetwork`.
 
-    An unresolved address gets three ARP requests, one a second. An older entry that is used is
-    confirmed after 5 s by requests to its MAC, and otherwise fails after 8 s.
+    An address without an entry gets three ARP requests, one a second. When an old entry is used,
+    requests to its MAC follow 5 s later. They confirm the entry if this MAC still has the address.
+    If not, the entry fails 8 s after it was used.
+
+    ``stale`` contains the old entries. ``sent`` are the addresses that were primed.
     """
 
     lan: dict[str, LanDevice]
@@ -195,7 +208,7 @@ class SimulatedKernel:
         return self.now_s
 
     def wait(self) -> None:
-        self.now_s += 0.1  # longer than the real one, so that a search needs fewer steps
+        self.now_s += 0.1  # longer than a real wait, so that a search needs fewer steps
 
     def prime(self, address: str) -> bool:
         self._primed.setdefault(address, self.now_s)
@@ -215,20 +228,23 @@ class SimulatedKernel:
         primed_s = self._primed.get(address)
         if primed_s is None:
             return LinkNeighbour(2, address, old, "stale") if old else None
-        took_s = self.now_s - primed_s
+        elapsed_s = self.now_s - primed_s
         if old is not None:
-            if host is not None and host.mac == old and took_s > 5.01:
+            if host is not None and host.mac == old and elapsed_s > 5.01:
                 return LinkNeighbour(2, address, old, "reachable")
-            if took_s > 8.01:
+            if elapsed_s > 8.01:
                 return LinkNeighbour(2, address, None, "failed")
             return LinkNeighbour(2, address, old, "stale")
-        if host is not None and took_s > 0.01:
+        if host is not None and elapsed_s > 0.01:
             return LinkNeighbour(2, address, host.mac, "reachable")
-        return LinkNeighbour(2, address, None, "failed" if took_s > 3.01 else "resolving")
+        return LinkNeighbour(2, address, None, "failed" if elapsed_s > 3.01 else "resolving")
 
 
 def learned_on_the_first_day(venue: Venue) -> tuple[LearnedPrinter, ...]:
-    """Return what a report of the first day learned, for tests of the snapshot alone."""
+    """Return the identities that a network report of the first day learns.
+
+    A test of the snapshot can use them without making such a report.
+    """
     return tuple(
         LearnedPrinter(
             f"device:{watched_device.device.name}",

@@ -99,7 +99,7 @@ FACADE: Final = (
                 "AI assistants sign in with the authorization code flow of OAuth 2.0",
                 OFFICIAL_OAUTH,
                 OAUTH + "test_flow.py::test_a_client_reads_with_the_permissions_of_its_user",
-                OAUTH + "test_codes.py::test_other_oauth_flows_are_refused",
+                OAUTH + "test_codes.py::test_only_the_authorization_code_flow_is_supported",
             ),
             row(
                 "OAuth has endpoints below `/api/auth/oauth2`, a metadata document and no scopes",

@@ -10,7 +10,7 @@ def test_the_address_of_an_access_point_is_read() -> None:
 
 
 @pytest.mark.parametrize("raw", ["00" * 6, "ff" * 6, "44" * 6, "", "02"])
-def test_addresses_that_mean_no_connection_are_ignored(raw: str) -> None:
+def test_addresses_that_are_invalid_or_mean_no_connection_return_none(raw: str) -> None:
     assert station_address(bytes.fromhex(raw)) is None
 
 

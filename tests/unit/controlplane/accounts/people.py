@@ -71,7 +71,7 @@ def make_locations(
     service.database.write(work)
 
 
-def change(
+def change_membership(
     service: RunningService, account: UserAccount, role: Role, locations: Sequence[str]
 ) -> None:
     service.database.write(

@@ -25,7 +25,7 @@ from tests.unit.controlplane.accounts.people import (
     SIGN_OUT,
     Browser,
     UserAccount,
-    change,
+    change_membership,
     make_user,
     remove,
 )
@@ -122,7 +122,7 @@ async def test_a_key_stays_revoked_when_the_membership_returns(service: RunningS
     # Without a second membership, the removal below would delete the account.
     make_user(service, organization_id="org-0002")
     remove(service, user, ORGANIZATION)
-    change(service, user, "owner", ())
+    change_membership(service, user, "owner", ())
     assert await status(service, key) == 401
 
 
@@ -149,10 +149,10 @@ async def test_a_key_loses_the_locations_that_its_owner_loses(service: RunningSe
         return [row["device"]["locationId"] for row in reply.json()["devices"]]
 
     assert await visible_locations() == ["loc-2"]
-    change(service, user, "manager", ["loc-1", "loc-3"])
+    change_membership(service, user, "manager", ["loc-1", "loc-3"])
     await poll_changes(service.core)
     assert await visible_locations() == []
-    change(service, user, "manager", ["loc-3"])
+    change_membership(service, user, "manager", ["loc-3"])
     await poll_changes(service.core)
     assert await visible_locations() == []
     assert service.caller(key).locations == NOWHERE
@@ -163,7 +163,7 @@ async def test_a_key_cannot_write_after_its_owner_becomes_a_viewer(service: Runn
     key = own_key(service, user)
     await poll_changes(service.core)
     device = await service.device(key).enrolled()
-    change(service, user, "viewer", ())
+    change_membership(service, user, "viewer", ())
     await poll_changes(service.core)
     assert (await device.heartbeat()).status_code == 403
     assert await status(service, key) == 200
@@ -250,7 +250,7 @@ async def test_a_command_stream_ends_when_its_owner_becomes_a_viewer(
     caller = service.caller(own_key(service, user))
     with service.core.streams.open(caller), service.core.feeds.open(caller.key_id) as stream:
         await service.core.feeds.finished()
-        change(service, user, role, ["loc-1"])
+        change_membership(service, user, role, ["loc-1"])
         await poll_changes(service.core)
         await service.core.feeds.finished()
         assert stream.is_ended is (role == "viewer")
@@ -265,7 +265,7 @@ async def test_a_stream_sends_no_commands_of_locations_that_its_owner_lost(
     caller = service.caller(key)
     await device.create_request()
     with service.core.streams.open(caller), service.core.feeds.open(caller.key_id) as stream:
-        change(service, user, "owner", ["loc-1"])
+        change_membership(service, user, "owner", ["loc-1"])
         await poll_changes(service.core)
         await service.core.feeds.finished()
         assert await stream.next(0) == []
@@ -363,7 +363,7 @@ async def test_a_pending_request_ends_when_its_creator_loses_the_permission(
     body = {"kind": "network", "until": "2026-11-22T12:00:00.000Z", "all": True}
     assert (await browser.post("/console/api/pending-requests", body)).status_code == 200
     await browser.post(SIGN_OUT)
-    change(service, user, role, locations)
+    change_membership(service, user, role, locations)
     await device.heartbeat()
     await poll_changes(service.core)
     assert (await device.detail())["requests"] == []

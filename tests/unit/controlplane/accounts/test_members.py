@@ -123,7 +123,8 @@ async def test_the_last_owner_of_all_locations_cannot_be_removed_or_restricted(
 ) -> None:
     ada = make_user(service)
     browser = await sign_in(service)
-    # Bob owns only some locations, and Eve is a manager. Neither counts as a second owner.
+    # Bob is an owner of one location only, and Eve is a manager. Neither counts as an owner of all
+    # locations.
     make_user(service, "bob@example.com", locations=["loc-0001"])
     make_user(service, "eve@example.com", role="manager")
     ada_id = {"userId": str(ada.id)}
@@ -149,8 +150,8 @@ async def test_members_of_another_organization_are_hidden(service: RunningServic
     (invitation,) = (await other.post(MEMBERS)).json()["invitations"]
     for path, body in bodies(eve.id).items():
         if path not in {MEMBERS, f"{MEMBERS}/invite"}:
-            its_id = {"invitationId": invitation["id"]} if "invitationId" in body else {}
-            assert (await browser.post(path, body | its_id)).status_code == 404
+            existing_id = {"invitationId": invitation["id"]} if "invitationId" in body else {}
+            assert (await browser.post(path, body | existing_id)).status_code == 404
     members = (await browser.post(MEMBERS)).json()
     assert [each["email"] for each in members["members"]] == ["ada@example.com"]
     assert members["invitations"] == []
@@ -310,8 +311,8 @@ async def test_an_invalid_invitation_is_refused(
 
 # ---------------------------------------------------------------------------- password changes
 
-CHANGE = f"{PROFILE}/change-password"
-CHANGED = {"oldPassword": PASSWORD, "newPassword": NEW_PASSWORD}
+CHANGE_PASSWORD = f"{PROFILE}/change-password"
+PASSWORDS = {"oldPassword": PASSWORD, "newPassword": NEW_PASSWORD}
 
 
 async def test_changing_the_password_requires_the_old_password_and_ends_other_sessions(
@@ -320,9 +321,9 @@ async def test_changing_the_password_requires_the_old_password_and_ends_other_se
     browser = await sign_in(service)
     other = Browser(service)
     await other.sign_in()
-    wrong = await browser.post(CHANGE, CHANGED | {"oldPassword": "another password"})
+    wrong = await browser.post(CHANGE_PASSWORD, PASSWORDS | {"oldPassword": "another password"})
     assert (wrong.status_code, wrong.json()["code"]) == (403, "wrong_password")
-    assert (await browser.post(CHANGE, CHANGED)).json() == {"endedSessions": 1}
+    assert (await browser.post(CHANGE_PASSWORD, PASSWORDS)).json() == {"endedSessions": 1}
     assert (await other.post(OVERVIEW)).status_code == 401
     assert (await browser.post(OVERVIEW)).status_code == 200
     assert (await other.sign_in()).status_code == 401
@@ -334,8 +335,8 @@ async def test_wrong_passwords_are_limited_when_a_user_changes_the_password(
 ) -> None:
     browser = await sign_in(service)
     for _ in range(10):
-        await browser.post(CHANGE, CHANGED | {"oldPassword": "another password"})
-    assert (await browser.post(CHANGE, CHANGED)).status_code == 429
+        await browser.post(CHANGE_PASSWORD, PASSWORDS | {"oldPassword": "another password"})
+    assert (await browser.post(CHANGE_PASSWORD, PASSWORDS)).status_code == 429
 
 
 async def test_changing_the_password_requires_a_session_and_a_page_of_the_service(
@@ -343,8 +344,8 @@ async def test_changing_the_password_requires_a_session_and_a_page_of_the_servic
 ) -> None:
     browser = await sign_in(service)
     for origin in ("https://evil.example", None):
-        assert (await browser.post(CHANGE, CHANGED, origin=origin)).status_code == 403
-    assert (await service.post(CHANGE)).json()["code"] == "session_required"
-    for body in (CHANGED | {"newPassword": "short"}, CHANGED | {"x": 1}, {}):
-        assert (await browser.post(CHANGE, body)).status_code == 400
+        assert (await browser.post(CHANGE_PASSWORD, PASSWORDS, origin=origin)).status_code == 403
+    assert (await service.post(CHANGE_PASSWORD)).json()["code"] == "session_required"
+    for body in (PASSWORDS | {"newPassword": "short"}, PASSWORDS | {"x": 1}, {}):
+        assert (await browser.post(CHANGE_PASSWORD, body)).status_code == 400
     assert (await browser.sign_in()).status_code == 200

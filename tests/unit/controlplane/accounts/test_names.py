@@ -12,12 +12,13 @@ from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_user
 from tests.unit.controlplane.running_service import RunningService
 
 AT = ("org-0001", "loc-0001")
+"""A location: its organization and its id."""
 
 
 async def read_names(service: RunningService) -> tuple[Any, Any]:
     """Return the names of a device's location and organization.
 
-    Three operations return these names. The call fails if the names differ.
+    Three operations return these names. The function fails if their results differ.
     """
     listed_device = (await service.post(routes.LIST_DEVICES)).json()["devices"][0]
     console_device = (await service.post(OVERVIEW)).json()["devices"][0]["device"]
@@ -81,11 +82,11 @@ async def test_a_location_has_one_time_zone(service: RunningService) -> None:
         session.refresh(row)
         return first, (row.zone, zones(session, {AT})[AT]), row.currency
 
-    first, now, currency = service.database.write(work)
-    assert (first, now, currency) == ("Europe/Riga", ("Asia/Dubai",) * 2, NO_CURRENCY)
+    first, second, currency = service.database.write(work)
+    assert (first, second, currency) == ("Europe/Riga", ("Asia/Dubai",) * 2, NO_CURRENCY)
 
 
-async def test_setting_opening_hours_does_not_set_a_name_of_the_location(
+async def test_setting_the_time_zone_of_a_location_gives_it_no_name(
     service: RunningService,
 ) -> None:
     now = service.clock()

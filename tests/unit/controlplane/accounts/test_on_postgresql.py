@@ -27,7 +27,7 @@ def database() -> Iterator[Database]:
         opened.close()
 
 
-async def test_concurrent_wrong_passwords_are_counted_over_all_services(
+async def test_concurrent_wrong_passwords_at_all_services_count_together(
     service: RunningService,
 ) -> None:
     make_user(service)
@@ -70,7 +70,11 @@ async def test_concurrent_changes_of_permissions_are_all_counted(service: Runnin
 
 
 async def test_two_accounts_cannot_have_the_same_email_address(service: RunningService) -> None:
-    """The database refuses a second account whose address differs only in letter case."""
+    """The database refuses a second account whose address differs only in letter case.
+
+    `Database.write` repeats a refused transaction. After the last attempt, it reports that the
+    database is busy.
+    """
 
     def add(email: str) -> None:
         service.database.write(

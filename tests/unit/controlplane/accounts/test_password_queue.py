@@ -1,4 +1,8 @@
-"""Tests of the order in which passwords are verified while many users and strangers sign in."""
+"""Tests of the order in which passwords are verified while many users and strangers sign in.
+
+A network is known for a user who has a session that began in this network. Calls from known
+networks are first.
+"""
 
 import asyncio
 import os
@@ -27,7 +31,7 @@ from tests.unit.controlplane.accounts.people import (
 from tests.unit.controlplane.running_service import RunningService, running_service
 
 STRANGERS = 80
-LEAST_URGENT = 19
+NICENESS_MAX = 19
 
 
 @pytest.fixture
@@ -114,7 +118,7 @@ async def test_a_cancelled_call_makes_room_in_a_full_queue(passwords: Passwords)
 async def test_a_full_queue_refuses_the_call_that_would_run_last(passwords: Passwords) -> None:
     queue = Queue(passwords)
     async with busy(passwords):
-        await queue.add("second of its network", "198.51.100.0")
+        await queue.add("first of its network", "198.51.100.0")
         await queue.add("second of its network", "198.51.100.0")
         for at in range(WAITING_MAX - 2):
             await queue.add("stranger", f"192.0.2.{at}")
@@ -122,8 +126,8 @@ async def test_a_full_queue_refuses_the_call_that_would_run_last(passwords: Pass
         await queue.add("known", "203.0.113.2", is_known=True)
         await queue.add("too late", "203.0.113.3")
     refused = [at for at, each in enumerate(await queue.refusals()) if each is not None]
-    # The refusal of the first network's second call made room for the new network. The refusal of
-    # the last stranger made room for the known network.
+    # The refusal of the second call of 198.51.100.0 made room for the new network. Then the refusal
+    # of the new network made room for the known network.
     assert refused == [1, WAITING_MAX, WAITING_MAX + 2]
     assert queue.order[0] == "known"
     assert "too late" not in queue.order
@@ -167,11 +171,14 @@ async def test_passwords_are_hashed_in_one_thread_with_a_lower_priority(
     results = set(await asyncio.gather(*calls))
     assert len(results) == 1
     usual = os.getpriority(os.PRIO_PROCESS, 0)
-    assert results.pop()[1] == min(usual + NICENESS, LEAST_URGENT)
+    assert results.pop()[1] == min(usual + NICENESS, NICENESS_MAX)
 
 
 class Arrivals:
-    """Counts the calls that reach the password queue of a service, whether they wait or not."""
+    """Counts the calls that reach the password queue of a service, whether they wait or not.
+
+    The call that `busy` makes is counted, too.
+    """
 
     def __init__(self, service: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
         self._count = asyncio.Semaphore(0)

@@ -22,7 +22,7 @@ STEP_S = 30
 
 
 def code_at(service: RunningService, secret: str, steps: int = 0) -> str:
-    """Return the code of the time step ``steps`` after the current one; negative means before."""
+    """Return the code of the time step that is ``steps`` later than now (negative: earlier)."""
     step = int(service.clock().timestamp()) // STEP_S + steps
     return pyotp.TOTP(secret).generate_otp(step)
 
@@ -155,7 +155,7 @@ async def test_wrong_codes_are_limited_even_if_the_password_is_repeated(
     assert await code_step(service, code_at(service, secret)) == 303
 
 
-async def test_a_pending_sign_in_ends_after_ten_minutes_and_with_the_password(
+async def test_a_pending_sign_in_ends_after_ten_minutes_or_when_the_password_changes(
     service: RunningService,
 ) -> None:
     secret, _ = await set_up(service)
@@ -190,7 +190,7 @@ async def test_a_user_has_a_bounded_number_of_pending_sign_ins(service: RunningS
     assert len(rows) == pending.PENDING_MAX
 
 
-async def test_an_owner_requires_a_second_factor_which_users_set_up_at_sign_in(
+async def test_users_set_up_a_required_second_factor_at_sign_in(
     service: RunningService,
 ) -> None:
     make_user(service)
@@ -213,7 +213,7 @@ async def test_an_owner_requires_a_second_factor_which_users_set_up_at_sign_in(
     }  # fmt: skip
 
 
-async def test_a_factor_is_removed_only_with_a_code_and_if_it_is_not_required(
+async def test_removing_a_factor_needs_a_code_and_is_refused_if_the_factor_is_required(
     service: RunningService,
 ) -> None:
     secret, recovery_codes = await set_up(service)
@@ -235,7 +235,7 @@ async def test_a_factor_is_removed_only_with_a_code_and_if_it_is_not_required(
     assert (await Browser(service).sign_in()).status_code == 200
 
 
-async def test_a_set_up_factor_cannot_be_replaced_without_a_code(service: RunningService) -> None:
+async def test_a_second_factor_cannot_be_set_up_twice(service: RunningService) -> None:
     make_user(service)
     browser = Browser(service)
     await browser.sign_in()

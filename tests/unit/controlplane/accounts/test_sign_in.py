@@ -164,7 +164,7 @@ async def test_a_password_is_also_verified_for_an_unknown_email_address(
 
 def test_the_hash_for_unknown_accounts_costs_as_much_as_any_other_hash() -> None:
     """The dummy hash and a real hash have the same algorithm, parameters and length. Therefore a
-    check of a password takes the same time for an unknown account.
+    check of a password takes the same time for an unknown account as for a known one.
     """
     passwords = Passwords(memory_kib=8, passes=1)
     try:
@@ -310,7 +310,7 @@ async def test_the_limit_in_memory_refuses_a_flood_of_sign_ins(service: RunningS
 async def test_invitation_queries_from_an_ipv6_network_have_one_limit(
     service: RunningService,
 ) -> None:
-    """A provider assigns a /64 to each customer, so a caller can use any number of addresses."""
+    """An internet provider assigns a /64 to each customer, so a caller can use many addresses."""
     body = {"code": "x"}
     replies = [
         await Browser(service).post(
@@ -467,7 +467,7 @@ async def test_sign_ins_from_an_ipv6_network_have_one_limit(database: Database) 
         assert elsewhere.status_code == 400
 
 
-async def test_the_session_stores_the_client_address(
+async def test_the_session_stores_the_client_address_and_the_user_agent(
     service: RunningService,
 ) -> None:
     make_user(service)

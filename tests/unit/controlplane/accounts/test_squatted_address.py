@@ -19,6 +19,7 @@ from tests.unit.controlplane.accounts.test_members import JOIN, MEMBERS
 from tests.unit.controlplane.running_service import RunningService
 
 CHIEF = "ceo@a.example"
+"""The email address of the attacked user, the chief of org-a. The attacker is an owner of org-b."""
 ATTACKER_PASSWORD = "the attacker's password"
 Run = Callable[..., int]
 
@@ -45,7 +46,7 @@ def control(
 
 
 async def invite(service: RunningService, owner: str, organization_id: str) -> str:
-    """Return the code of an invitation of the chief by an owner."""
+    """Let an owner invite the chief. Return the code of the invitation."""
     make_user(service, owner, organization_id=organization_id)
     browser = Browser(service)
     assert (await browser.sign_in(owner)).status_code == 200

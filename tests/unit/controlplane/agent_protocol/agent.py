@@ -1,4 +1,8 @@
-"""A client that calls the service by JSON-RPC, and validates replies against the contract."""
+"""A client that calls the service by JSON-RPC.
+
+It validates each reply against the JSON-RPC envelope, and each result of a tool against the output
+schema of the tool.
+"""
 
 import functools
 import json
@@ -49,7 +53,10 @@ def _result_validator(tool: str) -> CompiledValidator:
 
 
 class Agent:
-    """A client of the agent protocol. The default of ``api_key`` is a key with the write grant."""
+    """An AI assistant: a client of the agent protocol.
+
+    The default of ``api_key`` is a key with the write grant.
+    """
 
     def __init__(self, service: RunningService) -> None:
         self.service = service

@@ -1,4 +1,4 @@
-"""Fixtures: a database with a merchant's sales, and an agent that queries it."""
+"""Fixtures: a database with a merchant's sales, and an AI assistant that queries these sales."""
 
 from collections.abc import AsyncIterator, Iterator
 

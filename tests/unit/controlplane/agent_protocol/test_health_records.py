@@ -38,7 +38,7 @@ async def test_findings_are_listed_and_devices_without_reports_are_unknown(
     assert (office_findings["rows"], office_findings["unknownDeviceCount"]) == ([], 1)
     none = await records(service, "findings", locations=[])
     assert (none["rows"], none["unknownDeviceCount"]) == ([], 0)
-    service.clock.advance(8 * 86_400)
+    service.clock.advance(8 * 86_400)  # reports that are older than 7 days do not count
     reply = await records(service, "findings")
     assert (reply["rows"], reply["unknownDeviceCount"]) == ([], 2)
 

@@ -14,6 +14,7 @@ HELLO = {
     "capabilities": {},
     "clientInfo": {"name": "test", "version": "1"},
 }
+HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
 NOTIFICATION = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
 PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
 TOOLS = [
@@ -61,7 +62,7 @@ async def test_a_request_that_contains_its_protocol_version_is_served(agent: Age
     assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "venue-control"
     assert "2026-07-28" in result["supportedVersions"]
     wrong = await agent.send(body, mcp_protocol_version="2026-07-28", mcp_method="tools/list")
-    assert (wrong.status_code, wrong.json()["error"]["code"]) == (200, -32020)
+    assert (wrong.status_code, wrong.json()["error"]["code"]) == (200, HEADER_MISMATCH)
     spaced = await agent.send(
         body, mcp_protocol_version="2026-07-28", mcp_method=" server/discover\t"
     )
@@ -79,7 +80,7 @@ async def test_a_repeated_routing_header_is_refused(agent: Agent) -> None:
             ("mcp-protocol-version", "2025-06-18"),
         ],
     )
-    assert (reply.status_code, reply.json()["error"]["code"]) == (200, -32020)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (200, HEADER_MISMATCH)
 
 
 async def test_the_list_of_tools_has_one_page_and_accepts_no_cursor(agent: Agent) -> None:
@@ -114,7 +115,7 @@ async def test_an_unknown_version_header_returns_the_supported_versions(agent: A
     reply = await agent.send(PING, mcp_protocol_version="1999-01-01")
     assert reply.status_code == 200
     error = reply.json()["error"]
-    assert error["code"] == -32022
+    assert error["code"] == UNSUPPORTED_VERSION
     assert "2025-11-25" in error["data"]["supported"]
 
 
@@ -182,7 +183,7 @@ async def test_the_metadata_url_has_the_origin_of_the_request(
         ({"content-type": "text/plain"}, 415),
     ],
 )
-async def test_requests_from_other_origins_are_refused(
+async def test_foreign_origins_and_other_media_types_are_refused(
     agent: Agent, headers: dict[str, Any], status: int
 ) -> None:
     header_arguments = {name.replace("-", "_"): value for name, value in headers.items()}

@@ -43,19 +43,17 @@ def sum_by_currency(rows: list[Json], metric: str) -> dict[str, int]:
 @pytest.mark.parametrize("period", ["today", "yesterday", "last7", "thisMonth", "custom"])
 async def test_totals_windows_and_coverage_equal_the_dashboard(agent: Agent, period: str) -> None:
     request = MONTH if period == "custom" else {"period": period}
-    message = await agent.call(
-        "query_sales", **request, metrics=list(supported_metrics(()).metrics)
-    )
+    result = await agent.call("query_sales", **request, metrics=list(supported_metrics(()).metrics))
     figures = await dashboard(agent, **({"period": period} | (MONTH if period == "custom" else {})))
-    assert message["windows"] == figures["windows"]
+    assert result["windows"] == figures["windows"]
     currencies = figures["financial"]["current"]["currencies"]
-    assert [total["currency"] for total in message["totals"]] == [e["currency"] for e in currencies]
-    for total, currency in zip(message["totals"], currencies, strict=True):
+    assert [total["currency"] for total in result["totals"]] == [e["currency"] for e in currencies]
+    for total, currency in zip(result["totals"], currencies, strict=True):
         assert total["coverage"] == currency["figures"]["coverage"]
         for name, value in total["metrics"].items():
             assert value == currency["figures"][name], name
-    rows = {row["currency"]: row["metrics"] for row in message["rows"]}
-    for total in message["totals"]:
+    rows = {row["currency"]: row["metrics"] for row in result["rows"]}
+    for total in result["totals"]:
         if total["currency"] in rows:
             assert rows[total["currency"]] == total["metrics"]
 
@@ -71,8 +69,8 @@ async def test_the_groups_add_up_to_the_totals_without_groups(
     whole = await agent.call("query_sales", **MONTH, metrics=metrics)
     grouped = {"groupBy": list(groups), "metrics": metrics, "limit": 500}
     periods = [MONTH]
-    report = await agent.call("query_sales", **MONTH, **grouped)
-    if report["omittedCount"]:
+    whole_month = await agent.call("query_sales", **MONTH, **grouped)
+    if whole_month["omittedCount"]:  # then the rows of each single day are added up
         periods = [
             {"from": f"2026-{day}", "to": f"2026-{day}"}
             for day in [*(f"10-{number}" for number in range(20, 32)),
@@ -83,7 +81,7 @@ async def test_the_groups_add_up_to_the_totals_without_groups(
         part = await agent.call("query_sales", **period, **grouped)
         assert part["omittedCount"] == 0
         rows += part["rows"]
-    keys = [(row["currency"], *row["group"].items()) for row in report["rows"]]
+    keys = [(row["currency"], *row["group"].items()) for row in whole_month["rows"]]
     assert len(keys) == len(set(keys))
     for metric in metrics:
         expected = {
@@ -182,19 +180,19 @@ async def test_figures_of_employees_equal_the_sums_over_their_sales(agent: Agent
     assert len(sales_by_employee) > 2
 
 
-async def test_days_are_in_order_of_time_and_items_in_order_of_net(agent: Agent) -> None:
+async def test_days_are_in_order_of_time_and_items_in_order_of_net_sales(agent: Agent) -> None:
     days = (await agent.call("query_sales", **MONTH, groupBy=["day"], limit=500))["rows"]
     groups = [(row["currency"], row["group"]["day"]) for row in days]
     assert groups == sorted(groups)
-    week = (await agent.call("query_sales", **MONTH, groupBy=["weekday"]))["rows"]
-    assert {row["group"]["weekday"] for row in week} == set(range(1, 8))
+    weekdays = (await agent.call("query_sales", **MONTH, groupBy=["weekday"]))["rows"]
+    assert {row["group"]["weekday"] for row in weekdays} == set(range(1, 8))
     monday = sum(
         row["metrics"]["netCents"]
         for row in days
         if date.fromisoformat(row["group"]["day"]).isoweekday() == 1
-        and row["currency"] == week[0]["currency"]
+        and row["currency"] == weekdays[0]["currency"]
     )
-    assert week[0]["metrics"]["netCents"] == monday
+    assert weekdays[0]["metrics"]["netCents"] == monday
     goods = (await agent.call("query_sales", **MONTH, groupBy=["item"], limit=500))["rows"]
     nets = [row["metrics"]["netCents"] for row in goods if row["currency"] == goods[0]["currency"]]
     assert nets == sorted(nets, reverse=True)
@@ -229,7 +227,7 @@ async def test_hours_of_the_day_can_be_selected(agent: Agent, groups: list[str])
     groups_and_hour = [*groups, "hour"] if groups not in ([], ["hour"]) else ["hour"]
     whole = await agent.call("query_sales", **MONTH, groupBy=groups_and_hour, limit=500)
     replies = [whole]
-    if whole["omittedCount"]:
+    if whole["omittedCount"]:  # then the rows of each single day are added up
         days = [f"2026-11-{day:02}" for day in range(1, 19)]
         days += [f"2026-10-{day}" for day in range(20, 32)]
         replies = [

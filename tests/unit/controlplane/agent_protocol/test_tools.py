@@ -142,7 +142,7 @@ async def test_pages_contain_each_row_once(agent: Agent, dataset: str) -> None:
         assert timestamps == sorted(timestamps, reverse=True)
 
 
-async def test_a_cursor_is_accepted_only_by_the_same_call(agent: Agent) -> None:
+async def test_a_cursor_is_accepted_only_with_the_same_dataset_and_filters(agent: Agent) -> None:
     page = await agent.call("read_business_records", dataset="sales", limit=2)
     other = {"dataset": "refunds", "cursor": page["nextCursor"]}
     assert "Leave cursor out" in await agent.mistake("read_business_records", **other)
@@ -156,7 +156,7 @@ async def test_a_cursor_is_accepted_only_by_the_same_call(agent: Agent) -> None:
 async def test_a_signed_cursor_with_an_impossible_time_is_invalid(agent: Agent, value: int) -> None:
     request = {"dataset": "sales", "limit": 2}
     page = await agent.call("read_business_records", **request)
-    cursor = await with_value(agent, page["nextCursor"], value)
+    cursor = await replace_sort_value(agent, page["nextCursor"], value)
     error = await agent.mistake("read_business_records", **request, cursor=cursor)
     assert "invalid_cursor" in error
     assert "Leave cursor out" in error
@@ -166,13 +166,15 @@ async def test_a_signed_cursor_with_an_impossible_time_is_invalid(agent: Agent, 
 async def test_a_cursor_with_another_signature_is_invalid(agent: Agent, value: int) -> None:
     request = {"dataset": "sales", "limit": 2}
     page = await agent.call("read_business_records", **request)
-    cursor = await with_value(agent, page["nextCursor"], value, key=b"another key")
+    cursor = await replace_sort_value(agent, page["nextCursor"], value, key=b"another key")
     assert "invalid_cursor" in await agent.mistake(
         "read_business_records", **request, cursor=cursor
     )
 
 
-async def with_value(agent: Agent, cursor: str, value: int, key: bytes | None = None) -> str:
+async def replace_sort_value(
+    agent: Agent, cursor: str, value: int, key: bytes | None = None
+) -> str:
     """Return a cursor with another sort value, signed with ``key`` or the key of the service."""
     body = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))[:-16]
     body = body[:12] + struct.pack(">q", value) + body[20:]
@@ -181,17 +183,17 @@ async def with_value(agent: Agent, cursor: str, value: int, key: bytes | None = 
     return base64.urlsafe_b64encode(body + signature).rstrip(b"=").decode()
 
 
-async def test_a_receipt_is_read_by_its_number(agent: Agent) -> None:
+async def test_sales_can_be_selected_by_number_or_ticket_number(agent: Agent) -> None:
     whole = (await agent.call("read_business_records", dataset="sales", limit=100))["rows"]
-    receipt = whole[57]
+    sale = whole[57]
     for filters in (
-        {"number": receipt["number"]},
-        {"ticketNumber": receipt["ticketNumber"], "locations": [receipt["locationId"]],
-         "from": receipt["initiatedAt"]},
+        {"number": sale["number"]},
+        {"ticketNumber": sale["ticketNumber"], "locations": [sale["locationId"]],
+         "from": sale["initiatedAt"]},
     ):  # fmt: skip
         rows = (await agent.call("read_business_records", dataset="sales", filters=filters))["rows"]
-        assert receipt in rows
-        assert {row["ticketNumber"] for row in rows} == {receipt["ticketNumber"]}
+        assert sale in rows
+        assert {row["ticketNumber"] for row in rows} == {sale["ticketNumber"]}
     unknown = {"dataset": "sales", "filters": {"number": "none"}}
     assert (await agent.call("read_business_records", **unknown))["rows"] == []
 
@@ -224,6 +226,7 @@ async def test_device_reports_have_a_headline_and_findings(service: RunningServi
         }
         for finding in expected.findings
     ]
+    # A page with more than five reports contains no findings.
     for _ in range(3):
         await device.submit(failureReason="collection-failed")
     many = (await agent.call("read_business_records", dataset="deviceReports", limit=6))["rows"]

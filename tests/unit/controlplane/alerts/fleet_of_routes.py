@@ -37,8 +37,10 @@ SILENCE: Json = {
 
 
 class RoutedFleet(Fleet):
-    """A fleet, and a browser of an owner. ``route_webhook`` receives the notifications of
-    all routes.
+    """A fleet, and the browser of an owner of its organization.
+
+    ``route_webhook`` receives the notifications of all routes. The inherited ``webhook`` belongs to
+    the operator.
     """
 
     def __init__(self, service: RunningService, owner: Browser) -> None:

@@ -1,7 +1,7 @@
 """The expected notifications of a simulated week, derived from its expected alerts.
 
-It shares no code with the service: it takes the alerts of `oracle`, and applies silences, matchers
-and grouping as docs/alerts.md describes them.
+This module shares no code with the service. It takes the alerts of `oracle`, and applies silences,
+matchers and grouping as docs/alerts.md describes them.
 """
 
 from collections import Counter
@@ -22,6 +22,13 @@ of the same subject."""
 
 @dataclass(frozen=True)
 class PlayedRoute:
+    """A simulated route. Empty ``severities`` or ``locations`` match all alerts.
+
+    The route groups alerts by location and condition. Notifications of a group are at least
+    ``interval_s`` seconds apart. With 0, the start and the end of each alert are separate
+    notifications.
+    """
+
     name: str
     severities: tuple[str, ...] = ()
     locations: tuple[str, ...] = ()
@@ -36,6 +43,8 @@ class PlayedRoute:
 
 @dataclass(frozen=True)
 class PlayedSilence:
+    """A simulated silence. An empty ``location``, ``device`` or ``rule`` matches every alert."""
+
     start: float
     end: float
     location: str = ""
@@ -53,12 +62,19 @@ def expected_notifications(
     silences: list[PlayedSilence],
     ticks: list[float],
 ) -> Counter[Notification]:
+    """Return each expected notification with the number of times that it must be sent.
+
+    ``ticks`` are the times at which the service evaluates alerts and sends notifications.
+    """
     messages = _messages(events, silences, ticks)
     results: Counter[Notification] = Counter()
     for route in routes:
         matching = [each for each in messages if route.matches(each[1])]
         if route.interval_s == 0:
-            results.update((at, route.name, ((s, end),)) for at, s, end, _ in matching)
+            results.update(
+                (at, route.name, ((subject, is_resolved),))
+                for at, subject, is_resolved, _ in matching
+            )
             continue
         for key in {(subject[0], subject[2]) for _, subject, *_ in matching}:
             group = [each for each in matching if (each[1][0], each[1][2]) == key]
@@ -69,7 +85,10 @@ def expected_notifications(
 def _messages(
     events: list[Event], silences: list[PlayedSilence], ticks: list[float]
 ) -> list[Message]:
-    """Return the times at which receivers should be notified of each alert, without grouping."""
+    """Return the start and the end of each alert of which receivers should be notified.
+
+    Silences are applied, and grouping is not.
+    """
     results = []
     for index, (fired, *rest, is_resolved) in enumerate(events):
         if is_resolved:
@@ -95,7 +114,10 @@ def _messages(
 
 
 def _grouped(route: PlayedRoute, group: list[Message], ticks: list[float]) -> list[Notification]:
-    """Return the notifications of one group, at least the route's interval apart."""
+    """Return the notifications of one group.
+
+    After a notification is due, the next one is due ``interval_s`` seconds later at the earliest.
+    """
     results: list[Notification] = []
     pending = list(group)
     allowed_at = float("-inf")

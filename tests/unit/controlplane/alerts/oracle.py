@@ -19,9 +19,15 @@ from tests.unit.controlplane.alerts.week import (
 )
 
 WINDOW = 180
-FIRE_AFTER = RESOLVE_AFTER = TOGETHER_S = 300
+"""For this many seconds after its last heartbeat, a device is online."""
+FIRE_AFTER = RESOLVE_AFTER = 300
+"""For this many seconds, a condition must be active before its alert fires, and inactive before its
+alert resolves."""
+TOGETHER_S = 300
+"""The devices of a site outage went offline within this many seconds."""
 HOUR = 3600
 BREAK_AFTER_S = 60
+"""If two evaluations are more than this many seconds apart, the service did not run in between."""
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 BEFORE_S = 9 * 86400
 """Opening hours are computed from this many seconds before the week begins."""
@@ -46,7 +52,7 @@ def _events_of_location(
     location: PlayedLocation, downs: list[Stretch], ticks: list[float]
 ) -> list[Event]:
     opening_before = _opening(location)
-    can_detect = _settled(ticks)
+    can_detect = _offline_detection(ticks)
     heartbeats = [device.heartbeats(downs) for device in location.devices]
     values: list[list[str]] = []
     offline_since: list[list[float | None]] = []
@@ -71,23 +77,23 @@ def _events_of_location(
         offline_since.append([since for _, since in at_ticks])
         in_maintenance.append([_in(windows, t) for t in ticks] if windows else [False] * len(ticks))
     outage = ConditionHistory(location.name, "", "site_outage", ticks)
-    is_covered: list[bool] = []
+    is_inhibited: list[bool] = []
     for at, (now, column) in enumerate(zip(ticks, zip(*values, strict=True), strict=True)):
         if set(column) == {INACTIVE}:
             outage.add(INACTIVE)
-            is_covered.append(outage.needs_attention())
+            is_inhibited.append(outage.needs_attention())
             continue
         present = [i for i in range(len(heartbeats)) if not in_maintenance[i][at]]
         not_online = [i for i in present if now - last_heartbeats[i][at] > WINDOW]
         offline = [s for i in range(len(heartbeats)) if (s := offline_since[i][at]) is not None]
         outage.add(_outage(len(present), len(not_online), offline, TOGETHER_S, outage.is_open))
-        is_covered.append(outage.needs_attention())
+        is_inhibited.append(outage.needs_attention())
     events = outage.events
     for i, device in enumerate(location.devices):
         history = ConditionHistory(location.name, str(device.instance_id), "offline", ticks)
         if set(values[i]) != {INACTIVE}:
-            for value, covered in zip(values[i], is_covered, strict=True):
-                history.add(value, may_fire=not covered)
+            for value, inhibited in zip(values[i], is_inhibited, strict=True):
+                history.add(value, may_fire=not inhibited)
         events += history.events
         if device.broken:
             history = ConditionHistory(location.name, str(device.instance_id), "broken", ticks)
@@ -105,8 +111,8 @@ def _outage(
 
     Args:
         devices: the number of devices that are not in maintenance.
-        not_online: the number of these devices without a recent heartbeat.
-        offline: the time since which each of these devices counts as offline.
+        not_online: the number of these devices without a heartbeat in the last ``WINDOW`` seconds.
+        offline: for each device that counts as offline, the time since which it does.
         within: devices of one outage went offline within this many seconds.
         is_open: whether the alert is firing.
     """
@@ -155,10 +161,11 @@ def _offline(
     return (ACTIVE, since) if now - since > WINDOW else (UNKNOWN, None)
 
 
-def _settled(ticks: list[float]) -> Callable[[float], bool]:
+def _offline_detection(ticks: list[float]) -> Callable[[float], bool]:
     """Return a function that takes a tick and returns whether offline devices can be detected.
 
-    After a start or a break, the service must run for more than ``WINDOW`` seconds.
+    This requires that the service has run for more than ``WINDOW`` seconds without a break. A break
+    is a time of more than ``BREAK_AFTER_S`` seconds between two ticks.
     """
     resumed: dict[float, float] = {}
     last = before = ticks[0]
@@ -174,7 +181,7 @@ def _opening(location: PlayedLocation) -> Callable[[float], float | None]:
     """Return a function that takes a time and returns when the location last opened.
 
     The function returns None while the location is closed, and for a location without opening
-    hours. The openings are computed from the local time of each minute of the week.
+    hours. The openings are computed from the local time of each minute.
     """
     if not location.lines:
         return lambda now: None
@@ -196,6 +203,10 @@ def _opening(location: PlayedLocation) -> Callable[[float], float | None]:
 
 
 def _line(line: str) -> tuple[list[int], int, int]:
+    """Return the weekdays of a line of opening hours, and its start and end as minutes of the day.
+
+    Monday is 0. An end that is not after the start is on the following day.
+    """
     days, hours = line.split(" ")
     first, _, last = days.partition("-")
     start, end = (int(each[:2]) * 60 + int(each[3:]) for each in hours.split("-"))
@@ -207,7 +218,12 @@ def _in(stretches: list[Stretch], now: float) -> bool:
 
 
 class ConditionHistory:
-    """The history of one condition: its value at each evaluation, and the alerts it caused."""
+    """The history of one condition: its value at each evaluation, and the alerts it caused.
+
+    ``known_value`` is the last value other than unknown, and ``changed_at`` are the times at which
+    it changed. ``is_open``: the alert is firing, since the evaluation ``fired_at_index``.
+    ``is_flapping``: the alert that reports flapping is firing.
+    """
 
     def __init__(self, location: str, device: str, condition: str, ticks: list[float]) -> None:
         self.subject = (location, device, condition)
@@ -250,22 +266,26 @@ class ConditionHistory:
         return self.known_value == ACTIVE or self.is_open or self.is_flapping
 
     def _active_for(self, now: float) -> float:
-        began = None
+        """Return for how many seconds the condition has been active; -1 if it is not active."""
+        since = None
         for at in range(len(self.values) - 1, -1, -1):
             if self.values[at] != ACTIVE:
                 break
-            began = self.ticks[at]
-        return -1 if began is None else now - began
+            since = self.ticks[at]
+        return -1 if since is None else now - since
 
     def _inactive_for(self, now: float) -> float:
-        """Return for how many seconds the condition has been inactive; -1 if it is not inactive."""
-        inactive = None
+        """Return the seconds since the first inactive evaluation after the last active one.
+
+        Returns -1 if there is no such evaluation.
+        """
+        since = None
         for at in range(len(self.values) - 1, self.fired_at_index, -1):
             if self.values[at] == ACTIVE:
                 break
             if self.values[at] == INACTIVE:
-                inactive = self.ticks[at]
-        return -1 if inactive is None else now - inactive
+                since = self.ticks[at]
+        return -1 if since is None else now - since
 
     def _changes(self, now: float) -> list[float]:
         """Return the times in the last hour at which the condition became active or inactive."""

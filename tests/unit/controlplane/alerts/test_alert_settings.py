@@ -247,19 +247,20 @@ async def test_an_alert_that_resolves_in_its_silence_causes_no_notification(
     assert events(await fleet.minutes(20)) == [("firing", "offline")]
     await fleet.call("/silences/add", SILENCE | {"locationId": "loc-0001"})
     fleet.offline = set()
-    # The receivers know that this alert fires, so they are notified that it resolves.
+    # The receivers were notified before the silence that this alert fires. Therefore they are also
+    # notified that it has resolved.
     assert events(await fleet.minutes(20)) == [("resolved", "offline")]
 
 
-async def test_an_acknowledged_alert_names_the_user(fleet: RoutedFleet) -> None:
+async def test_an_acknowledged_alert_names_the_user_who_acknowledged_it(fleet: RoutedFleet) -> None:
     device, *_ = await fleet.add(3)
     fleet.offline = {device}
     (firing,) = await fleet.minutes(15)
     for _ in range(2):
-        record = await fleet.call("/acknowledge", {"alertId": firing["alertId"]})
-        assert record["acknowledgedBy"] == "ada@example.com"
+        alert = await fleet.call("/acknowledge", {"alertId": firing["alertId"]})
+        assert alert["acknowledgedBy"] == "ada@example.com"
     (listed,) = (await fleet.call("", {"id": firing["alertId"]}))["alerts"]
-    assert listed["acknowledgedAt"] == record["acknowledgedAt"]
+    assert listed["acknowledgedAt"] == alert["acknowledgedAt"]
     unknown = {"alertId": "00000000-0000-4000-8000-000000000000"}
     assert await fleet.refused("/acknowledge", unknown) == (404, "alert_not_found")
 
@@ -284,6 +285,7 @@ async def test_each_change_is_in_the_audit_log_once(fleet: RoutedFleet) -> None:
         "alert_route.set", "alert_rule.set", "alert_rule.remove", "silence.add",
         "alert.acknowledge", "silence.end", "alert_route.test", "alert_route.remove",
     ]  # fmt: skip
+    # The path of the webhook is secret, so no entry contains it.
     assert "/in" not in "".join(row[1] for row in entries)
 
 
@@ -306,7 +308,7 @@ async def test_an_invalid_rule_is_refused(fleet: RoutedFleet, changes: Json, sta
     assert (await fleet.refused("/rules/set", RULE | changes))[0] == status
 
 
-async def test_the_refusal_of_an_unreadable_start_of_a_silence_names_the_field(
+async def test_a_silence_with_an_invalid_start_is_refused_and_the_error_names_the_field(
     fleet: RoutedFleet,
 ) -> None:
     reply = await fleet.owner.post(f"{PREFIX}/silences/add", SILENCE | {"since": "yesterday"})

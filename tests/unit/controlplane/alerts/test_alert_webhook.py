@@ -1,4 +1,4 @@
-"""Tests of an organization's own webhook for alerts: its owners set it in the console."""
+"""Tests of an organization's own webhook for alerts, which the owners set in the console."""
 
 import base64
 import hashlib
@@ -131,7 +131,7 @@ NO_USER = "must not have spaces or a user name"
         ("https://[2002:a00:1::1]/in", PRIVATE),
     ],
 )
-async def test_an_address_that_is_not_public_is_refused(
+async def test_an_invalid_or_private_address_is_refused(
     owner: Browser, url: str, problem: str
 ) -> None:
     reply = await owner.post(f"{PREFIX}/set", {"url": url})
@@ -237,7 +237,7 @@ async def test_notifications_of_one_organization_do_not_delay_those_of_another(
 
 
 class Names:
-    """Resolves every name to the given addresses."""
+    """Resolves every name to the given addresses. Without addresses, every name is unknown."""
 
     def __init__(self, *addresses: str) -> None:
         self.addresses = list(addresses)
@@ -275,7 +275,9 @@ async def test_a_notification_goes_to_the_address_that_was_checked() -> None:
     ],
     ids=["unknown", "loopback", "mixed", "ula", "mapped", "link-local"],
 )
-async def test_a_name_with_a_private_address_is_not_connected(addresses: tuple[str, ...]) -> None:
+async def test_an_unknown_name_or_one_with_a_private_address_is_not_connected(
+    addresses: tuple[str, ...],
+) -> None:
     webhook = Webhook(204)
     with pytest.raises(httpx2.ConnectError, match=r"^hooks\.example\.com"):
         await post_through(Names(*addresses), webhook)

@@ -4,7 +4,7 @@ import pytest
 
 from controlplane.storage.account_tables import Role
 from controlplane.support import routes
-from tests.unit.controlplane.accounts.people import Browser, change, make_user, remove
+from tests.unit.controlplane.accounts.people import Browser, change_membership, make_user, remove
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.support.desk import HOME, OTHER, Desk, refused
 
@@ -140,11 +140,11 @@ async def test_a_changed_role_applies_at_once(service: RunningService, desk: Des
     user = make_user(service)
     browser = await browser_of(service)
     token = desk.token()
-    change(service, user, "viewer", [])
+    change_membership(service, user, "viewer", [])
     assert refused(await desk.confirm(token, HOME, browser)) == (403, "manager_required")
-    change(service, user, "manager", ["loc-0001"])
+    change_membership(service, user, "manager", ["loc-0001"])
     assert refused(await desk.confirm(token, HOME, browser)) == (403, "manager_required")
-    change(service, user, "manager", [])
+    change_membership(service, user, "manager", [])
     assert (await desk.confirm(token, HOME, browser)).status_code == 200
     remove(service, user, HOME)
     assert (await desk.ask(routes.DISCONNECT, browser, token=token)).status_code == 401

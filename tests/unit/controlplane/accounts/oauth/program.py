@@ -1,4 +1,4 @@
-"""An OAuth client that requests read access, and the browser of its user."""
+"""An OAuth client, and the browser of its user."""
 
 import base64
 import hashlib

@@ -101,7 +101,7 @@ async def test_each_authorization_response_contains_the_issuer(flow: OAuthFlow) 
         assert parameters_of(reply)["state"] == "s t&te"
 
 
-async def test_other_oauth_flows_are_refused(flow: OAuthFlow) -> None:
+async def test_only_the_authorization_code_flow_is_supported(flow: OAuthFlow) -> None:
     program, visitor = flow
     for kind in ("token", "code token", "id_token"):
         page = await visitor.get(f"{BASE}/authorize?{program.query(response_type=kind)}")

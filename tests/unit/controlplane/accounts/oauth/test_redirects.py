@@ -30,7 +30,7 @@ from tests.unit.controlplane.running_service import RunningService
         None,
     ],
 )
-async def test_no_browser_is_sent_to_an_address_that_was_not_registered(
+async def test_the_service_never_redirects_to_an_unregistered_address(
     flow: OAuthFlow, uri: str | None
 ) -> None:
     program, visitor = flow
@@ -187,8 +187,8 @@ async def test_only_the_port_of_a_loopback_redirect_uri_may_differ(
         f"https://{host}:1/callback?a=1",
         f"http://{host}:1@evil.example/callback?a=1",
     ):
-        request = await visitor.get(f"{BASE}/authorize?{program.query(redirect_uri=uri)}")
-        assert request.status_code == 400
+        page = await visitor.get(f"{BASE}/authorize?{program.query(redirect_uri=uri)}")
+        assert page.status_code == 400
 
 
 async def test_an_exchange_requires_the_redirect_uri_of_the_authorization_request(

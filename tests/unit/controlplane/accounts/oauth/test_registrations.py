@@ -1,4 +1,4 @@
-"""Tests of many registrations: at the limit, the service deletes clients without a grant."""
+"""Tests of many registrations: at the limit, the service deletes clients without a valid grant."""
 
 import pytest
 from sqlalchemy import select
@@ -27,7 +27,7 @@ def _few_clients(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def register(service: RunningService, count: int) -> list[str]:
-    """Register clients as strangers do. Return their ids."""
+    """Register clients that no user has authorized, 1 ms apart. Return their ids."""
 
     def work(session: Session) -> str:
         service.clock.advance(0.001)
@@ -44,7 +44,9 @@ def registered_ids(service: RunningService) -> set[str]:
 async def test_registrations_by_strangers_do_not_block_other_clients(
     service: RunningService,
 ) -> None:
-    """No user has authorized the clients of the strangers, so the service deletes them first."""
+    """No user has authorized the clients of the strangers, so the service deletes these clients
+    first.
+    """
     make_user(service)
     first, visitor, tokens = await complete_flow(service)
     consented = Program(service)
@@ -78,8 +80,8 @@ async def test_the_oldest_clients_without_any_grant_are_deleted_first(
     others = [Program(service) for _ in range(CLIENT_LIMIT)]
     for other in others:
         await other.register()
-        visitor_code = parameters_of(await visitor.decide(other.query()))["code"]
-        assert (await other.exchange(visitor_code)).status_code == 200
+        code = parameters_of(await visitor.decide(other.query()))["code"]
+        assert (await other.exchange(code)).status_code == 200
         service.clock.advance(60)
     assert program.client_id not in registered_ids(service)
     # All clients have valid grants, so none is deleted.

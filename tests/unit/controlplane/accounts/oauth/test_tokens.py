@@ -83,8 +83,9 @@ async def test_the_end_of_a_grant_ends_all_its_access_tokens(
 async def test_a_client_that_refreshes_its_tokens_many_times_keeps_its_access(
     service: RunningService, flow: OAuthFlow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Used refresh tokens are kept for 30 days. At the limit of tokens, the service deletes old
-    tokens, but never the newest token.
+    """Used refresh tokens are kept for 30 days. A grant has at most ``TOKENS_MAX`` access tokens
+    and as many refresh tokens. At this limit, the service deletes old tokens, but never the newest
+    token.
     """
     monkeypatch.setattr(grants, "TOKENS_MAX", 4)
     program = flow.program

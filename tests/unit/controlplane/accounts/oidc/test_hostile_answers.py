@@ -70,6 +70,7 @@ async def test_the_request_has_state_nonce_and_a_challenge_with_s256(
         ({"id_token": {"at_hash": "AAAA"}}, "InvalidClaimError"),
         ({"id_token": {"sub": "someone-else"}}, "different users"),
         ({"id_token": {"exp": None}}, "MissingClaimError"),
+        # The ID token was issued in 1970, or it will be issued in a hundred years.
         ({"now": 1_000_000}, "ExpiredTokenError"),
         ({"now": 1_763_640_000 + 100 * YEAR_S}, "InvalidClaimError|InvalidTokenError"),
         ({"algorithm": "none"}, "UnsupportedAlgorithmError|not valid"),
@@ -118,6 +119,7 @@ async def test_an_unusable_provider_is_reported_as_unavailable(
 ) -> None:
     visitor = Visitor(service)
     if "/keys" in replies:
+        # The service fetches the keys before it redirects the browser to the provider.
         process.control(replies=replies)
         assert (await visitor.get(visitor.path)).status_code == 503
         return
@@ -184,9 +186,8 @@ async def test_a_repeated_parameter_is_refused(service: RunningService) -> None:
 async def test_an_answer_of_one_provider_is_refused_at_the_path_of_another(
     database: Database, settings: Settings, process: ProviderProcess
 ) -> None:
-    """In a mix-up attack, a hostile provider tries to get a code that the honest provider issued.
-    It redirects the browser to the honest provider. The service must not send
-    the code to the hostile provider.
+    """In a mix-up attack, a hostile provider redirects the browser to an honest provider, which
+    issues a code. The service must not send this code to the hostile provider.
     """
     with provider_process() as evil:
         both = (provider_at(process.issuer), provider_at(evil.issuer, "evil"))

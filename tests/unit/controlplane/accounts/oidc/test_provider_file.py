@@ -1,4 +1,6 @@
-"""Tests of the file that configures identity providers, and of the commands for sign-in."""
+"""Tests of the file that configures identity providers, and of the commands that set the sign-in
+policy and remove a second factor.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -77,7 +79,7 @@ def test_the_file_defines_providers_and_roles(file: Path) -> None:
         (GOOD, GOOD + GOOD, "two providers"),
     ],
 )
-def test_an_unsafe_file_is_refused(file: Path, old: str, new: str, problem: str) -> None:
+def test_an_unsafe_or_invalid_file_is_refused(file: Path, old: str, new: str, problem: str) -> None:
     file.write_text(GOOD.replace(old, new, 1))
     with pytest.raises(ProviderFileError, match=problem):
         read_providers(file)

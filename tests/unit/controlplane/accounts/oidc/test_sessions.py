@@ -136,6 +136,7 @@ async def test_a_session_is_suspended_while_the_provider_does_not_answer(
 async def test_an_open_stream_ends_with_the_suspension(
     service: RunningService, process: ProviderProcess
 ) -> None:
+    """The next poll ends the streams of a user whose ``permissions_version`` has changed."""
     await sign_in(service)
     process.control(replies={"/token": [503, ""]})
     version = select(User.permissions_version)
@@ -176,7 +177,7 @@ async def test_an_answer_about_another_user_ends_the_session(
 async def test_a_password_gives_no_access_to_a_membership_that_the_provider_manages(
     service: RunningService,
 ) -> None:
-    """Someone else may have created the account under this address, and know its password."""
+    """An attacker may have created the account with this email address, and know its password."""
     make_user(service, EMAIL, organization_id="org-b")
     squatter = Browser(service)
     await squatter.sign_in(EMAIL)
@@ -269,8 +270,9 @@ async def test_an_owner_switches_passwords_off(service: RunningService) -> None:
 async def test_the_policy_also_applies_to_a_session_that_began_before_it(
     service: RunningService,
 ) -> None:
-    """The test writes only the row of the policy, so nothing ends the existing sessions. A sign-in
-    that runs at the same time as the change of the policy has the same effect.
+    """A change of the policy ends the existing sessions that do not satisfy it. It misses a session
+    whose sign-in runs at the same time. The test creates such a session: it stores the
+    policy without ending sessions.
     """
     make_user(service)
     browser = Browser(service)

@@ -1,4 +1,4 @@
-"""A browser that signs in with the identity provider, with a separate cookie jar."""
+"""A browser that has its own cookie jar and signs in with the identity provider."""
 
 from http.cookies import SimpleCookie
 
@@ -28,8 +28,8 @@ class Visitor(Browser):
         return reply.headers["location"]
 
     async def consent(self, address: str) -> str:
-        """Open the provider's page. Return the path and query of the address of the service to
-        which the provider redirects.
+        """Open the provider's page, which redirects to the service. Return the path and query of
+        this redirect.
         """
         async with httpx2.AsyncClient(trust_env=False) as http:
             reply = await http.get(address)
