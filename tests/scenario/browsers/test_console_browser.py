@@ -471,7 +471,8 @@ def test_a_member_can_be_changed_and_removed_but_the_last_owner_cannot(
     people: dict[str, Any],
 ) -> None:
     ada, bob = people["members"]
-    assert "You are the last owner, so your role cannot be changed." in ada
+    last_owner = "You are the last owner with access to every location"
+    assert f"{last_owner}, so your role cannot be changed." in ada
     assert "Manager at every location" in bob
     assert people["buttons"] == 2
     assert "Viewer at harbour-street" in people["changed"]
