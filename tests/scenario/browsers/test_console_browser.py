@@ -222,6 +222,17 @@ def test_a_request_waits_until_its_device_is_online(play: dict[str, Any]) -> Non
     assert play["cancelled"] == "cancelled"
 
 
+def test_a_device_that_does_not_support_a_report_does_not_wait_for_it(play: dict[str, Any]) -> None:
+    assert play["refused"] == (
+        "The request is refused: the device is revoked or does not support network reports."
+    )
+    assert play["refused row"] == "The device does not support network reports."
+    assert play["none waits"] == (
+        "Reports requested from 0 devices,"
+        " 1 refused because they are revoked or do not support this report."
+    )
+
+
 def test_timeline_has_a_description(play: dict[str, Any]) -> None:
     assert play["days"].startswith("Thirty days: online ")
     assert ", offline " in play["days"]
