@@ -40,7 +40,7 @@ def test_without_a_reply_it_is_unknown_whether_a_web_page_intercepts_calls(
         (Refused(410, None, "gone"), "the service refuses to enroll this device"),
     ],
 )
-def test_a_refusal_is_about_the_location_only_if_the_service_says_so(
+def test_a_refusal_names_the_location_only_if_the_reply_is_about_it(
     error: Refused, detail: str
 ) -> None:
     context = Context(config=config(), challenge_result=CallResult(error=error))
