@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.presentation.findings.snapshot_facts import all_fields
-from agent.presentation.humanize import format_value
+from agent.presentation.humanize import counted, do_not_apply, format_value
 from agent.presentation.labels import THINGS, field_label
 from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
 from agent.presentation.severity import Severity
@@ -123,6 +123,12 @@ def absence_rows(payload: ApplicationPayload) -> tuple[AbsenceRow, ...]:
         AbsenceRow(*_ABSENCES[status], reason=reason, facts=_by_prefix(keys), count=len(keys))
         for (status, reason), keys in rows
     )
+
+
+def inapplicable_note(rows: Iterable[AbsenceRow]) -> str:
+    """Return how many facts of the rows do not apply; "" if all of them apply."""
+    count = sum(row.count for row in rows if row.severity == "muted")
+    return f"{counted(count, 'fact')} {do_not_apply(count)} to this machine" if count else ""
 
 
 def _by_prefix(keys: list[str]) -> tuple[str, ...]:

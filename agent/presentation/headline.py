@@ -9,7 +9,7 @@ from agent.presentation.findings.findings import findings_of, verdict_of
 from agent.presentation.findings.rule import Finding
 from agent.presentation.findings.snapshot_facts import all_fields
 from agent.presentation.hosts.printers import printers_verdict
-from agent.presentation.humanize import counted, duration_between, format_timestamp
+from agent.presentation.humanize import counted, do_not_apply, duration_between, format_timestamp
 from agent.presentation.machine_name import machine_name
 from agent.presentation.plain_text import NAME_LENGTH, shorten
 from agent.presentation.severity import Severity
@@ -87,10 +87,11 @@ def headline_of(payload: NetworkPayload | ApplicationPayload) -> Headline:
 
 
 def _summary(counts: Counter[FieldStatus]) -> str:
+    inapplicable = counts["unsupported"] + counts["not-applicable"]
     parts = (
         (counts["collection-failed"], "failed"),
         (counts["permission-denied"], "denied"),
-        (counts["unsupported"] + counts["not-applicable"], "do not apply"),
+        (inapplicable, do_not_apply(inapplicable)),
     )
     parts_text = (f"{count} {what}" for count, what in parts if count)
     return ", ".join((f"{counts['available']} read", *parts_text))

@@ -197,6 +197,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'s'[: count != 1]}"
 
 
+def do_not_apply(count: int) -> str:
+    """Return ``does not apply`` for one fact, and ``do not apply`` for any other number."""
+    return "does not apply" if count == 1 else "do not apply"
+
+
 def times(count: int) -> str:
     """Return how often something happened: ``once``, ``twice``, ``3 times``."""
     return {1: "once", 2: "twice"}.get(count, f"{count:,} times")

@@ -173,6 +173,8 @@ class Submitter:
 
     async def _judge_refusal(self, item: Item, error: Refused) -> None:
         """Drop the report if the service refuses only this report and not the device."""
+        if not self.session.binding_state.is_bound:
+            return  # The device was revoked during the call. The report is sent again later.
         await self.session.recheck_binding()
         if self.session.binding_state.is_bound:
             self.state.quarantine(f"refused-{item.report_id}.json", item.body)

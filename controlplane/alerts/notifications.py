@@ -25,7 +25,8 @@ OPERATOR_ROUTE: Final = ""
 DIGEST_HOUR: Final = 7
 """Hour of the day, in UTC, at which a daily digest is sent."""
 GROUP_MAX: Final = 100
-"""Maximum number of alerts in one notification."""
+"""Maximum number of starts and ends of alerts in one notification. A digest with more becomes
+several notifications of the same time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -288,11 +288,15 @@ function deviceActions(row) {
   const { device } = row;
   const { instanceId } = device;
   const request = (kind) => attempt(() => call("createRequest", { instanceId, kind }));
+  const requestLater = (kind) => attempt(async () => {
+    const { refused } = await createPending([instanceId], kind);
+    if (refused) throw new Error(`The request is refused: the device is revoked or does not support ${kind} reports.`);
+  });
   return {
     "request-network": () => request("network"),
     "request-application": () => request("application"),
-    "pending-network": () => attempt(() => createPending([instanceId], "network")),
-    "pending-application": () => attempt(() => createPending([instanceId], "application")),
+    "pending-network": () => requestLater("network"),
+    "pending-application": () => requestLater("application"),
     "cancel-network": () => attempt(() => cancelPending(row, "network")),
     "cancel-application": () => attempt(() => cancelPending(row, "application")),
     revoke: () => confirmRevoke(device),

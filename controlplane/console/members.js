@@ -43,7 +43,7 @@ function row(member, { members, names }, hooks) {
       member.isThis ? pill("good", "you") : null,
       element("p", { class: "sub" }, member.email),
       element("p", { class: "sub" }, element("span", { class: "role" }, member.role), ` at ${describeLocations(member.locations, names)} · since `, when(member.createdAt)),
-      isLast ? element("p", { class: "sub" }, member.isThis ? "You are the last owner, so your role cannot be changed." : "The last owner cannot be changed.") : null),
+      isLast ? element("p", { class: "sub" }, member.isThis ? "You are the last owner with access to every location, so your role cannot be changed." : "The last owner with access to every location cannot be changed.") : null),
     isLast ? null : element("div", { class: "acts" },
       element("button", { type: "button", id: `change-${member.userId}`, "aria-label": `Change ${member.name}`, onclick: () => change(member, names, hooks) }, "Change"),
       element("button", { type: "button", class: "danger", id: `remove-${member.userId}`, "aria-label": `Remove ${member.name}`, onclick: () => remove(member, hooks) }, "Remove")));

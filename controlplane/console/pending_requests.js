@@ -5,7 +5,11 @@ import { element, exact, pill, when } from "./elements.js";
 
 const WAIT_MS = 3 * 86400000;
 const DEVICES_MAX = 500;
+const KINDS = ["network", "application"];
 export const isOnline = (row) => row.state === "online";
+
+// The service requests every kind from a device that declares none of them.
+export const isSupported = (kind, { capabilities }) => capabilities.includes(kind) || !KINDS.some((each) => capabilities.includes(each));
 
 // For the list of devices: summarizes the pending requests of a device that has no open request.
 export function pendingSummary({ pendingRequests }) {
@@ -17,6 +21,7 @@ export function pendingSummary({ pendingRequests }) {
     pill("waiting"), " ", element("span", { class: "sub" }, `${kinds}, until ${date}`));
 }
 
+// Returns the numbers of devices. A device is refused if it is revoked or does not support the kind.
 export async function createPending(instanceIds, kind) {
   const counts = { created: 0, existing: 0, refused: 0 };
   const until = new Date(Date.now() + WAIT_MS).toISOString();

@@ -3,7 +3,7 @@
 import { call, callConsole } from "./facade.js";
 import { openDialog } from "./dialogs.js";
 import { element, pill, plural } from "./elements.js";
-import { createPending, isOnline } from "./pending_requests.js";
+import { createPending, isOnline, isSupported } from "./pending_requests.js";
 import { followRequests, resultTable } from "./request_results.js";
 
 const DEVICES_MAX = 500;
@@ -77,7 +77,7 @@ async function requestFrom(rows, kind, signal) {
         counts.revoked += 1;
         show(instanceId, pill("revoked"));
       } else if (!isOnline(row)) {
-        counts.notOnline.push(instanceId);
+        counts.notOnline.push(row);
         show(instanceId, pill("offline", "not online"));
       } else if (existing) {
         counts.existing += 1;
@@ -90,8 +90,10 @@ async function requestFrom(rows, kind, signal) {
   };
   await Promise.all(Array.from({ length: PARALLEL_MAX }, worker));
   if (counts.notOnline.length && at("request-when-online").checked && !signal.aborted) {
-    counts.pending = await createPending(counts.notOnline, kind);
-    for (const id of counts.notOnline) show(id, pill("waiting"), " ", element("span", { class: "sub" }, "until the device is online"));
+    counts.pending = await createPending(counts.notOnline.map((row) => row.device.instanceId), kind);
+    for (const { device } of counts.notOnline)
+      if (isSupported(kind, device)) show(device.instanceId, pill("waiting"), " ", element("span", { class: "sub" }, "until the device is online"));
+      else show(device.instanceId, element("span", { class: "problem" }, `The device does not support ${kind} reports.`));
   }
   at("request-result").textContent = describe(counts);
   return { requests, show };
@@ -121,7 +123,9 @@ function describe({ requested, notOnline, pending, revoked, existing, refused, s
   const parts = [`Reports requested from ${plural(requested, "device")}`];
   if (existing) parts.push(`${existing} already had a request`);
   if (notOnline.length && !pending) parts.push(`${notOnline.length} skipped because they are not online`);
-  if (pending) parts.push(`${pending.created + pending.existing} wait until they are online`);
+  const waiting = pending ? pending.created + pending.existing : 0;
+  if (waiting) parts.push(`${waiting} wait until they are online`);
+  if (pending?.refused) parts.push(`${pending.refused} refused because they are revoked or do not support this report`);
   if (revoked) parts.push(`${revoked} skipped because they are revoked`);
   if (refused) parts.push(`${refused} refused (${reason})`);
   if (stopped) parts.push(`${stopped} skipped because you stopped`);

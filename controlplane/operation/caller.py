@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 from uuid import UUID
+
+from sqlalchemy import ColumnElement, and_
 
 from controlplane.storage.account_tables import Role
 
@@ -52,6 +54,11 @@ class Caller:
 
     def may_see(self, organization_id: str, location_id: str) -> bool:
         return organization_id == self.organization_id and self.has_access_to(location_id)
+
+    def visible(self, table: Any) -> ColumnElement[bool]:
+        """Return the SQL condition for the rows of ``table`` that `may_see` accepts."""
+        own: ColumnElement[bool] = table.organization_id == self.organization_id
+        return and_(own, table.location_id.in_(self.locations)) if self.locations else own
 
 
 def intersect_locations(locations: Iterable[str], bounds: Iterable[str]) -> frozenset[str]:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from agent.wire.vocabulary import Kind, Outcome
@@ -82,9 +82,7 @@ class RequestContext:
 
     def visible(self, table: Any) -> ColumnElement[bool]:
         """Return the condition for rows of ``table`` at locations that the caller has access to."""
-        own: ColumnElement[bool] = table.organization_id == self.caller.organization_id
-        locations = self.caller.locations
-        return and_(own, table.location_id.in_(locations)) if locations else own
+        return self.caller.visible(table)
 
     def device(self, instance_id: UUID, *, lock: bool = False) -> Device:
         query = select(Device).where(

@@ -17,7 +17,14 @@ from agent.adapters.service_client import ServiceClient
 from agent.config.credential import ApiKeySource
 from agent.doctor.check import Outcome, fail, ok, skipped, warn
 from agent.doctor.context import CallResult, Context
-from agent.errors import BodyRejected, CredentialRefused, Refused, ServiceError, ServiceUnavailable
+from agent.errors import (
+    WITHOUT_CONTACT,
+    BodyRejected,
+    CredentialRefused,
+    Refused,
+    ServiceError,
+    ServiceUnavailable,
+)
 from agent.presentation.humanize import age_s
 from agent.rules.binding import BindingVerdict, judge
 from agent.rules.health import CONDITIONS
@@ -28,6 +35,7 @@ RECENT_S: Final = 300.0
 LOCATION: Final = "location"
 """An error code with this word is about the location."""
 FORBIDDEN: Final = 403
+NOT_FOUND: Final = 404
 
 ServiceCall = Callable[[ServiceClient], Awaitable[EnrollmentRecord | None]]
 
@@ -35,6 +43,7 @@ _KEY_FIX: Final = (
     "write a valid key with a write grant to the key file; the agent reads it automatically"
 )
 _LOCATION_FIX: Final = "correct service.location_id, or use a key for this location"
+_REFUSAL_FIX: Final = "ask the operator of the service what the message means"
 
 
 def captive_portal(context: Context) -> Outcome:
@@ -42,6 +51,8 @@ def captive_portal(context: Context) -> Outcome:
     error, outcome = result.error, ok("no web page intercepts calls")
     if isinstance(error, ServiceUnavailable) and error.cause in {"captive-portal", "redirect"}:
         outcome = fail(str(error), CONDITIONS[error.cause].fix)
+    elif isinstance(error, ServiceUnavailable) and error.cause in WITHOUT_CONTACT:
+        outcome = skipped(f"the service gave no answer: {error}")
     return outcome.with_facts(current_result=result)
 
 
@@ -102,10 +113,14 @@ def _judge_grant(error: ServiceError | None) -> Outcome:
 def location(context: Context) -> Outcome:
     configured_location = context.config.service.location_id if context.config else ""
     error = context.challenge_result.error if context.challenge_result else None
-    if isinstance(error, Refused) and (error.status != FORBIDDEN or _is_about_location(error)):
-        return fail(
-            f"the service refuses the location {configured_location!r}: {error}", _LOCATION_FIX
-        )
+    if isinstance(error, Refused):
+        is_unknown_location = error.status == NOT_FOUND and error.code is None
+        if _is_about_location(error) or is_unknown_location:
+            return fail(
+                f"the service refuses the location {configured_location!r}: {error}", _LOCATION_FIX
+            )
+        if error.status != FORBIDDEN:  # `write_grant` judges the others
+            return fail(f"the service refuses to enroll this device: {error}", _REFUSAL_FIX)
     binding = context.record.binding if context.record else None
     if binding is not None and binding.location_id != configured_location:
         return warn(

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 from statistics import median
 from typing import Final
 
@@ -225,5 +226,9 @@ def _y(value: float, span: tuple[float, float]) -> float:
 
 
 def _midnights(rows: Sequence[HourRow]) -> tuple[tuple[float, str], ...]:
-    starts = (row.hour.at for row in rows if row.hour.at.hour == 0)
-    return tuple((_x(at, rows), f"{at:%a}") for at in starts)
+    """Return the midnight before the first recorded hour of each day, except before all hours."""
+    hours = [row.hour.at for row in rows]
+    starts = [at for before, at in pairwise(hours) if at.date() != before.date()]
+    if hours[0].hour == 0:
+        starts.insert(0, hours[0])
+    return tuple((_x(at.replace(hour=0), rows), f"{at:%a}") for at in starts)

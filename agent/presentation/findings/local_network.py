@@ -33,7 +33,9 @@ NO_ROUTE: Final = "this machine has no default route"
 """The collector's text in ``unavailable.gateway`` if there is no gateway. Any other text means that
 the gateway could not be read."""
 _WIRELESS_NAMES: Final = ("wl", "Wi-Fi", "WLAN", "Wireless")
-"""First characters of the names of Wi-Fi interfaces."""
+"""First characters of the names of Wi-Fi interfaces on Linux and Windows. On macOS, cable and Wi-Fi
+have the same names, such as ``en0``, and the contract has no field for the type. There, a Wi-Fi is
+judged like a cable. Application snapshots have the type (`connectivity.py`)."""
 _PROXY_ARP: Final = re.compile(r"(\S+) answers ARP for (\d+) addresses \(proxy ARP\)")
 
 

@@ -85,6 +85,7 @@ def _application(payload: ApplicationPayload) -> dict[str, Any]:
         "groups": application_rows.snapshot_groups(payload),
         "things": application_rows.thing_groups(payload),
         "absences": application_rows.absence_rows(payload),
+        "inapplicable_note": application_rows.inapplicable_note,
         "limitations": application_rows.snapshot_limitation_lines(payload),
         "failures": payload.failures,
     }

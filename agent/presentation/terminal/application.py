@@ -74,9 +74,8 @@ def _absences(payload: ApplicationPayload) -> Iterator[RenderableType]:
     if missing_rows:
         yield title("Could not be read", sum(row.count for row in missing_rows))
         yield table(("Status", 17), "Why, and which facts", map(_absence, missing_rows))
-    if count := sum(row.count for row in rows if row.severity == "muted"):
-        note = f"{count} facts do not apply to this machine; --json shows the reasons."
-        yield Text.assemble("\n", words(note, "dim"))
+    if note := application_rows.inapplicable_note(rows):
+        yield Text.assemble("\n", words(f"{note}; --json shows the reasons.", "dim"))
 
 
 def _absence(row: AbsenceRow) -> tuple[Text, Text]:

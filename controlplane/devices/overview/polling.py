@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from agent.wire.codec import encode
@@ -18,6 +18,7 @@ from controlplane.devices.overview.listing import rows_at
 from controlplane.devices.requests.expiry import is_open
 from controlplane.operation.permissions import callers
 from controlplane.settings import Settings
+from controlplane.storage.monitoring_tables import MaintenanceWindow, PendingRequest
 from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import Device, Request
 
@@ -73,10 +74,14 @@ class ConsolePoller:
     def _fingerprints_of(
         self, session: Session, now: datetime, positions: Collection[int]
     ) -> Iterator[tuple[int, Fingerprint]]:
+        maintenance = _maintenance(session, now)
         for part in in_steps(positions):
             query = select(
                 Device.position,
                 Device.binding_id,
+                Device.organization_id,
+                Device.location_id,
+                Device.instance_id,
                 Device.last_seen_at,
                 Device.revoked_at,
                 Device.priority,
@@ -86,9 +91,19 @@ class ConsolePoller:
             ).where(Device.position.in_(part))
             devices = session.execute(query).all()
             requests = _open_requests(session, now, [row.binding_id for row in devices])
+            pending = _pending_requests(session, [row.instance_id for row in devices])
             for row in devices:
                 is_recent = now - row.last_seen_at <= self._settings.online_window
-                yield row.position, (*row, is_recent, requests.get(row.binding_id))
+                location = row.organization_id, row.location_id
+                fingerprint = (
+                    *row,
+                    is_recent,
+                    requests.get(row.binding_id),
+                    pending.get((row.organization_id, row.instance_id)),
+                    maintenance.get((*location, None)),
+                    maintenance.get((*location, row.instance_id)),
+                )
+                yield row.position, fingerprint
 
 
 def _open_requests(
@@ -103,3 +118,42 @@ def _open_requests(
     for row in session.execute(query):
         results[row.binding_id].append((row.id, row.status))
     return results
+
+
+def _pending_requests(
+    session: Session, instance_ids: list[UUID]
+) -> dict[tuple[str, UUID], list[tuple[UUID, datetime]]]:
+    """Return the waiting pending requests with their ends, by organization and instance."""
+    query = (
+        select(
+            PendingRequest.organization_id,
+            PendingRequest.instance_id,
+            PendingRequest.id,
+            PendingRequest.until,
+        )
+        .where(PendingRequest.instance_id.in_(instance_ids), PendingRequest.state == "waiting")
+        .order_by(PendingRequest.position)
+    )
+    results: dict[tuple[str, UUID], list[tuple[UUID, datetime]]] = defaultdict(list)
+    for row in session.execute(query):
+        results[row.organization_id, row.instance_id].append((row.id, row.until))
+    return results
+
+
+def _maintenance(session: Session, now: datetime) -> dict[tuple[str, str, UUID | None], datetime]:
+    """Return the ends of the current maintenance windows, by organization, location and instance.
+
+    Windows of whole locations have the instance None.
+    """
+    window = MaintenanceWindow
+    query = (
+        select(
+            window.organization_id,
+            window.location_id,
+            window.instance_id,
+            func.max(window.until),
+        )
+        .where(window.since <= now, window.until > now)
+        .group_by(window.organization_id, window.location_id, window.instance_id)
+    )
+    return {(row[0], row[1], row[2]): row[3] for row in session.execute(query)}

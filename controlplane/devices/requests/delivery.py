@@ -11,6 +11,7 @@ from agent.wire.device_operations import AcknowledgeReply, AcknowledgeRequest, C
 from controlplane.devices.records import command
 from controlplane.devices.requests import lifecycle
 from controlplane.devices.requests.expiry import expire_due
+from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal, conflict, not_found
 from controlplane.operation.permissions import callers
@@ -70,7 +71,7 @@ def waiting_by_key(
         if caller.can_write
     }
     waiting: dict[UUID, list[Command]] = {key_id: [] for key_id in valid_callers}
-    for request, key_id, location_id in _rows(session, tuple(valid_callers), now):
+    for request, key_id, location_id in _rows(session, tuple(valid_callers.values()), now):
         commands, caller = waiting[key_id], valid_callers[key_id]
         # ``key_id`` can also be the id of a user's session. The session may have enrolled devices
         # and then switched to a different organization. It is still the key of these devices, but
@@ -82,15 +83,19 @@ def waiting_by_key(
 
 
 def _rows(
-    session: Session, key_ids: Sequence[UUID], now: datetime
+    session: Session, valid_callers: Sequence[Caller], now: datetime
 ) -> Sequence[Row[Request, UUID, str]]:
-    limit = COMMANDS_MAX * len(key_ids)
-    rows = session.execute(_waiting(key_ids, now).limit(limit)).all()
-    if len(rows) < limit or len(key_ids) == 1:
+    limit = COMMANDS_MAX * len(valid_callers)
+    query = _waiting([caller.key_id for caller in valid_callers], now)
+    if len(valid_callers) == 1:
+        # Commands that the key has no access to do not use up its limit.
+        return session.execute(query.where(valid_callers[0].visible(Device)).limit(limit)).all()
+    rows = session.execute(query.limit(limit)).all()
+    if len(rows) < limit:
         return rows
     # The limit was reached: one key with very many commands may have displaced the commands of
     # other keys. Therefore each key is queried separately.
-    return [row for key_id in key_ids for row in _rows(session, (key_id,), now)]
+    return [row for caller in valid_callers for row in _rows(session, (caller,), now)]
 
 
 def _waiting(key_ids: Sequence[UUID], now: datetime) -> Select[Request, UUID, str]:

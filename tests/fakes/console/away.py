@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from controlplane.clock import system_clock
@@ -46,9 +46,47 @@ async def show_offline_device(
     results["cancelled"] = await page.until(
         "!document.querySelector('.cards.pending') && 'cancelled'"
     )
+    await request_unsupported(page, results, device, database)
     await device.heartbeat()
     await page.go("#/devices")
     await page.until(HAS_THREE_DEVICES)
+
+
+async def request_unsupported(
+    page: Page, results: dict[str, Any], device: SimulatedDevice, database: str
+) -> None:
+    """Request a report that the device does not support, on its page and in the dialog."""
+    set_capabilities(database, device, ["application"])
+    await page.click("#pending-network")
+    results["refused"] = await page.until(
+        "document.querySelector('#device-sheet > .problem')?.textContent"
+    )
+    await page.go("#/devices")
+    box = f"td.choose input[value='{device.instance_id}']"
+    await page.until(f'!!document.querySelector("{box}")')
+    await page.run(f'document.querySelector("{box}").click()')
+    await page.click("#request-selected")
+    await page.click("#request-start")
+    results["none waits"] = await page.until(
+        "document.getElementById('request-start').hidden && "
+        "document.getElementById('request-result').textContent"
+    )
+    results["refused row"] = await page.run(
+        "document.querySelector('.results tbody td').textContent"
+    )
+    await page.click("#request-close")
+    set_capabilities(database, device, ["network", "application"])
+
+
+def set_capabilities(file: str, device: SimulatedDevice, capabilities: list[str]) -> None:
+    database = Database(file)
+    is_device = Device.instance_id == UUID(device.instance_id)
+    database.write(
+        lambda session: session.execute(
+            update(Device).where(is_device).values(capabilities=capabilities)
+        )
+    )
+    database.close()
 
 
 def set_offline(file: str, device: SimulatedDevice) -> None:

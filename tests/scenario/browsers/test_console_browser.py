@@ -225,6 +225,17 @@ def test_a_request_waits_until_its_device_is_online(play: dict[str, Any]) -> Non
     assert play["cancelled"] == "cancelled"
 
 
+def test_a_device_that_does_not_support_a_report_does_not_wait_for_it(play: dict[str, Any]) -> None:
+    assert play["refused"] == (
+        "The request is refused: the device is revoked or does not support network reports."
+    )
+    assert play["refused row"] == "The device does not support network reports."
+    assert play["none waits"] == (
+        "Reports requested from 0 devices,"
+        " 1 refused because they are revoked or do not support this report."
+    )
+
+
 def test_timeline_has_a_description(play: dict[str, Any]) -> None:
     assert play["days"].startswith("Thirty days: online ")
     assert ", offline " in play["days"]
@@ -474,7 +485,8 @@ def test_a_member_can_be_changed_and_removed_but_the_last_owner_cannot(
     people: dict[str, Any],
 ) -> None:
     ada, bob = people["members"]
-    assert "You are the last owner, so your role cannot be changed." in ada
+    last_owner = "You are the last owner with access to every location"
+    assert f"{last_owner}, so your role cannot be changed." in ada
     assert "Manager at every location" in bob
     assert people["buttons"] == 2
     assert "Viewer at harbour-street" in people["changed"]

@@ -1,9 +1,16 @@
+import io
+
+from rich.console import Console
+
 from agent.presentation.application_rows import (
     absence_rows,
     snapshot_groups,
     snapshot_limitation_lines,
     thing_groups,
 )
+from agent.presentation.headline import headline_of
+from agent.presentation.page.html import report_page
+from agent.presentation.terminal.report import report_view
 from agent.wire.payloads.application import SnapshotField
 from tests.fixtures.payloads import application_snapshot
 
@@ -88,3 +95,21 @@ def test_a_truncated_snapshot_has_a_limitation_line() -> None:
     snapshot = payload.snapshot.model_copy(update={"truncated": True})
     lines = snapshot_limitation_lines(payload.model_copy(update={"snapshot": snapshot}))
     assert lines[-1].startswith("The snapshot was cut")
+
+
+def test_one_fact_does_not_apply_and_several_do_not_apply() -> None:
+    snapshot = application_snapshot().snapshot
+    for hidden_key, facts, short in (
+        ("hardware.batteryFraction", "1 fact does not apply", "1 does not apply"),
+        ("", "2 facts do not apply", "2 do not apply"),
+    ):
+        fields = tuple(field for field in snapshot.fields if field.key != hidden_key)
+        payload = application_snapshot().model_copy(
+            update={"snapshot": snapshot.model_copy(update={"fields": fields})}
+        )
+        terminal = io.StringIO()
+        Console(file=terminal, width=100).print(report_view(payload))
+        assert f"<summary>{facts} to this machine</summary>" in report_page(payload)
+        assert f"\n{facts} to this machine; --json" in terminal.getvalue()
+        (counts,) = (row.value for row in headline_of(payload).rows if row.label == "Facts")
+        assert counts.endswith(f", {short}")

@@ -238,6 +238,32 @@ async def test_a_report_that_is_refused_after_a_revocation_waits(home: Harness) 
     assert home.quarantined_files() == []
 
 
+async def test_a_report_that_is_refused_while_the_device_is_revoked_waits(home: Harness) -> None:
+    item = queue_large(home)
+    has_binding = True
+
+    async def refuse(_body: bytes) -> Refused:
+        nonlocal has_binding
+        has_binding = False
+        home.session.request_recheck()
+        await until(lambda: home.binding_state.is_revoked)
+        await settle()
+        return Refused(403, None, "revoked")
+
+    home.client.always["current"] = lambda _: home.client.record if has_binding else None
+    home.client.script["submitResult"].append(refuse)
+
+    async with running(home.submitter.run, home.enrollment.run):
+        await until(lambda: home.binding_state.is_revoked)
+        await settle(200)
+        has_binding = True
+        await until(lambda: is_empty(home))
+
+    assert sent_bodies(home) == [item.body] * 2
+    assert home.entry().state is State.SUBMITTED
+    assert home.quarantined_files() == []
+
+
 async def test_start_is_acknowledged_before_the_result_is_sent(home: Harness) -> None:
     entry = home.requested(Event.ACCEPTED, Event.STARTED)
     sealed = report(1, entry.request_id)

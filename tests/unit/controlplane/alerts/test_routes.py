@@ -5,6 +5,7 @@ from typing import Final
 
 import pytest
 
+from controlplane.alerts import notifications
 from controlplane.settings import Settings
 from tests import sizes
 from tests.unit.controlplane.accounts.people import make_locations
@@ -85,6 +86,21 @@ async def test_a_digest_is_one_mail_a_day(fleet: RoutedFleet) -> None:
     assert len(delivery["texts"]) == 4
     # The mail is sent on the next day, so the text contains the date.
     assert "till-01 (loc-0001) is offline since 20 Nov 12:" in delivery["texts"][0]
+
+
+async def test_a_digest_with_too_many_alerts_has_a_second_mail(
+    fleet: RoutedFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notifications, "GROUP_MAX", 1)
+    device, *_ = await fleet.add(3)
+    await fleet.add_route(kind="email", target="ada@example.com", digest=True)
+    fleet.offline = {device}
+    await fleet.minutes(15)
+    fleet.offline = set()
+    await fleet.minutes(70)
+    deliveries = (await fleet.call("/deliveries"))["deliveries"]
+    assert [each["dueAt"] for each in deliveries] == ["2026-11-21T07:00:00Z"] * 2
+    assert [len(each["texts"]) for each in deliveries] == [1, 1]
 
 
 async def test_slack_teams_and_pagerduty_each_get_bodies_in_their_own_format(

@@ -5,7 +5,8 @@ import json
 import unicodedata
 from collections.abc import AsyncIterator, Collection
 from contextlib import ExitStack, aclosing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +20,8 @@ from agent.wire import routes
 from agent.wire.codec import encode
 from controlplane.accounts.keys.key_store import revoke_key
 from controlplane.devices.liveness import update_liveness
-from controlplane.devices.locations.locations import schedules
+from controlplane.devices.locations.locations import add_maintenance, schedules
+from controlplane.devices.locations.status import Maintenance
 from controlplane.devices.overview import console_feeds, polling, summaries
 from controlplane.devices.overview.console_feeds import ConsoleFeeds, Snapshot
 from controlplane.devices.overview.listing import conditions
@@ -531,6 +533,23 @@ async def test_unchanged_devices_are_not_read_again(
     assert (polled_positions(), polled_positions()) == ([[1]], [])
     await device.create_request()
     assert (polled_positions(), polled_positions()) == ([[1]], [])
+    # Another process creates, extends and cancels a pending request, and starts maintenance.
+    for days in (1, 2):
+        until = (service.clock() + timedelta(days=days)).isoformat()
+        pending = {"kind": "network", "until": until, "instanceIds": [device.instance_id]}
+        reply = await ask(service, "pending-requests", **pending)
+        assert (polled_positions(), polled_positions()) == ([[1]], [])
+    (pending_id,) = reply["pendingRequests"]
+    await ask(service, "pending-requests/cancel", pendingRequestId=pending_id)
+    assert (polled_positions(), polled_positions()) == ([[1]], [])
+    for instance_id in (None, UUID(device.instance_id)):
+        now = service.clock()
+        window = Maintenance(instance_id, now, now + timedelta(days=1))
+        location_key = service.caller(service.write_key).organization_id, "loc-0001"
+        service.database.write(
+            partial(add_maintenance, location_key=location_key, window=window, reason="")
+        )
+        assert (polled_positions(), polled_positions()) == ([[1]], [])
     # Nothing happens except that time passes: the request expires, and the device goes offline.
     service.clock.advance(service.core.settings.request_ttl_s + 1)
     assert (polled_positions(), polled_positions()) == ([[1]], [])

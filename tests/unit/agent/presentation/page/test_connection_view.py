@@ -117,6 +117,17 @@ def test_a_missing_hour_interrupts_the_line_and_a_peak_is_cut() -> None:
     assert chart.description.endswith("Higher values are cut.")
 
 
+def test_the_days_of_a_machine_that_is_off_at_night_have_labels() -> None:
+    day_hours = tuple(hour for hour in hours() if 8 <= hour.at.hour < 20)
+    all_days, days = (
+        view.charts[0].days
+        for recorded_hours in (hours(), day_hours)
+        if (view := connection_view(with_record(History(SINCE, hours=recorded_hours)))) is not None
+    )
+    assert [label for _, label in all_days] == ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+    assert [label for _, label in days] == ["Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+
+
 def test_times_are_in_utc_if_the_record_has_no_hours() -> None:
     view = connection_view(with_record(bad_venue(), {"history.hours": ()}))
     assert view is not None

@@ -4,10 +4,13 @@ import asyncio
 import uuid
 
 import pytest
+from sqlalchemy.orm import Session
 
 from agent.wire import routes
 from agent.wire.codec import validate
 from agent.wire.device_operations import Command
+from controlplane.devices.requests import delivery
+from controlplane.storage.tables import ApiKey
 from tests.unit.controlplane.running_service import RunningService
 
 
@@ -41,6 +44,30 @@ async def test_a_key_receives_only_the_commands_of_its_devices(
     expected = {await one.create_request(), await two.create_request()}
     await other.create_request()
     assert {entry["requestId"] for entry in await one.commands()} == expected
+
+
+@pytest.mark.parametrize("other_keys", [0, 1])
+async def test_commands_without_access_do_not_use_up_the_limit_of_a_key(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch, other_keys: int
+) -> None:
+    monkeypatch.setattr(delivery, "COMMANDS_MAX", 2)
+    hidden, visible = [
+        await service.device(location_id=location_id).enrolled()
+        for location_id in ("loc-0001", "loc-0002")
+    ]
+    for _ in range(2 * (1 + other_keys)):
+        await hidden.create_request()
+    request = await visible.create_request()
+    key_ids = [service.caller(key).key_id for key in (
+        service.write_key, *(service.make_key() for _ in range(other_keys))
+    )]  # fmt: skip
+
+    def waiting(session: Session) -> list[Command]:
+        session.get_one(ApiKey, key_ids[0]).locations = ["loc-0002"]
+        session.flush()
+        return delivery.waiting_by_key(session, key_ids, service.clock())[key_ids[0]]
+
+    assert [str(each.request_id) for each in service.database.write(waiting)] == [request]
 
 
 async def test_acknowledgements_change_the_status_of_the_request(service: RunningService) -> None:
