@@ -58,7 +58,7 @@ async def request_unsupported(
     """Request a report that the device does not support, on its page and in the dialog."""
     set_capabilities(database, device, ["application"])
     await page.click("#pending-network")
-    results["refused"] = await page.until(
+    results["refused request"] = await page.until(
         "document.querySelector('#device-sheet > .problem')?.textContent"
     )
     await page.go("#/devices")

@@ -226,7 +226,7 @@ def test_a_request_waits_until_its_device_is_online(play: dict[str, Any]) -> Non
 
 
 def test_a_device_that_does_not_support_a_report_does_not_wait_for_it(play: dict[str, Any]) -> None:
-    assert play["refused"] == (
+    assert play["refused request"] == (
         "The request is refused: the device is revoked or does not support network reports."
     )
     assert play["refused row"] == "The device does not support network reports."
