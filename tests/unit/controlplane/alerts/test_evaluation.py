@@ -159,7 +159,7 @@ async def test_a_power_cut_causes_one_alert(fleet: Fleet) -> None:
     assert kinds(await fleet.run(15)) == [("alert.resolved", "site_outage", False)]
 
 
-async def test_a_closed_location_causes_no_alert(fleet: Fleet) -> None:
+async def test_a_closed_location_causes_no_alert_until_it_opens(fleet: Fleet) -> None:
     device, other = await fleet.add(2)
     fleet.service.database.write(
         lambda session: set_location(

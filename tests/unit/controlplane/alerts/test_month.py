@@ -50,6 +50,7 @@ WEEKS = int(os.environ.get("MONTH_WEEKS", "0"))
 """The number of weeks that `make test-month` simulates; 0 in other runs."""
 STEP_S = 60
 UNTIL_S = SECONDS if WEEKS else 10 * 3600
+"""The end of each simulation, in seconds since `BEGINS`."""
 SEEDS = range(1, 1 + (WEEKS or 1))
 ONLINE_WINDOW_S = 180
 HEARTBEATS = (

@@ -28,6 +28,7 @@ REPLIES = {
 NOT_DEPRECATED = {routes.DASHBOARD, routes.VENUE_FINANCIAL_PULSE, routes.FINANCIAL_SUMMARY}
 WITH_PERIOD = set(REPLIES) - {routes.VENUE_FINANCIAL_PULSE, routes.VENUE_PULSE}
 HOURLY = {routes.DASHBOARD, routes.CHART, routes.FINANCIAL_SUMMARY}
+"""The operations that list hours. They refuse a query for too many days of too many locations."""
 WITH_PAYMENT_TYPES = WITH_PERIOD - {routes.DASHBOARD, routes.CHART, routes.FINANCIAL_SUMMARY}
 
 

@@ -88,9 +88,7 @@ async def test_every_device_has_exactly_one_health(service: RunningService) -> N
     service.database.write(work)
 
 
-async def test_maintenance_does_not_change_the_health_of_a_device_that_never_connected(
-    service: RunningService,
-) -> None:
+async def test_maintenance_does_not_change_the_health_of_a_device(service: RunningService) -> None:
     device = await enroll(service, "till")
     now = service.clock()
 

@@ -31,6 +31,7 @@ QUERY = {"locationId": "loc-0001", "period": "custom", "from": "2026-11-11", "to
 SUM_OF_LOCATIONS = """SELECT SUM({}) FROM sales s JOIN locations l ON l.position = s.location
     WHERE s.status = 'completed' AND s.currency = 'AED' AND l.id IN ({})
     AND s.local_hour / 24 BETWEEN {} AND {}"""
+"""SQL with placeholders for a column, a list of location ids, the first day and the last day."""
 
 
 @pytest.fixture
