@@ -17,7 +17,7 @@ from tests.unit.controlplane.cli.running_fleet import ServiceProcess, service_pr
 
 pytestmark = pytest.mark.medium  # it starts the service
 
-ID = uuid.UUID("4f6c1c1a-5f3e-4c6e-8a56-2b7d1c9e0a44")
+FIRING_ALERT_ID = uuid.UUID("4f6c1c1a-5f3e-4c6e-8a56-2b7d1c9e0a44")
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,10 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess
         database = Database(process.database)
         database.write(
             lambda session: session.add_all(
-                [_outage(ID, "loc-0001"), _outage(uuid.uuid4(), "loc-0002", is_resolved=True)]
+                [
+                    _outage(FIRING_ALERT_ID, "loc-0001"),
+                    _outage(uuid.uuid4(), "loc-0002", is_resolved=True),
+                ]
             )
         )
         database.close()
@@ -54,7 +57,8 @@ def run(
 ) -> Run:
     """Return a function that runs `venue-control alerts` in this process.
 
-    It returns the standard output, or the standard error if the exit code is not 0.
+    The function returns the standard output, or the standard error if ``code``, the expected exit
+    code, is not 0.
     """
     for name, value in service.as_environment().items():
         monkeypatch.setenv(name, value)
@@ -68,7 +72,7 @@ def run(
 
 
 def test_firing_alerts_are_listed(run: Run) -> None:
-    assert [alert["id"] for alert in json.loads(run("list", "--json"))] == [str(ID)]
+    assert [alert["id"] for alert in json.loads(run("list", "--json"))] == [str(FIRING_ALERT_ID)]
     table = run("list")
     assert "site_outage" in table
     assert "5 of 6 devices" in table
@@ -76,7 +80,7 @@ def test_firing_alerts_are_listed(run: Run) -> None:
 
 
 def test_an_alert_is_acknowledged_by_the_start_of_its_id(run: Run) -> None:
-    message = run("acknowledge", str(ID)[:8])
+    message = run("acknowledge", str(FIRING_ALERT_ID)[:8])
     assert message.startswith("site_outage of loc-0001: acknowledged by ")
     (alert,) = json.loads(run("list", "--json"))
     assert alert["acknowledgedAt"] is not None
@@ -97,7 +101,7 @@ def test_a_silence_is_added(service: ServiceProcess, run: Run) -> None:
     assert (row.rule, row.location_id, row.reason) == ("offline", "", "paint")
 
 
-def test_an_end_in_the_past_is_refused(run: Run) -> None:
+def test_a_silence_that_ends_in_the_past_is_refused(run: Run) -> None:
     message = run("silence", "--until", "2020-01-01T06:00", code=1)
     assert "must be in the future" in message
 

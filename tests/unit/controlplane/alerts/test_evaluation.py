@@ -47,7 +47,10 @@ def settings() -> Settings:
 
 
 class Fleet:
-    """A webhook and devices. Devices that are not in ``offline`` send a heartbeat every minute."""
+    """A webhook and devices. Devices that are not in ``offline`` send a heartbeat every minute.
+
+    While ``is_service_running`` is false, the service receives no heartbeats and evaluates nothing.
+    """
 
     def __init__(self, service: RunningService) -> None:
         self.service = service
@@ -55,7 +58,7 @@ class Fleet:
         self.devices: list[SimulatedDevice] = []
         self.offline: set[SimulatedDevice] = set()
         self.webhook = Webhook(204)
-        self.is_running = True
+        self.is_service_running = True
 
     async def add(self, count: int, location: str = "loc-0001") -> list[SimulatedDevice]:
         added = [await self.service.device(location_id=location).enrolled() for _ in range(count)]
@@ -67,7 +70,7 @@ class Fleet:
         before = len(self.webhook.received)
         for _ in range(int(minutes * 60 / STEP_S)):
             self.service.clock.advance(STEP_S)
-            if not self.is_running:
+            if not self.is_service_running:
                 continue
             await self.send_heartbeats()
             await watch_fleet(self.service.core)
@@ -110,6 +113,7 @@ async def fleet(service: RunningService) -> Fleet:
 
 
 def kinds(bodies: list[dict[str, Any]]) -> list[tuple[str, str, bool]]:
+    """Return the type, the condition, and whether the condition is flapping, of each body."""
     return [(each["type"], each["condition"], each["flapping"]) for each in bodies]
 
 
@@ -155,7 +159,7 @@ async def test_a_power_cut_causes_one_alert(fleet: Fleet) -> None:
     assert kinds(await fleet.run(15)) == [("alert.resolved", "site_outage", False)]
 
 
-async def test_a_closed_location_causes_no_alert(fleet: Fleet) -> None:
+async def test_a_closed_location_causes_no_alert_until_it_opens(fleet: Fleet) -> None:
     device, other = await fleet.add(2)
     fleet.service.database.write(
         lambda session: set_location(
@@ -165,7 +169,7 @@ async def test_a_closed_location_causes_no_alert(fleet: Fleet) -> None:
             ["Mon-Sun 08:00-12:30", "Mon-Sun 13:15-20:00"],
             fleet.service.clock(),
         )
-    )  # it is 12:00 UTC
+    )  # it is 12:04 UTC
     await fleet.run(24)
     fleet.offline = {device}
     assert await fleet.run(40) == []
@@ -203,7 +207,7 @@ async def test_a_device_in_maintenance_does_not_count_in_a_site_outage(
     )
     fleet.offline = set() if is_online else {maintained}
     assert await fleet.run(5) == []
-    fleet.offline |= set(others)  # three of four devices, but all that are not in maintenance
+    fleet.offline |= set(others)  # all devices except the one in maintenance
     assert kinds(await fleet.run(20)) == [("alert.firing", "site_outage", False)]
 
 
@@ -215,12 +219,12 @@ async def states(fleet: Fleet) -> dict[str, str]:
 async def test_an_outage_of_the_service_causes_no_offline_alerts(fleet: Fleet) -> None:
     await fleet.add(5)
     await fleet.run(5)
-    fleet.is_running = False
+    fleet.is_service_running = False
     await fleet.run(45)
-    fleet.is_running = True
+    fleet.is_service_running = True
     assert await fleet.run(20) == []
     (interval,) = fleet.rows(OfflineInterval)
-    assert interval.device is None
+    assert interval.device is None  # the service itself was not running in this interval
 
 
 async def test_flapping_causes_one_alert_that_resolves_after_a_stable_hour(fleet: Fleet) -> None:
@@ -257,7 +261,7 @@ async def test_the_alerts_of_a_revoked_device_resolve(fleet: Fleet) -> None:
     assert kinds(await fleet.run(1)) == [("alert.resolved", "offline", False)]
 
 
-async def test_after_its_outage_a_webhook_receives_each_notification_once_and_in_order(
+async def test_a_webhook_receives_each_notification_once_and_in_order_after_its_outage(
     fleet: Fleet,
 ) -> None:
     device, *_ = await fleet.add(2)

@@ -26,7 +26,8 @@ PASSWORD = "correct horse"
 class Mailbox:
     """Stores the messages that the server accepts.
 
-    ``answer`` is its reply to a message. It refuses the recipient ``unknown``.
+    ``answer`` is the server's reply to a message. The server refuses the recipient ``unknown``.
+    ``encrypted`` is, for each stored message, whether it arrived over TLS.
     """
 
     def __init__(self) -> None:
@@ -105,7 +106,7 @@ async def fleet(service: RunningService) -> RoutedFleet:
     return await routed_fleet(service)
 
 
-async def test_an_alert_is_sent_by_mail_with_a_link_and_repeated_with_the_same_id(
+async def test_a_mail_that_the_server_refused_is_sent_again_with_the_delivery_id_and_a_link(
     fleet: RoutedFleet, trusted: MailServer
 ) -> None:
     device, *_ = await fleet.add(3)
@@ -162,9 +163,7 @@ async def test_a_wrong_password_is_the_reason_of_the_failure(trusted: MailServer
     assert trusted.mailbox.messages == []
 
 
-async def test_a_server_that_does_not_answer_is_the_reason_of_the_failure(
-    trusted: MailServer,
-) -> None:
+async def test_a_refused_connection_is_the_reason_of_the_failure(trusted: MailServer) -> None:
     smtp = replace(trusted.smtp, port=9)
     assert "refused" in await asyncio.to_thread(send_mail, replace(SETTINGS, smtp=smtp), mail())
 

@@ -50,12 +50,17 @@ WEEKS = int(os.environ.get("MONTH_WEEKS", "0"))
 """The number of weeks that `make test-month` simulates; 0 in other runs."""
 STEP_S = 60
 UNTIL_S = SECONDS if WEEKS else 10 * 3600
+"""The end of each simulation, in seconds since `BEGINS`."""
 SEEDS = range(1, 1 + (WEEKS or 1))
 ONLINE_WINDOW_S = 180
 HEARTBEATS = (
     update(Device)
     .where(Device.position == bindparam("key"))
-    .values(last_seen_at=bindparam("at"), severity=bindparam("bad"), priority=bindparam("prio"))
+    .values(
+        last_seen_at=bindparam("at"),
+        severity=bindparam("new_severity"),
+        priority=bindparam("new_priority"),
+    )
 )
 """Stores heartbeats of devices, and whether their newest reports have a fault."""
 pytestmark = pytest.mark.medium
@@ -67,7 +72,12 @@ def settings() -> Settings:
 
 
 class SimulatedFleet:
-    """The fleet of a simulated week, stored in the database of the service."""
+    """The fleet of a simulated week, stored in the database of the service.
+
+    ``last_heartbeats`` has, for each device and tick, the time of the last heartbeat. ``stored``
+    has, for each device, what the database contains: the last heartbeat, and whether the newest
+    report has a fault.
+    """
 
     def __init__(self, service: RunningService, week: Week, ticks: list[float]) -> None:
         self.service = service
@@ -101,7 +111,10 @@ class SimulatedFleet:
             )  # fmt: skip
 
     def step(self, session: Session, index: int, at: float) -> None:
-        """Store the newest heartbeats and reports, and evaluate the fleet."""
+        """Store the newest heartbeats and reports, and evaluate the fleet.
+
+        ``index`` is the number of the tick, and ``at`` is its time in seconds since `BEGINS`.
+        """
         online: list[dict[str, object]] = []
         for number, (device, last) in enumerate(
             zip(self.devices, self.last_heartbeats, strict=True)
@@ -119,8 +132,14 @@ class SimulatedFleet:
                 )
                 continue
             priority = int(Priority.BROKEN if is_broken else Priority.OK)
-            row = {"key": number + 1, "at": time_at(last[index]), "bad": severity, "prio": priority}
-            online.append(row)
+            online.append(
+                {
+                    "key": number + 1,
+                    "at": time_at(last[index]),
+                    "new_severity": severity,
+                    "new_priority": priority,
+                }
+            )
             if before is not None and last[index] - before[0] > ONLINE_WINDOW_S:
                 end_offline_intervals(session, [number + 1], time_at(at))
         if online:

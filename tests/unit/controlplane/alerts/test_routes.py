@@ -38,8 +38,8 @@ async def test_a_route_gets_the_alerts_that_its_matchers_select(fleet: RoutedFle
     await fleet.add(3, "loc-0002")
     await fleet.add_route(severities=["critical"], target="https://a.example.com/critical")
     await fleet.add_route(locations=["loc-0002"], target="https://b.example.com/second")
-    near, *_ = await fleet.add(5)
-    fleet.offline = {near, *fleet.devices[:3]}
+    device_at_loc_0001, *_ = await fleet.add(5)
+    fleet.offline = {device_at_loc_0001, *fleet.devices[:3]}
     bodies = await fleet.minutes(15)
     requests = zip(fleet.route_webhook.received, bodies, strict=True)
     assert sorted(
@@ -64,7 +64,7 @@ async def test_alerts_of_a_location_and_rule_are_grouped(fleet: RoutedFleet) -> 
     assert await fleet.minutes(4) == []
     fleet.offline |= {fourth}
     fleet.offline -= {first}
-    # The changes wait until the group interval since the previous notification has passed.
+    # These changes are sent when 30 minutes have passed since the previous notification.
     (later,) = await fleet.minutes(40)
     assert sorted((each["type"], each["instanceId"]) for each in later["alerts"]) == sorted([
         ("alert.firing", third.instance_id),
@@ -131,7 +131,7 @@ async def test_slack_teams_and_pagerduty_each_get_bodies_in_their_own_format(
     }  # fmt: skip
 
 
-OUTAGE_MIN: Final = sizes.amount(medium=3 * 60, large=24 * 60)
+OUTAGE_MINUTES: Final = sizes.amount(medium=3 * 60, large=24 * 60)
 
 
 async def test_a_receiver_gets_each_notification_once_and_in_order_after_its_outage(
@@ -143,7 +143,7 @@ async def test_a_receiver_gets_each_notification_once_and_in_order_after_its_out
     fleet.offline = {device}
     await fleet.minutes(15)
     fleet.offline = set()
-    await fleet.minutes(OUTAGE_MIN)
+    await fleet.minutes(OUTAGE_MINUTES)
     fleet.route_webhook = Webhook(204)
     bodies = await fleet.minutes(30)
     assert [each["type"] for each in bodies] == ["alert.firing", "alert.resolved"]

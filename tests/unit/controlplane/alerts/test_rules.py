@@ -39,7 +39,7 @@ def test_a_device_in_maintenance_counts_neither_as_bound_nor_as_online() -> None
     assert (facts.devices, facts.online) == (1, 1)
 
 
-def test_no_device_counts_in_a_maintenance_window_of_its_location() -> None:
+def test_no_device_is_counted_during_a_maintenance_window_of_its_location() -> None:
     schedule = Schedule(maintenance=(Maintenance(None, NOW - HOUR, NOW + HOUR),))
     during = facts_of(schedule, [], NOW, 3 * MINUTE, others=4, others_online=3)
     afterwards = facts_of(schedule, [], NOW + HOUR, 3 * MINUTE, others=4, others_online=3)

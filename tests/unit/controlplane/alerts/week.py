@@ -20,6 +20,7 @@ BEGINS = datetime(2026, 10, 22, tzinfo=UTC)
 DAYS = 7
 SECONDS = DAYS * 86400
 STABLE_END_S = 4 * 3600
+"""Problems end about this long before the end of the week, so that every alert resolves."""
 HEARTBEAT_S = 60
 DEVICES = amount(medium=100, large=500)
 
@@ -124,8 +125,8 @@ def played_week(seed: int) -> Week:
     for device in devices:
         _add_problems(chance, device)
     for location in chance.sample(locations[4:], 6):
-        _power_cut(chance, location)
-    _power_flaps(chance, locations[5])
+        _add_power_cut(chance, location)
+    _add_power_flaps(chance, locations[5])
     for location in chance.sample(locations, 5):
         start = chance.uniform(0, SECONDS - STABLE_END_S - 6 * 3600)
         location.maintenance.append((start, start + chance.uniform(600, 6 * 3600)))
@@ -145,7 +146,7 @@ def _location(chance: random.Random, index: int, size: int) -> PlayedLocation:
     location = PlayedLocation(f"loc-{index:04}", ZONES[index % len(ZONES)], lines, devices)
     if index % 4 == 2:
         for device in devices:
-            _switched_off_at_night(chance, device)
+            _switch_off_at_night(chance, device)
     return location
 
 
@@ -176,14 +177,14 @@ def _add_problems(chance: random.Random, device: PlayedDevice) -> None:
         device.downs.append((start + 120, start + chance.uniform(200, 4.1 * 3600)))
 
 
-def _switched_off_at_night(chance: random.Random, device: PlayedDevice) -> None:
+def _switch_off_at_night(chance: random.Random, device: PlayedDevice) -> None:
     """Switch the device off for five hours after midnight UTC, on each day except the last."""
     for day in range(DAYS - 1):
         start = day * 86400 + chance.uniform(0, 1200)
         device.downs.append((start, start + 5 * 3600 + chance.uniform(0, 600)))
 
 
-def _power_cut(chance: random.Random, location: PlayedLocation) -> None:
+def _add_power_cut(chance: random.Random, location: PlayedLocation) -> None:
     start = chance.uniform(3600, SECONDS - STABLE_END_S - 5 * 3600)
     length = chance.uniform(300, 4 * 3600)
     for device in location.devices:
@@ -191,7 +192,7 @@ def _power_cut(chance: random.Random, location: PlayedLocation) -> None:
             device.downs.append((start, start + length + chance.uniform(0, 400)))
 
 
-def _power_flaps(chance: random.Random, location: PlayedLocation) -> None:
+def _add_power_flaps(chance: random.Random, location: PlayedLocation) -> None:
     """Switch all devices of the location off for ten minutes, five times within two hours."""
     at = 2.5 * 86400
     for _ in range(5):

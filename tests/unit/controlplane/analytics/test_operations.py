@@ -28,6 +28,7 @@ REPLIES = {
 NOT_DEPRECATED = {routes.DASHBOARD, routes.VENUE_FINANCIAL_PULSE, routes.FINANCIAL_SUMMARY}
 WITH_PERIOD = set(REPLIES) - {routes.VENUE_FINANCIAL_PULSE, routes.VENUE_PULSE}
 HOURLY = {routes.DASHBOARD, routes.CHART, routes.FINANCIAL_SUMMARY}
+"""The operations that list hours. They refuse a query for too many days of too many locations."""
 WITH_PAYMENT_TYPES = WITH_PERIOD - {routes.DASHBOARD, routes.CHART, routes.FINANCIAL_SUMMARY}
 
 
@@ -166,6 +167,7 @@ async def test_hourly_figures_are_limited_by_locations_times_days(
             assert list(reply.json()["errors"]) == ["to"]
     assert (await ask(merchant, path, **days)).status_code == 200
     monkeypatch.setattr(question, "LOCATION_DAYS_MAX", 4)
+    # The limit does not apply to a query for at most 92 days.
     days["from"] = "2026-08-21"
     assert (await ask(merchant, path, locationMode="all", **days)).status_code == 200
 
@@ -177,7 +179,8 @@ async def test_processor_time_of_figures_is_charged(loaded: Database) -> None:
     async with service_on(loaded, settings, clock, thread_time=lambda: next(times_s)) as service:
         for path in REPLIES:
             assert (await ask(service, path)).status_code == 200
-        # The next call is charged some seconds, but the settings permit a key only 1 s.
+        # After the next call, the key is charged some seconds. The settings permit a burst of only
+        # 1 s, so the call after it is refused.
         times_s = itertools.count(step=2)
         assert (await ask(service, routes.DASHBOARD)).status_code == 200
         assert (await ask(service, routes.DASHBOARD)).status_code == 429

@@ -64,7 +64,7 @@ async def test_a_row_has_names_decimals_and_local_time(merchant: RunningService)
     assert offset == timedelta(hours=5, minutes=45)
 
 
-async def test_a_location_of_another_organization_is_refused(merchant: RunningService) -> None:
+async def test_an_unknown_location_is_refused(merchant: RunningService) -> None:
     reply = await merchant.post(PATH, json.dumps({"locationId": "loc-none"}))
     assert reply.status_code == 404
 

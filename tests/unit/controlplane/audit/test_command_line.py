@@ -44,7 +44,7 @@ def test_each_change_on_the_command_line_has_an_audit_entry(
 ) -> None:
     secret = tmp_path / "password"
     secret.write_text(f"{PASSWORD}\n")
-    file, ada = ["--password-file", str(secret)], "ada@example.com"
+    password_options, ada = ["--password-file", str(secret)], "ada@example.com"
     key = run_command(capsys, "keys", "create", "--write", "--name", "till").strip()
     retail = run_command(capsys, "retail", "keys", "create", "--name", "shop").strip()
     changes = (
@@ -60,10 +60,10 @@ def test_each_change_on_the_command_line_has_an_audit_entry(
             "--location",
             "loc-0001",
             "--new-locations",
-            *file,
+            *password_options,
         ],
         ["users", "role", ada, "owner", "--every-location"],
-        ["users", "password", ada, *file],
+        ["users", "password", ada, *password_options],
         ["users", "remove", ada],
         ["locations", "set", "loc-0001", "--zone", "Europe/Riga", "--always-open"],
         ["locations", "name", "loc-0001", "Harbour"],

@@ -52,7 +52,10 @@ class Strangers:
         assert reply.status_code == 401, reply.text
 
     async def attempt_repeatedly(self, email: str, count: int) -> None:
-        """Make ``count`` attempts. Let time pass when the account reaches its limit."""
+        """Make ``count`` attempts.
+
+        Let time pass after each `FAILURES_MAX` attempts, because the next attempt would get 429.
+        """
         for at in range(1, count + 1):
             await self.attempt(email)
             if at % FAILURES_MAX == 0:
@@ -95,7 +98,8 @@ async def test_an_attempt_without_an_entry_does_not_reveal_whether_the_account_e
     proxied: RunningService,
 ) -> None:
     """Each attempt causes the same SQL statements. It makes no difference whether the account
-    exists, or whether the attempt gets an entry.
+    exists, or whether the attempt gets an entry. An entry that must not remain is added and deleted
+    again.
     """
     make_user(proxied)
     strangers = Strangers(proxied)
@@ -115,9 +119,9 @@ async def test_an_attempt_without_an_entry_does_not_reveal_whether_the_account_e
         for at in range(ENTRIES_AT_ONCE):
             await strangers.attempt(f"{at}@example.com")
         count = len(entries(proxied))
-        not_logged = await statements_of(UNKNOWN)
+        without_entry = await statements_of(UNKNOWN)
         assert len(entries(proxied)) == count
     finally:
         event.remove(proxied.database._engine, "before_cursor_execute", note)
-    assert known == unknown == not_logged
+    assert known == unknown == without_entry
     assert any(statement.startswith("INSERT INTO audit_entries") for statement in known)

@@ -30,7 +30,7 @@ REVOKED = DEVICE.model_copy(
         "revoked_at": datetime.now(UTC),
     }
 )
-NAMES: dict[str, Device] = {"bar": DEVICE, "kitchen": KITCHEN, "gone": REVOKED}
+DEVICES_BY_NAME: dict[str, Device] = {"bar": DEVICE, "kitchen": KITCHEN, "gone": REVOKED}
 
 
 # A tab in ``words`` stands for a space within an argument.
@@ -60,6 +60,6 @@ NAMES: dict[str, Device] = {"bar": DEVICE, "kitchen": KITCHEN, "gone": REVOKED}
 def test_filters_select_devices(words: str, names: str) -> None:
     arguments = [word.replace("\t", " ") for word in words.split(" ") if word]
     filters = Filters(build_parser().parse_args(["devices", *arguments]))
-    selected = filters.of(NAMES.values())
-    assert selected == [NAMES[name] for name in names.split()]
+    selected = filters.of(DEVICES_BY_NAME.values())
+    assert selected == [DEVICES_BY_NAME[name] for name in names.split()]
     assert filters.is_empty is (not words)

@@ -135,7 +135,10 @@ def test_a_full_disk_leaves_no_key_files(
     monkeypatch: pytest.MonkeyPatch,
     full_after: int,
 ) -> None:
-    """The command calls fsync five times: for three keys, the manifest and the directory."""
+    """The command calls fsync five times: for three keys, the manifest and the directory.
+
+    The first ``full_after`` of these calls succeed. Then the disk is full.
+    """
     assert main(["keys", "create"]) == 0  # creates the database and its first key
     synced: list[int] = []
 
@@ -182,7 +185,7 @@ def test_the_error_names_the_staging_directory_if_it_cannot_be_renamed(
     assert len(list(staging.glob("*.key"))) == len(keys_in(database)) == 3
 
 
-def test_two_locations_that_would_share_a_file_are_refused() -> None:
+def test_locations_that_would_share_a_file_and_too_many_keys_are_refused() -> None:
     with pytest.raises(CommandError, match=r"the file a_b-01\.key"):
         key_files.plan(["a/b", "A:b"], 1, "")
     with pytest.raises(CommandError, match="more than the maximum of 10000"):

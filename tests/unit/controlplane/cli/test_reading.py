@@ -125,7 +125,7 @@ def test_devices_are_filtered_by_health_and_by_their_reports(
     assert {record["health"] for record in records} <= {"broken", "healthy"}
 
 
-def test_printers_of_all_devices_are_listed_broken_first(
+def test_printers_of_all_devices_are_listed_with_the_begin_of_their_state_and_filtered(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = run_command(capsys, "printers").splitlines()
@@ -252,7 +252,7 @@ def test_no_help_is_wider_than_80_columns(
         assert [line for line in output.splitlines() if len(line) > 80] == []
 
 
-async def test_a_revoke_requires_confirmation(
+async def test_the_command_revoke_requires_confirmation(
     device: SimulatedDevice, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     revoke = ["revoke", "to-be-revoked"]

@@ -60,7 +60,7 @@ async def http(service: ServiceProcess) -> AsyncIterator[httpx2.AsyncClient]:
         yield client
 
 
-async def venue(
+async def enroll_devices(
     http: httpx2.AsyncClient, service: ServiceProcess, location: str, count: int
 ) -> list[SimulatedDevice]:
     return [
@@ -75,7 +75,7 @@ async def test_a_request_to_a_venue_prints_the_headlines(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> None:
-    devices = await venue(http, service, "headlines", 3)
+    devices = await enroll_devices(http, service, "headlines", 3)
     out = str(tmp_path / "reports")
     words = ["request", "--location", "headlines", "network", "--wait", "--out", out]
     async with answering(devices) as answered_ids:
@@ -102,7 +102,7 @@ async def test_the_output_in_a_pipe_has_one_line_per_device(
     http: httpx2.AsyncClient, service: ServiceProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("COLUMNS")
-    devices = await venue(http, service, "pipe", 2)
+    devices = await enroll_devices(http, service, "pipe", 2)
     async with answering(devices, "failed"):
         result = await run_beside("request", "--location", "pipe", "application", "--wait")
     assert result.returncode == 1
@@ -116,7 +116,7 @@ async def test_the_output_in_a_pipe_has_one_line_per_device(
 async def test_devices_with_an_open_request_are_skipped(
     http: httpx2.AsyncClient, service: ServiceProcess, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one, two = await venue(http, service, "twice", 2)
+    one, two = await enroll_devices(http, service, "twice", 2)
     await one.create_request("network")
     words = ["request", "--location", "twice", "network"]
     assert await asyncio.to_thread(main, words) == 0
@@ -130,7 +130,7 @@ async def test_devices_with_an_open_request_are_skipped(
 async def test_no_more_requests_are_open_than_the_option_at_once_permits(
     http: httpx2.AsyncClient, service: ServiceProcess, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    devices = await venue(http, service, "few", 3)
+    devices = await enroll_devices(http, service, "few", 3)
     names = [f"few-till-{number}" for number in (1, 2, 3)]
     words = ["request", *names, "network", "--wait", "--at-once", "1"]
     async with answering(devices):
@@ -150,7 +150,7 @@ async def test_a_request_to_many_devices_requires_confirmation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(confirmation, "CONFIRM_ABOVE", 1)
-    devices = await venue(http, service, "many", 2)
+    devices = await enroll_devices(http, service, "many", 2)
     words = ["request", "--location", "many", "network"]
     assert await asyncio.to_thread(main, words) == 2
     assert "Request a network report from 2 devices?" in capsys.readouterr().err
@@ -160,7 +160,7 @@ async def test_a_request_to_many_devices_requires_confirmation(
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "code_and_message"),
     [
         ("request network", "2: no device is selected"),
         ("request x --all network", "2: use either names of devices, or --all"),
@@ -173,12 +173,13 @@ async def test_an_invalid_choice_of_devices_is_refused(
     service: ServiceProcess,
     capsys: pytest.CaptureFixture[str],
     words: str,
-    message: str,
+    code_and_message: str,
 ) -> None:
-    await venue(http, service, "some", 1)
+    await enroll_devices(http, service, "some", 1)
     code = await asyncio.to_thread(main, words.split())
     result = capsys.readouterr().err
-    assert f"{code}: {result.removeprefix('venue-control: ')}".startswith(message)
+    code_and_output = f"{code}: {result.removeprefix('venue-control: ')}"
+    assert code_and_output.startswith(code_and_message)
 
 
 async def test_a_device_that_cannot_send_the_requested_kind_is_left_out(
@@ -254,7 +255,7 @@ async def enroll_when_permitted(http: httpx2.AsyncClient, key: str, name: str) -
 async def test_ctrl_c_stops_waiting_and_lists_the_open_requests(
     http: httpx2.AsyncClient, service: ServiceProcess
 ) -> None:
-    devices = await venue(http, service, "interrupted", 2)
+    devices = await enroll_devices(http, service, "interrupted", 2)
     words = ["request", "--location", "interrupted", "network", "--wait"]
     process = await asyncio.to_thread(
         lambda: subprocess.Popen(

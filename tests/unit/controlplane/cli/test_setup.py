@@ -127,6 +127,7 @@ def test_without_a_terminal_the_missing_options_are_named_and_nothing_is_created
     monkeypatch.setattr("sys.stdin", Terminal("Harbour Ltd\n"))
     monkeypatch.setattr("sys.stderr", Terminal())
     assert main(["setup"]) == 2  # the input ends
+    # The one row is the version of the database schema.
     assert set(rows(database).values()) <= {0, 1}
     assert rows(database)["organizations"] == 0
 

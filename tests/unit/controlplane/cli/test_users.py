@@ -1,4 +1,4 @@
-"""Tests of `venue-control users`, and of the names of locations."""
+"""Tests of `venue-control users`, of the names of locations, and of `serve --origin`."""
 
 import getpass
 import io

@@ -22,7 +22,8 @@ EMPTY: dict[str, object] = {"devices": [], "nextCursor": None}
 class Service:
     """A service that returns ``answers`` in order, and the last answer for all further calls.
 
-    ``waits`` records how long the client waits, in seconds.
+    ``waits`` records how long the client waits, in seconds. ``reported_waits`` records what the
+    client passes to ``on_wait``: each wait, and the status of the reply that caused it.
     """
 
     def __init__(self, *answers: httpx2.Response) -> None:
@@ -68,7 +69,7 @@ def test_a_read_waits_slightly_longer_than_retry_after() -> None:
 
 
 @pytest.mark.parametrize(("status", "calls"), [(429, 2), (503, 1), (500, 1), (409, 1)])
-def test_a_request_is_repeated_only_after_429(status: int, calls: int) -> None:
+def test_the_creation_of_a_request_is_repeated_only_after_429(status: int, calls: int) -> None:
     reply = {
         "version": 1, "requestId": str(DEVICE), "bindingId": str(DEVICE), "kind": "network",
         "expiresAt": "2026-11-20T12:15:00Z", "status": "queued",

@@ -1,4 +1,7 @@
-"""Tests of `venue-control` commands for locations, pending requests and timelines."""
+"""Tests of `venue-control` commands for locations, pending requests and timelines.
+
+The options of `serve` for alerts and mail are also tested.
+"""
 
 import re
 import sys
@@ -131,7 +134,7 @@ async def device(
 
 
 @posix
-async def test_a_pending_request_is_created_listed_and_dispatched(
+async def test_a_pending_request_is_created_and_dispatched(
     device: SimulatedDevice, capsys: pytest.CaptureFixture[str]
 ) -> None:
     device_id = device.instance_id

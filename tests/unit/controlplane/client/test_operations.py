@@ -27,7 +27,10 @@ COMMANDS = {"commands": [golden.document_of("onCommands/command")]}
 
 
 class Service:
-    """A service that returns the reply that is set for each path."""
+    """A service that returns the reply that is set for each path.
+
+    The replies to the first calls have the ``statuses``, in this order, and no body.
+    """
 
     def __init__(self) -> None:
         self.replies: dict[str, Any] = {}

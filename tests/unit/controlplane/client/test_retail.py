@@ -166,7 +166,7 @@ def test_the_creation_of_a_good_is_repeated_only_after_401(
     assert service.waits == []
 
 
-def test_fields_without_a_value_are_left_out() -> None:
+def test_fields_without_a_value_are_left_out_except_the_category() -> None:
     fields = to_plain(GOOD)
     assert fields["variations"] == [{"status": "active", "codes": []}]
     assert set(fields) == {"name", "category_id", "uom_id", "vat", "variations"}

@@ -63,7 +63,7 @@ def test_the_uuid_of_the_bar_printer_is_at_a_new_address() -> None:
     assert len(set(macs.values())) == len(VENUE.hosts)
 
 
-def test_a_service_type_that_no_client_queries_is_refused() -> None:
+def test_a_service_type_with_a_domain_is_refused() -> None:
     with pytest.raises(ValueError, match="is not a type of DNS-SD services"):
         LanService("Kitchen", "_ipp._tcp.local.", 631)
 

@@ -20,7 +20,7 @@ from tests.unit.controlplane.accounts.people import (
 )
 from tests.unit.controlplane.running_service import RunningService
 
-AT = (DEFAULT_ORGANIZATION, "loc-0001")
+LOCATION_KEY = (DEFAULT_ORGANIZATION, "loc-0001")
 WINDOW = {"locationId": "loc-0001", "instanceId": None, "since": None, "reason": "new cables"}
 
 
@@ -97,8 +97,10 @@ async def test_a_maintenance_window_is_in_the_time_zone_of_the_location(
     assert added["until"] == "2026-12-01T04:00:00Z"
     (window,) = (await read_location(browser))["maintenance"]
     assert (window["until"], window["reason"]) == (added["until"], "new cables")
-    schedule = service.database.read(lambda session: schedules(session, service.clock(), [AT]))
-    assert len(schedule[AT].maintenance) == 1
+    schedule = service.database.read(
+        lambda session: schedules(session, service.clock(), [LOCATION_KEY])
+    )
+    assert len(schedule[LOCATION_KEY].maintenance) == 1
     body = {"locationId": "loc-0001", "instanceId": None}
     assert await change(browser, "end-maintenance", **body) == {"ended": 1}
     assert (await read_location(browser))["maintenance"] == []

@@ -6,7 +6,7 @@ from tests.unit.controlplane.running_service import RunningService
 LOCATIONS = 20_000
 
 
-def test_time_zones_of_many_locations_are_read(service: RunningService) -> None:
+def test_time_zones_of_many_locations_can_be_queried(service: RunningService) -> None:
     keys = [(f"org-{number % 7}", f"loc-{number:05}") for number in range(LOCATIONS)]
-    # One statement with all of them would exceed the depth of PostgreSQL's stack.
+    # One statement with all keys would exceed the depth of PostgreSQL's stack.
     assert service.database.read(lambda session: zones(session, keys)) == {}

@@ -88,9 +88,7 @@ async def test_every_device_has_exactly_one_health(service: RunningService) -> N
     service.database.write(work)
 
 
-async def test_maintenance_does_not_change_the_health_of_a_device_that_never_connected(
-    service: RunningService,
-) -> None:
+async def test_maintenance_does_not_change_the_health_of_a_device(service: RunningService) -> None:
     device = await enroll(service, "till")
     now = service.clock()
 
@@ -101,17 +99,17 @@ async def test_maintenance_does_not_change_the_health_of_a_device_that_never_con
 
     service.database.write(work)
     service.clock.advance(service.core.settings.online_window_s + 1)
-    await sweep(service)
+    await refresh_liveness(service)
     (row,) = (await ask(service, "overview"))["devices"]
     assert (row["health"], row["state"]) == ("never-connected", "maintenance")
     await device.heartbeat()
     service.clock.advance(service.core.settings.online_window_s + 1)
-    await sweep(service)
+    await refresh_liveness(service)
     (row,) = (await ask(service, "overview"))["devices"]
     assert (row["health"], row["state"]) == ("healthy", "maintenance")
 
 
-async def sweep(service: RunningService) -> None:
+async def refresh_liveness(service: RunningService) -> None:
     now, window = service.clock(), service.core.settings.offline_window
     await service.core.write(
         lambda session: update_liveness(session, schedules(session, now), now, window)

@@ -87,12 +87,12 @@ def test_every_second_is_counted_once(
         total = tuple(sum(column) for column in zip(*of_hours, strict=True))
         assert total == (day.online_s, day.offline_s, day.closed_s)
     midnight = datetime.combine(date.fromisoformat(days[0].date), time(), ZoneInfo(zone))
-    # In UTC, because adding minutes to a local time ignores changes of the clock.
+    # This time is in UTC, because adding minutes to a local time ignores changes of the clock.
     begins = max(since, midnight).astimezone(UTC)
     minutes = int((NOW - begins).total_seconds() // 60)
-    naive_online = sum(
+    online_minutes = sum(
         not any(start <= at < end for start, end in (*offline, *outages))
         for at in (begins + timedelta(minutes=minute) for minute in range(minutes))
     )
-    assert sum(day.online_s for day in days) == naive_online * 60
+    assert sum(day.online_s for day in days) == online_minutes * 60
     assert days[-1].date == NOW.astimezone(ZoneInfo(zone)).date().isoformat()

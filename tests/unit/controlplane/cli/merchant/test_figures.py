@@ -31,6 +31,7 @@ QUERY = {"locationId": "loc-0001", "period": "custom", "from": "2026-11-11", "to
 SUM_OF_LOCATIONS = """SELECT SUM({}) FROM sales s JOIN locations l ON l.position = s.location
     WHERE s.status = 'completed' AND s.currency = 'AED' AND l.id IN ({})
     AND s.local_hour / 24 BETWEEN {} AND {}"""
+"""SQL with placeholders for a column, a list of location ids, the first day and the last day."""
 
 
 @pytest.fixture
@@ -105,7 +106,7 @@ def pulse(location_id: str, today: int, yesterday: int) -> VenuePulse:
     )
 
 
-def test_only_the_net_of_today_is_compared_with_yesterday_until_the_same_time(
+def test_only_the_row_net_compares_today_with_yesterday_until_the_same_time(
     client: OperationsClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     summary = client.financial_summary(validate(QUERY, FiguresQuery))
@@ -128,7 +129,7 @@ def test_the_net_of_all_locations_until_the_same_time_is_the_sum_of_their_pulses
     assert row(out, "net until the same time")[:2] == ["155.00", "102.50"]
 
 
-def test_the_net_of_too_many_locations_is_not_compared_until_the_same_time(
+def test_without_pulses_all_figures_of_yesterday_are_for_the_whole_day(
     client: OperationsClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     summary = client.financial_summary(validate(QUERY, FiguresQuery))

@@ -78,8 +78,8 @@ def test_the_csv_of_sales_equals_the_download_of_the_console(
 def comparable(row: dict[str, str]) -> dict[str, Any]:
     """Return the row with a timestamp that does not depend on the time zone.
 
-    The positions are removed. The retail API does not list the lines of a sale if one line has no
-    unit or no tax.
+    The positions are removed, because they can differ: the retail API does not list the lines of a
+    sale if one line has no unit or no tax.
     """
     timestamp = datetime.fromisoformat(row["initiatedAt"])
     return row | {"initiatedAt": timestamp.timestamp(), "positions": ""}
@@ -276,7 +276,7 @@ def test_an_invalid_time_is_refused(text: str, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize(
-    ("amount", "currency", "words"),
+    ("amount", "currency", "expected"),
     [
         (1250, "AED", "12.50 AED"),
         (-5, "EUR", "-0.05 EUR"),
@@ -286,8 +286,8 @@ def test_an_invalid_time_is_refused(text: str, capsys: pytest.CaptureFixture[str
         (0, "CLF", "0.0000 CLF"),
     ],
 )
-def test_money_has_the_decimals_of_its_currency(amount: int, currency: str, words: str) -> None:
-    assert format_money(amount, currency) == words
+def test_money_has_the_decimals_of_its_currency(amount: int, currency: str, expected: str) -> None:
+    assert format_money(amount, currency) == expected
 
 
 def test_the_console_formats_money_with_the_same_decimals() -> None:

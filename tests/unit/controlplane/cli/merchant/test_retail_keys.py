@@ -102,7 +102,7 @@ def test_one_signing_key_is_active_after_a_rotation(
         key_id = capsys.readouterr().out.removeprefix("new signing key: ").strip()
         # The rotation revoked the token of the client, so the client requests a new token.
         assert next(client.sales())
-    in_use = "SELECT COUNT(*) FROM signing_keys WHERE purpose = 'access tokens'"
-    assert sandbox_environment.query_number(f"{in_use} AND retired_at IS NULL") == 1
-    assert sandbox_environment.query_number(f"{in_use} AND retired_at IS NOT NULL") >= 1
+    count_keys = "SELECT COUNT(*) FROM signing_keys WHERE purpose = 'access tokens'"
+    assert sandbox_environment.query_number(f"{count_keys} AND retired_at IS NULL") == 1
+    assert sandbox_environment.query_number(f"{count_keys} AND retired_at IS NOT NULL") >= 1
     assert len(key_id) == 36

@@ -43,12 +43,16 @@ FAULTS: Final[dict[str, tuple[Kind, dict[str, Any]]]] = {
     "paper": ("network", {}),
     "scale on the network": ("network", {}),
 }
-"""Faults by name: the kind of report that has the fault, and the changed fields of a snapshot."""
+"""Faults by name: the kind of report that has the fault, and the changed fields of a snapshot.
+
+`_venue` adds the faults of network reports.
+"""
 HEALTHY: Final = {
     "os.pendingReboot": False, "disk./.freeBytes": 40_000_000_000, "disk./.usedFraction": 0.3,
     "printqueue.kitchen.stuckJobs": 0, "printqueue.kitchen.state": "idle",
     "printqueue.kitchen.reasons": [],
 }  # fmt: skip
+"""Values of fields in a snapshot without faults. They replace the values of `SNAPSHOT`."""
 
 
 def payload(kind: Kind, faults: frozenset[str]) -> Payload:
@@ -104,7 +108,7 @@ class FleetDevice:
     key: Ed25519PrivateKey = field(default_factory=Ed25519PrivateKey.generate)
     binding_id: uuid.UUID | None = None
     faults: set[str] = field(default_factory=set)
-    is_silent: bool = False
+    has_stopped_reporting: bool = False
 
 
 class Fleet:
@@ -170,7 +174,10 @@ class Fleet:
         session.flush()
 
     def simulate(self, session: Session, days: int) -> None:
-        """Simulate ``days`` days. At the end of each day, the service removes old findings."""
+        """Simulate ``days`` days.
+
+        At the end of each day, the service stops counting the findings of old reports.
+        """
         for _ in range(days):
             end = self.now + timedelta(days=1)
             self.now += timedelta(hours=10)
@@ -204,13 +211,13 @@ class Fleet:
             device.version = self.random.choice(("0.2.0", "0.3.0"))
             self.enroll(session, device)
         if chance() < 0.06:
-            device.is_silent = not device.is_silent
+            device.has_stopped_reporting = not device.has_stopped_reporting
         for name in FAULTS:
             if chance() < 0.05:
                 device.faults ^= {name}
 
     def _report_all(self, session: Session, device: FleetDevice) -> None:
         for kind in device.kinds:
-            if not device.is_silent and self.random.random() < 0.25:
+            if not device.has_stopped_reporting and self.random.random() < 0.25:
                 self.now += timedelta(seconds=1)
                 self.report(session, device, kind)

@@ -38,7 +38,9 @@ def codes_of(kind: Kind, payload: str) -> frozenset[str]:
 
 
 class Oracle:
-    """Findings computed from the reports. ``reports`` has those of each binding, oldest first."""
+    """Findings computed from the reports. ``reports`` has the reports with content of each binding,
+    oldest first.
+    """
 
     def __init__(self, session: Session) -> None:
         self.devices = session.scalars(select(Device)).all()
@@ -62,7 +64,7 @@ class Oracle:
     def begin(self, binding_id: Any, kind: Kind, code: str) -> datetime:
         """Return when a finding of the newest report of this kind began.
 
-        This is the time of the oldest report from which on all reports have the finding.
+        From this time on, all reports of this kind have the finding.
         """
         reports = [each for each in self.reports[binding_id] if each.kind == kind]
         begin = reports[-1].at

@@ -50,7 +50,7 @@ LIST = FindingDevicesReply(
 
 @pytest.fixture(autouse=True)
 def requests(monkeypatch: pytest.MonkeyPatch) -> list[FindingsRequest]:
-    """Replace the calls of the service: record each request, and reply with COUNTS or LIST."""
+    """Replace the calls to the service: record each request, and reply with COUNTS or LIST."""
     recorded: list[FindingsRequest] = []
 
     def findings(_client: object, body: FindingsRequest) -> FindingsReply:

@@ -62,7 +62,10 @@ def test_a_later_release_has_a_larger_version_of_the_rules() -> None:
 
 
 async def test_a_subject_keeps_its_character(service: RunningService) -> None:
-    """`CountedDevice.symbols` stores subjects as characters, so a character must not change."""
+    """A subject is what a sum counts, such as the devices with a finding.
+
+    `CountedDevice.symbols` stores subjects as characters, so a character must not change.
+    """
     first = service.database.write(lambda session: add_subjects(session, {"b", "a"}))
     later = service.database.write(lambda session: add_subjects(session, {"a", "c", "b"}))
     assert first.items() < later.items()

@@ -33,8 +33,8 @@ from tests.unit.controlplane.running_service import RunningService
 
 DEVICES = sizes.amount(medium=140, large=500)
 LOCATIONS = 12
-Match = Callable[[Device], bool]
-FILTERS: list[tuple[dict[str, Any], Match]] = [
+DevicePredicate = Callable[[Device], bool]
+FILTERS: list[tuple[dict[str, Any], DevicePredicate]] = [
     ({}, lambda device: True),
     ({"location": "loc-0003"}, lambda device: device.location_id == "loc-0003"),
     ({"platform": "windows"}, lambda device: device.platform == "windows"),
@@ -73,8 +73,8 @@ async def test_lists_equal_the_evaluation_of_all_newest_reports(service: Running
         for device in fleet.devices:
             fleet.enroll(session, device)
         fleet.simulate(session, DAYS)
-        is_offline = (Device.position % 3 == 0, Device.priority.in_(ONLINE))
-        session.execute(update(Device).where(*is_offline).values(priority=Priority.OFFLINE))
+        some_online = (Device.position % 3 == 0, Device.priority.in_(ONLINE))
+        session.execute(update(Device).where(*some_online).values(priority=Priority.OFFLINE))
 
     service.database.write(simulate)
     service.database.read(check)
@@ -245,7 +245,7 @@ def all_entries(context: RequestContext, filters: dict[str, Any]) -> list[Findin
 
 
 def check_trend(context: RequestContext, oracle: Oracle) -> None:
-    """Check the numbers at the end of each of the last thirty days."""
+    """Check the numbers of devices at the end of each of the last thirty days."""
     for location in (None, "loc-0003"):
         reply = findings(context, FindingsRequest(location=location))
         trends = {each.rule: each.trend or () for each in reply.findings}

@@ -40,8 +40,8 @@ class PlannedReport:
 class PlannedDevice:
     """A device. Its clock is ``fast_s`` seconds ahead; a negative number means behind.
 
-    ``stays`` has the locations of the device in order of time. Each starts with the second at
-    which the device was enrolled at this location.
+    ``stays`` has the locations of the device in order of time. Each entry is a pair: the second of
+    the week at which the device was enrolled at the location, and the location.
     """
 
     name: str
@@ -77,9 +77,10 @@ class PlannedDevice:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
-    """An entry of the list. ``members`` are devices with cause, begin and downtime. ``observers``
-    is the number of devices whose records cover the begin of the entry.
+class ExpectedEntry:
+    """An entry of the list. ``members`` are devices with cause, begin and downtime. The downtime is
+    None if the interruption has not ended. ``observers`` is the number of devices that are members,
+    or whose records cover the begin of the entry.
     """
 
     location: str
@@ -110,7 +111,7 @@ def arrivals(devices: list[PlannedDevice]) -> list[tuple[PlannedDevice, PlannedR
     return sorted(pairs, key=lambda pair: pair[1].arrived_s)
 
 
-def expected_entries(devices: list[PlannedDevice]) -> list[Expected]:
+def expected_entries(devices: list[PlannedDevice]) -> list[ExpectedEntry]:
     """Return the entries that the service should list at the end of the week."""
     by_location: dict[str, list[tuple[PlannedDevice, Fault, PlannedReport]]] = {}
     for device in devices:
@@ -136,7 +137,7 @@ def _entry(
     group: list[tuple[PlannedDevice, Fault, PlannedReport]],
     first_s: int,
     devices: list[PlannedDevice],
-) -> Expected:
+) -> ExpectedEntry:
     votes = {
         cause: len({device.name for device, fault, _ in group if fault.cause == cause})
         for cause in PATH_CAUSES
@@ -159,15 +160,15 @@ def _entry(
             for device, fault, newest in group
         )
     )
-    return Expected(location, winner, members, len(observers))
+    return ExpectedEntry(location, winner, members, len(observers))
 
 
 def _covers(device: PlannedDevice, report: PlannedReport, at_s: int) -> bool:
     """Return whether a report certainly covers a time.
 
     The service detects a clock that is ahead. It cannot distinguish a clock that is behind from a
-    report that arrived late. Therefore, the end of the record counts only as far as it is covered
-    in both cases.
+    report that arrived late. Therefore, it ends the record at the earlier of the two possible ends:
+    at the time that the slow clock had when the report was finished.
     """
     end_s = report.finished_s - max(0, -device.fast_s)
     return device.stays[0][0] <= at_s <= end_s

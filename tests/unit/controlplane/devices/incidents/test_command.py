@@ -43,7 +43,7 @@ SINGLE = IncidentRecord(
 
 @pytest.fixture(autouse=True)
 def requests(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str | None, int]]:
-    """Replace the call of the service: record the filters, and reply with two incidents."""
+    """Replace the call to the service: record the filters, and reply with two incidents."""
     recorded: list[tuple[str | None, int]] = []
 
     def incidents(_client: object, location: str | None, days: int) -> list[IncidentRecord]:

@@ -41,6 +41,7 @@ async def submit(
     is_clock_right: bool = False,
     lines: Sequence[str] | None = None,
 ) -> None:
+    """Submit a report with these incidents. ``lines`` replaces the lines of its record."""
     record = History(finished_at - timedelta(days=5), tuple(incidents))
     payload = with_record(SNAPSHOT, record, finished_at, is_clock_right=is_clock_right)
     report = to_plain(payload)
@@ -236,7 +237,7 @@ async def test_lines_of_a_report_are_untrusted(service: RunningService) -> None:
     assert [each["endedAt"] and at(each["endedAt"]) for each in entry["incidents"]] == [None, now]
 
 
-async def test_incidents_are_bounded_and_deleted_after_thirty_days(
+async def test_incidents_are_limited_in_number_and_deleted_after_thirty_days(
     service: RunningService,
 ) -> None:
     (till,) = await enroll_ten_hours_ago(service, ["till"])

@@ -20,7 +20,7 @@ from tests.fixtures.payloads import application_snapshot, with_record
 from tests.unit.controlplane.devices.incidents.planned_week import (
     MONDAY,
     SUNDAY,
-    Expected,
+    ExpectedEntry,
     PlannedDevice,
     arrivals,
     expected_entries,
@@ -56,10 +56,11 @@ def check(session: Session, plan: list[PlannedDevice]) -> None:
         entries_of_device = [
             each for each in shared_entries if name in [member[0] for member in each.members]
         ]
+        # The page of a device lists at most eight incidents.
         assert in_order(shared) == in_order(entries_of_device[:8])
 
 
-def list_entries(context: RequestContext, **filters: object) -> list[Expected]:
+def list_entries(context: RequestContext, **filters: object) -> list[ExpectedEntry]:
     """Return the entries of all pages, and check that the newest are first."""
     entries: list[IncidentRecord] = []
     cursor = None
@@ -73,7 +74,7 @@ def list_entries(context: RequestContext, **filters: object) -> list[Expected]:
             return [as_expected(each) for each in entries]
 
 
-def as_expected(record: IncidentRecord) -> Expected:
+def as_expected(record: IncidentRecord) -> ExpectedEntry:
     members = (
         (
             each.name,
@@ -83,10 +84,12 @@ def as_expected(record: IncidentRecord) -> Expected:
         )
         for each in record.incidents
     )
-    return Expected(record.location_id, record.cause, tuple(sorted(members)), record.observer_count)
+    return ExpectedEntry(
+        record.location_id, record.cause, tuple(sorted(members)), record.observer_count
+    )
 
 
-def in_order(entries: list[Expected]) -> list[Expected]:
+def in_order(entries: list[ExpectedEntry]) -> list[ExpectedEntry]:
     """Sort the entries. The service may return incidents of the same second in any order."""
     return sorted(entries, key=lambda each: (each.location, each.members))
 

@@ -92,7 +92,7 @@ def test_a_repeated_event_does_not_change_the_status(status: RequestStatus, even
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_only_open_requests_become_due(status: RequestStatus) -> None:
+def test_only_open_requests_become_due_at_their_expiry(status: RequestStatus) -> None:
     expiry = datetime(2026, 11, 20, tzinfo=UTC)
     just_before = expiry - timedelta(microseconds=1)
     assert lifecycle.is_due(status, expiry, expiry) == (status in lifecycle.OPEN)
