@@ -122,7 +122,7 @@ async def test_the_length_of_a_cursor_is_limited(service: RunningService) -> Non
     assert list(refused.json()["errors"]) == ["cursor"]
 
 
-async def test_revoking_twice_changes_nothing(service: RunningService) -> None:
+async def test_a_second_revocation_changes_nothing(service: RunningService) -> None:
     device = await service.device().enrolled()
     for _ in range(2):
         response = await device.call(routes.REVOKE, instanceId=device.instance_id)

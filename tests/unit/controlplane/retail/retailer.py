@@ -25,7 +25,7 @@ from tests.fakes.schemas.retail import require_fitting
 from tests.unit.controlplane.running_service import RunningService
 
 PIECE, VAT, EXEMPT, FOOD, MUNICIPALITY = (UUID(int=number) for number in range(1, 6))
-FOREIGN = UUID(int=99)
+UNKNOWN_ID = UUID(int=99)
 
 
 @dataclass(frozen=True, slots=True)
