@@ -160,7 +160,11 @@ class Maker:
         )
 
     def devices(self, key_id: UUID) -> Mapping[Target, Bound]:
-        """Enrol a device for each target with one key, in the order of ``TARGETS``."""
+        """Enrol a device for each target with one key, in the order of ``TARGETS``.
+
+        The order matters, because the operation `current` returns the newest device of the key that
+        the caller has access to.
+        """
         return {
             target: self.enroller.bound(
                 key_id, ORGANIZATION_AT[target], self.spots[target].location_id

@@ -187,6 +187,7 @@ async def test_a_request_past_its_expiry_is_read_as_expired_before_the_sweep_sto
     (record,) = (await device.detail())["requests"]
     assert (record["status"], record["finishedAt"]) == ("expired", record["expiresAt"])
     now = service.clock()
+    # `sweep` returns the number of expired requests, and of deleted challenges.
     assert service.database.write(lambda session: sweep(session, now)) == (1, 0)
     assert service.database.write(lambda session: sweep(session, now)) == (0, 0)
     assert await device.status_of(request) == "expired"

@@ -142,7 +142,7 @@ def fill(session: Session, now: datetime, organization: str = DEFAULT_ORGANIZATI
                 status="active", **common, **timestamps,
             ),
             LineSnapshot(position=1, content_hash="1", **snapshot(), **common),
-            LineSnapshot(
+            LineSnapshot(  # with an unknown tax
                 position=2, content_hash="2", **snapshot(fee_item_id=None, fee_name=None), **common
             ),
         ]

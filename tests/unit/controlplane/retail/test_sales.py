@@ -356,7 +356,7 @@ async def test_every_retail_operation_requires_a_token(company: Retailer) -> Non
     assert (reply.status_code, reply.content) == (404, b"")
 
 
-def test_the_document_states_that_other_currencies_are_not_listed() -> None:
+def test_the_document_states_that_only_sales_in_aed_are_listed() -> None:
     document = json.loads(document_bytes(RETAIL_API))
     assert "Sales in other currencies are not listed" in document["info"]["description"]
     description = document["paths"][routes.SALES]["get"]["description"]
