@@ -11,6 +11,7 @@ from unittest import mock
 from controlplane.cli import serve
 from controlplane.cli.main import main
 
+# Connections that wait for their clients (`Settings.awaited_max`): in total, and of one network
 WAITING_CONNECTIONS_MAX: Final = 80
 NETWORK_WAITING_CONNECTIONS_MAX: Final = 40
 WRITE_TIMEOUT_S: Final = 0.5

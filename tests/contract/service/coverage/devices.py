@@ -112,7 +112,7 @@ DEVICES: Final = (
             row(
                 "`revoke` → `revoked` true",
                 EXAMPLE,
-                OPERATOR + "test_revoking_twice_changes_nothing",
+                OPERATOR + "test_a_second_revocation_changes_nothing",
             ),
             row(
                 "the four read-only operations need no write grant, the other eight need one",
@@ -173,7 +173,7 @@ DEVICES: Final = (
                 SUBMISSION
                 + "test_a_value_that_is_not_a_report_is_stored_but_not_returned_as_the_payload",
                 OPEN_POINTS + "test_a_payload_that_does_not_fit_its_kind_is_refused",
-                SUBMISSION + "test_a_failed_report_has_no_content",
+                SUBMISSION + "test_a_failed_report_can_have_no_content",
             ),
             _field("`submitResult.failureReason`: one of two words, optional"),
             _field("`createRequest`: `instanceId` UUID, `kind`, both required"),
@@ -233,7 +233,7 @@ DEVICES: Final = (
                 "`payload`: null, or a payload of version 2 or 1",
                 EVERY_FIELD,
                 STORED,
-                SUBMISSION + "test_a_failed_report_has_no_content",
+                SUBMISSION + "test_a_failed_report_can_have_no_content",
             ),
             row(
                 "`trackerAttempts`: 0 to 9007199254740991",
@@ -329,7 +329,7 @@ DEVICES: Final = (
             ),
             row(
                 "`revokedAt` is null until `revoke`",
-                OPERATOR + "test_revoking_twice_changes_nothing",
+                OPERATOR + "test_a_second_revocation_changes_nothing",
                 EVERY_FIELD,
             ),
             row(

@@ -198,7 +198,7 @@ RETAIL: Final = (
             ),
             row(
                 "a client is bound to one company",
-                GOODS + "test_goods_of_another_company_do_not_exist",
+                GOODS + "test_a_good_of_another_company_returns_404",
                 SALES + "test_only_completed_sales_of_the_company_are_listed",
             ),
         ),
@@ -225,7 +225,7 @@ RETAIL: Final = (
             ),
             row("401: no body", EXAMPLE, SALES + "test_every_retail_operation_requires_a_token"),
             row("403: no body", EXAMPLE, GOODS + "test_a_read_only_key_cannot_create_a_good"),
-            row("404: no body", EXAMPLE, GOODS + "test_goods_of_another_company_do_not_exist"),
+            row("404: no body", EXAMPLE, GOODS + "test_a_good_of_another_company_returns_404"),
             row(
                 "409 `existing_entity_conflict`, reason `duplicate_external_data_id`",
                 EXAMPLE,

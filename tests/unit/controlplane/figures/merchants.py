@@ -33,7 +33,7 @@ ZONES = (
     "Australia/Lord_Howe",  # changes its clocks by half an hour
     "Pacific/Apia",  # skipped 30 December 2011
     "Asia/Dubai",
-    "Mars/Olympus_Mons",
+    "Mars/Olympus_Mons",  # is no time zone: the service uses UTC
     None,
 )
 NOWS = (
@@ -57,9 +57,9 @@ ARTICLES: tuple[dict[str, Any], ...] = (
     {"name": "Tea, renamed", "uom_symbol": "pcs", "exponent": 0, "percentage_milli": 5_000,
      "variation_id": VARIATION, "good_id": VARIATION},
     {"name": "Olives", "uom_symbol": "kg", "exponent": 3, "percentage_milli": 19_000},
-    {"name": "Bread", "uom_symbol": "pcs", "exponent": 0, "percentage_milli": None},
+    {"name": "Bread", "uom_symbol": "pcs", "exponent": 0, "percentage_milli": None},  # exempt
     {"name": "Import", "uom_symbol": "pcs", "exponent": 0, "percentage_milli": None,
-     "fee_item_id": None},
+     "fee_item_id": None},  # its tax is unknown
     {"name": "Open amount", "uom_symbol": None, "exponent": 0, "percentage_milli": 5_000},
     {"name": "Juice", "uom_symbol": "l", "exponent": 2, "percentage_milli": 5_000},
 )  # fmt: skip
@@ -75,8 +75,13 @@ class RefundPlan:
     later: timedelta | None
     """The time from the sale to the refund; None for a refund without a date."""
     lines: tuple[int, ...] | None
-    """Indexes of the refunded lines; None if it is not known which lines were refunded."""
+    """Indexes of the refunded lines.
+
+    None if it is not known which lines were refunded, and how the amount divides into goods, fee
+    and tip.
+    """
     amount_percent: int
+    """The refunded part of these lines; without lines, of the goods that are not refunded yet."""
     method: int
 
 
@@ -84,13 +89,18 @@ class RefundPlan:
 class SalePlan:
     """A sale to write.
 
-    ``methods`` contains the index of each payment in ``PAYMENT_METHODS``. It contains None for a
-    payment without a method.
+    Amounts are in minor units of ``currency``. The index of the location in ``Merchant.zones`` is
+    ``location`` modulo the number of locations. If ``is_resolved`` is False, the sale is an
+    imported order that could not be resolved, and has no lines. ``total`` is used only for a sale
+    without lines.
+
+    ``methods`` contains an index in ``PAYMENT_METHODS`` for each payment, or None for a payment
+    without a method.
     """
 
     location: int
     before: timedelta
-    """The time from the sale to ``Merchant.now``."""
+    """The time from the sale to ``Merchant.now``; negative for a sale after ``now``."""
     currency: str
     is_resolved: bool
     lines: tuple[tuple[int, int, int, int], ...] | None
@@ -108,6 +118,11 @@ class SalePlan:
 
 @dataclass(frozen=True)
 class Merchant:
+    """A merchant to write. ``zones`` has one item for each location.
+
+    Item n of ``currencies`` is the currency of location n. Further items are not used.
+    """
+
     now: datetime
     zones: tuple[str | None, ...]
     currencies: tuple[str, ...]
@@ -116,6 +131,12 @@ class Merchant:
 
 @dataclass(frozen=True)
 class Query:
+    """A query of figures.
+
+    ``location`` is an index in ``Merchant.zones``. ``is_all`` means all locations. ``types`` are
+    the payment types to count; None means all.
+    """
+
     location: int
     period: str
     first: date | None
@@ -135,14 +156,14 @@ def location_id(number: int) -> str:
     return f"loc-{number:04}"
 
 
-steps = st.one_of(
+time_spans = st.one_of(
     st.integers(-24, 24 * 3).map(lambda half: timedelta(minutes=30 * half)),
     st.integers(0, 60 * 24 * 9).map(lambda minutes: timedelta(minutes=minutes)),
     st.integers(0, 200).map(lambda days: timedelta(days=days, seconds=1)),
 )
 refund_plans = st.builds(
     RefundPlan,
-    later=st.none() | steps.map(abs),
+    later=st.none() | time_spans.map(abs),
     lines=st.none() | st.lists(st.integers(0, 3), min_size=1, max_size=3, unique=True).map(tuple),
     amount_percent=st.integers(1, 100),
     method=st.integers(0, len(PAYMENT_METHODS) - 1),
@@ -150,7 +171,7 @@ refund_plans = st.builds(
 sale_plans = st.builds(
     SalePlan,
     location=st.integers(0, 2),
-    before=steps,
+    before=time_spans,
     currency=st.sampled_from(("AED", "AED", "AED", "EUR", "KWD")),
     is_resolved=st.integers(0, 9).map(bool),
     lines=st.none()
@@ -311,8 +332,8 @@ def _write_refund(
     if goods > remaining[0]:
         return
     fee, tip = (remaining[1], remaining[2]) if is_known and plan.amount_percent == 100 else (0, 0)
-    for at, amount in enumerate((goods, fee, tip)):
-        remaining[at] -= amount
+    for index, amount in enumerate((goods, fee, tip)):
+        remaining[index] -= amount
     timestamp = None if plan.later is None else sale.initiated_at + plan.later
     kind: Any = PAYMENT_METHODS[plan.method][0]
     refund = NewRefund(

@@ -20,6 +20,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass
 class Line:
+    """A line of a sale. ``tax`` is None if it is unknown."""
+
     name: str
     good: str | None
     variation: str | None
@@ -33,6 +35,12 @@ class Line:
 
 @dataclass
 class Refund:
+    """A refund.
+
+    ``payment`` is the type and the name of the payment method. ``lines`` contains each refunded
+    line with the refunded quantity and amount.
+    """
+
     at: datetime | None
     goods: int
     fee: int
@@ -45,6 +53,12 @@ class Refund:
 
 @dataclass
 class Sale:
+    """A sale.
+
+    ``location`` is the position of a `Venue`. ``gross`` is the amount before discounts, and
+    ``total`` the amount after them. ``lines`` is None if the service stores no lines of the sale.
+    """
+
     location: int
     at: datetime
     currency: str
@@ -61,6 +75,8 @@ class Sale:
 
 @dataclass
 class Venue:
+    """A location. ``fell_back`` means that it has no valid time zone, so that UTC is used."""
+
     position: int
     id: str
     currency: str
@@ -72,6 +88,7 @@ class Venue:
 class Recount:
     """Reads all rows of an organization, and computes figures from them.
 
+    Most methods take ``days``: the id of each counted location, with its first and its last day.
     Some methods take ``types``, the payment types to count; None means all.
     """
 

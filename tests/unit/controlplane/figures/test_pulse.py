@@ -46,7 +46,7 @@ def expected_pulse(  # noqa: C901, PLR0912 - one function is easier to check
                     incomplete.add((sale.currency, refund.at.astimezone(venue.zone).date()))
     hours: dict[tuple[str, Any, int], int] = defaultdict(int)
     orders: dict[tuple[int, int], int] = defaultdict(int)
-    now_points: dict[tuple[str, int], int] = defaultdict(int)
+    today_points: dict[tuple[str, int], int] = defaultdict(int)
     yesterday: dict[str, int] = defaultdict(int)
     recent = set()
     for currency, at, amount, is_sale in movements:
@@ -62,12 +62,12 @@ def expected_pulse(  # noqa: C901, PLR0912 - one function is easier to check
         if age == 0 and (
             local_time.hour < local.hour or (local_time.hour == local.hour and at <= now)
         ):
-            now_points[currency, local_time.hour] += amount
+            today_points[currency, local_time.hour] += amount
         if age == 1 and local_time.time() <= local.time():
             yesterday[currency] += amount
     currencies = []
     for currency in sorted({venue.currency, *recent}):
-        today_cents = sum(now_points[currency, hour] for hour in range(24))
+        today_cents = sum(today_points[currency, hour] for hour in range(24))
         best: list[int] = []
         for weeks in range(1, 5):
             day = today - timedelta(days=7 * weeks)
@@ -83,7 +83,7 @@ def expected_pulse(  # noqa: C901, PLR0912 - one function is easier to check
             "comparisonComplete": complete
             and (currency, today - timedelta(days=1)) not in incomplete,
             "deltaPercent": share(today_cents - yesterday[currency], yesterday[currency]),
-            "points": [{"cents": now_points[currency, hour]} for hour in range(local.hour + 1)],
+            "points": [{"cents": today_points[currency, hour]} for hour in range(local.hour + 1)],
             "peakPoints": [{"cents": cents} for cents in best],
         })  # fmt: skip
     days = [at.astimezone(venue.zone).date() for _, at, _, _ in movements]

@@ -34,7 +34,7 @@ from tests.unit.controlplane.figures.recount import Json, Recount
 
 MERCHANTS = amount(medium=5, large=150, variable="FIGURES_MERCHANTS")
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.target)
-"""All phases of hypothesis except shrinking, which is slow because each step writes a merchant."""
+"""All phases that need no shrinking. It is slow, because each of its steps writes a merchant."""
 CALLER = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
 
 
@@ -72,7 +72,9 @@ def check(session: Session, merchant: Merchant, query: Query) -> None:
     _check_summary(
         ask(session, merchant, routes.FINANCIAL_SUMMARY, query.body()), recount, days, previous_days
     )
-    _check_deprecated(lambda path, body: ask(session, merchant, path, body), query, recount, days)
+    _check_deprecated_operations(
+        lambda path, body: ask(session, merchant, path, body), query, recount, days
+    )
     assert set(rebuild(session).values()) == {0}
 
 
@@ -109,13 +111,13 @@ def _check_summary(reply: Json, recount: Recount, days: Any, previous_days: Any)
         assert part["currencies"] == expected
 
 
-def _check_deprecated(
-    answer: Callable[[str, dict[str, Any]], Any], query: Query, recount: Recount, days: Any
+def _check_deprecated_operations(
+    call: Callable[[str, dict[str, Any]], Any], query: Query, recount: Recount, days: Any
 ) -> None:
     types = None if query.types is None else list(query.types)
     body = query.body() | ({} if types is None else {"paymentTypes": types})
     expected = recount.currencies(days, types)
-    sales = answer(routes.SALES, body)["currencies"]
+    sales = call(routes.SALES, body)["currencies"]
     assert {each["currency"]: each["figures"] for each in sales} == {
         each["currency"]: each["figures"] for each in expected
     }
@@ -124,16 +126,16 @@ def _check_deprecated(
         for each in recount.currencies(recount.previous(days), types)
     }
     assert all(each["previousNetCents"] == previous.get(each["currency"], 0) for each in sales)
-    assert answer(routes.RECONCILIATION, body)["currencies"] == [
+    assert call(routes.RECONCILIATION, body)["currencies"] == [
         {"currency": each["currency"], "methods": each["methods"],
          "coverage": each["figures"]["coverage"]} for each in expected
     ]  # fmt: skip
-    assert answer(routes.VENUES, body)["currencies"] == [
+    assert call(routes.VENUES, body)["currencies"] == [
         {"currency": each["currency"], "locations": each["locations"]} for each in expected
     ]
-    _check_items(answer(routes.ITEMS, body)["currencies"], recount.items(days, types))
-    _check_trading(answer(routes.TREND, body)["currencies"], recount.trading(days, types))
-    for part in answer(routes.CHART, query.body())["currencies"]:
+    _check_items(call(routes.ITEMS, body)["currencies"], recount.items(days, types))
+    _check_trading(call(routes.TREND, body)["currencies"], recount.trading(days, types))
+    for part in call(routes.CHART, query.body())["currencies"]:
         assert in_order(part["buckets"]) == recount.buckets(days, part["currency"])
 
 

@@ -13,10 +13,10 @@ from controlplane.figures.windows import Days, PeriodError, PeriodQuery, period_
 NOW = datetime(2026, 11, 1, 2, 30, tzinfo=UTC)
 
 
-def first_and_last(zone: str, **question: Any) -> tuple[date, date]:
+def first_and_last(zone: str, **query: Any) -> tuple[date, date]:
     from controlplane.figures.local_time import date_of
 
-    days = period_days(PeriodQuery(**question), clock_of(zone), NOW)
+    days = period_days(PeriodQuery(**query), clock_of(zone), NOW)
     return date_of(days.first), date_of(days.last)
 
 
@@ -41,7 +41,7 @@ def test_a_custom_period_has_the_given_days() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "field"),
+    ("query", "field"),
     [
         ({"period": "custom"}, "from"),
         ({"period": "custom", "first": date(2026, 1, 1)}, "to"),
@@ -52,11 +52,9 @@ def test_a_custom_period_has_the_given_days() -> None:
         ({"period": "custom", "first": date(2999, 12, 31), "last": date(3000, 1, 1)}, "to"),
     ],
 )
-def test_the_error_for_an_invalid_period_names_the_field(
-    question: dict[str, Any], field: str
-) -> None:
+def test_the_error_for_an_invalid_period_names_the_field(query: dict[str, Any], field: str) -> None:
     with pytest.raises(PeriodError) as refused:
-        period_days(PeriodQuery(**question), clock_of("UTC"), NOW)
+        period_days(PeriodQuery(**query), clock_of("UTC"), NOW)
     assert refused.value.field == field
 
 

@@ -31,7 +31,7 @@ from controlplane.storage.merchant.merchant_tables import Location
 from controlplane.storage.merchant.sales_tables import Refund, Sale
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-CASH = NewPayment(None, "other", 1000)
+PAYMENT = NewPayment(None, "other", 1000)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,8 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 def session(loaded: Database) -> Iterator[Session]:
     """A session whose changes are undone after the test.
 
-    It was closed at the end of its read transaction, and begins a new transaction that can write.
+    `Database.read` returns the session after it has closed it. The fixture then begins a new
+    transaction in this session, because a transaction of `Database.read` cannot write.
     """
     with loaded.read(lambda session: session) as opened, opened.begin():
         yield opened
@@ -59,7 +60,7 @@ def sale(**changes: Any) -> NewSale:
         "id": uuid.uuid4(), "organization_id": "org-0001", "location": 1, "point_of_sale": 1,
         "employee": None, "number": "1", "ticket_number": "1", "initiated_at": NOW,
         "currency": "AED", "lines": [NewLine(SoldArticle(1, "pcs", 0, 5_000), 1, 1000)],
-        "payments": (CASH,),
+        "payments": (PAYMENT,),
     }  # fmt: skip
     return NewSale(**values | changes)
 
@@ -74,7 +75,7 @@ def test_the_tax_of_a_line_is_calculated_after_the_discount_of_the_sale() -> Non
     "changes",
     [
         {"payments": ()},
-        {"payments": (replace(CASH, amount=999),)},
+        {"payments": (replace(PAYMENT, amount=999),)},
         {"tip": 5},
         {"discount": 1001},
         {"total": 999},
@@ -90,7 +91,7 @@ def test_an_inconsistent_sale_is_refused(session: Session, changes: dict[str, An
 def test_refunds_above_the_paid_amount_are_refused(session: Session) -> None:
     position = add_sale(session, sale(), NOW)
     refund = NewRefund(
-        id=uuid.uuid4(), sale=position, refunded_at=NOW, goods=600, payment=CASH,
+        id=uuid.uuid4(), sale=position, refunded_at=NOW, goods=600, payment=PAYMENT,
         lines=(NewRefundLine(1, 1, 600),),
     )  # fmt: skip
     add_refund(session, refund, NOW)
@@ -102,7 +103,7 @@ def test_refunds_above_the_paid_amount_are_refused(session: Session) -> None:
 
 def test_a_refund_of_an_unresolved_order_is_refused(session: Session) -> None:
     position = add_sale(session, sale(status="unknown", lines=None, total=500), NOW)
-    refund = NewRefund(id=uuid.uuid4(), sale=position, refunded_at=NOW, goods=1, payment=CASH)
+    refund = NewRefund(id=uuid.uuid4(), sale=position, refunded_at=NOW, goods=1, payment=PAYMENT)
     with pytest.raises(SaleError, match="only a completed sale"):
         add_refund(session, refund, NOW)
 
@@ -110,7 +111,7 @@ def test_a_refund_of_an_unresolved_order_is_refused(session: Session) -> None:
 def test_a_refund_counts_as_a_change_of_its_sale(session: Session) -> None:
     later = NOW + timedelta(hours=1)
     position = add_sale(session, sale(), NOW)
-    refund = NewRefund(id=uuid.uuid4(), sale=position, refunded_at=later, goods=1, payment=CASH)
+    refund = NewRefund(id=uuid.uuid4(), sale=position, refunded_at=later, goods=1, payment=PAYMENT)
     add_refund(session, refund, later)
     result = session.scalars(select(Sale).where(Sale.position == position)).one()
     assert (result.created_at, result.updated_at) == (NOW, later)

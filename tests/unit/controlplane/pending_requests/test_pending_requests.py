@@ -83,7 +83,7 @@ async def test_a_request_that_the_device_never_received_is_dispatched_again(
 ) -> None:
     device = await offline_device(service)
     await create_pending(service, instanceIds=[device.instance_id])
-    for turn in range(1, 4):  # the device is online for a short time
+    for turn in range(1, 4):  # each time, the request expires before the device receives it
         await device.heartbeat()
         await poll_changes(service.core)
         assert len(await requests_of(device)) == turn
@@ -220,7 +220,7 @@ class TestLimits:
     def settings(self) -> Settings:
         return Settings(rate_per_s=0, pending_requests_max=2, open_requests_max=1)
 
-    async def test_no_device_is_left_out_silently_at_a_location_with_too_many_devices(
+    async def test_too_many_devices_are_refused_even_if_few_of_them_support_the_kind(
         self, service: RunningService
     ) -> None:
         for kind in ("application", "application", "network", "network"):
@@ -255,8 +255,8 @@ async def test_two_services_create_one_request_for_a_pending_request(
     await create_pending(service, instanceIds=[device.instance_id])
     await device.heartbeat()
     async with service_on(service.database, service.core.settings, service.clock) as other:
-        for client in (service, other, service):
-            await poll_changes(client.core)
+        for running in (service, other, service):
+            await poll_changes(running.core)
     assert len(await requests_of(device)) == 1
 
 

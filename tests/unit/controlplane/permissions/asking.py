@@ -16,7 +16,11 @@ JSON = (b"content-type", b"application/json")
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """An HTTP request. A stream in the reply is read until it contains ``until``."""
+    """An HTTP request.
+
+    ``until`` is for replies that do not end by themselves: the client disconnects as soon as a
+    chunk of the reply contains it.
+    """
 
     method: str
     path: str

@@ -64,11 +64,14 @@ class Call:
     Args:
         operations: The row of ``table.OPERATIONS`` for this call.
         rule: The row of ``table.LOCATIONS`` for this call.
-        path: The path. For GET, values of ``body`` replace the placeholders in the path.
+        path: The path. For GET, values of ``body`` replace the placeholders in the path, and
+            arguments whose name begins with ``?`` are the query string.
         body: Returns the arguments of the call for a target: the own location, another location of
             the organization, or a foreign one (``table.TARGETS``).
         mark: Only for a list: returns what the reply contains if it lists the object of the target,
             for example the object's id.
+        tool: For a tool of the agent protocol: its name.
+        is_stream: Whether the reply is a stream of events, which does not end by itself.
         writes: Whether the call may change the database.
     """
 
@@ -127,7 +130,7 @@ def all_calls() -> Iterator[Call]:
 
 
 def _administration() -> Iterator[Call]:
-    """Return the calls that list members, or change members or locations."""
+    """Return the calls of `MEMBER_CALLS` and `LOCATION_CALLS`."""
     groups = {"members, audit log": MEMBER_CALLS, "location settings": LOCATION_CALLS}
     for group, calls in groups.items():
         for path, rows in calls.items():
@@ -172,8 +175,8 @@ def _figure_lists() -> Iterator[Call]:
 
 
 def is_public(path: str) -> bool:
-    is_page = "." in path.rpartition("/")[2]
-    return path in PUBLIC or is_page or path.startswith(PUBLIC_PREFIXES)
+    is_file = "." in path.rpartition("/")[2]
+    return path in PUBLIC or is_file or path.startswith(PUBLIC_PREFIXES)
 
 
 def content_of(call: Call, values: Json) -> tuple[str, str, bytes]:

@@ -50,6 +50,7 @@ class Credential:
         column: The column of ``table.OPERATIONS`` for this credential.
         is_restricted: Whether the credential is restricted to one location.
         key_id: The id of the API key or session; None for other kinds of credential.
+        owned: For a session: the objects that its user can end; None for other kinds of credential.
         devices: Devices that were enrolled with this credential, one for each target.
     """
 
@@ -64,7 +65,10 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """Creates users, credentials, and the objects that belong to them."""
+    """Creates users, credentials, and the objects that belong to them.
+
+    ``ago`` is the time from the creation of a session, grant or access token until ``now``.
+    """
 
     session: Session
     spots: Mapping[Target, Spot]
@@ -156,7 +160,11 @@ class Maker:
         )
 
     def devices(self, key_id: UUID) -> Mapping[Target, Bound]:
-        """Enrol a device for each target with one key, in the order of ``TARGETS``."""
+        """Enrol a device for each target with one key, in the order of ``TARGETS``.
+
+        The order matters, because the operation `current` returns the newest device of the key that
+        the caller has access to.
+        """
         return {
             target: self.enroller.bound(
                 key_id, ORGANIZATION_AT[target], self.spots[target].location_id
@@ -206,8 +214,8 @@ def _credentials_of_user(
     user, is_restricted = maker.add_user(role, locations), bool(locations)
     name = f"{role} of {len(locations)} locations"
     for can_write in (False, True):
-        # A restricted user gets no restricted key. A manager gets no restricted key either, because
-        # the restricted keys of owners and viewers are enough.
+        # All keys of a restricted user are restricted to the user's location anyway. Restricted
+        # keys of a manager are left out, because those of owners and viewers are enough.
         has_only_unrestricted_keys = is_restricted or role == "manager"
         for key_locations in ((),) if has_only_unrestricted_keys else ((), maker.own_location):
             key_id, headers = maker.key(can_write=can_write, locations=key_locations, owner=user)
@@ -240,10 +248,10 @@ def _with_devices(
 
 
 def invalid_credentials(maker: Maker) -> Iterator[Credential]:
-    """Return all invalid credentials: absent, malformed, expired or revoked."""
+    """Return all invalid credentials: absent, never issued, misused, revoked, ended or expired."""
     headers_by_caller: dict[str, Headers] = {
         "none": {},
-        **_malformed(maker),
+        **_never_issued_or_misused(maker),
         **_credentials_of_removed_members(maker),
         **_ended_credentials(maker),
     }
@@ -251,8 +259,8 @@ def invalid_credentials(maker: Maker) -> Iterator[Credential]:
         yield Credential(name, NO_ACCESS, headers)
 
 
-def _malformed(maker: Maker) -> dict[str, Headers]:
-    """Return malformed credentials, and valid secrets that are sent as the wrong kind."""
+def _never_issued_or_misused(maker: Maker) -> dict[str, Headers]:
+    """Return credentials that were never issued, and valid secrets sent as the wrong kind."""
     user = maker.add_user("owner")
     session_id, token = maker.sign_in(user)
     _, _, refresh = maker.grant(user)

@@ -75,7 +75,10 @@ class Case:
         return own if own is not None and target == "own" else self.others[target]
 
     def device(self, target: Target) -> Bound:
-        """Return the device that the credential enrolled, or a device of another key."""
+        """Return the device that the credential enrolled for the target.
+
+        If it enrolled none, return a device of another key.
+        """
         return self.credential.devices.get(target, self.spot(target).device)
 
 
@@ -307,10 +310,11 @@ PROFILE_CALLS: Final = {
 
 
 def _code(step: int) -> Body:
-    """Return a function that returns the user's code of the time step ``step``; 0 is the current.
+    """Return a function that returns the user's one-time code of a time step.
 
-    The user has a second factor that is not confirmed yet. Each code is accepted once, in the order
-    of the steps.
+    ``step`` is 0 for the current step, and negative for earlier steps. If the user has no second
+    factor, the function creates an unconfirmed one. The service accepts each code once, and only in
+    the order of the steps.
     """
 
     def body(case: Case, _target: Target) -> Json:
@@ -325,6 +329,7 @@ def _code(step: int) -> Body:
     return body
 
 
+# Calls of the profile that a session makes after all its other calls, in this order.
 PROFILE_LAST: Final = {
     f"{FACTOR}/confirm": (("profile", NOTHING, _code(-1)),),
     RECOVERY_CODES: (("profile", NOTHING, _code(0)),),

@@ -1,8 +1,9 @@
 """The permissions of every kind of credential: the two tables of docs/accounts.md.
 
 ``yes`` means that the call succeeds. A number is the HTTP status of the refusal. ``as cut`` means
-that the columns of `LOCATIONS` for restricted credentials apply to every credential. ``shown``
-means that a list contains the object. ``hidden`` means that a list does not contain the object.
+that every credential of the column gets what `LOCATIONS` states for restricted credentials, even if
+it is not restricted. ``shown`` means that a list contains the object. ``hidden`` means that a list
+does not contain the object.
 Instead of 403 and 404, the tools of the agent protocol return a JSON-RPC error.
 """
 
@@ -70,6 +71,7 @@ columns with ``cut`` are for a credential that is restricted to its own location
 
 
 def allowed(operations: str, column: str) -> str:
+    """Return a cell of `OPERATIONS`."""
     return _OPERATIONS[operations][column]
 
 

@@ -75,7 +75,7 @@ class Cell:
     expected: str
 
     @property
-    def is_answered(self) -> bool:
+    def is_permitted(self) -> bool:
         return self.expected in {"yes", "shown", "hidden"}
 
 
@@ -131,12 +131,12 @@ async def test_every_operation_and_credential_matches_the_permission_tables(
         judge = Judge(app, credential)
         before = database.read(digest)
         for cell, values, mark in prepared:
-            if not (cell.call.writes and cell.is_answered):
+            if not (cell.call.writes and cell.is_permitted):
                 messages += await judge.mistakes(cell, values, mark)
         if database.read(digest) != before:
             messages.append(f"{credential.name}: a refused call or a read changed the database")
         for cell, values, mark in prepared:
-            if cell.call.writes and cell.is_answered:
+            if cell.call.writes and cell.is_permitted:
                 messages += await judge.mistakes(cell, values, mark)
     assert not messages, f"{len(messages)} of {cells}\n" + "\n".join(messages[:60])
     assert cells >= CELLS_MIN
@@ -151,18 +151,18 @@ def _cells(credential: Credential, calls: Sequence[Call]) -> Iterator[Cell]:
     """
     requests: set[tuple[str, str, str]] = set()
     for call in calls:
-        permitted = allowed(call.operations, credential.column)
-        if permitted == "401":
+        permission = allowed(call.operations, credential.column)
+        if permission == "401":
             if (request := (call.method, call.path, call.tool)) not in requests:
                 requests.add(request)
-                yield Cell(call, "own", permitted)
+                yield Cell(call, "own", permission)
             continue
         for target in TARGETS:
-            is_restricted = credential.is_restricted or permitted == "as cut"
+            is_restricted = credential.is_restricted or permission == "as cut"
             result_at_target = at(call.rule, target, is_restricted=is_restricted)
             if result_at_target != "–":
-                depends_on_target = permitted in {"yes", "as cut"}
-                yield Cell(call, target, result_at_target if depends_on_target else permitted)
+                depends_on_target = permission in {"yes", "as cut"}
+                yield Cell(call, target, result_at_target if depends_on_target else permission)
 
 
 def _with_bodies(

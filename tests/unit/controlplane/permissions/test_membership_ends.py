@@ -30,7 +30,8 @@ TIMEOUT_S: Final = 300
 POLL_INTERVAL_S: Final = 0.1
 """Seconds between repetitions of a call.
 
-Each key is used for two repeated calls. The rate limit of a key is 20 calls a second.
+Each key is used for two repeated calls, so it makes at most 20 calls a second. More would exceed
+the rate limit of a key.
 """
 TOOLS_LIST: Final = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 pytestmark = [
@@ -55,7 +56,7 @@ class MemberCalls:
         self._http = http
         self._changes_body = {"instanceIds": [instance_id]}
         self._begun: list[asyncio.Event] = []
-        self.ends: dict[str, asyncio.Task[None]] = {}
+        self.tasks: dict[str, asyncio.Task[None]] = {}
 
     def watch(self, name: str, credentials: Mapping[str, Headers]) -> None:
         key, session, oauth = (
@@ -83,13 +84,13 @@ class MemberCalls:
         """Wait until every call was answered once, and every stream has begun."""
         async with asyncio.timeout(TIMEOUT_S):
             waits = asyncio.gather(*(event.wait() for event in self._begun))
-            await asyncio.wait((waits, *self.ends.values()), return_when=asyncio.FIRST_COMPLETED)
-            assert waits.done(), [name for name, task in self.ends.items() if task.done()]
+            await asyncio.wait((waits, *self.tasks.values()), return_when=asyncio.FIRST_COMPLETED)
+            assert waits.done(), [name for name, task in self.tasks.items() if task.done()]
 
     def _add(self, name: str, work: Any, path: str, body: Any, headers: Headers) -> None:
         has_begun = asyncio.Event()
         self._begun.append(has_begun)
-        self.ends[name] = asyncio.create_task(work(has_begun, path, body, headers), name=name)
+        self.tasks[name] = asyncio.create_task(work(has_begun, path, body, headers), name=name)
 
     async def _call_until_refused(
         self, has_begun: asyncio.Event, path: str, body: Any, headers: Headers
@@ -137,13 +138,13 @@ async def _remove_and_watch(process: Process, database: Database, http: httpx2.A
         removed_users = [members[name][0] for name in ("elsewhere", "nowhere")]
         database.write(lambda session: _remove(session, removed_users))
         async with asyncio.timeout(TIMEOUT_S):
-            await asyncio.gather(*ending.ends.values())
-        assert [name for name, task in staying.ends.items() if task.done()] == []
+            await asyncio.gather(*ending.tasks.values())
+        assert [name for name, task in staying.tasks.items() if task.done()] == []
     finally:
-        tasks = [*ending.ends.values(), *staying.ends.values()]
-        for task in tasks:
+        all_tasks = [*ending.tasks.values(), *staying.tasks.values()]
+        for task in all_tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*all_tasks, return_exceptions=True)
 
 
 def _member(session: Session, process: Process, name: str) -> tuple[Any, dict[str, Headers]]:

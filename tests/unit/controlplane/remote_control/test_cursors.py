@@ -36,7 +36,7 @@ def test_a_cursor_belongs_to_one_listing(position: int) -> None:
         assert code_of(CURSORS, other, cursor) == "invalid_cursor"
 
 
-def test_an_expired_cursor_and_a_cursor_of_another_key_are_refused() -> None:
+def test_an_expired_cursor_and_a_cursor_signed_with_another_key_are_refused() -> None:
     cursor = CURSORS.write(LISTING, SortKey(1, 2))
     assert code_of(Cursors(b"x" * 32, NOW), LISTING, cursor) == "invalid_cursor"
     assert code_of(Cursors(CURSORS.key, NOW + LIFETIME), LISTING, cursor) == "invalid_cursor"

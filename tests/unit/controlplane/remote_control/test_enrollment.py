@@ -290,8 +290,8 @@ async def test_concurrent_heartbeats_are_each_answered(service: RunningService) 
     unknown.binding_id = str(uuid.uuid4())
     foreign.api_key = service.make_key(organization_id="org-0002")
     service.clock.advance(60)
-    calls = (alive, twice, twice, revoked, unknown, foreign)
-    answers = await asyncio.gather(*(call.heartbeat(foreground=True) for call in calls))
+    senders = (alive, twice, twice, revoked, unknown, foreign)
+    answers = await asyncio.gather(*(sender.heartbeat(foreground=True) for sender in senders))
     assert [answer.status_code for answer in answers] == [200, 200, 200, 409, 404, 404]
     assert answers[3].json()["code"] == "binding_revoked"
     for device in (alive, twice):

@@ -14,7 +14,8 @@ from tests.unit.controlplane.running_service import RunningService
 ID = "45c48cce-2e2d-4fbd-aa1a-fc51c7c6ad26"
 INVALID_IDS: tuple[Any, ...] = ("", "7", ID[:-1], ID + "0", 7, None, [])
 INVALID_KINDS: tuple[Any, ...] = ("", "Network", "other", 1, None)
-NAMES = (("x", "x" * 128, "🖨" * 64), ("", "x" * 129, "🖨" * 64 + "x", 1, None))
+NAME_VALUES = (("x", "x" * 128, "🖨" * 64), ("", "x" * 129, "🖨" * 64 + "x", 1, None))
+"""Permitted and forbidden values of a name: 1 to 128 UTF-16 code units. "🖨" counts as two."""
 PLATFORMS = ("android", "ios", "macos", "windows", "linux")
 
 BODIES: dict[str, dict[str, Any]] = {
@@ -44,8 +45,8 @@ FIELDS: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     # Each row: operation and field, permitted values, forbidden values.
     ("challenge", "publicKey"): ((), ("0" * 87, "0" * 89, "", 1, None)),
     ("challenge", "platform"): (PLATFORMS, ("", "Linux", "other", 1, None)),
-    ("challenge", "locationId"): NAMES,
-    ("challenge", "legacyInstallId"): NAMES,
+    ("challenge", "locationId"): NAME_VALUES,
+    ("challenge", "legacyInstallId"): NAME_VALUES,
     ("challenge", "appVersion"): (("", "x" * 128), ("x" * 129, 1, None)),
     ("challenge", "capabilities"): (
         ([], ["x"] * 32, ["x" * 128]),

@@ -122,7 +122,7 @@ async def test_the_length_of_a_cursor_is_limited(service: RunningService) -> Non
     assert list(refused.json()["errors"]) == ["cursor"]
 
 
-async def test_revoking_twice_changes_nothing(service: RunningService) -> None:
+async def test_a_second_revocation_changes_nothing(service: RunningService) -> None:
     device = await service.device().enrolled()
     for _ in range(2):
         response = await device.call(routes.REVOKE, instanceId=device.instance_id)
@@ -187,6 +187,7 @@ async def test_a_request_past_its_expiry_is_read_as_expired_before_the_sweep_sto
     (record,) = (await device.detail())["requests"]
     assert (record["status"], record["finishedAt"]) == ("expired", record["expiresAt"])
     now = service.clock()
+    # `sweep` returns the number of expired requests, and of deleted challenges.
     assert service.database.write(lambda session: sweep(session, now)) == (1, 0)
     assert service.database.write(lambda session: sweep(session, now)) == (0, 0)
     assert await device.status_of(request) == "expired"

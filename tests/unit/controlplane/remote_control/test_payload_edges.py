@@ -79,6 +79,7 @@ def _of_object(
 
 def _of_text(schema: Schema, path: Path) -> Iterator[tuple[Path, str, Edge]]:
     most, least = schema["maxLength"], schema.get("minLength", 0)
+    # The service counts UTF-16 code units, so each of these characters counts as two.
     yield path, "maxLength", ("🖨" * (most // 2), "🖨" * (most // 2) + "x")
     if least:
         yield path, "minLength", ("x" * least, "x" * (least - 1))

@@ -50,7 +50,7 @@ class TestDevice:
         assert (await device.submit(REPORT, **late)).status_code == 200
         assert await device.status_of(request_id) == "completed"
 
-    async def test_the_agent_reads_the_refusal_as_throttling_with_a_permitted_wait(
+    async def test_the_agent_accepts_the_wait_that_the_refusal_requires(
         self, service: RunningService
     ) -> None:
         device = await service.device().enrolled()

@@ -76,7 +76,7 @@ async def test_a_request_is_kept_as_long_as_its_report(service: RunningService) 
     still_open = await device.create_request()
     await device.create_request()  # this call marks overdue requests as expired
     assert expired != still_open
-    assert delete(service) == 3
+    assert delete(service) == 3  # old_request with its report, and the expired request
     reports, requests = await read_ids(device)
     assert reports == {newest}
     assert newest_request in requests

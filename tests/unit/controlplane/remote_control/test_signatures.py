@@ -49,7 +49,7 @@ def test_x25519_keys_and_keys_in_upper_case_are_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "é" * 128, "0" * 127, "A" * 85, "=" * 88])
-def test_a_signature_without_64_bytes_is_invalid(text: str) -> None:
+def test_a_signature_that_is_not_64_bytes_long_is_invalid(text: str) -> None:
     assert parse_signature(text) is None
 
 

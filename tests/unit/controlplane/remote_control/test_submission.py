@@ -54,7 +54,7 @@ async def test_a_report_may_come_without_a_request(service: RunningService) -> N
     assert (summary["reportId"], summary["requestId"]) == (reply.json()["reportId"], None)
 
 
-async def test_a_failed_report_has_no_content(service: RunningService) -> None:
+async def test_a_failed_report_can_have_no_content(service: RunningService) -> None:
     device = await service.device().enrolled()
     reply = await device.submit(failureReason="execution-interrupted")
     detail = (await device.call(routes.REPORT_DETAIL, reportId=reply.json()["reportId"])).json()

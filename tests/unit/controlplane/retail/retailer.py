@@ -25,7 +25,7 @@ from tests.fakes.schemas.retail import require_fitting
 from tests.unit.controlplane.running_service import RunningService
 
 PIECE, VAT, EXEMPT, FOOD, MUNICIPALITY = (UUID(int=number) for number in range(1, 6))
-FOREIGN = UUID(int=99)
+UNKNOWN_ID = UUID(int=99)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def fill(session: Session, now: datetime, organization: str = DEFAULT_ORGANIZATI
                 status="active", **common, **timestamps,
             ),
             LineSnapshot(position=1, content_hash="1", **snapshot(), **common),
-            LineSnapshot(
+            LineSnapshot(  # with an unknown tax
                 position=2, content_hash="2", **snapshot(fee_item_id=None, fee_name=None), **common
             ),
         ]

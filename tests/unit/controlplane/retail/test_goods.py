@@ -17,9 +17,9 @@ from controlplane.storage.merchant.merchant_tables import FeeItem, UnitOfMeasure
 from tests.unit.controlplane.retail.retailer import (
     EXEMPT,
     FOOD,
-    FOREIGN,
     MUNICIPALITY,
     PIECE,
+    UNKNOWN_ID,
     VAT,
     Retailer,
     access_of,
@@ -42,6 +42,7 @@ def nested(depth: int) -> Any:
 
 
 def body(**changes: Any) -> dict[str, Any]:
+    """Return the body of a call that creates a good. A change to ``...`` removes the field."""
     fields = {
         "name": "Flat white",
         "uom_id": str(PIECE),
@@ -229,14 +230,14 @@ async def test_values_at_the_limits_are_accepted(
         ({"external_data": {}}, "external_data.id"),
         ({"external_data": {"id": "abc"}}, "external_data.id"),
         ({"external_data": {"id": "x" * 129}}, "external_data.id"),
-        ({"category_id": str(FOREIGN)}, "category_id"),
+        ({"category_id": str(UNKNOWN_ID)}, "category_id"),
         ({"category_id": "root"}, "category_id"),
         ({"uom_id": ...}, "uom_id"),
         ({"uom_id": ""}, "uom_id"),
-        ({"uom_id": str(FOREIGN)}, "uom_id"),
+        ({"uom_id": str(UNKNOWN_ID)}, "uom_id"),
         ({"vat": ...}, "vat"),
         ({"vat": {}}, "vat.fee_item_id"),
-        ({"vat": {"fee_item_id": str(FOREIGN)}}, "vat.fee_item_id"),
+        ({"vat": {"fee_item_id": str(UNKNOWN_ID)}}, "vat.fee_item_id"),
         ({"variations": ...}, "variations"),
         ({"variations": []}, "variations"),
         ({"variations": [{"name": f"{number}"} for number in range(151)]}, "variations"),
@@ -363,7 +364,7 @@ async def test_another_company_may_use_the_same_external_id(company: Retailer) -
     assert (await company.create(with_shared_id, other)).status_code == 400
 
 
-async def test_goods_of_another_company_do_not_exist(company: Retailer) -> None:
+async def test_a_good_of_another_company_returns_404(company: Retailer) -> None:
     good = (await company.create(body())).json()
     other = await access_of(company.service, new_key(company.service, organization="org-other"))
     reply = await company.get(routes.GOOD.format(good_id=good["id"]), other)
@@ -440,7 +441,9 @@ async def test_the_refusal_of_an_invalid_good_id_names_the_parameter(company: Re
 
 
 async def test_categories_fees_and_units_are_listed(company: Retailer) -> None:
-    company.service.database.write(lambda session: _fill_other(session, company.service.clock()))
+    company.service.database.write(
+        lambda session: _add_category_of_another_company(session, company.service.clock())
+    )
     categories = (await company.get(routes.CATEGORIES)).json()
     assert categories["cursor"] is None
     assert [each["id"] for each in categories["items"]] == [str(FOOD)]
@@ -455,7 +458,7 @@ async def test_categories_fees_and_units_are_listed(company: Retailer) -> None:
     assert [each["symbol"] for each in units["items"]] == ["pc"]
 
 
-def _fill_other(session: Any, now: Any) -> None:
+def _add_category_of_another_company(session: Any, now: Any) -> None:
     session.add(
         Category(
             id=uuid4(),

@@ -23,7 +23,7 @@ def database() -> Iterator[Database]:
         opened.close()
 
 
-async def test_a_refresh_during_the_reuse_of_an_old_token_leaves_no_valid_token(
+async def test_the_reuse_of_an_old_token_during_a_refresh_leaves_no_valid_token(
     database: Database,
 ) -> None:
     """A stolen token is used again during a refresh that is not committed yet."""

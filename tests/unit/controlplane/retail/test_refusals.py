@@ -17,7 +17,7 @@ from controlplane.web.core import Core
 from tests.unit.controlplane.retail.retailer import PIECE, VAT, fitting, retailer
 from tests.unit.controlplane.running_service import FakeClock, RunningService, service_on
 
-EVERYWHERE = [
+CALLS = [
     ("GET", routes.GOODS),
     ("POST", routes.GOODS),
     ("GET", routes.SALES),
@@ -57,7 +57,7 @@ async def call(http: httpx2.AsyncClient, method: str, path: str) -> httpx2.Respo
     )
 
 
-@pytest.mark.parametrize(("method", "path"), EVERYWHERE)
+@pytest.mark.parametrize(("method", "path"), CALLS)
 async def test_an_internal_error_reveals_no_details(method: str, path: str) -> None:
     async with broken(RuntimeError("password=hunter2")) as http:
         reply = await call(http, method, path)
@@ -65,7 +65,7 @@ async def test_an_internal_error_reveals_no_details(method: str, path: str) -> N
     assert "hunter2" not in reply.text
 
 
-@pytest.mark.parametrize(("method", "path"), EVERYWHERE)
+@pytest.mark.parametrize(("method", "path"), CALLS)
 async def test_a_busy_database_returns_503_with_retry_after(method: str, path: str) -> None:
     async with broken(DatabaseBusyError("the database is busy")) as http:
         reply = await call(http, method, path)

@@ -43,7 +43,7 @@ async def page(company: Retailer, **parameters: str) -> SalePage:
     return codec.decode(reply.content, SalePage)
 
 
-async def pages(company: Retailer, **parameters: str) -> list[Sale]:
+async def sales_of_all_pages(company: Retailer, **parameters: str) -> list[Sale]:
     sales: list[Sale] = []
     query = dict(parameters)
     for _ in range(100):
@@ -168,13 +168,13 @@ async def test_a_sale_with_the_longest_values_is_returned(company: Retailer) -> 
 
 async def test_only_completed_sales_of_the_company_are_listed(company: Retailer) -> None:
     unknown = add(company, a_sale(company.location, NOON, status="unknown"))
-    foreign = add(company, a_sale(company.location, NOON, currency="EUR"))
+    in_euros = add(company, a_sale(company.location, NOON, currency="EUR"))
     completed = add(company, a_sale(company.location, NOON))
     assert [sale.id for sale in (await page(company)).items] == [str(completed)]
     other = await access_of(company.service, new_key(company.service, organization="org-other"))
     for sale_id, access in (
         (unknown, None),
-        (foreign, None),
+        (in_euros, None),
         (completed, other),
         ("no-uuid", None),
         ("%00", None),
@@ -198,7 +198,7 @@ async def test_pages_contain_each_sale_once_in_every_order(company: Retailer, so
     for number in range(3):
         company.add_sales(17, NOON - MINUTE * number, timedelta(0), number=f"N-{number}")
     company.add_sales(12, NOON - MINUTE * 9, MINUTE)
-    sales = await pages(company, sort=sort)
+    sales = await sales_of_all_pages(company, sort=sort)
     name = sort.rpartition("_")[0]
     keys = [getattr(sale, name) for sale in sales]
     assert keys == sorted(keys, reverse=sort.endswith("desc"))
@@ -210,7 +210,7 @@ async def test_sales_added_between_two_pages_cause_no_repeated_or_skipped_sale(
     company: Retailer, sort: str
 ) -> None:
     company.add_sales(61, NOON, MINUTE)
-    before = {sale.id for sale in await pages(company, sort=sort)}
+    before = {sale.id for sale in await sales_of_all_pages(company, sort=sort)}
     ids: list[str] = []
     query: dict[str, str] = {"sort": sort}
     while True:
@@ -356,7 +356,7 @@ async def test_every_retail_operation_requires_a_token(company: Retailer) -> Non
     assert (reply.status_code, reply.content) == (404, b"")
 
 
-def test_the_document_states_that_other_currencies_are_not_listed() -> None:
+def test_the_document_states_that_only_sales_in_aed_are_listed() -> None:
     document = json.loads(document_bytes(RETAIL_API))
     assert "Sales in other currencies are not listed" in document["info"]["description"]
     description = document["paths"][routes.SALES]["get"]["description"]

@@ -48,7 +48,7 @@ CHALLENGE = re.compile(
 
 
 def assert_unauthenticated(reply: httpx2.Response) -> str:
-    """Return the description of the error."""
+    """Check that a reply is a 401 with a valid header. Return the description of the error."""
     assert (reply.status_code, reply.content) == (401, b"")
     challenge = CHALLENGE.fullmatch(reply.headers["www-authenticate"])
     assert challenge is not None

@@ -78,7 +78,7 @@ def play(database: Database) -> list[dict[str, int]]:
 
 @pytest.mark.medium
 @pytest.mark.needs("postgresql")
-def test_postgresql_and_sqlite_return_the_same(url: str, tmp_path: Path) -> None:
+def test_postgresql_and_sqlite_return_the_same_figures(url: str, tmp_path: Path) -> None:
     with (
         closing(Database(url)) as postgresql,
         closing(Database(str(tmp_path / "sqlite.db"))) as sqlite,

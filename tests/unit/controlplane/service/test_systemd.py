@@ -18,6 +18,7 @@ from controlplane.settings import Settings
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the test uses POSIX users")
 EXPOSURE_MAX = 1.5
+"""The highest permitted exposure level of `systemd-analyze security`. 10 is the worst level."""
 LOADED = "LoadState=loaded\nUnitFileState=enabled\nActiveState=active\nMainPID=12\nNRestarts=1\n"
 
 
@@ -40,6 +41,7 @@ class FakeSystem:
         return self.answers.get(" ".join(words[:2]), output(0))
 
     def changes(self) -> list[str]:
+        """Return all commands except those that read the state of the unit or of the user."""
         return [" ".join(words) for words in self.calls if words[1] not in {"show", "passwd"}]
 
 
@@ -95,7 +97,7 @@ def test_the_unit_of_the_package_is_not_changed(
     assert not [words for words in system.changes() if "sysusers" in words]
 
 
-@pytest.mark.parametrize("case", ["masked", "hides the package", "of another program"])
+@pytest.mark.parametrize("case", ["masked", "hides the unit of the package", "of another program"])
 def test_an_inconsistent_unit_is_refused_before_anything_is_written(
     service: SystemdService, system: FakeSystem, tmp_path: Path, case: str
 ) -> None:
@@ -105,7 +107,7 @@ def test_an_inconsistent_unit_is_refused_before_anything_is_written(
         unit.symlink_to("/dev/null")
     else:
         unit.write_text("[Unit]\n")
-    if case == "hides the package":
+    if case == "hides the unit of the package":
         package_unit = tmp_path / "usr/lib/systemd/system" / UNIT
         package_unit.parent.mkdir(parents=True)
         package_unit.touch()
