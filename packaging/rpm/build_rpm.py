@@ -231,10 +231,15 @@ def build(
 
 
 def _run(*words: str | Path) -> None:
-    done = subprocess.run(
-        words, capture_output=True, text=True, check=False,
-        env={**os.environ, "XZ_DEFAULTS": "--threads=1", "LC_ALL": "C.UTF-8"},
-    )  # fmt: skip
+    try:
+        done = subprocess.run(
+            words, capture_output=True, text=True, check=False,
+            env={**os.environ, "XZ_DEFAULTS": "--threads=1", "LC_ALL": "C.UTF-8"},
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise SystemExit(
+            f"{words[0]} is missing: install the packages rpm, checkpolicy and semodule-utils"
+        ) from None
     if done.returncode != 0:
         raise SystemExit(f"{words[0]} failed:\n{done.stdout}{done.stderr}")
 
