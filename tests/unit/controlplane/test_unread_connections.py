@@ -39,7 +39,7 @@ UNKNOWN_KEY = (
 pytestmark = [
     pytest.mark.medium,
     pytest.mark.skipif(
-        sys.platform != "linux", reason="the attack uses several addresses of loopback"
+        sys.platform != "linux", reason="the test uses several addresses of loopback"
     ),
 ]
 
@@ -76,7 +76,7 @@ async def wait_for_open_files(process: ServiceProcess, count: int) -> None:
     await asyncio.to_thread(until, lambda: open_files(process) <= count, TIMEOUT_S)
 
 
-@pytest.mark.parametrize("data", [UNREAD, SLOW, UNKNOWN_KEY], ids=["unread", "slow", "made-up key"])
+@pytest.mark.parametrize("data", [UNREAD, SLOW, UNKNOWN_KEY], ids=["unread", "slow", "unknown key"])
 async def test_waiting_connections_of_one_network_are_closed_while_a_device_is_served(
     process: ServiceProcess, device: SimulatedDevice, data: bytes
 ) -> None:

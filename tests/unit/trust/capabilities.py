@@ -1,7 +1,8 @@
 """Generates docs/capabilities.md: `make capabilities`.
 
-The document lists everything that a service can cause on a device. The values come from the models,
-the error classes and the limits of the agent, so a new field, status or header needs a row here.
+The document lists everything that a service can cause on a device. The accepted values, the
+statuses and the limits come from the code of the agent. The effects are texts here and in
+`replies.py`: a new field, class of statuses or header needs a new text.
 """
 
 import textwrap
@@ -61,6 +62,7 @@ CLASSES: Final = {
         " run. Other calls: the status shows the refusal"
     ),
 }
+"""The effect of each class of statuses (`class_of`)."""
 
 
 def statuses() -> dict[str, list[int]]:

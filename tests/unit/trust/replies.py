@@ -31,6 +31,14 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class ReplyRow:
+    """The replies of one operation, or of several with the same replies.
+
+    Attributes:
+        operation: the names of the operations, separated by commas.
+        when: when the device calls them.
+        effects: by the JSON names of the fields.
+    """
+
     operation: str
     when: str
     model: type[Tolerant]

@@ -11,7 +11,7 @@ from tests.paths import ROOT
 
 STARTS_PROGRAMS: Final = {
     "agent/adapters/collector_process.py": "the collector, with the kind of report",
-    "agent/adapters/service_manager/commands.py": "systemctl and launchctl, for the verb service",
+    "agent/adapters/service_manager/commands.py": "systemctl and launchctl, for the verb `service`",
     "collectors/shared/run_command.py": "programs of the system, with constant arguments",
 }
 STARTERS: Final = re.compile(
