@@ -30,7 +30,7 @@ HEADERS: Final = {
         " captive portal or a proxy"
     ),
     "date": (
-        "the difference to this machine's clock, which decides whether a request has expired. The"
+        "its difference to the clock of this machine decides whether a request has expired. The"
         " clock is not set"
     ),
     "location": "text in an error message. Redirects are not followed",
@@ -59,7 +59,7 @@ CLASSES: Final = {
     "BodyTooLarge": "a smaller version of a report is sent. Other calls: same effect as 400",
     "BodyRejected": (
         "a report is put into the quarantine, and a failed report is sent instead; a request is not"
-        " run. Other calls: the status shows the refusal"
+        " run. Other calls: `venue-agent status` shows the refusal"
     ),
 }
 """The effect of each class of statuses (`class_of`)."""

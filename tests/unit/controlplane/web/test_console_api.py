@@ -417,7 +417,7 @@ async def test_the_stream_ends_when_the_service_stops(
 class CountedPolls:
     """Polls as the service does. While ``is_failing`` is True, the polls fail.
 
-    ``polls`` contains, for each poll, the numbers of changed devices, visible devices and keys.
+    ``polls`` contains, for each poll, the numbers of changed devices, displayed devices and keys.
     """
 
     def __init__(self, service: RunningService) -> None:
@@ -426,12 +426,12 @@ class CountedPolls:
         self.is_failing = False
 
     async def __call__(
-        self, changed: Collection[int], visible: Collection[int], keys: Collection[UUID]
+        self, changed: Collection[int], displayed: Collection[int], keys: Collection[UUID]
     ) -> Snapshot:
-        self.polls.append((len(changed), len(visible), len(keys)))
+        self.polls.append((len(changed), len(displayed), len(keys)))
         if self.is_failing:
             raise unavailable("the database is not available")
-        return await self._read_snapshot(changed, visible, keys)
+        return await self._read_snapshot(changed, displayed, keys)
 
 
 async def test_one_poll_serves_all_consoles(
