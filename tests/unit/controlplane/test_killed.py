@@ -1,5 +1,5 @@
-"""Tests that an accepted report is stored exactly once, even if a process of the service or of
-PostgreSQL is killed.
+"""Tests that an accepted report is stored exactly once, and that a notification is sent, even if a
+process of the service or of PostgreSQL is killed.
 """
 
 import asyncio

@@ -28,7 +28,7 @@ ACTS_ON_DEVICES: Final = re.compile(
 
 
 def files_with(pattern: re.Pattern[str], *folders: str) -> set[str]:
-    """Return the Python files whose code, without texts and comments, contains the pattern."""
+    """Return the Python files whose code contains the pattern outside of strings and comments."""
     return {path for path, code in _candidates(pattern, folders) if pattern.search(code)}
 
 

@@ -27,6 +27,7 @@ from tests.unit.controlplane.running_service import RunningService
 PORT = 9470
 REPORT = json.loads(encode(small_venue()))
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+"""The values of metrics. A key is the name of a metric and its labels."""
 
 
 @asynccontextmanager
