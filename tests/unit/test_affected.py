@@ -44,7 +44,7 @@ TESTS = [f"{name.replace('.', '/')}.py" for name in SOURCES if ".test_" in name]
         ("controlplane/console/main.js", None),
     ],
 )
-def test_module_of_returns_the_module_of_a_python_file_in_the_product(
+def test_module_of_returns_a_module_only_for_python_files_in_the_packages(
     path: str, module: str | None
 ) -> None:
     assert module_of(path) == module

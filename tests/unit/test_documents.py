@@ -34,7 +34,7 @@ def test_every_link_leads_to_a_file() -> None:
     assert missing == set()
 
 
-def test_every_document_is_two_clicks_from_the_readme() -> None:
+def test_every_document_is_at_most_two_clicks_from_the_readme() -> None:
     reached = {ROOT / "README.md"}
     for _ in range(CLICKS_MAX):
         reached |= {target for path in reached for target in linked(path) if target.suffix == ".md"}

@@ -10,7 +10,9 @@ from tests.paths import ROOT
 
 SCRIPT_IMPORT = re.compile(r'^import .* from "\./(\w+\.js)";$', re.MULTILINE)
 ARROWS_MAX = 95
-"""Maximum number of imports between the top-level packages and modules of the service."""
+"""Maximum number of arrows in the graph of the top-level packages and modules of the service. An
+arrow stands for all imports of one package by another.
+"""
 
 
 @pytest.fixture(scope="module")

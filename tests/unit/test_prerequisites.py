@@ -32,25 +32,25 @@ def test_needy(made):
 """
 
 
-def lacks_tap(name: str) -> str | None:
+def only_tap_is_missing(name: str) -> str | None:
     return "needs tap: install iproute2 (ip: not found)" if name == "tap" else None
 
 
 def test_an_available_prerequisite_skips_no_test() -> None:
-    demand("veth", environment={"CI": "1"}, reason_of=lacks_tap)
+    demand("veth", environment={"CI": "1"}, reason_of=only_tap_is_missing)
 
 
 @pytest.mark.parametrize("environment", [{}, {"CI": ""}, {"CI": "1", "TESTS_WITHOUT": "veth tap"}])
 def test_a_test_without_its_prerequisite_is_skipped(environment: dict[str, str]) -> None:
     with pytest.raises(Skipped, match="install iproute2"):
-        demand("veth", "tap", environment=environment, reason_of=lacks_tap)
+        demand("veth", "tap", environment=environment, reason_of=only_tap_is_missing)
 
 
 @pytest.mark.parametrize("without", ["", "veth peers"])
-def test_in_ci_a_missing_prerequisite_fails_unless_it_is_declared(without: str) -> None:
+def test_in_ci_a_missing_prerequisite_that_is_not_declared_fails_the_test(without: str) -> None:
     environment = {"CI": "true", "TESTS_WITHOUT": without}
     with pytest.raises(RequiredButMissing, match=r"install iproute2 .* is skipped only if"):
-        demand("tap", environment=environment, reason_of=lacks_tap)
+        demand("tap", environment=environment, reason_of=only_tap_is_missing)
 
 
 def test_an_unknown_prerequisite_is_refused() -> None:
@@ -59,8 +59,8 @@ def test_an_unknown_prerequisite_is_refused() -> None:
 
 
 def test_declaring_an_available_prerequisite_as_missing_is_detected() -> None:
-    assert declared_but_present({"TESTS_WITHOUT": "tap veth"}, lacks_tap) == ("veth",)
-    assert declared_but_present({}, lacks_tap) == ()
+    assert declared_but_present({"TESTS_WITHOUT": "tap veth"}, only_tap_is_missing) == ("veth",)
+    assert declared_but_present({}, only_tap_is_missing) == ()
 
 
 def test_reason_has_the_remedy_and_the_error(monkeypatch: pytest.MonkeyPatch) -> None:

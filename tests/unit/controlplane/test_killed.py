@@ -1,5 +1,5 @@
-"""Tests that an accepted report is stored exactly once, even if a process of the service or of
-PostgreSQL is killed.
+"""Tests that an accepted report is stored exactly once, and that a notification is sent, even if a
+process of the service or of PostgreSQL is killed.
 """
 
 import asyncio
@@ -28,9 +28,11 @@ from tests.unit.controlplane.test_process import TIMEOUT_S, Process, start, stop
 from tests.unit.controlplane.test_workers import FORKED_WORKERS, workers_of
 
 SUBMISSIONS = sizes.amount(medium=30, large=200)
-AT_ONCE = 8
+CONCURRENT_SUBMISSIONS = 8
 KILLED_AT = (1, SUBMISSIONS // 3, SUBMISSIONS * 3 // 4)[-sizes.amount(medium=1, large=3) :]
-"""Counts of accepted reports at which the test kills a process while it submits more reports."""
+"""At each of these counts of accepted reports, the test kills the service. Other reports are being
+submitted at that time.
+"""
 REPORT: dict[str, Any] = json.loads(encode(small_venue()))
 BACKENDS = text("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'")
 pytestmark = [
@@ -48,7 +50,7 @@ def cluster() -> Iterator[str]:
 
 
 @pytest.fixture
-def server(cluster: str) -> Iterator[str]:
+def postgresql_url(cluster: str) -> Iterator[str]:
     """Yield the URL of a separate database, without the devices and alerts of other tests."""
     with new_database(cluster) as url:
         yield url
@@ -63,7 +65,7 @@ def server(cluster: str) -> Iterator[str]:
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "service.db")
-    return str(request.getfixturevalue("server"))
+    return str(request.getfixturevalue("postgresql_url"))
 
 
 class Reports:
@@ -111,7 +113,7 @@ class Reports:
                     kill_at = None
                     kill()
 
-        await asyncio.gather(*(submit_some() for _ in range(AT_ONCE)))
+        await asyncio.gather(*(submit_some() for _ in range(CONCURRENT_SUBMISSIONS)))
 
     async def check(self) -> None:
         """Check that each report is stored unchanged and once, and that a repeated submission gets
@@ -142,7 +144,9 @@ class Reports:
 
 
 def busiest(workers: list[int]) -> int:
-    """Return the worker with the most connections. Another worker might serve no connection."""
+    """Return the worker with the most connections. Another worker might have none, so that killing
+    it would interrupt no submission.
+    """
     return max(workers, key=lambda pid: len(psutil.Process(pid).net_connections()))
 
 
@@ -175,16 +179,16 @@ async def test_accepted_reports_survive_a_killed_service(database: str) -> None:
 @pytest.mark.large
 @pytest.mark.parametrize("victim", ["worker", "backend"])
 async def test_accepted_reports_survive_a_killed_worker_or_database_process(
-    server: str, victim: str
+    postgresql_url: str, victim: str
 ) -> None:
-    """The test kills a worker or a process of PostgreSQL. PostgreSQL then recovers its data."""
-    process = start(server, "--rate", "0", "--workers", "2", module=FORKED_WORKERS)
+    """If a backend is killed, PostgreSQL ends all its other backends and recovers its data."""
+    process = start(postgresql_url, "--rate", "0", "--workers", "2", module=FORKED_WORKERS)
 
     def kill() -> None:
         if victim == "worker":
             os.kill(busiest(workers_of(process)), signal.SIGKILL)
             return
-        engine = create_engine(server)
+        engine = create_engine(postgresql_url)
         with engine.connect() as connection:
             own_pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
             pids = [pid for pid in connection.execute(BACKENDS).scalars() if pid != own_pid]
@@ -204,10 +208,14 @@ async def test_accepted_reports_survive_a_killed_worker_or_database_process(
 
 
 class SlowReceiver:
-    """A webhook that answers only when it is permitted to. It stores the ids of all requests."""
+    """A webhook that answers only after the test has set ``may_answer``.
+
+    ``ids_and_types`` has the id and the event type of each request. ``arrived`` is set when a
+    request has arrived.
+    """
 
     def __init__(self) -> None:
-        self.ids: list[str] = []
+        self.ids_and_types: list[str] = []
         self.arrived = asyncio.Event()
         self.may_answer = asyncio.Event()
 
@@ -215,7 +223,7 @@ class SlowReceiver:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
         headers = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
         body = await reader.readexactly(int(headers["content-length"]))
-        self.ids.append(f"{headers['webhook-id']} {json.loads(body)['type']}")
+        self.ids_and_types.append(f"{headers['webhook-id']} {json.loads(body)['type']}")
         self.arrived.set()
         await self.may_answer.wait()
         with contextlib.suppress(ConnectionError):
@@ -255,15 +263,15 @@ async def test_a_notification_survives_a_service_that_is_killed_while_sending_it
                 await _wait_until_sent(database)
         finally:
             stop(process)
-    assert len(receiver.ids) == 2
-    assert len(set(receiver.ids)) == 1
-    assert receiver.ids[0].endswith(" alert.firing")
+    assert len(receiver.ids_and_types) == 2
+    assert len(set(receiver.ids_and_types)) == 1
+    assert receiver.ids_and_types[0].endswith(" alert.firing")
 
 
 @pytest.mark.needs("postgresql")
 @pytest.mark.large
 async def test_a_notification_survives_a_worker_that_is_killed_while_sending_it(
-    server: str,
+    postgresql_url: str,
 ) -> None:
     """The service continues, and repeats the attempt with the same id.
 
@@ -276,7 +284,7 @@ async def test_a_notification_survives_a_worker_that_is_killed_while_sending_it(
     url = f"http://127.0.0.1:{port}/in"
     options = ("--notify-url", url, "--notify-after", "0", "--rate", "0", "--offline-after", "1000")
     async with listener:
-        process = start(server, *options, "--workers", "2", module=FORKED_WORKERS)
+        process = start(postgresql_url, *options, "--workers", "2", module=FORKED_WORKERS)
         try:
             async with client(process) as http, asyncio.timeout(3 * TIMEOUT_S):
                 device = await SimulatedDevice(http, process.api_key).enrolled()
@@ -286,14 +294,14 @@ async def test_a_notification_survives_a_worker_that_is_killed_while_sending_it(
                 os.kill(_sender(workers_of(process), port), signal.SIGKILL)
                 receiver.may_answer.set()
                 await receiver.arrived.wait()
-                await _wait_until_sent(server)
+                await _wait_until_sent(postgresql_url)
         finally:
             code = stop(process)
     assert code == 0
-    assert len(receiver.ids) == 2
-    assert len(set(receiver.ids)) == 1
-    assert receiver.ids[0].endswith(" alert.firing")
-    engine = create_engine(server)
+    assert len(receiver.ids_and_types) == 2
+    assert len(set(receiver.ids_and_types)) == 1
+    assert receiver.ids_and_types[0].endswith(" alert.firing")
+    engine = create_engine(postgresql_url)
     with engine.connect() as connection:
         assert connection.execute(text("SELECT count(*) FROM alerts")).scalar_one() == 1
     engine.dispose()

@@ -9,7 +9,7 @@ from controlplane.settings import Settings
 def test_a_high_limit_on_open_files_does_not_change_the_settings() -> None:
     settings = Settings()
     assert bounded_connections(settings, settings.streams_max + RESERVED_FILES) is settings
-    assert bounded_connections(settings, -1) is settings
+    assert bounded_connections(settings, -1) is settings  # -1: unlimited
 
 
 @pytest.mark.parametrize("files", [256, 1024, 4096, 10_000])

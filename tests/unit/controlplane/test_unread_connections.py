@@ -28,18 +28,21 @@ OTHER_FILES = 30
 """Maximum number of files that the service opens for its database during a test."""
 NETWORKS = ("127.0.0.3", "127.0.0.4", "127.0.0.5")
 UNREAD = b"GET /openapi.json HTTP/1.1\r\nHost: service\r\n\r\n" * 2000
+"""Requests whose replies the client does not read."""
 SLOW = (
     f"POST {SIGN_IN} HTTP/1.1\r\nHost: service\r\nContent-Type: application/json\r\n"
     "Content-Length: 100\r\n\r\n{"
 ).encode()
+"""A request without the end of its body."""
 UNKNOWN_KEY = (
     f"POST {routes.HEARTBEAT} HTTP/1.1\r\nHost: service\r\nContent-Type: application/json\r\n"
     f"Authorization: Bearer vck_{'x' * 43}\r\nContent-Length: 100\r\n\r\n{{"
 ).encode()
+"""A request with an unknown API key, without the end of its body."""
 pytestmark = [
     pytest.mark.medium,
     pytest.mark.skipif(
-        sys.platform != "linux", reason="the attack uses several addresses of loopback"
+        sys.platform != "linux", reason="the test uses several addresses of loopback"
     ),
 ]
 
@@ -76,7 +79,7 @@ async def wait_for_open_files(process: ServiceProcess, count: int) -> None:
     await asyncio.to_thread(until, lambda: open_files(process) <= count, TIMEOUT_S)
 
 
-@pytest.mark.parametrize("data", [UNREAD, SLOW, UNKNOWN_KEY], ids=["unread", "slow", "made-up key"])
+@pytest.mark.parametrize("data", [UNREAD, SLOW, UNKNOWN_KEY], ids=["unread", "slow", "unknown key"])
 async def test_waiting_connections_of_one_network_are_closed_while_a_device_is_served(
     process: ServiceProcess, device: SimulatedDevice, data: bytes
 ) -> None:

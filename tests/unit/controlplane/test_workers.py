@@ -25,6 +25,7 @@ pytestmark = [
 
 
 FORKED_WORKERS = "tests.unit.controlplane.forked_workers"
+"""The module of a service whose workers start sooner than usual, because they are forks."""
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def database() -> Iterator[str]:
 
 
 async def first_request_of_stream(device: SimulatedDevice, opened: asyncio.Event) -> str:
-    """Open a command stream. Return the id of its first request."""
+    """Open a command stream, and then set ``opened``. Return the id of its first request."""
     headers = {"Authorization": f"Bearer {device.api_key}", "Accept": "text/event-stream"}
     async with device.http.stream("POST", routes.ON_COMMANDS, json={}, headers=headers) as stream:
         async for line in stream.aiter_lines():

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 def unread_connections(
     port: int, count: int, data: bytes, address: str = "127.0.0.1"
 ) -> Iterator[list[int]]:
-    """Open connections from ``address``, and send as much of ``data`` as possible at once.
+    """Open connections from ``address``. Send ``data`` on each, as far as possible without waiting.
 
     Yields the file descriptors of the connections.
     """

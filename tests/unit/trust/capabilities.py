@@ -1,7 +1,8 @@
 """Generates docs/capabilities.md: `make capabilities`.
 
-The document lists everything that a service can cause on a device. The values come from the models,
-the error classes and the limits of the agent, so a new field, status or header needs a row here.
+The document lists everything that a service can cause on a device. The accepted values, the
+statuses and the limits come from the code of the agent. The effects are texts here and in
+`replies.py`: a new field, class of statuses or header needs a new text.
 """
 
 import textwrap
@@ -29,7 +30,7 @@ HEADERS: Final = {
         " captive portal or a proxy"
     ),
     "date": (
-        "the difference to this machine's clock, which decides whether a request has expired. The"
+        "its difference to the clock of this machine decides whether a request has expired. The"
         " clock is not set"
     ),
     "location": "text in an error message. Redirects are not followed",
@@ -58,9 +59,10 @@ CLASSES: Final = {
     "BodyTooLarge": "a smaller version of a report is sent. Other calls: same effect as 400",
     "BodyRejected": (
         "a report is put into the quarantine, and a failed report is sent instead; a request is not"
-        " run. Other calls: the status shows the refusal"
+        " run. Other calls: `venue-agent status` shows the refusal"
     ),
 }
+"""The effect of each class of statuses (`class_of`)."""
 
 
 def statuses() -> dict[str, list[int]]:

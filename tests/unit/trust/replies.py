@@ -31,6 +31,14 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class ReplyRow:
+    """The replies of one operation, or of several with the same replies.
+
+    Attributes:
+        operation: the names of the operations, separated by commas.
+        when: when the device calls them.
+        effects: by the JSON names of the fields.
+    """
+
     operation: str
     when: str
     model: type[Tolerant]
@@ -58,7 +66,9 @@ REPLIES: Final = (
         wire.EnrollmentRecord,
         {
             "instanceId": Effect("must be the device's own id, or the record is not used"),
-            "locationId": Effect("shown in status and reports", _REPORT_FILES, (SUBMIT,)),
+            "locationId": Effect(
+                "shown in `venue-agent status` and in reports", _REPORT_FILES, (SUBMIT,)
+            ),
             "legacyInstallId": Effect("stored only", (DEVICE,)),
             "appVersion": Effect(
                 "if it is not the agent's version: one more enrollment at each start", (DEVICE,)
@@ -69,7 +79,9 @@ REPLIES: Final = (
                 (DATABASE, DEVICE, LOG, STATUS),
                 (ACKNOWLEDGE, HEARTBEAT, SUBMIT),
             ),
-            "organizationId": Effect("shown in status and reports", _REPORT_FILES, (SUBMIT,)),
+            "organizationId": Effect(
+                "shown in `venue-agent status` and in reports", _REPORT_FILES, (SUBMIT,)
+            ),
         },
     ),
     ReplyRow(
@@ -78,7 +90,9 @@ REPLIES: Final = (
         wire.HeartbeatReply,
         {
             "lastSeenAt": Effect(
-                "shown in status and application snapshots", (DATABASE, STATUS), (SUBMIT,)
+                "shown in `venue-agent status` and in application snapshots",
+                (DATABASE, STATUS),
+                (SUBMIT,),
             )
         },
     ),
@@ -106,7 +120,7 @@ REPLIES: Final = (
         {
             "version": NOTHING,
             "requestId": Effect(
-                "names the request and its report", (DATABASE, LOG), (ACKNOWLEDGE, SUBMIT)
+                "identifies the request and its report", (DATABASE, LOG), (ACKNOWLEDGE, SUBMIT)
             ),
             "bindingId": Effect("must be the device's own binding, or the entry is not used"),
             "kind": Effect("which of the two reports is collected"),

@@ -1,4 +1,6 @@
-"""Tests that docs/capabilities.md has a row for each reply, field, status, header and limit."""
+"""Tests that docs/capabilities.md has a row for each field of a reply, each class of statuses and
+each header.
+"""
 
 import ast
 import inspect
@@ -21,6 +23,7 @@ from tests.unit.trust import capabilities
 from tests.unit.trust.replies import REPLIES, fields_of
 
 NO_CALLS = {"skew", "close"}
+"""The public names of `ServiceClient` that call no operation."""
 DEVICE_ROUTES = "CHALLENGE ENROLL CURRENT HEARTBEAT ACKNOWLEDGE SUBMIT_RESULT ON_COMMANDS".split()
 TIME = "2026-11-20T12:00:00Z"
 VALUES: dict[str, Any] = {

@@ -11,7 +11,7 @@ from tests.paths import ROOT
 
 STARTS_PROGRAMS: Final = {
     "agent/adapters/collector_process.py": "the collector, with the kind of report",
-    "agent/adapters/service_manager/commands.py": "systemctl and launchctl, for the verb service",
+    "agent/adapters/service_manager/commands.py": "systemctl and launchctl, for the verb `service`",
     "collectors/shared/run_command.py": "programs of the system, with constant arguments",
 }
 STARTERS: Final = re.compile(
@@ -28,7 +28,7 @@ ACTS_ON_DEVICES: Final = re.compile(
 
 
 def files_with(pattern: re.Pattern[str], *folders: str) -> set[str]:
-    """Return the Python files whose code, without texts and comments, contains the pattern."""
+    """Return the Python files whose code contains the pattern outside of strings and comments."""
     return {path for path, code in _candidates(pattern, folders) if pattern.search(code)}
 
 

@@ -44,7 +44,7 @@ def test_the_purpose_of_each_protocol_is_stated() -> None:
     ("number", "text"),
     [(0, "0"), (7, "7"), (99, "99"), (104, "100"), (105, "110"), (51816, "52,000")],
 )
-def test_numbers_are_rounded_to_two_digits(number: int, text: str) -> None:
+def test_numbers_are_rounded_to_two_significant_digits(number: int, text: str) -> None:
     assert harm_document.rounded(number) == text
 
 

@@ -1,5 +1,5 @@
-"""Tests that SECURITY.md has what a reporter needs. Its address is a placeholder until the owner
-sets it.
+"""Tests that SECURITY.md explains how to report a vulnerability. Its e-mail address for reports is
+a placeholder until the owner of the project sets it.
 """
 
 import re

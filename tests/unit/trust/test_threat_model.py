@@ -1,5 +1,5 @@
-"""Tests that each row of the documents about trust names tests that pytest collects and does not
-skip.
+"""Tests that pytest collects the tests that docs/threat-model.md and docs/capabilities.md name, and
+does not skip them.
 """
 
 import ast

@@ -154,7 +154,7 @@ FACADE: Final = (
             row(
                 "maximum size of a body (not documented; ours)",
                 AUTH
-                + "TestSmallBodies::test_a_body_with_a_content_length_above_the_limit_is_refused",
+                + "TestBodyLimits::test_a_body_with_a_content_length_above_the_limit_is_refused",
             ),
         ),
     ),

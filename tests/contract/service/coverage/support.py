@@ -21,7 +21,7 @@ SUPPORT: Final = (
             row(
                 "`support.contact` is the only operation without a body",
                 EXAMPLE,
-                OPERATIONS + "test_contact_accepts_no_body_or_an_empty_object",
+                OPERATIONS + "test_contact_can_be_called_without_a_body_or_with_an_empty_object",
                 OPERATIONS + "test_contact_refuses_any_body_but_an_empty_object",
                 "tests/contract/openapi/test_document.py::test_contact_is_the_only_operation_without_a_body",
             ),

@@ -83,17 +83,17 @@ def test_a_failed_transaction_changes_nothing(path: Path) -> None:
     database.close()
 
 
-def test_a_transaction_with_a_collision_is_repeated_a_limited_number_of_times(path: Path) -> None:
+def test_a_transaction_with_a_conflict_is_repeated_a_limited_number_of_times(path: Path) -> None:
     database = Database(str(path))
     attempts: list[int] = []
 
-    def collide(session: Session) -> None:
+    def add_existing_row(session: Session) -> None:
         attempts.append(1)
-        session.add(Schema(version=2))
+        session.add(Schema(version=2))  # the row exists already
         session.flush()
 
     with pytest.raises(DatabaseBusyError) as busy:
-        database.write(collide)
+        database.write(add_existing_row)
     assert isinstance(busy.value.__cause__, IntegrityError)
     assert len(attempts) == WRITE_ATTEMPTS
     database.close()
@@ -114,28 +114,32 @@ class TestLockedByAnotherProgram:
         yield connection
         connection.close()
 
-    def test_a_write_is_tried_once_and_refused(
+    def test_a_write_is_refused_until_the_lock_is_released(
         self, database: Database, other: sqlite3.Connection
     ) -> None:
         other.execute("BEGIN EXCLUSIVE")
-        attempts: list[int] = []
+        runs: list[int] = []
         with pytest.raises(DatabaseBusyError, match="locked by another program"):
-            database.write(lambda _: attempts.append(1))
-        assert attempts == []
-        assert database.read(_layout) == SCHEMA_VERSION
+            database.write(lambda _: runs.append(1))
+        assert runs == []
+        assert database.read(_schema_version) == SCHEMA_VERSION
         other.execute("ROLLBACK")
-        database.write(lambda _: attempts.append(1))
-        assert attempts == [1]
+        database.write(lambda _: runs.append(1))
+        assert runs == [1]
 
-    def test_a_read_is_refused_too(self, database: Database, other: sqlite3.Connection) -> None:
+    def test_a_read_is_refused_while_another_program_has_exclusive_access(
+        self, database: Database, other: sqlite3.Connection
+    ) -> None:
+        # With a write-ahead log, only this locking mode keeps readers out. SQLite enters the mode
+        # only if no other connection is open.
         database.close()
         other.execute("PRAGMA locking_mode=EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")
         other.execute("COMMIT")
         with pytest.raises(DatabaseBusyError, match="locked by another program"):
-            database.read(_layout)
+            database.read(_schema_version)
         other.close()
-        assert database.read(_layout) == SCHEMA_VERSION
+        assert database.read(_schema_version) == SCHEMA_VERSION
 
     def test_only_the_first_write_waits_while_the_database_is_locked(
         self, path: Path, other: sqlite3.Connection
@@ -150,17 +154,17 @@ class TestLockedByAnotherProgram:
         event.listen(database._engine, "checkout", trace)
         for _ in range(3):
             with pytest.raises(DatabaseBusyError):
-                database.write(_layout)
+                database.write(_schema_version)
         other.execute("ROLLBACK")
         for _ in range(2):
-            assert database.write(_layout) == SCHEMA_VERSION
+            assert database.write(_schema_version) == SCHEMA_VERSION
         begin, short, long = "BEGIN IMMEDIATE", "busy_timeout = 0", "busy_timeout = 50"
-        changes = [
+        begins_and_timeouts = [
             statement.removeprefix("PRAGMA ")
             for statement in statements
             if statement.endswith((begin, short, long))
         ]
-        assert changes == [begin, short, begin, begin, begin, long, begin]
+        assert begins_and_timeouts == [begin, short, begin, begin, begin, long, begin]
         database.close()
 
     def test_the_wait_for_another_thread_of_the_process_is_limited_too(
@@ -177,14 +181,14 @@ class TestLockedByAnotherProgram:
         try:
             assert began.wait(60)
             with pytest.raises(DatabaseBusyError, match="busy"):
-                database.write(_layout)
+                database.write(_schema_version)
         finally:
             end.set()
             holder.join(60)
-        assert database.write(_layout) == SCHEMA_VERSION
+        assert database.write(_schema_version) == SCHEMA_VERSION
 
 
-def _layout(session: Session) -> int:
+def _schema_version(session: Session) -> int:
     return int(session.execute(text("SELECT version FROM schema_version")).scalar_one())
 
 

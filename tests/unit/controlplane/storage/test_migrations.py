@@ -90,7 +90,10 @@ def content(url: str, columns_by_table: Columns | None = None) -> dict[str, list
 
 
 def schema(url: str) -> dict[str, Any]:
-    """Return the columns, keys, constraints and indexes of each table. Columns are sorted."""
+    """Return the columns, keys, constraints and indexes of each table.
+
+    Lists are sorted, so that the order of columns does not matter.
+    """
     engine = create_engine(url)
     with engine.connect() as connection:
         inspector = inspect(connection)
@@ -187,7 +190,7 @@ def test_a_table_of_another_program_is_not_changed(old_database: str) -> None:
     assert (schema(old_database), content(old_database)) == before
 
 
-def test_old_reports_are_summarized_while_the_service_runs(old_database: str) -> None:
+def test_old_reports_are_summarized_after_the_upgrade(old_database: str) -> None:
     database = Database(old_database)
     assert database.write(summarize_old_reports) == 9
     assert database.write(summarize_old_reports) == 0
@@ -251,6 +254,7 @@ def test_devices_of_layout_0017_are_counted_as_in_a_new_database(
             "finding_counts": ["location_id", "subject", "version", "devices"],
         }
         rows = content(url, tables)
+        # A character stands for a subject in the column `symbols`.
         symbols = {subject: chr(32 + number) for number, subject in rows["finding_subjects"]}
         assert set(symbols) == {"device", "any", "network", "disk-full", "problem"}
         codes = ("device", "any", "network", "disk-full", "problem")
@@ -375,7 +379,9 @@ def test_old_notifications_and_webhooks_become_notifications_and_routes(
 
 @pytest.fixture
 def database_0014(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the URL of a database with layout 0014 and the devices and reports of 0.1.0."""
+    """Return the URL of a database with layout 0014, and with the devices and reports of the dump
+    of release 0.1.0.
+    """
     file, first = tmp_path / "layout-0014.db", tmp_path / "first.db"
     load(file, "layout-0012.sqlite.sql")
     url = f"sqlite:///{file}"
@@ -395,11 +401,11 @@ def database_0014(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return url
 
 
-def test_reports_of_the_first_release_are_judged_while_the_service_runs(old_database: str) -> None:
+def test_reports_of_the_first_release_are_judged_after_the_upgrade(old_database: str) -> None:
     check_judging(old_database)
 
 
-def test_reports_of_layout_0014_are_judged_while_the_service_runs(database_0014: str) -> None:
+def test_reports_of_layout_0014_are_judged_after_the_upgrade(database_0014: str) -> None:
     check_judging(database_0014)
 
 
@@ -433,7 +439,10 @@ def check_judging(url: str) -> None:
 
 
 def newest_reports(session: Session) -> dict[tuple[int, str], Report]:
-    """Return the newest report with content of each device that is not revoked, by kind."""
+    """Return the newest reports with content of the devices that are not revoked.
+
+    A key contains the position of the device and the kind of the report.
+    """
     bound = select(Device).where(Device.revoked_at.is_(None))
     positions = {each.binding_id: each.position for each in session.scalars(bound)}
     reports = session.scalars(select(Report).order_by(Report.position)).all()
@@ -494,7 +503,7 @@ def set_layout(file: Path, revision: str) -> None:
         connection.commit()
 
 
-STEP = f"""
+SCRIPT = f"""
 from alembic import op
 
 revision = "9999"
@@ -502,7 +511,7 @@ down_revision = "{migrations.HEAD}"
 
 
 def upgrade():
-    op.execute("CREATE TABLE made_by_a_step (n INTEGER)")
+    op.execute("CREATE TABLE made_by_the_script (n INTEGER)")
 """
 
 
@@ -511,7 +520,7 @@ def test_migration_scripts_run_only_for_databases_at_layout_0012_or_later(
 ) -> None:
     directory = tmp_path / "migrations"
     shutil.copytree(Path(migrations.__file__).parent, directory)
-    (directory / "versions/9999_test.py").write_text(STEP)
+    (directory / "versions/9999_test.py").write_text(SCRIPT)
     names = ("first.db", "later.db", "empty.db")
     first, later, empty = (tmp_path / name for name in names)
     load(first, "service-0.1.0.sqlite.sql")
@@ -519,14 +528,14 @@ def test_migration_scripts_run_only_for_databases_at_layout_0012_or_later(
     monkeypatch.setattr(upgrade, "HEAD", "9999")
     monkeypatch.setattr(upgrade, "LAYOUTS", (*migrations.LAYOUTS, "9999"))
     monkeypatch.setattr(upgrade, "__file__", str(directory / "upgrade.py"))
-    # Only a database with a later layout needs the step. A database of release 0.1.0 and an empty
-    # database get the newest layout from the models.
-    for file, runs_step in ((first, False), (later, True), (empty, False)):
+    # Only a database with layout 0012 or later needs the migration script. A database of release
+    # 0.1.0 and an empty database get the newest layout from the models.
+    for file, runs_script in ((first, False), (later, True), (empty, False)):
         engine = create_engine(f"sqlite:///{file}")
         with engine.begin() as connection:
             upgrade.upgrade(connection)
             assert upgrade.layout(connection) == "9999"
-            assert inspect(connection).has_table("made_by_a_step") is runs_step
+            assert inspect(connection).has_table("made_by_the_script") is runs_script
         engine.dispose()
 
 

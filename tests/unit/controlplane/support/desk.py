@@ -16,7 +16,8 @@ from tests.unit.controlplane.running_service import RunningService
 
 HOME: Final = DEFAULT_ORGANIZATION
 OTHER: Final = "org-0002"
-UNKNOWN: Final = "A" * 43
+UNKNOWN_TOKEN: Final = "A" * 43
+"""A text with the form of a token."""
 DAY_S: Final = 86_400
 
 
@@ -53,7 +54,7 @@ class Desk:
     ) -> httpx2.Response:
         return await self.ask(routes.CONFIRM, caller, token=token, organizationId=organization)
 
-    async def linked(self, caller: str | None = None) -> list[str]:
+    async def linked_channels(self, caller: str | None = None) -> list[str]:
         """Return the channels of the caller's links."""
         key = caller or self._service.write_key
         reply = await self._service.http.post(
@@ -72,7 +73,8 @@ class Desk:
             ]
 
 
-def refused(reply: httpx2.Response) -> tuple[int, str]:
+def refusal_of(reply: httpx2.Response) -> tuple[int, str]:
+    """Return the status and the code of a refusal."""
     return reply.status_code, reply.json()["code"]
 
 

@@ -1,4 +1,4 @@
-"""Tests of concurrent calls of two services with one support token, on SQLite and PostgreSQL."""
+"""Tests of concurrent calls to two services with the same support token."""
 
 import asyncio
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ async def test_concurrent_confirmations_of_a_token_get_the_same_reply(
             )
             assert {reply.status_code for reply in replies} == {200}
             assert len({reply.content for reply in replies}) == 1
-    assert len(await desk.linked()) == ROUNDS
+    assert len(await desk.linked_channels()) == ROUNDS
 
 
 async def test_only_one_of_two_organizations_can_confirm_a_token(
@@ -64,7 +64,7 @@ async def test_only_one_of_two_organizations_can_confirm_a_token(
             owner = confirmation["organizationId"]
             reply = await desk.ask(routes.INSPECT, keys[owner], token=token)
             assert reply.json() == confirmation | {"organizations": []}
-    counts = [len(await desk.linked(key)) for key in keys.values()]
+    counts = [len(await desk.linked_channels(key)) for key in keys.values()]
     assert sum(counts) == ROUNDS
 
 
@@ -80,9 +80,9 @@ async def test_a_link_confirmed_and_ended_concurrently_is_ended(
             )
             assert ended.status_code == 200
             assert confirmed.status_code in {200, 409}
-            # The reply shows which call was first. The reply names the organization if the
-            # link was confirmed before the link ended.
+            # The reply to the disconnection names the organization if the link was confirmed
+            # before it ended.
             assert (ended.json()["organizationId"] == HOME) is (confirmed.status_code == 200)
             inspection = (await desk.ask(routes.INSPECT, token=token)).json()
             assert inspection == ended.json() | {"organizations": []}
-    assert await desk.linked() == []
+    assert await desk.linked_channels() == []

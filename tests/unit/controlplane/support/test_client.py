@@ -1,4 +1,4 @@
-"""Tests of the typed client of the support operations: its replies, and the errors it raises."""
+"""Tests of the typed client of the support operations: what it returns, and what it raises."""
 
 import asyncio
 
@@ -12,7 +12,9 @@ from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.support.desk import HOME, OTHER, Desk
 
 
-async def test_a_client_reads_each_state_of_a_token(service: RunningService, desk: Desk) -> None:
+async def test_a_client_inspects_confirms_and_disconnects_a_token(
+    service: RunningService, desk: Desk
+) -> None:
     loop = asyncio.get_running_loop()
     headers = {
         "authorization": f"Bearer {service.write_key}",
@@ -28,14 +30,14 @@ async def test_a_client_reads_each_state_of_a_token(service: RunningService, des
     def call() -> None:
         transport = httpx2.MockTransport(answer)
         with httpx2.Client(transport=transport, base_url="http://service/") as http:
-            check_each_state(OperationsClient(http), token)
+            check_each_call(OperationsClient(http), token)
 
     token = desk.token("chat")
     desk.store_channel("phone", "+971 4")
     await asyncio.to_thread(call)
 
 
-def check_each_state(client: OperationsClient, token: str) -> None:
+def check_each_call(client: OperationsClient, token: str) -> None:
     body = TokenRequest(token=token)
     home = ConfirmRequest(token=token, organization_id=HOME)
     assert client.support_contact().links == ()

@@ -117,7 +117,7 @@ def test_channels_are_set_listed_and_removed(database: str, capsys: Capture) -> 
         ("support", "channels", "set", "phone", "1", "--hours", ""),
     ],
 )
-def test_texts_of_support_links_must_be_short_and_of_one_line(
+def test_invalid_texts_of_links_and_channels_are_refused(
     database: str, capsys: Capture, words: tuple[str, ...]
 ) -> None:
     run_command(capsys, *words, code=2)

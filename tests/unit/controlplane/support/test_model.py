@@ -30,17 +30,26 @@ CALLERS: Final = {
     "b writes": Caller(UUID(int=4), "b", can_write=True),
 }
 MANAGERS: Final = {"a writes": "a", "b writes": "b"}
+"""The callers that may confirm and end links, each with its organization."""
 CALLS: Final = st.tuples(
     st.sampled_from(("inspect", "confirm", "disconnect", "wait")),
     st.sampled_from(sorted(CALLERS)),
     st.sampled_from(("a", "b")),
     st.sampled_from((1, 11, 30)),
 )
+"""A call, its caller, the organization for which it confirms, and the hours for which it waits.
+
+Only `confirm` uses the organization, and only `wait` uses the hours.
+"""
 
 
 @dataclass(slots=True)
 class Model:
-    """The expected state of a token. ``hours`` is the time since its creation."""
+    """The expected state of a token.
+
+    ``hours`` is the time since its creation. ``replies`` has the first reply of `confirm` and of
+    `disconnect`. Repeated calls get the same reply.
+    """
 
     hours: int = 0
     organization: str | None = None
@@ -84,7 +93,7 @@ class Model:
 
 
 @pytest.fixture(scope="module")
-def tokens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+def sqlite_database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     with closing(Database(str(tmp_path_factory.mktemp("model") / "service.db"))) as opened:
         yield opened
 
@@ -94,7 +103,7 @@ def tokens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 )
 @given(calls=st.lists(CALLS, max_size=12))
 def test_any_sequence_of_calls_with_a_token_behaves_as_the_model(
-    tokens: Database, calls: list[tuple[str, str, str, int]]
+    sqlite_database: Database, calls: list[tuple[str, str, str, int]]
 ) -> None:
     now = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -117,7 +126,7 @@ def test_any_sequence_of_calls_with_a_token_behaves_as_the_model(
             if call != "inspect":
                 assert model.replies.setdefault(call, reply) == reply
 
-    tokens.write(play)
+    sqlite_database.write(play)
 
 
 def _reply_to(context: RequestContext, call: str, token: str, organization: str) -> Link | str:

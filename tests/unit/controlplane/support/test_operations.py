@@ -17,9 +17,9 @@ from tests.unit.controlplane.support.desk import (
     DAY_S,
     HOME,
     OTHER,
-    UNKNOWN,
+    UNKNOWN_TOKEN,
     Desk,
-    refused,
+    refusal_of,
     without_trace_id,
 )
 
@@ -44,7 +44,7 @@ async def test_a_token_is_inspected_confirmed_and_disconnected(
     assert confirmed.json()["organizationId"] == HOME
     assert confirmed.json()["confirmedAt"] == "2026-11-20T12:01:00Z"
     assert confirmed.json()["confirmedById"] == str(service.caller(service.write_key).key_id)
-    assert await desk.linked() == ["telegram @venue"]
+    assert await desk.linked_channels() == ["telegram @venue"]
     inspection = (await desk.ask(routes.INSPECT, token=token)).json()
     assert inspection == confirmed.json() | {"organizations": []}
     service.clock.advance(60)
@@ -53,7 +53,7 @@ async def test_a_token_is_inspected_confirmed_and_disconnected(
         "state": "disconnected",
         "disconnectedAt": "2026-11-20T12:02:00Z",
     }
-    assert await desk.linked() == []
+    assert await desk.linked_channels() == []
     inspection = (await desk.ask(routes.INSPECT, token=token)).json()
     assert inspection == ended.json() | {"organizations": []}
 
@@ -74,7 +74,7 @@ async def test_repeated_confirmations_and_disconnections_get_the_same_reply(
     for caller in (None, colleague):
         again = await desk.ask(routes.DISCONNECT, caller, token=token)
         assert (again.status_code, again.content) == (200, ended.content)
-    assert refused(await desk.confirm(token)) == (409, "token_used")
+    assert refusal_of(await desk.confirm(token)) == (409, "token_used")
 
 
 async def test_an_unconfirmed_token_expires_after_a_day(
@@ -87,9 +87,9 @@ async def test_an_unconfirmed_token_expires_after_a_day(
     service.clock.advance(1)
     inspection = (await desk.ask(routes.INSPECT, token=token)).json()
     assert (inspection["state"], inspection["organizations"]) == ("expired", [])
-    assert refused(await desk.confirm(token)) == (409, "token_expired")
-    assert refused(await desk.ask(routes.DISCONNECT, token=token)) == (409, "token_expired")
-    assert await desk.linked() == ["chat"]
+    assert refusal_of(await desk.confirm(token)) == (409, "token_expired")
+    assert refusal_of(await desk.ask(routes.DISCONNECT, token=token)) == (409, "token_expired")
+    assert await desk.linked_channels() == ["chat"]
 
 
 async def test_an_unconfirmed_token_can_be_declined(service: RunningService, desk: Desk) -> None:
@@ -97,7 +97,7 @@ async def test_an_unconfirmed_token_can_be_declined(service: RunningService, des
     declined = await desk.ask(routes.DISCONNECT, token=token)
     assert declined.json()["state"] == "disconnected"
     assert declined.json()["organizationId"] is None
-    assert refused(await desk.confirm(token)) == (409, "token_used")
+    assert refusal_of(await desk.confirm(token)) == (409, "token_used")
     service.clock.advance(2 * DAY_S)  # a token that nobody declined would have expired
     assert (await desk.ask(routes.DISCONNECT, token=token)).content == declined.content
 
@@ -109,10 +109,10 @@ async def test_the_refusal_of_a_used_token_does_not_name_the_organization_that_u
     other = service.make_key(organization_id=OTHER)
     confirmed = await desk.confirm(token)
     reply = await desk.confirm(token, OTHER, other)
-    assert refused(reply) == (409, "token_used")
+    assert refusal_of(reply) == (409, "token_used")
     assert HOME not in reply.text
     assert (await desk.confirm(token)).content == confirmed.content
-    assert await desk.linked(other) == []
+    assert await desk.linked_channels(other) == []
 
 
 async def test_links_of_other_organizations_are_treated_as_unknown_tokens(
@@ -125,8 +125,8 @@ async def test_links_of_other_organizations_are_treated_as_unknown_tokens(
     assert (await desk.ask(routes.DISCONNECT, token=ended)).status_code == 200
     before = desk.rows()
     for path in (routes.INSPECT, routes.DISCONNECT):
-        unknown = await desk.ask(path, other, token=UNKNOWN)
-        assert refused(unknown) == (404, "token_not_found")
+        unknown = await desk.ask(path, other, token=UNKNOWN_TOKEN)
+        assert refusal_of(unknown) == (404, "token_not_found")
         for token in (confirmed, ended):
             reply = await desk.ask(path, other, token=token)
             assert without_trace_id(reply) == without_trace_id(unknown)
@@ -134,19 +134,25 @@ async def test_links_of_other_organizations_are_treated_as_unknown_tokens(
 
 
 async def test_an_unknown_token_returns_404(desk: Desk) -> None:
-    assert refused(await desk.ask(routes.INSPECT, token=UNKNOWN)) == (404, "token_not_found")
-    assert refused(await desk.ask(routes.DISCONNECT, token=UNKNOWN)) == (404, "token_not_found")
-    assert refused(await desk.confirm(UNKNOWN)) == (404, "token_not_found")
+    assert refusal_of(await desk.ask(routes.INSPECT, token=UNKNOWN_TOKEN)) == (
+        404,
+        "token_not_found",
+    )
+    assert refusal_of(await desk.ask(routes.DISCONNECT, token=UNKNOWN_TOKEN)) == (
+        404,
+        "token_not_found",
+    )
+    assert refusal_of(await desk.confirm(UNKNOWN_TOKEN)) == (404, "token_not_found")
 
 
 async def test_callers_without_permission_cannot_distinguish_tokens(desk: Desk) -> None:
     token = desk.token()
     replies = [
-        await desk.confirm(code, organization)
-        for code in (token, UNKNOWN)
+        await desk.confirm(each, organization)
+        for each in (token, UNKNOWN_TOKEN)
         for organization in (OTHER, "org-none", "x" * 300, "\x00")
     ]
-    assert {refused(reply) for reply in replies} == {(403, "manager_required")}
+    assert {refusal_of(reply) for reply in replies} == {(403, "manager_required")}
     assert all(without_trace_id(reply) == without_trace_id(replies[0]) for reply in replies)
 
 
@@ -155,7 +161,7 @@ async def test_the_refusal_of_an_invalid_token_does_not_contain_the_token(desk: 
         for path in WITH_TOKEN:
             body = {"organizationId": HOME} if path == routes.CONFIRM else {}
             reply = await desk.ask(path, token=token, **body)
-            assert refused(reply) == (400, "validation_error")
+            assert refusal_of(reply) == (400, "validation_error")
             assert list(reply.json()["errors"]) == ["token"]
             assert not token or token not in reply.text
 
@@ -164,11 +170,13 @@ async def test_a_confirmation_requires_an_organization(desk: Desk) -> None:
     token = desk.token()
     for body in ({}, {"organizationId": ""}, {"organizationId": None}, {"organizationId": 1}):
         reply = await desk.ask(routes.CONFIRM, token=token, **body)
-        assert refused(reply) == (400, "validation_error")
+        assert refusal_of(reply) == (400, "validation_error")
         assert list(reply.json()["errors"]) == ["organizationId"]
 
 
-async def test_contact_accepts_no_body_or_an_empty_object(service: RunningService) -> None:
+async def test_contact_can_be_called_without_a_body_or_with_an_empty_object(
+    service: RunningService,
+) -> None:
     key = {"authorization": f"Bearer {service.write_key}"}
     types = ({}, {"content-type": "application/json"}, {"content-type": "text/plain"})
     for content in (b"", b"{}", b" {} "):
@@ -181,7 +189,7 @@ async def test_contact_accepts_no_body_or_an_empty_object(service: RunningServic
 async def test_contact_refuses_any_body_but_an_empty_object(service: RunningService) -> None:
     for content in (b"[]", b"null", b"{", b'{"token":"x"}', b" "):
         reply = await service.post(routes.CONTACT, content)
-        assert refused(reply) == (400, "invalid_request")
+        assert refusal_of(reply) == (400, "invalid_request")
 
 
 async def test_contact_lists_the_channels_of_support(service: RunningService, desk: Desk) -> None:
@@ -212,7 +220,7 @@ async def test_links_are_listed_newest_first(service: RunningService, desk: Desk
     for channel in ("first", "second", "third"):
         assert (await desk.confirm(desk.token(channel))).status_code == 200
         service.clock.advance(1)
-    assert await desk.linked() == ["third", "second", "first"]
+    assert await desk.linked_channels() == ["third", "second", "first"]
 
 
 async def test_inspect_changes_nothing(service: RunningService, desk: Desk) -> None:
@@ -254,15 +262,15 @@ async def test_expired_and_ended_links_are_deleted_after_a_month(
         assert (await desk.confirm(token)).status_code == 200
     assert (await desk.ask(routes.DISCONNECT, token=ended)).status_code == 200
     service.clock.advance(KEPT.total_seconds())
-    desk.token("d")
+    desk.token("d")  # this deletes old links
     assert (await desk.ask(routes.INSPECT, token=ended)).json()["state"] == "disconnected"
     service.clock.advance(1)
     desk.token("e")
-    assert refused(await desk.ask(routes.INSPECT, token=ended)) == (404, "token_not_found")
+    assert refusal_of(await desk.ask(routes.INSPECT, token=ended)) == (404, "token_not_found")
     assert (await desk.ask(routes.INSPECT, token=expired)).json()["state"] == "expired"
     service.clock.advance(TOKEN_LIFE.total_seconds())
     desk.token("f")
-    assert refused(await desk.ask(routes.INSPECT, token=expired)) == (404, "token_not_found")
+    assert refusal_of(await desk.ask(routes.INSPECT, token=expired)) == (404, "token_not_found")
     assert (await desk.ask(routes.INSPECT, token=confirmed)).json()["state"] == "confirmed"
 
 

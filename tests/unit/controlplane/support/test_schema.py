@@ -14,7 +14,7 @@ from controlplane.operation.errors import Refusal
 from controlplane.support.messages import ConfirmRequest, TokenRequest
 from tests.contract.openapi.conformance import document
 from tests.fakes.support import schema
-from tests.unit.controlplane.support.desk import UNKNOWN
+from tests.unit.controlplane.support.desk import UNKNOWN_TOKEN
 
 WAITING: dict[str, Any] = {
     "id": "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10",
@@ -77,19 +77,19 @@ def test_replies_that_violate_the_schema_do_not_fit(invalid_reply: httpx2.Respon
 @pytest.mark.parametrize(
     ("name", "body", "fits"),
     [
-        ("inspect", {"token": UNKNOWN}, True),
+        ("inspect", {"token": UNKNOWN_TOKEN}, True),
         ("inspect", {"token": "-_" * 21 + "Z"}, True),
-        ("inspect", {"token": UNKNOWN, "organizationId": "org-1"}, False),
-        ("inspect", {"token": UNKNOWN + "A"}, False),
-        ("inspect", {"token": UNKNOWN + "\n"}, False),
+        ("inspect", {"token": UNKNOWN_TOKEN, "organizationId": "org-1"}, False),
+        ("inspect", {"token": UNKNOWN_TOKEN + "A"}, False),
+        ("inspect", {"token": UNKNOWN_TOKEN + "\n"}, False),
         ("inspect", {"token": "+" * 43}, False),
         ("inspect", {"token": None}, False),
         ("inspect", {}, False),
-        ("disconnect", {"token": UNKNOWN}, True),
-        ("disconnect", {"token": UNKNOWN, "more": 1}, False),
-        ("confirm", {"token": UNKNOWN, "organizationId": "o"}, True),
-        ("confirm", {"token": UNKNOWN, "organizationId": ""}, False),
-        ("confirm", {"token": UNKNOWN}, False),
+        ("disconnect", {"token": UNKNOWN_TOKEN}, True),
+        ("disconnect", {"token": UNKNOWN_TOKEN, "more": 1}, False),
+        ("confirm", {"token": UNKNOWN_TOKEN, "organizationId": "o"}, True),
+        ("confirm", {"token": UNKNOWN_TOKEN, "organizationId": ""}, False),
+        ("confirm", {"token": UNKNOWN_TOKEN}, False),
     ],
 )
 def test_schema_and_service_accept_the_same_bodies(name: str, body: Any, fits: bool) -> None:
@@ -103,7 +103,7 @@ def test_schema_and_service_accept_the_same_bodies(name: str, body: Any, fits: b
         assert fits
 
 
-def test_the_openapi_document_has_the_same_token_pattern() -> None:
+def test_the_openapi_document_has_the_pattern_of_a_token() -> None:
     schemas = copy.deepcopy(document()["components"]["schemas"])
     for name in ("TokenRequest", "ConfirmRequest"):
         token = schemas[name]["properties"]["token"]

@@ -6,10 +6,10 @@ from controlplane.storage.account_tables import Role
 from controlplane.support import routes
 from tests.unit.controlplane.accounts.people import Browser, change_membership, make_user, remove
 from tests.unit.controlplane.running_service import RunningService
-from tests.unit.controlplane.support.desk import HOME, OTHER, Desk, refused
+from tests.unit.controlplane.support.desk import HOME, OTHER, Desk, refusal_of
 
 
-async def browser_of(service: RunningService) -> Browser:
+async def signed_in_browser(service: RunningService) -> Browser:
     browser = Browser(service)
     assert (await browser.sign_in()).status_code == 200
     return browser
@@ -29,7 +29,7 @@ async def test_the_role_of_a_user_determines_who_may_confirm_and_end_links(
     service: RunningService, desk: Desk, role: Role, locations: list[str], is_permitted: bool
 ) -> None:
     user = make_user(service, role=role, locations=locations)
-    browser = await browser_of(service)
+    browser = await signed_in_browser(service)
     token = desk.token()
     inspection = (await desk.ask(routes.INSPECT, browser, token=token)).json()
     assert [organization["id"] for organization in inspection["organizations"]] == (
@@ -41,7 +41,7 @@ async def test_the_role_of_a_user_determines_who_may_confirm_and_end_links(
         assert ended.status_code == 200
         assert reply.json()["confirmedById"] == str(user.id)
     else:
-        assert refused(ended) == refused(reply) == (403, "manager_required")
+        assert refusal_of(ended) == refusal_of(reply) == (403, "manager_required")
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ async def test_the_grant_and_locations_of_a_key_determine_whether_it_may_confirm
     reply = await desk.confirm(token, HOME, key)
     ended = await desk.ask(routes.DISCONNECT, key, token=token)
     if refusal:
-        assert refused(reply) == refused(ended) == (403, refusal)
+        assert refusal_of(reply) == refusal_of(ended) == (403, refusal)
     else:
         assert (reply.status_code, ended.status_code) == (200, 200)
 
@@ -73,17 +73,17 @@ async def test_a_viewer_can_read_but_not_end_a_link(service: RunningService, des
     token = desk.token()
     assert (await desk.confirm(token)).status_code == 200
     make_user(service, role="viewer")
-    browser = await browser_of(service)
+    browser = await signed_in_browser(service)
     inspection = await desk.ask(routes.INSPECT, browser, token=token)
     assert (inspection.json()["state"], inspection.json()["organizations"]) == ("confirmed", [])
     reply = await desk.ask(routes.DISCONNECT, browser, token=token)
-    assert refused(reply) == (403, "manager_required")
+    assert refusal_of(reply) == (403, "manager_required")
     limited_key = service.make_key(locations=["loc-0001"])
-    assert refused(await desk.ask(routes.DISCONNECT, limited_key, token=token)) == (
+    assert refusal_of(await desk.ask(routes.DISCONNECT, limited_key, token=token)) == (
         403,
         "manager_required",
     )
-    assert await desk.linked(limited_key) == ["telegram @venue"]
+    assert await desk.linked_channels(limited_key) == ["telegram @venue"]
 
 
 async def test_a_user_can_confirm_a_token_for_an_organization_other_than_that_of_the_session(
@@ -93,11 +93,11 @@ async def test_a_user_can_confirm_a_token_for_an_organization_other_than_that_of
     make_user(service, role="viewer")
     service.clock.advance(1)
     make_user(service, role="manager", organization_id=OTHER)
-    browser = await browser_of(service)
+    browser = await signed_in_browser(service)
     token = desk.token()
     inspection = (await desk.ask(routes.INSPECT, browser, token=token)).json()
     assert inspection["organizations"] == [{"id": OTHER, "name": None}]
-    assert refused(await desk.confirm(token, HOME, browser)) == (403, "manager_required")
+    assert refusal_of(await desk.confirm(token, HOME, browser)) == (403, "manager_required")
     assert (await desk.confirm(token, OTHER, browser)).status_code == 200
     home_token = desk.token("chat at home")
     assert (await desk.confirm(home_token)).status_code == 200
@@ -107,7 +107,7 @@ async def test_a_user_can_confirm_a_token_for_an_organization_other_than_that_of
     # An API key belongs to one organization, so a key of HOME has no access to a token of OTHER.
     key = service.make_key()
     reply = await desk.ask(routes.INSPECT, key, token=token)
-    assert refused(reply) == (404, "token_not_found")
+    assert refusal_of(reply) == (404, "token_not_found")
 
 
 async def test_a_user_of_two_organizations_confirms_a_token_for_one_of_them(
@@ -116,10 +116,10 @@ async def test_a_user_of_two_organizations_confirms_a_token_for_one_of_them(
     for organization in (HOME, OTHER):
         make_user(service, organization_id=organization)
         service.clock.advance(1)
-    browser = await browser_of(service)
+    browser = await signed_in_browser(service)
     token = desk.token()
     first = await desk.confirm(token, HOME, browser)
-    assert refused(await desk.confirm(token, OTHER, browser)) == (409, "token_used")
+    assert refusal_of(await desk.confirm(token, OTHER, browser)) == (409, "token_used")
     assert (await desk.confirm(token, HOME, browser)).content == first.content
 
 
@@ -127,37 +127,39 @@ async def test_the_key_of_a_user_confirms_tokens_with_the_permissions_of_the_use
     service: RunningService, desk: Desk
 ) -> None:
     user = make_user(service)
-    browser = await browser_of(service)
+    browser = await signed_in_browser(service)
     body = {"name": "bot", "canWrite": True, "locations": []}
     key = (await browser.post("/console/api/profile/create-key", body)).json()["secret"]
     token = desk.token()
     reply = await desk.confirm(token, HOME, key)
     assert reply.json()["confirmedById"] == str(user.id)
-    assert refused(await desk.confirm(desk.token(), OTHER, key)) == (403, "manager_required")
+    assert refusal_of(await desk.confirm(desk.token(), OTHER, key)) == (403, "manager_required")
 
 
 async def test_a_changed_role_applies_at_once(service: RunningService, desk: Desk) -> None:
     user = make_user(service)
-    browser = await browser_of(service)
+    browser = await signed_in_browser(service)
     token = desk.token()
     change_membership(service, user, "viewer", [])
-    assert refused(await desk.confirm(token, HOME, browser)) == (403, "manager_required")
+    assert refusal_of(await desk.confirm(token, HOME, browser)) == (403, "manager_required")
     change_membership(service, user, "manager", ["loc-0001"])
-    assert refused(await desk.confirm(token, HOME, browser)) == (403, "manager_required")
+    assert refusal_of(await desk.confirm(token, HOME, browser)) == (403, "manager_required")
     change_membership(service, user, "manager", [])
     assert (await desk.confirm(token, HOME, browser)).status_code == 200
     remove(service, user, HOME)
     assert (await desk.ask(routes.DISCONNECT, browser, token=token)).status_code == 401
     # The link belongs to the organization, so it does not end with the membership of the user.
-    assert await desk.linked() == ["telegram @venue"]
+    assert await desk.linked_channels() == ["telegram @venue"]
 
 
-async def test_other_sites_cannot_confirm_a_token(service: RunningService, desk: Desk) -> None:
+async def test_a_confirmation_by_a_session_requires_the_origin_of_the_service(
+    service: RunningService, desk: Desk
+) -> None:
     make_user(service)
-    browser = await browser_of(service)
+    browser = await signed_in_browser(service)
     token = desk.token()
     for origin in ("https://evil.example", None):
         body = {"token": token, "organizationId": HOME}
         reply = await browser.post(routes.CONFIRM, body, origin=origin)
-        assert refused(reply) == (403, "foreign_origin")
+        assert refusal_of(reply) == (403, "foreign_origin")
     assert (await desk.ask(routes.INSPECT, token=token)).json()["state"] == "waiting"

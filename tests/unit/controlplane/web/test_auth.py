@@ -162,7 +162,7 @@ async def test_every_reply_contains_the_date_of_the_service(service: RunningServ
         assert response.headers["cache-control"] == "no-store"
 
 
-class TestSmallBodies:
+class TestBodyLimits:
     @pytest.fixture
     def settings(self) -> Settings:
         return Settings(rate_per_s=0, body_limit_bytes=100, body_timeout_s=0.05)

@@ -63,7 +63,9 @@ def outcome_of(parse: Callable[[], Any]) -> Any:
         (b'{"a":' + b"9" * 5000 + b"}", "not JSON"),
     ],
 )
-def test_malformed_json_is_an_invalid_request(body: bytes, word: str) -> None:
+def test_a_body_that_is_not_a_valid_json_object_is_an_invalid_request(
+    body: bytes, word: str
+) -> None:
     refusal = refusal_of(body)
     assert (refusal.status, refusal.code) == (400, "invalid_request")
     assert word in refusal.detail
@@ -96,7 +98,7 @@ def test_values_of_a_wrong_type_are_not_converted() -> None:
     assert set(refusal_of(json.dumps(body)).errors or {}) == {"status"}
 
 
-def test_paths_of_errors_in_a_report_contain_only_wire_names() -> None:
+def test_paths_of_errors_in_a_report_contain_only_json_names() -> None:
     payload = json.loads(encode(small_venue()))
     payload["endpoints"][2]["port"] = 70000
     payload["discovery"]["mdns"] = {"state": "failed"}

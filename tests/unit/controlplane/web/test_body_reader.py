@@ -35,15 +35,14 @@ pytestmark = [
 
 TIMEOUT_S = 20.0
 LARGE = REPORT | {"limitations": ["x" * 1000] * 100}
-
-
-SPAWN = body_reader._start_process
+START_PROCESS = body_reader._start_process
+"""The function of the service. In other tests, a fixture has replaced it."""
 
 
 @pytest.fixture(autouse=True)
 def _spawned_body_parsers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start the processes as the service does. Other tests fork them."""
-    monkeypatch.setattr(body_reader, "_start_process", SPAWN)
+    monkeypatch.setattr(body_reader, "_start_process", START_PROCESS)
 
 
 @pytest.fixture
@@ -61,7 +60,7 @@ async def test_large_bodies_are_parsed_in_a_process_with_lower_priority(reader: 
 
 
 def test_a_refused_lower_priority_raises_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error would end the process that parses large bodies at its start."""
+    """The process that parses large bodies starts even if its priority cannot be lowered."""
 
     def refuse(_increment: int) -> int:
         raise PermissionError

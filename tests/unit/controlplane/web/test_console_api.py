@@ -48,10 +48,10 @@ TIMEOUT_S = 300
 async def mark_offline(core: Core) -> None:
     """Mark devices without recent heartbeats as offline. Alert rules are not evaluated."""
     now, window = core.clock(), core.settings.offline_window
-    moved = await core.write(
+    changed = await core.write(
         lambda session: update_liveness(session, schedules(session, now), now, window)
     )
-    for organization_id, positions in moved.items():
+    for organization_id, positions in changed.items():
         core.console_feeds.notify(organization_id, positions, is_reordered=True)
 
 
@@ -80,7 +80,7 @@ async def enroll(service: RunningService, name: str, **changes: Any) -> Simulate
     return device
 
 
-async def venue(service: RunningService) -> dict[str, SimulatedDevice]:
+async def enroll_in_each_state(service: RunningService) -> dict[str, SimulatedDevice]:
     """Enroll a device for each state. Return the devices by their names."""
     devices = {
         "never": await enroll(service, "never", platform="windows"),
@@ -100,7 +100,7 @@ async def venue(service: RunningService) -> dict[str, SimulatedDevice]:
 
 
 async def test_devices_with_problems_are_listed_first(service: RunningService) -> None:
-    await venue(service)
+    await enroll_in_each_state(service)
     assert await list_names(service) == ["gone", "never", "broken", "well", "revoked"]
 
 
@@ -134,12 +134,12 @@ async def test_devices_with_problems_are_listed_first(service: RunningService) -
 async def test_filters_select_devices(
     service: RunningService, filters: Any, expected: list[str]
 ) -> None:
-    await venue(service)
+    await enroll_in_each_state(service)
     assert await list_names(service, **filters) == expected
 
 
 async def test_devices_are_searched_by_id_prefix(service: RunningService) -> None:
-    devices = await venue(service)
+    devices = await enroll_in_each_state(service)
     for word in (devices["well"].instance_id[:8], devices["well"].instance_id.upper()):
         assert await list_names(service, search=word) == ["well"]
 
@@ -159,7 +159,7 @@ async def test_requests_of_another_organization_are_hidden(
 async def test_each_count_of_the_summary_equals_the_number_of_filtered_devices(
     service: RunningService,
 ) -> None:
-    devices = await venue(service)
+    devices = await enroll_in_each_state(service)
     await devices["well"].create_request()
     result = await ask(service, "summary")
     for state, count in result["states"].items():
@@ -213,7 +213,7 @@ async def test_a_newer_report_replaces_an_older_report_in_the_overview(
 async def test_a_returning_device_is_sorted_among_the_online_devices(
     service: RunningService,
 ) -> None:
-    devices = await venue(service)
+    devices = await enroll_in_each_state(service)
     await devices["gone"].heartbeat()
     assert await list_names(service, state="offline") == []
     assert await list_names(service, state="online") == ["broken", "gone", "well"]
@@ -222,7 +222,7 @@ async def test_a_returning_device_is_sorted_among_the_online_devices(
 async def test_the_overview_lists_only_devices_at_the_locations_of_the_key(
     service: RunningService,
 ) -> None:
-    await venue(service)
+    await enroll_in_each_state(service)
     second = service.make_key(can_write=False, locations=["loc-0002"])
     assert await list_names(service, second) == ["gone", "broken"]
     assert await list_names(service, second, location="loc-0001") == []
@@ -274,7 +274,7 @@ def test_search_text_is_accepted_unless_it_has_control_characters_or_surrogates(
     assert str(query).count("LIKE") == 3 * min(len(words.split()), WORDS_MAX)
 
 
-def test_a_report_that_cannot_be_summarized_is_still_listed(
+def test_the_summary_of_a_report_that_cannot_be_summarized_is_a_fixed_sentence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(summaries, "headline_of", lambda _: 1 / 0)
@@ -419,7 +419,7 @@ async def test_the_stream_ends_when_the_service_stops(
 class CountedPolls:
     """Polls as the service does. While ``is_failing`` is True, the polls fail.
 
-    ``polls`` contains, for each poll, the numbers of changed devices, visible devices and keys.
+    ``polls`` contains, for each poll, the numbers of changed devices, displayed devices and keys.
     """
 
     def __init__(self, service: RunningService) -> None:
@@ -428,12 +428,12 @@ class CountedPolls:
         self.is_failing = False
 
     async def __call__(
-        self, changed: Collection[int], visible: Collection[int], keys: Collection[UUID]
+        self, changed: Collection[int], displayed: Collection[int], keys: Collection[UUID]
     ) -> Snapshot:
-        self.polls.append((len(changed), len(visible), len(keys)))
+        self.polls.append((len(changed), len(displayed), len(keys)))
         if self.is_failing:
             raise unavailable("the database is not available")
-        return await self._read_snapshot(changed, visible, keys)
+        return await self._read_snapshot(changed, displayed, keys)
 
 
 async def test_one_poll_serves_all_consoles(

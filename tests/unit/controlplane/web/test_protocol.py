@@ -76,7 +76,7 @@ async def test_a_connection_without_a_complete_head_is_closed_with_408(
         assert answer.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
 
 
-async def test_the_next_request_of_a_connection_has_the_same_time_limit(
+async def test_the_head_of_the_next_request_of_a_connection_has_a_time_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with serve(10) as port, connect(port) as (reader, writer):

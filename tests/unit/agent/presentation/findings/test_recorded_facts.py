@@ -26,7 +26,7 @@ from collectors.shared.text import decode
 from tests.fakes.devtools import answer_with, devtools_port
 from tests.unit.agent.presentation.findings.judged import judged
 from tests.unit.collectors.application.fixtures import fixture, plant
-from tests.unit.collectors.application.linux.test_system import figures
+from tests.unit.collectors.application.linux.test_system import timex_of
 from tests.unit.collectors.application.network.test_network_sources import closed_port, tls_service
 from tests.unit.collectors.application.test_kiosk_page import only_the_browser_answers, page_values
 from tests.unit.collectors.application.test_print_queues import cups
@@ -123,11 +123,11 @@ def test_findings_of_an_unsynchronised_and_of_a_wrong_clock(tmp_path: Path) -> N
     time_ok, time_error = 0, 5  # results of adjtimex
     unsynchronised, nanoseconds = 0x0040, 0x2000
     unsynchronised_clock = clock.read_clock(
-        DEADLINE, tmp_path, lambda: (time_error, figures(unsynchronised, 0))
+        DEADLINE, tmp_path, lambda: (time_error, timex_of(unsynchronised, 0))
     )
     assert list(judged(unsynchronised_clock)) == ["clock-not-synchronised"]
     wrong_clock = clock.read_clock(
-        DEADLINE, tmp_path, lambda: (time_ok, figures(nanoseconds, -2_500_000_000))
+        DEADLINE, tmp_path, lambda: (time_ok, timex_of(nanoseconds, -2_500_000_000))
     )
     assert judged(wrong_clock) == {"clock-off": ("The clock is off by 2.5 s.",)}
 

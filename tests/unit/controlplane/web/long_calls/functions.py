@@ -1,7 +1,7 @@
 """Functions that the processes of long calls run in tests.
 
-The processes import this module, so the module imports few modules that the processes do not import
-already.
+The processes import this module before they call a function. This is fast, because this module
+imports almost only modules that the processes have imported already.
 """
 
 import os
@@ -26,7 +26,7 @@ def call(work: Any, arguments: Any = None, organization_id: str = "org-0001") ->
     return Call(
         Caller(uuid.uuid4(), organization_id, can_write=False),
         work=work,
-        finish=tuple if work is process else _same,
+        finish=tuple if work is describe_process else _same,
         arguments=arguments,
         now=datetime(2026, 11, 20, 12, tzinfo=UTC),
         settings=ONE_PROCESS,
@@ -38,7 +38,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-def process(context: RequestContext, _arguments: Any) -> tuple[int, int, int]:
+def describe_process(context: RequestContext, _arguments: Any) -> tuple[int, int, int]:
     """Return the process id, the niceness, and the result of a query."""
     return os.getpid(), os.nice(0), context.session.execute(text("SELECT 7")).scalar_one()
 

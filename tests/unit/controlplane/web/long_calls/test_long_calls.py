@@ -33,7 +33,7 @@ from tests.unit.controlplane.web.long_calls import functions
 from tests.unit.controlplane.web.long_calls.functions import ONE_PROCESS, call
 
 TIMEOUT_S = 30.0
-NO_ID = str(uuid.UUID(int=7))
+UNKNOWN_ID = str(uuid.UUID(int=7))
 NOW = FakeClock().now
 DASHBOARD = json.dumps({"locationId": "loc-0001", "locationMode": "all"})
 CALL_A_TOOL = json.dumps(
@@ -172,11 +172,11 @@ class TestCharging:
         [
             (routes.CURRENT, "{}"),
             (routes.LIST_DEVICES, "{}"),
-            (routes.HEARTBEAT, json.dumps({"bindingId": NO_ID, "foreground": False})),
+            (routes.HEARTBEAT, json.dumps({"bindingId": UNKNOWN_ID, "foreground": False})),
             (routes.ON_COMMANDS, "{}"),
             (figures.DASHBOARD, DASHBOARD),
             ("/console/api/overview", "{}"),
-            ("/console/report", json.dumps({"reportId": NO_ID})),
+            ("/console/report", json.dumps({"reportId": UNKNOWN_ID})),
             ("/api/mcp/v1", CALL_A_TOOL),
         ],
     )  # fmt: skip
@@ -214,7 +214,7 @@ class TestCharging:
 def shared(database: Database) -> Iterator[LongCalls]:
     """A running process, shared by all tests that do not kill the process."""
     long_calls = LongCalls.in_processes(url_of(database), ONE_PROCESS)
-    asyncio.run(long_calls.run(call(functions.process)))
+    asyncio.run(long_calls.run(call(functions.describe_process)))
     yield long_calls
     long_calls.close()
 
@@ -229,7 +229,7 @@ class TestProcesses:
         long_calls.close()
 
     async def test_calls_run_in_a_process_with_lower_priority(self, shared: LongCalls) -> None:
-        pid, niceness, result = (await shared.run(call(functions.process))).result
+        pid, niceness, result = (await shared.run(call(functions.describe_process))).result
         assert pid != os.getpid()
         least_urgent = 19
         assert niceness == min(os.nice(0) + NICENESS, least_urgent)
@@ -250,14 +250,14 @@ class TestProcesses:
     ) -> None:
         survivor = await long_calls.run(call(functions.die_once, tmp_path / "killed"))
         assert survivor.error is None
-        assert (await long_calls.run(call(functions.process))).result[0] == survivor.result
+        assert (await long_calls.run(call(functions.describe_process))).result[0] == survivor.result
 
     async def test_a_call_that_kills_its_process_is_refused(self, long_calls: LongCalls) -> None:
         with pytest.raises(Refusal) as refused:
             await long_calls.run(call(functions.die))
         assert (refused.value.status, refused.value.code) == (503, "unavailable")
         both = [
-            call(functions.process, organization_id=organization_id)
+            call(functions.describe_process, organization_id=organization_id)
             for organization_id in ("org-1", "org-2")
         ]
         assert len(await asyncio.gather(*map(long_calls.run, both))) == 2
@@ -306,7 +306,7 @@ from tests.unit.controlplane.web.long_calls.functions import ONE_PROCESS, call
 if __name__ == "__main__":
     async def main():
         long_calls = LongCalls.in_processes(sys.argv[1], ONE_PROCESS)
-        print((await long_calls.run(call(functions.process))).result[0], flush=True)
+        print((await long_calls.run(call(functions.describe_process))).result[0], flush=True)
         os.kill(os.getpid(), 9)
     asyncio.run(main())
 """

@@ -86,7 +86,9 @@ def test_an_address_in_use_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def shared(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Process]:
+def two_workers(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Process]:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     process = start(database, "--workers", "2", "--metrics", "127.0.0.1:0", module=FORKED_WORKERS)
     yield process
@@ -94,16 +96,16 @@ def shared(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 @pytest.mark.needs("postgresql")
-def test_metrics_are_summed_over_workers(shared: Process, tmp_path: Path) -> None:
-    url = metrics_url(shared)
-    call_current(shared, 40)
+def test_metrics_are_summed_over_workers(two_workers: Process, tmp_path: Path) -> None:
+    url = metrics_url(two_workers)
+    call_current(two_workers, 40)
     # Every worker returns the sums over all workers.
     assert {count_of_current(scrape(url)) for _ in range(10)} == {40}
-    pids = {shared.fork.pid, *workers_of(shared)}
+    pids = {two_workers.fork.pid, *workers_of(two_workers)}
     resident = sum(resident_bytes(pid) for pid in pids)
     assert scrape(url)["process_resident_memory_bytes", ()] >= resident * 0.9
     (directory,) = tmp_path.glob("venue-control-metrics-*")
-    assert stop(shared) == 0
+    assert stop(two_workers) == 0
     assert not directory.exists()
 
 
@@ -115,22 +117,22 @@ def resident_bytes(pid: int) -> int:
 @pytest.mark.needs("postgresql")
 @pytest.mark.large
 def test_metrics_keep_the_counters_of_a_dead_worker_but_not_its_open_streams(
-    shared: Process, tmp_path: Path
+    two_workers: Process, tmp_path: Path
 ) -> None:
-    url = metrics_url(shared)
-    call_current(shared, 20)
-    headers = {"Authorization": f"Bearer {shared.api_key}", "Accept": "text/event-stream"}
+    url = metrics_url(two_workers)
+    call_current(two_workers, 20)
+    headers = {"Authorization": f"Bearer {two_workers.api_key}", "Accept": "text/event-stream"}
     with (
-        httpx2.Client(base_url=shared.url, timeout=TIMEOUT_S, headers=headers) as http,
+        httpx2.Client(base_url=two_workers.url, timeout=TIMEOUT_S, headers=headers) as http,
         ExitStack() as streams,
     ):
         for _ in range(4):
             streams.enter_context(http.stream("POST", routes.ON_COMMANDS, json={}))
         assert value(scrape(url), "streams_open", kind="commands") == 4
-        before = workers_of(shared)
+        before = workers_of(two_workers)
         for pid in before:
             os.kill(pid, signal.SIGKILL)
-        until(lambda: len(set(workers_of(shared)) - set(before)) == 2, TIMEOUT_S)
+        until(lambda: len(set(workers_of(two_workers)) - set(before)) == 2, TIMEOUT_S)
         assert count_of_current(scrape(url)) == 20
         # The worker that replaces a dead worker removes the streams of the dead worker from the
         # metrics.
@@ -138,7 +140,7 @@ def test_metrics_keep_the_counters_of_a_dead_worker_but_not_its_open_streams(
             lambda: value(scrape(url), "streams_open", kind="commands") == 0,
             TIMEOUT_S,
         )
-    call_current(shared, 5)
+    call_current(two_workers, 5)
     assert count_of_current(scrape(url)) == 25
     (directory,) = tmp_path.glob("venue-control-metrics-*")
     assert len(list(directory.glob("counter_*.db"))) == 2

@@ -27,6 +27,7 @@ from tests.unit.controlplane.running_service import RunningService
 PORT = 9470
 REPORT = json.loads(encode(small_venue()))
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+"""The values of metrics. A key is the name of a metric and its labels."""
 
 
 @asynccontextmanager
@@ -182,7 +183,7 @@ async def test_only_the_listener_for_metrics_serves_metrics(service: RunningServ
 
 
 @pytest.mark.parametrize("error", [OperationalError("", {}, Exception()), unavailable("busy")])
-async def test_without_the_database_only_the_metrics_read_from_the_database_are_missing(
+async def test_a_failed_database_hides_device_metrics_but_not_call_metrics(
     service: RunningService, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     async def fail(_work: object) -> None:
@@ -216,7 +217,7 @@ async def test_device_metrics_are_cached(
 
 
 async def test_the_documentation_lists_every_metric(service: RunningService) -> None:
-    handbook = (ROOT / "docs/metrics.md").read_text()
+    document = (ROOT / "docs/metrics.md").read_text()
     async with metrics_client(service.core) as http:
         text = (await http.get("/metrics")).text
     exposed = {
@@ -224,9 +225,9 @@ async def test_the_documentation_lists_every_metric(service: RunningService) -> 
         for family in text_string_to_metric_families(text)
         if family.name.startswith("venue_control")
     }
-    documented = set(re.findall(r"^\| `(venue_control_[a-z_]+)`", handbook, re.MULTILINE))
+    documented = set(re.findall(r"^\| `(venue_control_[a-z_]+)`", document, re.MULTILINE))
     assert documented == exposed
     mentioned = {
-        name.removesuffix("_bucket") for name in re.findall(r"venue_control_[a-z_]+", handbook)
+        name.removesuffix("_bucket") for name in re.findall(r"venue_control_[a-z_]+", document)
     }
     assert mentioned <= exposed

@@ -62,7 +62,7 @@ from collectors.shared.linux.rtnetlink import DefaultRoute, LinkAddress
 from collectors.shared.watched_devices import Answers
 from tests.fixtures.payloads import FINISHED_AT, REPORT_ID, STARTED_AT, environment, identity
 from tests.unit.collectors.application.fixtures import RecordingRun, plant
-from tests.unit.collectors.application.linux.test_system import figures
+from tests.unit.collectors.application.linux.test_system import timex_of
 
 GIB = 1024**3
 SYNCHRONISED, UNSYNCHRONISED = (0, 0x2001, 1_500_000), (5, 0x0040, 0)
@@ -389,7 +389,7 @@ def fake_libraries(machine: Machine, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(disk_space, "sys", SimpleNamespace(platform="win32"))
         patch.setattr(disk_space, "volume_label", labels.__getitem__)
     state, *clock_values = machine.clock
-    patch.setattr(clock, "adjtimex", lambda *_: (state, figures(*clock_values)))
+    patch.setattr(clock, "adjtimex", lambda *_: (state, timex_of(*clock_values)))
 
 
 def addresses_of(link: Link) -> Iterator[SimpleNamespace]:
