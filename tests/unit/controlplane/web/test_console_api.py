@@ -26,7 +26,7 @@ from controlplane.devices.overview import console_feeds, polling, summaries
 from controlplane.devices.overview.console_feeds import ConsoleFeeds, Snapshot
 from controlplane.devices.overview.listing import conditions
 from controlplane.devices.overview.polling import ConsolePoller
-from controlplane.devices.overview.records import OverviewRequest, Row
+from controlplane.devices.overview.records import ChangesRequest, OverviewRequest, Row
 from controlplane.devices.overview.searching import WORDS_MAX
 from controlplane.devices.overview.summaries import Summary, summary_of
 from controlplane.devices.priority import HEALTHS
@@ -410,10 +410,21 @@ async def test_the_stream_ends_when_the_service_stops(
     service.core.close_feeds()
     with pytest.raises(EOFError):
         await stream.next()
-    stranger = service.make_key(locations=["loc-0002"])
-    body = json.dumps({"instanceIds": [console[1].instance_id]})
-    reply = await service.post("/console/api/changes", body, api_key=stranger)
-    assert "event: device" not in reply.text
+
+
+async def test_only_devices_at_the_locations_of_the_caller_are_streamed(
+    service: RunningService,
+) -> None:
+    hidden = await enroll(service, "till")
+    own = await enroll(service, "bar", location="loc-0002")
+    caller = service.caller(service.make_key(locations=["loc-0002"]))
+    body = ChangesRequest(instance_ids=(UUID(hidden.instance_id), UUID(own.instance_id)))
+    endpoint = ChangesEndpoint(service.core)
+    positions = service.database.read(partial(endpoint._positions, caller, body))
+    is_own = Device.instance_id == UUID(own.instance_id)
+    assert positions == service.database.read(
+        lambda session: session.scalars(select(Device.position).where(is_own)).all()
+    )
 
 
 class CountedPolls:
@@ -441,7 +452,7 @@ async def test_one_poll_serves_all_consoles(
 ) -> None:
     # No regular poll is due during this test, so that only notifications cause polls.
     monkeypatch.setattr(console_feeds, "POLL_S", 2 * TIMEOUT_S)
-    device = await enroll(service, "till")
+    await enroll(service, "till")
     other = await enroll(service, "other", location="loc-0002")
     polls = CountedPolls(service)
     feeds = ConsoleFeeds(polls)
@@ -471,7 +482,6 @@ async def test_one_poll_serves_all_consoles(
                 assert json.loads(row)["device"]["instanceId"] == other.instance_id
             assert len([poll for poll in polls.polls[polls_before:] if poll[0]]) == 1
         await feeds.finished()
-    assert device.instance_id
 
 
 async def test_console_streams_continue_after_a_failure_of_the_database(
