@@ -23,14 +23,15 @@ class Defect(NamedTuple):
 DEFECTS: Final = (
     # ------------------------------------------------------------------ order of writes
     Defect(
-        "kill order", "a request is acknowledged before it is safe on the disk",
+        "order of writes", "a request is acknowledged before it is safe on the disk",
         "agent/adapters/storage/journal.py",
         "transaction(Failpoint.REQUEST_ADDED) as",
         "transaction(Failpoint.REQUEST_ADDED, durably=False) as",
         "tests/unit/agent/adapters/storage/test_journal.py",
     ),
     Defect(
-        "kill order", "the journal records an acknowledgement before the service has received it",
+        "order of writes",
+        "the journal records an acknowledgement before the service has received it",
         "agent/tasks/submit.py",
         '        await self.session.acknowledge(entry, "running")\n'
         "        self.ledger.journal.note_running_acknowledged(entry.request_id)\n",
@@ -39,7 +40,7 @@ DEFECTS: Final = (
         "tests/unit/agent/tasks/test_submit.py",
     ),
     Defect(
-        "kill order", "the outbox row is written in a transaction of its own",
+        "order of writes", "the outbox row is written in a transaction of its own",
         "agent/adapters/storage/ledger.py",
         "            self.outbox.add_within(connection, report, now)\n",
         "        with self._database.transaction(Failpoint.REPORT_HANDED_OVER) as connection:\n"
@@ -47,7 +48,7 @@ DEFECTS: Final = (
         "tests/unit/agent/adapters/storage",
     ),
     Defect(
-        "kill order", "the new binding is announced to the other tasks before it is stored",
+        "order of writes", "the new binding is announced to the other tasks before it is stored",
         "agent/tasks/session/binding_state.py",
         '        self._save(self.record.model_copy(update={"binding": binding,'
         ' "is_revoked": False}))\n'
@@ -233,7 +234,7 @@ DEFECTS: Final = (
         "tests/unit/agent/doctor",
     ),
     Defect(
-        "configuration", "plain http is accepted for every host of the local network",
+        "configuration", "plain http is accepted for names without a domain and names in .local",
         "agent/config/model.py",
         'if parts.scheme == "http" and not is_loopback(parts.hostname):\n'
         '        raise ValueError("must be https',

@@ -39,7 +39,7 @@ class SystemClock:
         # (mach_absolute_time). On Windows it advances.
         if sys.platform == "linux":
             return time.clock_gettime(time.CLOCK_BOOTTIME)
-        elif sys.platform == "darwin":  # noqa: RET505 - mypy checks `elif` only on this platform
+        elif sys.platform == "darwin":  # noqa: RET505 - else mypy finds unreachable code
             return time.clock_gettime(time.CLOCK_MONOTONIC)
         else:
             return time.monotonic()

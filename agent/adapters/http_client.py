@@ -20,7 +20,7 @@ from agent.adapters.read_rate_limit import ReadRateLimit
 from agent.adapters.service_route import service_route
 from agent.config.model import SYSTEM_PROXY, Service
 from agent.errors import ConfigError, ServiceUnavailable, UnavailableCause
-from agent.rules.command_frames import FRAME_MAX_BYTES, IGNORED_EVENTS, Frame, parse_frame
+from agent.rules.command_frames import FRAME_MAX_BYTES, SKIPPED_EVENTS, Frame, parse_frame
 from agent.wire.addresses import is_loopback_url
 
 log = logging.getLogger(__name__)
@@ -164,7 +164,7 @@ async def frames_of_events(response: Response) -> AsyncIterator[Frame]:
         async for event in httpx2.EventSource(response, max_event_size=FRAME_MAX_BYTES):
             if event.retry is not None:
                 yield Frame(reconnect_s=min(max(event.retry, 0), RETRY_MAX_MS) / 1000)
-            if event.event in IGNORED_EVENTS:
+            if event.event in SKIPPED_EVENTS:
                 log.info("the command stream sent %s: %.200s", event.event, event.data)
             elif event.data:
                 yield parse_frame(event.data)

@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Return 0 if the device has a binding.
 
-    An error becomes exit code 1 if the service refuses, and 2 if the configuration is invalid.
+    Errors become the exit codes of `agent.cli.main`.
     """
     loaded = load(Config, options.config)
     config = loaded.config

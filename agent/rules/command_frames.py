@@ -19,7 +19,7 @@ from agent.wire.validation import ValidationError
 FRAME_MAX_BYTES: Final = 1_048_576
 COMMANDS_MAX: Final = 256
 LIST_KEYS: Final = ("commands", "requests", "items")
-IGNORED_EVENTS: Final = frozenset({"error", "done"})
+SKIPPED_EVENTS: Final = frozenset({"error", "done"})
 """Names of server-sent events without commands."""
 
 

@@ -93,15 +93,18 @@ def report_of(client: OperationsClient, text: str) -> UUID:
     return only_match(text, matches, "report", "Use the whole id for a report that is not recent.")
 
 
-def reports_since(
-    client: OperationsClient, instance_id: UUID, is_wanted: Callable[[ReportSummary], bool]
+def newest_reports(
+    client: OperationsClient, instance_id: UUID, is_included: Callable[[ReportSummary], bool]
 ) -> Iterable[ReportSummary]:
-    """Yield a device's reports, newest first, until ``is_wanted`` returns False for a report."""
+    """Yield a device's reports, newest first.
+
+    Ends at the first report for which ``is_included`` returns False.
+    """
     cursor: str | None = None
     while True:
         detail = client.device(DeviceDetailRequest(instance_id=instance_id, cursor=cursor))
         for report in detail.reports:
-            if not is_wanted(report):
+            if not is_included(report):
                 return
             yield report
         cursor = detail.next_cursor

@@ -2,7 +2,8 @@
 
 The facade sends problems (RFC 9457). The retail API sends no body for 401, 403 and 404, and
 otherwise a problem with the codes of its own contract. OAuth sends errors as in RFC 6749, section
-5.2, or a page. The agent protocol sends ``{"error": …}``. JSON-RPC errors are not refusals.
+5.2, or a page. The pages to sign in send a page. The agent protocol sends ``{"error": …}``.
+JSON-RPC errors are not refusals.
 """
 
 import re
@@ -51,7 +52,7 @@ def reply_to(refusal: Refusal, path: str, trace_id: str) -> Response:
         return _oauth_reply(refusal, path)
     if path == SIGN_IN_PAGE or path.startswith((SIGN_IN_PAGE + "/", OIDC)):
         return problem_page(refusal)
-    if path == RESOURCE_PATH:
+    if path == RESOURCE_PATH:  # the agent protocol, which OAuth protects
         return JSONResponse({"error": refusal.detail}, refusal.status, refusal.headers)
     if is_retail(path) and refusal.status in RETAIL_EMPTY:
         return Response(status_code=refusal.status, headers=refusal.headers)

@@ -8,6 +8,7 @@ import stat
 import struct
 import tarfile
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,9 @@ _RPM_LEAD: Final = 96
 _RPM_HEADER: Final = struct.Struct(">4s4xII")
 _RPM_MAGIC: Final = b"\x8e\xad\xe8\x01"
 _DAMAGED: Final = (
-    OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, struct.error
+    OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error,
+    struct.error,
+    RuntimeError,  # an encrypted file, or an unknown compression, in a ZIP file
 )  # fmt: skip
 _CPIO_HEADER: Final = 110
 _CPIO_MAGIC: Final = b"070701"
@@ -108,7 +111,7 @@ def _cpio(data: bytes) -> Contents:
         header = data[offset : offset + _CPIO_HEADER]
         if len(header) < _CPIO_HEADER or not header.startswith(_CPIO_MAGIC):
             raise ValueError("not a cpio archive")
-        numbers = [int(text, 16) for text in re.findall(rb".{8}", header[6:])]
+        numbers = [int(text, 16) for text in re.findall(rb"(?s).{8}", header[6:])]
         inode, mode, links, size, name_size = (numbers[at] for at in (0, 1, 4, 6, 11))
         start = offset + _CPIO_HEADER
         name = data[start : start + name_size - 1].decode().removeprefix("./")

@@ -1,6 +1,8 @@
-"""Prints each import of a module that a package leaves out, one per line, as `IMPORTER: MODULE`.
+"""Prints each import of a module that the packaged program leaves out.
 
-The script blocks imports of the modules that the package leaves out, and then imports every module
+The modules are the ``excludes`` of packaging/program.spec. A line has the form `IMPORTER: MODULE`.
+
+The script blocks imports of the modules that the program leaves out, and then imports every module
 of the program. Libraries also import inside functions. Therefore the script also tries the imports
 in the source code of every loaded library module, except imports inside a `try`.
 

@@ -35,7 +35,7 @@ NOT_SHIPPED = {
 """Documents that only developers and operators of the service need."""
 
 
-def module(path: str) -> ModuleType:
+def packaging_script(path: str) -> ModuleType:
     """Load a script of packaging/. It cannot be imported by name, because `packaging` is the name
     of a library.
     """
@@ -62,7 +62,7 @@ def test_maintainer_scripts_are_plain_shell(program: str, name: str) -> None:
 def test_scripts_that_run_without_the_packages_files_contain_the_script_for_upgrades(
     name: str, tmp_path: Path
 ) -> None:
-    build = module("deb/build_deb.py")
+    build = packaging_script("deb/build_deb.py")
     text = build.maintainer_script(PACKAGING / "deb/venue-agent" / name)
     assert "select_version()" in text
     (tmp_path / name).write_text(text)
@@ -72,7 +72,7 @@ def test_scripts_that_run_without_the_packages_files_contain_the_script_for_upgr
 def test_the_agents_package_lets_the_script_for_upgrades_select_the_version(tmp_path: Path) -> None:
     (tmp_path / "usr/bin").mkdir(parents=True)
     (tmp_path / "usr/bin/venue-agent").symlink_to("../lib/venue-agent/venue-agent")
-    module("deb/build_deb.py").add_upgrades(tmp_path)
+    packaging_script("deb/build_deb.py").add_upgrades(tmp_path)
     link = (tmp_path / "usr/bin/venue-agent").readlink()
     assert str(link) == "../lib/venue-agent.current/venue-agent"
     assert (tmp_path / "usr/libexec/venue-agent-upgrade").stat().st_mode & 0o777 == 0o755
@@ -80,7 +80,7 @@ def test_the_agents_package_lets_the_script_for_upgrades_select_the_version(tmp_
 
 
 def test_the_manual_names_every_verb_and_its_options() -> None:
-    page = module("manual.py").man_page()
+    page = packaging_script("manual.py").man_page()
     for verb in VERBS:
         assert re.search(rf"^\.B {verb}", page, re.MULTILINE), verb
     assert "service install" in page
@@ -89,7 +89,7 @@ def test_the_manual_names_every_verb_and_its_options() -> None:
 
 
 def test_the_manual_has_examples_and_environment_variables(tmp_path: Path) -> None:
-    page = module("manual.py").man_page()
+    page = packaging_script("manual.py").man_page()
     sections = re.findall(r"^\.SH (.+)$", page, re.MULTILINE)
     assert sections[-5:] == ["EXAMPLES", "ENVIRONMENT", "FILES", "EXIT STATUS", "SEE ALSO"]
     commands = re.findall(r"^\.EX\n(.*)\n\.EE$", page, re.MULTILINE)
@@ -101,7 +101,7 @@ def test_the_debian_package_carries_the_documents_without_pictures(tmp_path: Pat
     (tmp_path / "onedir").mkdir()
     for name in ("venue-agent.1", "venue-agent.bash"):
         (tmp_path / name).touch()
-    build = module("deb/build_deb.py")
+    build = packaging_script("deb/build_deb.py")
     build.lay_out(tmp_path / "tree", tmp_path / "onedir", tmp_path)
     docs = tmp_path / "tree/usr/share/doc/venue-agent"
     shipped = {path.name: path for path in docs.glob("*.md")}
@@ -117,7 +117,7 @@ def test_the_services_package_has_unit_options_and_documents(tmp_path: Path) -> 
     (tmp_path / "onedir").mkdir()
     for name in ("venue-control.1", "venue-control.bash"):
         (tmp_path / name).touch()
-    build = module("deb/build_deb.py")
+    build = packaging_script("deb/build_deb.py")
     program = build.PROGRAMS["venue-control"]
     tree = tmp_path / "tree"
     build.lay_out(tree, tmp_path / "onedir", tmp_path, program)
@@ -131,7 +131,7 @@ def test_the_services_package_has_unit_options_and_documents(tmp_path: Path) -> 
 
 
 def test_the_services_manual_has_each_verb_and_no_placeholder() -> None:
-    manual = module("manual.py")
+    manual = packaging_script("manual.py")
     page = manual.man_page("venue-control")
     for words in ("serve", "keys create", "service install", "backup", "database copy"):
         assert re.search(rf"^\.B {words}$", page, re.MULTILINE), words
@@ -155,7 +155,7 @@ def test_documented_postgresql_setup_has_five_commands_and_all_blocks_exist() ->
 
 def test_bash_completion_completes_verbs_and_options(tmp_path: Path) -> None:
     script = tmp_path / "completion"
-    script.write_text(module("manual.py").bash_completion())
+    script.write_text(packaging_script("manual.py").bash_completion())
 
     def complete(*words: str) -> list[str]:
         array = " ".join(f"'{word}'" for word in words)
@@ -173,7 +173,7 @@ def test_bash_completion_completes_verbs_and_options(tmp_path: Path) -> None:
 
 
 def test_the_bill_of_materials_is_the_same_for_the_same_input(tmp_path: Path) -> None:
-    sbom = module("sbom.py")
+    sbom = packaging_script("sbom.py")
     library = tmp_path / "_internal/libssl.so.3"
     library.parent.mkdir()
     library.write_bytes(b"\x7fELF")
@@ -194,13 +194,13 @@ def test_the_bill_of_materials_has_the_vendored_npm_package(tmp_path: Path) -> N
     target = tmp_path / "_internal/controlplane/web/openapi/viewer_files"
     target.mkdir(parents=True)
     (target / "README.md").write_bytes((files / "README.md").read_bytes())
-    bill = module("sbom.py").bill((), tmp_path, __version__)
+    bill = packaging_script("sbom.py").bill((), tmp_path, __version__)
     npm = [each["purl"] for each in bill["components"] if each["bom-ref"].startswith("pkg:npm/")]
     assert npm == ["pkg:npm/swagger-ui-dist@5.35.0"]
 
 
 def test_the_package_depends_on_the_glibc_version_of_its_newest_symbol(tmp_path: Path) -> None:
-    newest = module("deb/build_deb.py").newest_glibc
+    newest = packaging_script("deb/build_deb.py").newest_glibc
     (tmp_path / "a.so").write_bytes(b"\x7fELF..GLIBC_2.9\0GLIBC_2.34\0")
     (tmp_path / "b.so").write_bytes(b"\x7fELF..GLIBC_2.4\0")
     (tmp_path / "c.txt").write_bytes(b"GLIBC_2.99")
@@ -271,7 +271,7 @@ def test_the_windows_package_has_the_modules_that_are_imported_by_name() -> None
 
 
 def test_the_windows_zip_is_the_same_for_the_same_input(tmp_path: Path) -> None:
-    pack = module("windows/build_zip.py").pack
+    pack = packaging_script("windows/build_zip.py").pack
     onedir = tmp_path / "onedir"
     (onedir / "_internal").mkdir(parents=True)
     (onedir / "venue-agent.exe").write_bytes(b"MZ")
@@ -301,7 +301,7 @@ MANUF = """\
 
 
 def test_the_registry_of_makers_is_packed_equally_from_both_file_formats(tmp_path: Path) -> None:
-    makers = module("makers.py")
+    makers = packaging_script("makers.py")
     packed = []
     for number, text in enumerate((CSV, MANUF)):
         path = tmp_path / f"list-{number}"
@@ -329,7 +329,7 @@ def test_the_registry_of_makers_is_packed_equally_from_both_file_formats(tmp_pat
     ],
 )  # fmt: skip
 def test_manufacturer_name_has_no_legal_form(name: str, expected: str) -> None:
-    assert module("makers.py").display_name(name) == expected
+    assert packaging_script("makers.py").display_name(name) == expected
 
 
 def test_the_registry_of_makers_is_small_and_in_every_package() -> None:

@@ -1,7 +1,7 @@
 """Builds the wheel, installs it, and verifies its content and its programs.
 
-The installation uses the package index. The installed programs run without a network,
-in a directory from which they cannot import the sources.
+The installation uses the package index. The installed agent runs without a network. The programs
+run in a directory from which they cannot import the sources.
 
 Usage: python -m tests.packaging.verify_wheel [--pipx]
 """

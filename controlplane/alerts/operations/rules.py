@@ -40,7 +40,10 @@ def rule_operations() -> tuple[Procedure, ...]:
 
 
 def rules(context: RequestContext, _body: EmptyRequest) -> messages.RulesReply:
-    """Return the rules of the organization and of the locations that the caller may see."""
+    """Return the rules of the organization, and of the locations that the caller may see.
+
+    They include the default rules that the organization has not replaced.
+    """
     query = select(AlertRule).where(AlertRule.organization_id == context.organization_id)
     stored = [rule_of(row) for row in context.session.scalars(query)]
     changed_names = {rule.name for rule in stored if not rule.location_id}
@@ -94,7 +97,10 @@ def set_rule(context: RequestContext, body: messages.RuleRequest) -> messages.Ru
 
 
 def remove_rule(context: RequestContext, body: messages.RuleRemoveRequest) -> messages.Removed:
-    """Remove a rule. If it replaced a default rule, the default rule applies again."""
+    """Remove a rule. The rule that it replaced applies again.
+
+    This is the rule of the organization with the same name, or the default rule.
+    """
     _require_access(context, body.location_id)
     key = (context.organization_id, body.location_id or "", body.name)
     row = context.session.get(AlertRule, key)

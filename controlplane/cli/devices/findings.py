@@ -113,7 +113,7 @@ def _show_devices(options: argparse.Namespace, reply: FindingDevicesReply) -> in
             for each in reply.entries
         ],
         [tables.text_of(_names(each)) for each in reply.entries],
-        "No devices have this finding." if options.rule else "No new findings.",
+        "No new findings." if options.new else "No devices have this finding.",
     )
     tables.print_note(_unknown(reply.unknown_count, None))
     return 0
@@ -128,4 +128,5 @@ def _names(entry: FindingEntry) -> str:
 
 def _unknown(count: int, total: int | None) -> str:
     devices = counted(count, "device") if total is None else f"{count} of {total} devices"
-    return f"The findings of {devices} are unknown: no recent report that can have them."
+    have = "has" if count == 1 and total is None else "have"
+    return f"{devices} {have} no recent report that could contain these findings."

@@ -12,7 +12,7 @@ from agent.presentation.changes.change import Changes
 from agent.presentation.changes.changes import changes_between
 from agent.presentation.plain_text import plain
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
-from controlplane.cli.connection import client_of, device_of, report_of, reports_since
+from controlplane.cli.connection import client_of, device_of, newest_reports, report_of
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
 
@@ -22,7 +22,7 @@ REPORTS_COMPARED: Final = 2
 def latest(options: argparse.Namespace) -> int:
     """Compare the two newest reports of a kind. Failed reports have no content and are skipped."""
     with client_of(options) as client:
-        reports = reports_since(client, device_of(client, options.instance), lambda _: True)
+        reports = newest_reports(client, device_of(client, options.instance), lambda _: True)
         report_ids = (
             report.report_id
             for report in reports

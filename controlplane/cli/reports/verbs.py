@@ -15,7 +15,13 @@ from agent.wire.operator_operations import Device, ReportDetail, ReportDetailReq
 from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.vocabulary import Kind
 from controlplane.cli.arguments.client import KINDS
-from controlplane.cli.connection import client_of, device_named, device_of, report_of, reports_since
+from controlplane.cli.connection import (
+    client_of,
+    device_named,
+    device_of,
+    newest_reports,
+    report_of,
+)
 from controlplane.cli.devices import fleet
 from controlplane.cli.devices.filters import Filters, location_of
 from controlplane.cli.reports.changes import show_against
@@ -123,7 +129,7 @@ def _fetch_reports(
     with Progress() as progress:
         for number, device in enumerate(devices, 1):
             progress.show(f"reading {number} of {len(devices)} devices: {len(pairs)} reports")
-            reports = reports_since(
+            reports = newest_reports(
                 client, device.instance_id, lambda report: report.created_at >= since
             )
             pairs += [(device, report) for report in reports if kind in (None, report.kind)]
@@ -133,7 +139,7 @@ def _fetch_reports(
 def _latest(client: OperationsClient, name: str, kind: str) -> UUID:
     if kind not in KINDS:
         raise UsageError(f"{kind!r} is not a kind of report: use {' or '.join(KINDS)}")
-    reports = reports_since(client, device_of(client, name), lambda _: True)
+    reports = newest_reports(client, device_of(client, name), lambda _: True)
     for report in reports:
         if report.kind == kind:
             return report.report_id

@@ -167,8 +167,8 @@ def require_no_rights(user: User) -> None:
     process = user.podman("inspect", NAME, "--format", "{{.State.Pid}}").strip()
     owner = Path(f"/proc/{process}").stat().st_uid
     assert FIRST_SUBORDINATE <= owner < FIRST_SUBORDINATE + SUBORDINATES, owner
-    for path in ("/usr/x", "/etc/x", "/x", "/usr/lib/venue-control/x"):
-        user.inside(f"touch {path}", code=1)
+    root_options = user.inside("grep ' / ' /proc/mounts").split()[3].split(",")
+    assert "ro" in root_options, root_options
     user.inside(f"touch {STATE}/x && rm {STATE}/x")
 
 
@@ -176,6 +176,7 @@ def health_check_fails_without_a_listening_service(user: User) -> None:
     """In a second container, the service listens on a port that the health check does not query."""
     words = ("--detach", "--name", "other", IMAGE, "serve", "--port", "8471")
     user.podman("run", *words)
+    until(lambda: "8471" in user.podman("logs", "other"), START_WITHIN_S)
     user.podman("healthcheck", "run", "other", code=1)
     user.podman("rm", "--force", "--time=10", "other")
 
@@ -231,7 +232,8 @@ def back_up(user: User) -> None:
 STEPS: Final[tuple[tuple[str, Callable[[User], None]], ...]] = (
     ("the image is built by an ordinary user, without a registry", build_the_image),
     ("the documented commands start the service; its health check passes", start_as_documented),
-    ("no capabilities, no new rights, an ordinary user, a read-only root", require_no_rights),
+    ("no capabilities, no new privileges, an ordinary user, a read-only file system",
+     require_no_rights),
     ("the health check fails while the service does not listen",
      health_check_fails_without_a_listening_service),
     ("an agent enrolls and reports; the container stops despite an open stream, and starts again",

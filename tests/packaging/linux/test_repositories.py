@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.packaging.linux.documents import documented
-from tests.packaging.test_package_parts import module
+from tests.packaging.test_package_parts import packaging_script
 from tests.paths import ROOT
 
 NOW = datetime.datetime(2026, 11, 23, 20, 10, 30, 5, tzinfo=datetime.UTC)
@@ -23,7 +23,7 @@ fpr:::::::::99992222333344445555AAAABBBBCCCCDDDD9999:
 
 
 def test_release_file_has_the_hash_of_each_index_and_never_expires_by_default() -> None:
-    publish = module("apt/publish.py")
+    publish = packaging_script("apt/publish.py")
     indices = {"main/binary-amd64/Packages": b"Package: venue-agent\n"}
     text = publish.release(indices, ["amd64"], NOW)
     digest = hashlib.sha256(b"Package: venue-agent\n").hexdigest()
@@ -37,7 +37,7 @@ def test_release_file_has_the_hash_of_each_index_and_never_expires_by_default() 
 
 def test_an_index_has_a_later_date_than_the_published_one(tmp_path: Path) -> None:
     """If two indices had the same date, apt would accept the older one again from an attacker."""
-    publish = module("apt/publish.py")
+    publish = packaging_script("apt/publish.py")
     later = datetime.datetime.now(datetime.UTC).replace(microsecond=0) + datetime.timedelta(days=1)
     (tmp_path / "Release").write_text(publish.release({}, ["amd64"], later))
     assert publish.next_date(tmp_path / "Release") == later + datetime.timedelta(seconds=1)
@@ -45,14 +45,14 @@ def test_an_index_has_a_later_date_than_the_published_one(tmp_path: Path) -> Non
 
 
 def test_documented_origin_and_suite_are_those_of_the_release_file() -> None:
-    text = module("apt/publish.py").release({}, ["amd64"], NOW)
+    text = packaging_script("apt/publish.py").release({}, ["amd64"], NOW)
     assert "Origin: venue-agent\n" in text
     assert "Suite: stable\n" in text
     assert '"origin=venue-agent,suite=stable";' in documented("docs/install.md")["unattended"]
 
 
 def test_an_older_index_remains_available_by_its_hash(tmp_path: Path) -> None:
-    publish = module("apt/publish.py")
+    publish = packaging_script("apt/publish.py")
     first = publish.write_index(tmp_path, "Package: a\n")
     publish.write_index(tmp_path, "Package: b\n")
     assert (tmp_path / "Packages").read_text() == "Package: b\n"
@@ -63,7 +63,7 @@ def test_an_older_index_remains_available_by_its_hash(tmp_path: Path) -> None:
 
 
 def test_published_package_cannot_be_replaced(tmp_path: Path) -> None:
-    publish = module("apt/publish.py")
+    publish = packaging_script("apt/publish.py")
     package = tmp_path / "venue-agent_1.0.0_amd64.deb"
     package.write_bytes(b"one")
     pool = tmp_path / "pool"
@@ -77,7 +77,7 @@ def test_published_package_cannot_be_replaced(tmp_path: Path) -> None:
 
 
 def test_sources_file_contains_the_key() -> None:
-    publish = module("apt/publish.py")
+    publish = packaging_script("apt/publish.py")
     key = publish.Key("ABCD", "-----BEGIN-----\n\nmQ\n-----END-----\n")
     text = publish.sources("https://packages.example.com/apt", ["amd64", "arm64"], key)
     assert text.startswith("# Key: ABCD\nTypes: deb\nURIs: https://packages.example.com/apt\n")
@@ -85,14 +85,14 @@ def test_sources_file_contains_the_key() -> None:
 
 
 def test_dnf_reads_the_key_from_the_file_that_the_documented_command_writes() -> None:
-    text = module("rpm/publish.py").repository_file("https://packages.example.com/dnf")
+    text = packaging_script("rpm/publish.py").repository_file("https://packages.example.com/dnf")
     assert "gpgcheck=1\nrepo_gpgcheck=1\n" in text
     (key,) = (line for line in text.splitlines() if line.startswith("gpgkey="))
     assert f"-o {key.removeprefix('gpgkey=file://')} " in documented("docs/install.md")["dnf"]
 
 
 def test_fingerprints_are_those_of_primary_keys() -> None:
-    fingerprints = module("openpgp.py").primary_fingerprints(KEY_LIST)
+    fingerprints = packaging_script("openpgp.py").primary_fingerprints(KEY_LIST)
     assert fingerprints == ["11112222333344445555AAAABBBBCCCCDDDD0000"]
 
 
@@ -108,7 +108,7 @@ def test_readme_and_install_guide_have_the_same_two_commands() -> None:
      ("1.0.dev3", "1.0~dev3")],
 )  # fmt: skip
 def test_prerelease_sorts_before_the_release_in_rpm(version: str, expected: str) -> None:
-    assert module("rpm/build_rpm.py").rpm_version(version) == expected
+    assert packaging_script("rpm/build_rpm.py").rpm_version(version) == expected
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_scriptlets_are_plain_shell_and_never_fail_an_upgrade(script: Path) -> N
 def test_rpm_has_the_files_of_the_debian_package_and_a_protected_configuration(
     tmp_path: Path,
 ) -> None:
-    build = module("rpm/build_rpm.py")
+    build = packaging_script("rpm/build_rpm.py")
     (tmp_path / "onedir").mkdir()
     for name in ("venue-control.1", "venue-control.bash"):
         (tmp_path / name).touch()
@@ -143,7 +143,7 @@ def test_rpm_has_the_files_of_the_debian_package_and_a_protected_configuration(
 
 
 def test_rpm_keeps_and_verifies_versions_as_the_debian_package_does(tmp_path: Path) -> None:
-    build = module("rpm/build_rpm.py")
+    build = packaging_script("rpm/build_rpm.py")
     (tmp_path / "onedir").mkdir()
     for name in ("venue-agent.1", "venue-agent.bash"):
         (tmp_path / name).touch()

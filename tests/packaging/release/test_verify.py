@@ -1,11 +1,13 @@
 """A release is accepted only if every byte of it is what was signed and built."""
 
+import io
 import json
 import lzma
 import re
 import shutil
 import struct
 import subprocess
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -219,6 +221,14 @@ def test_contents_of_a_package_include_its_control_files(original: TinyRelease) 
     assert names == {"DEBIAN/control", "usr/lib/venue-agent/venue-agent"}
 
 
+def wheel() -> bytes:
+    """Return a wheel with one compressed file."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(zipfile.ZipInfo("a.py"), "import this\n" * 9, zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()
+
+
 def rpm(*files: tuple[str, int, int, bytes]) -> bytes:
     """Return an RPM package without metadata.
 
@@ -250,6 +260,17 @@ def test_an_rpm_that_ends_early_is_refused(length: int, tmp_path: Path) -> None:
     package.write_bytes(rpm(("./a", 1, 1, b"first"))[:length])
     with pytest.raises(ValueError, match=r"cannot be unpacked|not an? (RPM|cpio)"):
         contents(package)
+
+
+def test_a_wheel_with_a_changed_byte_raises_only_the_documented_error(tmp_path: Path) -> None:
+    content, package, refused_count = wheel(), tmp_path / "tiny.whl", 0
+    for at in range(len(content)):
+        package.write_bytes(content[:at] + bytes([content[at] ^ 0x21]) + content[at + 1 :])
+        try:
+            contents(package)
+        except ValueError:
+            refused_count += 1
+    assert refused_count > len(content) / 4
 
 
 @pytest.mark.parametrize("damaged", [None, DEB, SUMS])

@@ -1,5 +1,5 @@
-"""Creates the faults of situations: TLS with a private authority, proxies, wrong clocks, dropped
-packets. It also runs the control plane as a service, and a real agent.
+"""Creates the faults for the test cases in `situations`: TLS with a private authority, proxies,
+wrong clocks, dropped packets. It also runs the control plane as a service, and a real agent.
 """
 
 import asyncio
@@ -70,6 +70,7 @@ async def doctor_of_a_real_agent(world: World, control: dict[str, str] | None = 
     If ``control`` is given, the agent is first revoked with `venue-control`, which gets these
     environment variables.
     """
+    # The agent has its own lock, status file and enrollment, so the world must not simulate them.
     world.is_running = world.is_enrolled = False
     async with running_agent(write_config(world.home, world.base_url)) as agent:
         async with asyncio.timeout(120):

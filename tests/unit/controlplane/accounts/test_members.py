@@ -339,7 +339,7 @@ async def test_wrong_passwords_are_limited_when_a_user_changes_the_password(
     assert (await browser.post(CHANGE_PASSWORD, PASSWORDS)).status_code == 429
 
 
-async def test_changing_the_password_requires_a_session_and_a_page_of_the_service(
+async def test_changing_the_password_requires_a_session_and_the_origin_of_the_service(
     service: RunningService,
 ) -> None:
     browser = await sign_in(service)

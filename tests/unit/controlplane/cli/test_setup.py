@@ -1,4 +1,4 @@
-"""Tests of `venue-control setup`."""
+"""Tests of `venue-control setup`, and of the log level of `venue-control serve`."""
 
 import getpass
 import io

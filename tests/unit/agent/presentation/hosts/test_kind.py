@@ -45,7 +45,7 @@ def test_names_ports_and_announcements_determine_the_kind_of_a_host(
     assert kind_of(lan_host, is_matched=False, is_gateway=False) == kind
 
 
-def test_a_gateway_this_machine_and_a_matched_printer_are_recognised_regardless_of_ports() -> None:
+def test_ports_do_not_change_the_kind_of_a_gateway_or_this_machine_or_a_matched_printer() -> None:
     printer_like = host(7, "x", 9100)
     assert kind_of(printer_like, is_matched=False, is_gateway=True) == "router"
     local = host(7, "x", 9100, sources=("local", "tcp"))

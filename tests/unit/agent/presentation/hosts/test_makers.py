@@ -12,10 +12,10 @@ from agent.presentation.hosts.makers import (
     maker_of,
     registry,
 )
-from tests.packaging.test_package_parts import module
+from tests.packaging.test_package_parts import packaging_script
 from tests.sizes import examples
 
-pack = module("makers.py").pack
+pack = packaging_script("makers.py").pack
 DATE = datetime.date(2026, 10, 24)
 DIGITS = st.text("0123456789ABCDEF", min_size=9, max_size=9)
 NAMES = st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=20)

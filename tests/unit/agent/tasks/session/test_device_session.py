@@ -43,7 +43,9 @@ async def test_tasks_that_wait_for_a_recheck_continue_after_the_recheck(home: Ha
 
     late_wait = asyncio.create_task(home.session.wait_for_recheck())
 
-    await asyncio.gather(*waiting)  # the second wait_for_recheck() ends the first recheck
+    # `late_wait` waits for the next recheck. This shows that the first recheck is finished, so the
+    # tasks in `waiting` end.
+    await asyncio.gather(*waiting)
     assert not late_wait.done()
     home.session.request_recheck()
     await late_wait
