@@ -128,5 +128,5 @@ def _names(entry: FindingEntry) -> str:
 
 def _unknown(count: int, total: int | None) -> str:
     devices = counted(count, "device") if total is None else f"{count} of {total} devices"
-    have = "has" if count == 1 and total is None else "have"
-    return f"{devices} {have} no recent report that could contain these findings."
+    reason = "no recent report from these devices could contain them"
+    return f"The findings of {devices} are unknown: {reason}."
