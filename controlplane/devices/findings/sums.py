@@ -15,6 +15,7 @@ from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Select,
     Text,
@@ -23,6 +24,7 @@ from sqlalchemy import (
     cast,
     exists,
     func,
+    literal,
     literal_column,
     not_,
     select,
@@ -166,7 +168,8 @@ class Sums:
             query = self._stored_sums(FindingCount, *columns, is_by_location=True)
             query = query.where(_is_selected(FindingCount.subject, rule, severity))
             total = func.sum(FindingCount.devices)
-            query = query.having(total.between(1, most)).order_by(total.desc())
+            bound = literal(most, BigInteger)  # too large for an INTEGER of PostgreSQL
+            query = query.having(total.between(1, bound)).order_by(total.desc())
             # The caller needs only the first of thousands of rows.
             rows = self.context.session.execute(query.execution_options(yield_per=ROWS_AT_ONCE))
             return ((row[0], row[1], row[2]) for row in rows)
