@@ -38,7 +38,9 @@ _RESOURCES: Sources = (
     resources.read_cpu,
     resources.read_load,
 )
-_NO_PRESSURE = pressure.read_pressure.unsupported("only Linux accounts for stalled work")
+_NO_PRESSURE = pressure.read_pressure.unsupported(
+    "only Linux measures how long tasks wait for processor, memory and disk"
+)
 
 
 def sources_for(

@@ -58,7 +58,8 @@ def plan(locations: Sequence[str], count: int, prefix: str) -> list[KeyFile]:
     """Return ``count`` new keys for each location. Each key is valid at its location only.
 
     If ``locations`` is empty, return ``count`` keys that are valid at all locations. The first key
-    of ``loc-0001`` has the file ``loc-0001-01.key``, and its name ends with ``loc-0001-01``.
+    of ``loc-0001`` is named ``loc-0001-01``, after ``prefix`` and a space if there is a prefix. Its
+    file is ``loc-0001-01.key``.
     """
     location_ids = list(dict.fromkeys(locations))
     total = max(1, len(location_ids)) * count

@@ -88,7 +88,7 @@ def seconds_of(retry_after: str | None, now: datetime | None = None) -> float | 
         return float(text)
     try:
         timestamp = parsedate_to_datetime(text)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
     timestamp = timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)
     return max(0.0, (timestamp - (now or datetime.now(UTC))).total_seconds())

@@ -101,7 +101,7 @@ function elsewhere({ organizations, organizationId }, hooks) {
 }
 
 function newKey(current, names, hooks) {
-  const permissions = [["read", "Only read"], ["write", "Read and write, as an agent"]];
+  const permissions = [["read", "Only read"], ["write", "Read and write, which an agent needs"]];
   openForm({
     title: "New API key", action: "Create key",
     text: "The key acts as you. It is revoked when your membership ends.",

@@ -5,7 +5,8 @@ command lines, nor other error messages than the default ones, and it does not o
 reliably. Therefore msibuild imports the tables for these afterwards, in the text format of Windows
 Installer (IDT).
 
-The same directory, version and SOURCE_DATE_EPOCH give the same bytes.
+Without a signature, the same directory, version, HELP_URL and SOURCE_DATE_EPOCH give the same
+bytes.
 
 Usage: python packaging/windows/build_msi.py ONEDIR VERSION OUTPUT_DIR
 """

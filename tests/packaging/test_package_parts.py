@@ -59,9 +59,7 @@ def test_maintainer_scripts_are_plain_shell(program: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["preinst", "postrm"])
-def test_scripts_that_run_without_the_packages_files_contain_the_script_for_upgrades(
-    name: str, tmp_path: Path
-) -> None:
+def test_preinst_and_postrm_contain_the_upgrade_script(name: str, tmp_path: Path) -> None:
     build = packaging_script("deb/build_deb.py")
     text = build.maintainer_script(PACKAGING / "deb/venue-agent" / name)
     assert "select_version()" in text
@@ -235,7 +233,9 @@ def test_no_package_leaves_out_a_module_that_its_program_imports(program: str) -
 def test_anyio_in_a_package_imports_its_modules_only_when_they_are_used(
     program: str, tmp_path: Path
 ) -> None:
-    """A package contains the modules as byte code, and the source code that the spec adds."""
+    """anyio does so only if it can read its own source code. A package contains byte code, and only
+    the source files of anyio that `program.spec` adds.
+    """
     sources = find_spec("anyio").submodule_search_locations[0]  # type: ignore[union-attr, index]
     shutil.copytree(sources, tmp_path / "anyio", ignore=shutil.ignore_patterns("__pycache__"))
     compileall.compile_dir(tmp_path, legacy=True)

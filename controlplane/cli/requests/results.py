@@ -46,9 +46,7 @@ def result_of(client: OperationsClient, request: DeviceRequest) -> Result:
         return Result(request, None, request.trouble, "bad")
     if not request.report_ids:
         headline = (
-            "The request expired before the device received it."
-            if request.status == "expired"
-            else ""
+            "The request expired before a report arrived." if request.status == "expired" else ""
         )
         return Result(request, None, headline, "muted")
     report_id = request.report_ids[0]

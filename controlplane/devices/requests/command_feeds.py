@@ -74,7 +74,9 @@ class CommandFeeds:
 
     @contextmanager
     def open(self, key_id: UUID) -> Iterator[CommandStream]:
-        """Open a stream for this key. It first sends all waiting commands."""
+        """Open a stream for this key. It first sends the waiting commands, at most
+        `COMMANDS_MAX`.
+        """
         stream = CommandStream()
         if self.is_closed:
             stream.end()

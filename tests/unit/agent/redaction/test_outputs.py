@@ -33,7 +33,7 @@ from collectors.contract import (
 )
 from tests.fakes.fake_clock import FakeClock
 from tests.sizes import examples
-from tests.unit.agent.redaction.test_redactor import HEAD, SECRETS, TAIL, WORDS, assert_no_marker
+from tests.unit.agent.redaction.test_redactor import HEAD, SECRETS, TAIL, WORDS, assert_no_secret
 
 SERVICE = '[service]\nbase_url = "https://ops.example.com"\nlocation_id = "x"\n'
 CONFIGURATIONS = (  # broken, invalid and valid configurations; {} is replaced with the secret
@@ -89,7 +89,7 @@ def test_config_and_status_print_no_secrets(secret: str, text: str) -> None:
     output = _output_of_config_and_status(SERVICE + text.format(secret))
     if text in {"{}\n", '"{}" = 1\n'}:  # the name of a TOML key is not secret
         output = output.replace(f"unknown key {secret!r}", "")
-    assert_no_marker(output)
+    assert_no_secret(output)
 
 
 @settings(max_examples=examples(40))
@@ -106,10 +106,10 @@ def test_secrets_in_environment_variables_are_redacted(
         try:
             loaded = load(Config, config, {name: value.format(secret)})
         except ConfigError as error:
-            assert_no_marker("\n".join(error.problems))
-            assert_no_marker(str(error))
+            assert_no_secret("\n".join(error.problems))
+            assert_no_secret(str(error))
         else:
-            assert_no_marker(json.dumps(known.redact_value("proxy", loaded.config.service.proxy)))
+            assert_no_secret(json.dumps(known.redact_value("proxy", loaded.config.service.proxy)))
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
@@ -141,7 +141,7 @@ def test_problem_details_are_redacted(secret: str) -> None:
     health = HealthBoard(FakeClock(), lambda: None)
     health.set("internal-error", f"ValueError: {secret}")
     health.set("internal-error", f"ValueError: {secret!r}")
-    assert_no_marker("".join(problem.detail for problem in health.problems()))
+    assert_no_secret("".join(problem.detail for problem in health.problems()))
     known.forget()
 
 
@@ -166,7 +166,7 @@ def test_secrets_in_reports_are_redacted(secret: str, word: str) -> None:
     redactor = Redactor([secret])
     for text in (secret, f"ipp://user:{word}@printer/q", f"till --password={secret}"):
         for facts in _facts(text):
-            assert_no_marker(repr(redacted(facts, redactor.redact)))
+            assert_no_secret(repr(redacted(facts, redactor.redact)))
 
 
 def test_facts_without_a_secret_are_unchanged() -> None:
@@ -207,12 +207,12 @@ def test_secrets_in_unknown_arguments_are_redacted(capsys: pytest.CaptureFixture
     assert "vck_1" not in capsys.readouterr().err
 
 
-def test_assert_no_marker_detects_secrets_that_are_not_redacted(
+def test_assert_no_secret_detects_secrets_that_are_not_redacted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """`assert_no_marker` must raise if the redaction is disabled."""
+    """`assert_no_secret` must raise if the redaction is disabled."""
     monkeypatch.setattr(Redactor, "redact", lambda _, text: text)
     monkeypatch.setattr(Redactor, "redact_value", lambda _, __, value: value)
     output = _output_of_config_and_status(SERVICE + f'proxy = "http://user:{HEAD}{TAIL}@proxy"\n')
     with pytest.raises(AssertionError):
-        assert_no_marker(output)
+        assert_no_secret(output)

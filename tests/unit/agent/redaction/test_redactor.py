@@ -182,7 +182,7 @@ LINES = (
 )
 
 
-def assert_no_marker(text: str) -> None:
+def assert_no_secret(text: str) -> None:
     assert HEAD not in text
     assert TAIL not in text
 
@@ -191,17 +191,17 @@ def assert_no_marker(text: str) -> None:
 def test_secrets_in_configuration_lines_are_redacted(secret: str, line: str) -> None:
     text = "[service]\n" + line.format(secret) + '\nlocation_id = "x"\n'
     output = redact_configuration(text, Redactor())
-    assert_no_marker(output)
+    assert_no_secret(output)
     assert output.startswith("[service]\n")
 
 
 @given(SECRETS)
 def test_secrets_in_documents_are_redacted(secret: str) -> None:
     document = {"password": secret, "user": "x", "n": [{"apiKey": [secret]}], "pin": {"v": secret}}
-    assert_no_marker(redact(json.dumps(document)))
-    assert_no_marker(redact(json.dumps(document, indent=1, ensure_ascii=False)))
-    assert_no_marker(json.dumps(Redactor().redact_value("", document)))
-    assert_no_marker(redact(f"broke at { ({'password': secret, 'user': 1})!r}"))
+    assert_no_secret(redact(json.dumps(document)))
+    assert_no_secret(redact(json.dumps(document, indent=1, ensure_ascii=False)))
+    assert_no_secret(json.dumps(Redactor().redact_value("", document)))
+    assert_no_secret(redact(f"broke at { ({'password': secret, 'user': 1})!r}"))
 
 
 @given(WORDS)
@@ -211,9 +211,9 @@ def test_secrets_in_urls_are_redacted(word: str) -> None:
         # A word in the form of a host and a path cannot be recognized as a user name.
         urls.append(f"('smb://{word}@h/p')")
     for url in urls:
-        assert_no_marker(redact(url))
-        assert_no_marker(redact(json.dumps({"u": url})))
-    assert_no_marker(address_of(f"http://user:{word}@proxy:1"))
+        assert_no_secret(redact(url))
+        assert_no_secret(redact(json.dumps({"u": url})))
+    assert_no_secret(address_of(f"http://user:{word}@proxy:1"))
     assert word in userinfo_of(f"http://user:{word}@proxy:1")
 
 
@@ -230,7 +230,7 @@ def test_a_known_secret_is_redacted_in_every_encoding(secret: str, around: str) 
         quote_plus(secret),
         secret.encode().hex(),
     ):
-        assert_no_marker(redact(f"{around}{encoded}{around}", [secret]))
+        assert_no_secret(redact(f"{around}{encoded}{around}", [secret]))
     for before in ("", "u", "us", "user:"):
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
             encoded = encode(f"{before}{secret}".encode()).decode()

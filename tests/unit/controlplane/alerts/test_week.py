@@ -80,15 +80,18 @@ def _events(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Event
 
 
 def _has_problem_or_maintenance(
-    location: PlayedLocation, device: PlayedDevice, last: list[float], ticks: list[float]
+    location: PlayedLocation,
+    device: PlayedDevice,
+    last_heartbeats: list[float],
+    ticks: list[float],
 ) -> list[bool]:
     """Return for each evaluation whether the device is offline, broken or in maintenance."""
     stretches = device.broken + device.maintenance + location.maintenance
     return [
-        at - online > ONLINE_WINDOW_S or any(start <= at < end for start, end in stretches)
+        at - last_s > ONLINE_WINDOW_S or any(start <= at < end for start, end in stretches)
         if stretches
-        else at - online > ONLINE_WINDOW_S
-        for at, online in zip(ticks, last, strict=True)
+        else at - last_s > ONLINE_WINDOW_S
+        for at, last_s in zip(ticks, last_heartbeats, strict=True)
     ]
 
 

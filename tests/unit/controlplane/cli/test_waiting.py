@@ -118,6 +118,7 @@ def test_a_call_fails_at_once_if_the_requested_wait_is_too_long() -> None:
         ("1.5", None),
         ("٣", None),
         ("soon", None),
+        ("Fri, 20 Nov 2026 12:00:30 +99999999999999", None),
         ("", None),
         (None, None),
     ],

@@ -141,7 +141,7 @@ def test_hosts_and_ports_are_reported_when_discovered() -> None:
 
 
 def test_a_scan_gives_up_second_tries_at_print_ports_that_would_start_late() -> None:
-    """Connections to the print ports of one host are a second apart. The scan gives up a second
+    """Two connections to the same print port are a second apart. The scan gives up a second
     try that would start more than `PRINT_PORTS_WAIT_S` after the end of address resolution.
     """
     lan = SimulatedLan(
@@ -322,7 +322,7 @@ def test_hosts_with_multicast_macs_are_ignored() -> None:
     assert scan_result_of(sweep(lan, subnet(10))[0], 10).hosts == ()
 
 
-def test_a_stale_neighbour_is_listed_only_if_it_answers() -> None:
+def test_a_stale_neighbour_is_confirmed_only_if_it_answers() -> None:
     known = (
         LinkNeighbour(2, "10.0.0.5", mac(5), "stale"),
         LinkNeighbour(2, "10.0.0.6", mac(6), "stale"),
