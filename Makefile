@@ -44,8 +44,8 @@ quick: $(STAMP) ## run the small tests: unit and contract (90 s)
 test: $(STAMP) ## run the tests, with a short form of every scenario (4 to 7 minutes)
 	@$(PYTEST) --size=medium $(PARALLEL) $(ARGS)
 
-# Many large tests wait for processes and networks, so there is one more worker.
-test-all: WORKERS = $(shell expr $(PROCESSORS) + 2)
+# Many large tests wait for processes and networks, so there are two more workers.
+test-all: WORKERS = $(shell expr $(PROCESSORS) + 3)
 test-all: $(STAMP) ## run all tests, with the full matrices
 	@$(PYTEST) --size=large $(PARALLEL) $(ARGS)
 
