@@ -84,7 +84,7 @@ function fill(name, choices, selectedValue = "") {
 }
 
 const unknown = ({ unknownCount }) => unknownCount
-  ? element("p", { class: "note", id: "findings-unknown" }, pill("unknown"), ` ${plural(unknownCount, "device")} without a report in the last 7 days.`) : null;
+  ? element("p", { class: "note", id: "findings-unknown" }, pill("unknown"), ` ${plural(unknownCount, "device")} without a recent report that could contain these findings.`) : null;
 const link = (address, ...children) => element("a", { href: address.slice(1) }, ...children);
 
 function overview({ counts, worst }) {

@@ -45,21 +45,17 @@ class ConsolePoller:
 
         A device in ``displayed`` has changed if its fingerprint is different from the last one.
         """
-        changed_fingerprints = dict(self._fingerprints_of(session, now, changed))
-        displayed_fingerprints = (
-            dict(self._fingerprints_of(session, now, displayed)) if displayed else {}
-        )
-        stale = [
+        all_changed = set(changed)
+        fingerprints = dict(self._fingerprints_of(session, now, all_changed.union(displayed)))
+        due = [
             position
-            for position, fingerprint in displayed_fingerprints.items()
-            if self._fingerprints.get(position) != fingerprint
+            for position, fingerprint in fingerprints.items()
+            if position in all_changed or self._fingerprints.get(position) != fingerprint
         ]
-        if displayed:
-            # Drops devices that no console displays any more.
-            self._fingerprints = displayed_fingerprints
-        self._fingerprints |= changed_fingerprints
+        # A poll with displayed devices drops the devices that no console displays any more.
+        self._fingerprints = fingerprints if displayed else self._fingerprints | fingerprints
         return Snapshot(
-            self._rows(session, now, [*changed_fingerprints, *stale]),
+            self._rows(session, now, due),
             callers(session, key_ids, now),
         )
 
@@ -74,7 +70,7 @@ class ConsolePoller:
     def _fingerprints_of(
         self, session: Session, now: datetime, positions: Collection[int]
     ) -> Iterator[tuple[int, Fingerprint]]:
-        maintenance = _maintenance(session, now)
+        maintenance = _maintenance(session, now) if positions else {}
         for part in in_steps(positions):
             query = select(
                 Device.position,
