@@ -21,7 +21,10 @@ from typing import Any
 from sqlalchemy import NullPool, create_engine, make_url, text
 from sqlalchemy.orm import Session
 
-PROGRAM_DIRECTORIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+PROGRAM_DIRECTORIES = sorted(
+    Path("/usr/lib/postgresql").glob("*/bin"), key=lambda each: float(each.parent.name)
+)
+"""One directory for each installed version of PostgreSQL, the newest last."""
 SETTINGS = {"listen_addresses": "''", "max_connections": "300", "shared_buffers": "256MB"}
 NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 VARIABLE = "VENUE_TEST_DATABASE"

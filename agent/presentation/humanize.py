@@ -33,8 +33,9 @@ def format_bytes(count: float) -> str:
     """Return ``count`` bytes in binary units: ``7.6 GiB``."""
     size = float(count)
     for unit in _BINARY_UNITS[:-1]:
-        if abs(size) < _STEP:
-            return f"{_number(size, 0 if unit == 'bytes' else 1)} {unit}"
+        decimals = 0 if unit == "bytes" else 1
+        if round(abs(size), decimals) < _STEP:
+            return f"{_number(size, decimals)} {unit}"
         size /= _STEP
     return f"{_number(size, 1)} {_BINARY_UNITS[-1]}"
 
@@ -47,8 +48,9 @@ def format_seconds(seconds: float, units: int = 2) -> str:
     sign, magnitude_s = ("-" if seconds < 0 else ""), abs(seconds)
     if 0 < magnitude_s < 0.1:
         return f"{_number(seconds * 1000, 2)} ms"
-    if magnitude_s < 60 or magnitude_s > _LONGEST_S:  # a minute
-        return f"{sign}{_number(magnitude_s, 2 if magnitude_s < 10 else 1)} s"
+    decimals = 2 if magnitude_s < 10 else 1
+    if round(magnitude_s, decimals) < 60 or magnitude_s > _LONGEST_S:  # a minute
+        return f"{sign}{_number(magnitude_s, decimals)} s"
     parts: list[str] = []
     whole_seconds = round(magnitude_s)
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
@@ -60,7 +62,7 @@ def format_seconds(seconds: float, units: int = 2) -> str:
 
 def format_milliseconds(milliseconds: float) -> str:
     """Return a latency: ``0.4 ms``, ``12 ms``. From 1000 ms on, it is in seconds."""
-    if abs(milliseconds) >= 1000:  # a second
+    if round(abs(milliseconds)) >= 1000:  # a second
         return format_seconds(milliseconds / 1000)
     if 0 < milliseconds < 0.1:
         return "<0.1 ms"

@@ -57,8 +57,16 @@ export function replace(parent, ...children) {
   const fresh = element("div", {}, ...children);
   if (parent.innerHTML === fresh.innerHTML) return;
   const find = finder(parent, document.activeElement);
+  const wasVisible = isInWindow(document.activeElement);
   parent.replaceChildren(...fresh.childNodes);
   find()?.focus({ preventScroll: true });
+  // The children before the focused element can be taller than those that they replace.
+  if (wasVisible && !isInWindow(document.activeElement)) document.activeElement.scrollIntoView({ block: "nearest" });
+}
+
+function isInWindow(node) {
+  const { top, bottom } = node.getBoundingClientRect();
+  return top >= 0 && bottom <= innerHeight;
 }
 
 // Returns a function that finds the focused element again after a replacement: by its id, or by its

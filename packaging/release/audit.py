@@ -68,9 +68,12 @@ def _pip_audit(requirements: str, address: str) -> dict[str, Any]:
         "--disable-pip", "--vulnerability-service", "osv", "--osv-url", address, "--format", "json",
         "--progress-spinner", "off", "--cache-dir", str(ROOT / "build/audit-cache"),
     )  # fmt: skip
-    done = subprocess.run(
-        words, capture_output=True, text=True, check=False, timeout=WITHIN_S, env=os.environ
-    )
+    try:
+        done = subprocess.run(
+            words, capture_output=True, text=True, check=False, timeout=WITHIN_S, env=os.environ
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ReleaseError(f"pip-audit did not end within {WITHIN_S} s.") from error
     try:
         return dict(json.loads(done.stdout))
     except ValueError as error:

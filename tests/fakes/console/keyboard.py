@@ -1,11 +1,26 @@
 """The main flow of the console, with the keyboard only."""
 
-from typing import Any
+from typing import Any, Final
 
 import httpx2
 
 from tests.fakes.console.page import Page
 from tests.fakes.console.play import BARE, NAMES, NETWORK, TILES, enrolled
+
+GROWS: Final = """import("/console/elements.js").then(({ element, replace }) => {
+  const lines = (count) => [...Array(count)].map(() => element("br", {}));
+  const link = () => element("a", { href: "#", id: "below" }, "below");
+  const parent = element("div", {}, ...lines(1), link());
+  document.body.prepend(parent);
+  parent.lastChild.focus();
+  replace(parent, ...lines(500), link());
+  const { top, bottom } = parent.lastChild.getBoundingClientRect();
+  const result = [document.activeElement.id, top >= 0 && bottom <= innerHeight];
+  parent.remove();
+  return result;
+})"""
+"""Adds many lines before a focused link. Returns the id of the element that then has the focus, and
+whether the link is in the window."""
 
 
 async def keyboard(page: Page, http: httpx2.AsyncClient, url: str, key: str) -> dict[str, Any]:
@@ -27,6 +42,7 @@ async def keyboard(page: Page, http: httpx2.AsyncClient, url: str, key: str) -> 
     await page.tab_to("#sign-out")
     await page.press("Enter")
     results["signed out"] = await page.until("document.activeElement.id === 'key'")
+    results["after growing"] = await page.run(GROWS)
     return results
 
 

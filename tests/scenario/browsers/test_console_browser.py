@@ -308,6 +308,12 @@ def test_a_new_view_gets_the_focus_and_a_filter_does_not_move_the_focus(
     assert keyboard["filtered"] == "state=online"
 
 
+def test_the_focused_element_stays_in_the_window_when_the_content_before_it_grows(
+    keyboard: dict[str, Any],
+) -> None:
+    assert keyboard["after growing"] == ["below", True]
+
+
 def test_a_closed_dialog_returns_the_focus(keyboard: dict[str, Any]) -> None:
     assert keyboard["after escape"] == keyboard["after dialog"] == "request-selected"
     assert keyboard["kind"] == "application"

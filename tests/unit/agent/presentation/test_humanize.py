@@ -62,7 +62,8 @@ def test_field_labels_and_values_are_formatted(
         (0, "0 s"),
         (0.35, "0.35 s"),
         (12.34, "12.3 s"),
-        (59.99, "60 s"),
+        (59.94, "59.9 s"),
+        (59.96, "1 min"),
         (60, "1 min"),
         (86_400, "1 d"),
         (90_061, "1 d 1 h"),
@@ -92,12 +93,23 @@ def test_missing_invalid_and_future_timestamps_are_described() -> None:
 
 
 def test_latencies_are_formatted() -> None:
-    assert [format_milliseconds(n) for n in (0, 0.04, 0.44, 9.96, 12.4)] == [
+    assert [format_milliseconds(n) for n in (0, 0.04, 0.44, 9.96, 12.4, 999.6)] == [
         "0 ms",
         "<0.1 ms",
         "0.4 ms",
         "10 ms",
         "12 ms",
+        "1 s",
+    ]
+
+
+def test_a_size_that_rounds_to_1024_has_the_next_unit() -> None:
+    sizes = (1023, 1024, 1023.94 * 1024, 1023.96 * 1024)
+    assert [format_bytes(size) for size in sizes] == [
+        "1023 bytes",
+        "1 KiB",
+        "1023.9 KiB",
+        "1 MiB",
     ]
 
 
