@@ -1,11 +1,12 @@
 """Changes a collector's process from root to an ordinary user, permanently (setresuid(2)).
 
-The user is ``venue-agent``, the user of the daemon, if it exists. Then a report that root collects
-has the same facts as a report of the daemon. Otherwise the user is ``nobody``. Without root's user
-id, a defect in a parser can neither change root's files nor connect to sockets that only root may
-use.
+The user is ``venue-agent``, or ``nobody`` if there is no such user. The daemon runs as
+``venue-agent``, so a report that root collects has the same facts as a report of the daemon.
+Without root's user id, a defect in a parser can neither change root's files nor connect to sockets
+that only root may use.
 
-This is for Linux only. On macOS only processes of root may use the local network.
+This is for Linux only. On macOS, the collector stays root, because only processes of root may use
+the local network.
 """
 
 import contextlib

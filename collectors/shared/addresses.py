@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # the idle daemon imports this module, but not the contract
+if TYPE_CHECKING:  # the idle daemon imports this module, but not collectors.contract
     from collectors.contract import InterfaceAddress
 
 Network = IPv4Network | IPv6Network

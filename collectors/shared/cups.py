@@ -41,7 +41,7 @@ class CupsServer:
 
 
 def ask_cups(
-    question: bytes, deadline_s: float, environ: Mapping[str, str] = os.environ
+    ipp_request: bytes, deadline_s: float, environ: Mapping[str, str] = os.environ
 ) -> ipp.Response:
     """Send an encoded request to the first server that answers it, and return the reply.
 
@@ -53,7 +53,7 @@ def ask_cups(
     is_socket_there = False
     for server in cups_servers(environ, sys.platform):
         try:
-            return _ask(server, question, deadline_s)
+            return _ask(server, ipp_request, deadline_s)
         except FileNotFoundError:
             continue
         except ConnectionRefusedError:
@@ -74,9 +74,9 @@ def cups_servers(environ: Mapping[str, str], platform: str) -> tuple[CupsServer,
     return (CupsServer(path=_SOCKETS.get(platform, _DEFAULT_SOCKET)), CupsServer())
 
 
-def _ask(server: CupsServer, question: bytes, deadline_s: float) -> ipp.Response:
+def _ask(server: CupsServer, ipp_request: bytes, deadline_s: float) -> ipp.Response:
     try:
-        response = ipp.decode_response(_post(server, question, deadline_s))
+        response = ipp.decode_response(_post(server, ipp_request, deadline_s))
     except TimeoutError:
         raise TimeoutError("it did not answer before the deadline") from None
     except HttpError:
@@ -88,8 +88,8 @@ def _ask(server: CupsServer, question: bytes, deadline_s: float) -> ipp.Response
     return response
 
 
-def _post(server: CupsServer, question: bytes, deadline_s: float) -> bytes:
-    request = post_request("localhost", "/", ipp.CONTENT_TYPE, question)
+def _post(server: CupsServer, ipp_request: bytes, deadline_s: float) -> bytes:
+    request = post_request("localhost", "/", ipp.CONTENT_TYPE, ipp_request)
     remaining_s = partial(_remaining_s, deadline_s)
     with _connect(server, remaining_s()) as connection:
         reply = exchange_blocking(connection, request, ipp.RESPONSE_MAX_BYTES, remaining_s)

@@ -1,4 +1,4 @@
-"""The DevTools port of the kiosk browser: its address, which is loopback, and its open pages."""
+"""Parses the DevTools address of the kiosk browser, and the list of the browser's open pages."""
 
 import json
 from dataclasses import dataclass

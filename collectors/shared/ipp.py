@@ -13,7 +13,7 @@ from collectors.shared.text import decode
 GET_JOBS = 0x000A
 GET_PRINTER_ATTRIBUTES = 0x000B
 CUPS_GET_PRINTERS = 0x4002
-"""CUPS implementation of IPP, section "CUPS-Get-Printers"."""
+"""Defined in the document "CUPS Implementation of IPP", section "CUPS-Get-Printers"."""
 
 NOT_FOUND = 0x0406
 CONTENT_TYPE = "application/ipp"

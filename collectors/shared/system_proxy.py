@@ -20,7 +20,7 @@ _FUNCTIONS: Final = {
 _INTERNET_SETTINGS: Final = r"Software\Microsoft\Windows\CurrentVersion\Internet Settings"
 _SCRIPT_ENABLED = re.compile(r"^\s*ProxyAutoConfigEnable : 1$", re.MULTILINE)
 _SCRIPT_ADDRESS = re.compile(r"^\s*ProxyAutoConfigURLString : (\S{1,2048})$", re.MULTILINE)
-_SCUTIL_S: Final = 2.0
+_SCUTIL_TIMEOUT_S: Final = 2.0
 
 HAS_SETTINGS: Final = sys.platform in _FUNCTIONS
 
@@ -90,5 +90,5 @@ def _script_of_macos() -> str | None:
     from collectors.shared.run_command import run_command
     from collectors.shared.text import decode
 
-    output = run_command(("scutil", "--proxy"), time.monotonic() + _SCUTIL_S)
+    output = run_command(("scutil", "--proxy"), time.monotonic() + _SCUTIL_TIMEOUT_S)
     return parse_scutil_proxy(decode(output.data))

@@ -1,6 +1,6 @@
-"""Determines where a watched device is, by the MACs that answer ARP. Pure.
+"""Determines where a watched device is, by the MACs that answer ARP. Does no input or output.
 
-Both collectors use this, so that both reports give the same answer.
+The network report and the application snapshot both use this, so that they give the same answer.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,8 +16,13 @@ _ID_PREFIX: Final = "device:"
 NOT_TRIED: Final = (
     "its address was not checked: it is excluded, or not in a network of this machine"
 )
-_SHARED: Final = "{mac} answers at its address and at others, as a repeater or a proxy does"
-_RANDOM: Final = "{mac} answers at its address; this MAC is random, so it may be the same device"
+_SHARED: Final = (
+    "{mac} answers at the device's address and at others, as a repeater or a proxy does"
+)
+_RANDOM: Final = (
+    "{mac} answers at the device's address; this MAC is random,"
+    " so the device may have changed its MAC"
+)
 _LOCAL_BIT: Final = 0x02
 
 
@@ -25,8 +30,8 @@ _LOCAL_BIT: Final = 0x02
 class Expectation:
     """What is known about a device: its configuration, and what earlier reports have learned.
 
-    ``is_mac_learned``: no MAC is configured. An earlier report may have learned one from ARP. It
-    can be the MAC of a repeater instead of the device's own.
+    ``is_mac_learned``: no MAC is configured, so ``mac_address`` is None, or a MAC that an earlier
+    report has learned from ARP. A learned MAC can be that of a repeater instead of the device's.
     """
 
     device: WatchedDevice
@@ -38,7 +43,7 @@ class Expectation:
 
     @property
     def setup(self) -> str:
-        """The configuration. After it has changed, nothing that was learned before applies."""
+        """The configured address and MAC. After a change, what was learned before is not used."""
         return " ".join(filter(None, (self.device.address, self.device.mac_address)))
 
     @property
@@ -143,7 +148,7 @@ def _not_found(expected: Expectation, other_mac: str | None, answers: Answers) -
     """Return the state of a device that was not recognised anywhere.
 
     ``other_mac`` is the MAC that answers at its address. A device without a configured address may
-    have any address, so it is only absent if the whole network was searched.
+    have any address, so it is absent only if the whole network was searched.
     """
     device, address = expected.device, expected.address
     if device.address is None and answers.is_whole:

@@ -137,6 +137,8 @@ class KeyDeviceRecord(Tolerant):
 
 
 class KeyDevicesReply(Tolerant):
+    """The devices that enrolled with a key. ``is_revoked`` is true if the key is revoked."""
+
     is_revoked: bool
     devices: Array[KeyDeviceRecord]
 

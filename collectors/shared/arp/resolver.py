@@ -28,7 +28,8 @@ USUAL_S: Final = 1.2
 STALE_USUAL_S: Final = 5.6
 """The time in which the kernel confirms an unconfirmed entry if its host is there."""
 RETRY_AFTER_S: Final = 3.2
-"""The time after which the kernel sends new requests for an address that did not answer."""
+"""After this time, a new datagram to an address that did not answer makes the kernel send new
+requests."""
 STATELESS_S: Final = 1.0
 """How long to wait for an answer if the table does not show which entries are confirmed."""
 POLL_S: Final = 0.05
@@ -169,7 +170,7 @@ class Resolver:
         elif query.primed_s is None:
             return
         elif query.was_stale and not has_host_mac:
-            # The device of that entry is gone. Another device may have taken the address.
+            # The device of the unconfirmed entry is gone. Another may have taken the address.
             self.silent.add(address)
             query.primed_s, query.was_stale = None, False
         elif now - query.primed_s >= (STALE_S if query.was_stale else SETTLE_S):

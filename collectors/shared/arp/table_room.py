@@ -5,11 +5,11 @@ the address has an entry in the neighbour table, and this entry cannot be remove
 machine, with its containers, has one table. If it is full, hosts vanish and the machine's own
 traffic fails. So the scan fills only a share of the table.
 
-The table has three thresholds (arp(7)). At gc_thresh3, 1024 by default, the kernel refuses new
-entries. Above gc_thresh2, 512 by default, a new entry makes the kernel remove others, at most every
-5 s. It removes failed entries, which the scan caused, and entries that were not confirmed for 5 s.
-The next packet to a removed neighbour costs one ARP request. Failed entries stay in the table until
-the kernel removes them in this way. So a scan of more than gc_thresh2 addresses exceeds this
+Two thresholds of the table matter here (arp(7)). At gc_thresh3, 1024 by default, the kernel refuses
+new entries. Above gc_thresh2, 512 by default, a new entry makes the kernel remove others, at most
+every 5 s. It removes failed entries, which the scan caused, and entries that were not confirmed for
+5 s. The next packet to a removed neighbour costs one ARP request. Failed entries stay in the table
+until the kernel removes them in this way. So a scan of more than gc_thresh2 addresses exceeds this
 threshold, whatever the number of addresses that it tries at the same time.
 """
 
@@ -20,10 +20,10 @@ from typing import Self
 from collectors.shared.linux.rtnetlink_socket import read_neighbour_table_size, read_neighbours
 
 UNRESOLVED_DEFAULT = 480
-"""The most unresolved addresses at once if the size of the table is not known."""
+"""Maximum number of unresolved addresses at once, if the size of the table is not known."""
 UNRESOLVED_MAX = 640
-"""The most unresolved addresses at once in a table of any size. Each address causes one broadcast a
-second on the link."""
+"""Maximum number of unresolved addresses at once, even in a large table. Each address causes one
+broadcast a second on the link."""
 UNRESOLVED_MIN = 16
 """How many unresolved addresses the scan may have at once even if the table is nearly full. So the
 scan still ends."""
@@ -39,8 +39,8 @@ table for half a minute."""
 class TableRoom:
     """How much of the neighbour table the scan may fill.
 
-    ``unresolved`` is the most unresolved addresses at once. ``entries`` is the most entries of
-    unresolved and resolved addresses together.
+    ``unresolved`` is the maximum number of unresolved addresses at once. ``entries`` is the maximum
+    number of entries of unresolved and resolved addresses together.
     """
 
     unresolved: int = UNRESOLVED_DEFAULT
@@ -48,8 +48,8 @@ class TableRoom:
 
     @classmethod
     def in_table(cls, entries_max: int, occupied: int) -> Self:
-        """Return the room in a table of ``entries_max``, in which ``occupied`` entries belong to
-        other programs and cannot be removed."""
+        """Return the room in a table of at most ``entries_max`` entries. ``occupied`` of them
+        belong to other programs and cannot be removed."""
         unresolved = int(entries_max * UNRESOLVED_SHARE) - occupied
         return cls(
             unresolved=max(UNRESOLVED_MIN, min(UNRESOLVED_MAX, unresolved)),

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 _IPV6_LINK_PREFIX = 64
-"""The prefix length of a link (RFC 4291, section 2.5.4). On Windows, psutil reports no netmask for
-IPv6 addresses."""
+"""The usual prefix length of an IPv6 link (RFC 4291, section 2.5.4). It is used on Windows, where
+psutil reports no netmask for IPv6 addresses."""
 
 
 class SystemGateway(NamedTuple):
@@ -24,8 +24,8 @@ def read_gateways() -> tuple[SystemGateway, ...]:
     families = (netifaces.AF_INET, netifaces.AF_INET6)
     gateways: list[SystemGateway] = []
     for family in families:
-        # Each entry is (gateway, interface, is default); the default comes first.
-        entries = [tuple(entry) for entry in _listed(table.get(family))]
+        # Each entry is (gateway, interface, is preferred). The preferred one is sorted first.
+        entries = [tuple(entry) for entry in _list_or_empty(table.get(family))]
         for gateway, interface, *_ in sorted(entries, key=lambda entry: not entry[-1]):
             addresses_by_family = netifaces.ifaddresses(str(interface))
             listed = (entry for number in families for entry in addresses_by_family.get(number, ()))
@@ -48,5 +48,5 @@ def parse_prefix_length(address: str, netmask: str | None) -> int | None:
         return None
 
 
-def _listed(value: object) -> Sequence[Sequence[object]]:
+def _list_or_empty(value: object) -> Sequence[Sequence[object]]:
     return value if isinstance(value, list) else ()

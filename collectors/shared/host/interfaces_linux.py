@@ -28,7 +28,7 @@ def assemble(
     addresses: Sequence[LinkAddress],
     routes: Sequence[DefaultRoute],
 ) -> tuple[LocalInterface, ...]:
-    """Join the three dumps by interface index. IPv4 comes before IPv6."""
+    """Join the three dumps by interface index. IPv4 addresses come before IPv6 addresses."""
     by_metric = sorted(routes, key=lambda route: route.metric)
     return best_route_first([_join(link, addresses, by_metric) for link in links])
 

@@ -70,7 +70,9 @@ def _join(
         is_up=stats is not None and stats.isup,
         is_loopback="loopback" in flags or any(map(is_loopback, texts)),
         is_point_to_point="pointopoint" in flags or "pointtopoint" in flags,
-        has_arp=False,  # without neighbour events the scan connects first, then reads the table
+        # These systems report no neighbour events. So the scan first connects to the addresses, and
+        # then reads their MACs from the neighbour table.
+        has_arp=False,
         metric=ranks[0] if ranks else None,
         is_wireless=name.startswith(_WIRELESS_NAMES),
     )

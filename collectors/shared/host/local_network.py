@@ -30,7 +30,10 @@ class LocalInterface:
 
 @dataclass(frozen=True, slots=True)
 class LocalNetwork:
-    """All interfaces, the one with the preferred default route first."""
+    """All interfaces, the one with the preferred default route first.
+
+    ``unavailable`` has the reason if the gateways could not be read.
+    """
 
     interfaces: tuple[LocalInterface, ...] = ()
     unavailable: Unavailable = field(default_factory=Unavailable)

@@ -39,7 +39,7 @@ def open_netlink(protocol: int, groups: int = 0) -> socket.socket:
 def dump(
     connection: socket.socket, message_type: int, body: bytes, answer_type: int
 ) -> list[bytes]:
-    """Return the bodies of all messages of a whole dump that have the type ``answer_type``."""
+    """Request a dump, and return the bodies of its messages of the type ``answer_type``."""
     connection.send(dump_message(message_type, body))
     bodies: list[bytes] = []
     while True:

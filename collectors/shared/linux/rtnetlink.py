@@ -67,7 +67,7 @@ class Link:
         has_carrier: it is up and can transfer data (IFF_RUNNING).
         has_arp: the kernel resolves addresses of this Ethernet-like link by ARP.
         kind: the type of a virtual interface, such as "veth" or "bridge"; "" for hardware.
-        errors: packets that it could not receive or send, since it was created.
+        errors: packets that it could not receive or send, since it was created; None if not known.
     """
 
     index: int
@@ -115,8 +115,8 @@ class DefaultRoute:
 class LinkNeighbour:
     """An entry of the neighbour table.
 
-    ``index`` is the number of the interface, or 0 if it is not known. ``mac_address`` is None until
-    it is resolved.
+    ``index`` is the number of the interface, or 0 if it is not known. ``mac_address`` is None if
+    it is not resolved.
     """
 
     index: int

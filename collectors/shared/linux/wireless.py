@@ -32,14 +32,14 @@ def access_point(name: str) -> str | None:
             answer = fcntl.ioctl(control, _SIOCGIWAP, _IWREQ.pack(name.encode()[:15], bytes(6)))
         except OSError:
             return None
-    return station_address(_IWREQ.unpack(answer)[1])
+    return access_point_mac(_IWREQ.unpack(answer)[1])
 
 
-def station_address(raw: bytes) -> str | None:
+def access_point_mac(raw: bytes) -> str | None:
     """Return the MAC of an access point as text.
 
     Returns None for the addresses that drivers report without a connection: 00:00:00:00:00:00,
     44:44:44:44:44:44 and group addresses such as ff:ff:ff:ff:ff:ff.
     """
-    is_station = len(raw) == 6 and any(raw) and not raw[0] & 1 and raw != b"D" * 6
-    return raw.hex(":") if is_station else None
+    is_access_point = len(raw) == 6 and any(raw) and not raw[0] & 1 and raw != b"D" * 6
+    return raw.hex(":") if is_access_point else None

@@ -15,7 +15,7 @@ from controlplane.operation.permissions import hash_secret
 KEYS_PER_QUERY: Final = 256
 
 Read = Callable[[Sequence[str]], Awaitable[Mapping[str, Caller]]]
-"""Takes hashes of keys. Returns the callers by hash, without those of unknown or invalid keys."""
+"""Takes hashes of keys. Returns the callers by hash. Unknown and invalid keys are left out."""
 
 
 class KeyReader:
@@ -33,13 +33,13 @@ class KeyReader:
         the error of the query.
         """
         key_hash = hash_secret(key)
-        caller = self._waiting.get(key_hash)
-        if caller is None:
-            caller = self._waiting[key_hash] = asyncio.get_running_loop().create_future()
+        result = self._waiting.get(key_hash)
+        if result is None:
+            result = self._waiting[key_hash] = asyncio.get_running_loop().create_future()
         if self._reading is None:
             self._reading = asyncio.create_task(self._read_all(), name="API keys")
         # A caller that disconnects must not cancel the result for others with the same key.
-        return await asyncio.shield(caller)
+        return await asyncio.shield(result)
 
     async def _read_all(self) -> None:
         try:

@@ -16,6 +16,7 @@ from controlplane.storage.account_tables import Role
 CODE_MAX = 64
 Email = Annotated[str, StringConstraints(min_length=1, max_length=EMAIL_MAX)]
 Password = Annotated[str, StringConstraints(min_length=1, max_length=PASSWORD_MAX * 2)]
+"""The limit is more than `PASSWORD_MAX`, because normalization can make a password shorter."""
 Locations = Annotated[
     tuple[Annotated[LocationId, *STORABLE], ...], MaxItems(LOCATIONS_OF_A_KEY_MAX)
 ]

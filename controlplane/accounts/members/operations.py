@@ -81,7 +81,7 @@ def change(
 def remove(
     context: RequestContext, body: messages.MemberRemoveRequest
 ) -> messages.MemberRemoveReply:
-    """Remove a member, and end the keys and sessions of the membership."""
+    """Remove a member. Revoke the keys of the membership, and end its sessions and grants."""
     require_owner(context)
     member = _member(context, body.user_id)
     _keep_an_owner(context, body.user_id)

@@ -10,8 +10,8 @@ from controlplane.operation.errors import Refusal
 def owns(caller: Caller) -> bool:
     """Return whether the caller is a signed-in owner of the whole organization.
 
-    An owner of only some locations is not permitted to manage members, because new members could
-    then get access to all locations.
+    An owner of only some locations is not permitted to manage members, because such an owner
+    could give new members access to all locations.
     """
     return caller.kind == "session" and caller.role == "owner" and not caller.locations
 

@@ -46,7 +46,7 @@ _PROBLEMS: Final = {
     "unsupported_response_type": "The program requested a response type other than code.",
     "invalid_target": "The program requested access to another service.",
 }
-_UNREGISTERED: Final = "The program has not registered the address for the reply."
+_UNREGISTERED_ADDRESS: Final = "The program has not registered the address for the reply."
 _NO_CHALLENGE: Final = "The program sent no code challenge with S256 (PKCE)."
 _UNSUPPORTED: Final = "The program requested something that this service does not support."
 
@@ -166,8 +166,8 @@ class Server(AuthorizationServer):  # type: ignore[misc]
     def check(self, oauth_request: OAuthRequest) -> OAuthClient:
         """Return the client that requests consent. Raises a refusal for the user.
 
-        An invalid request is not returned to the client with a redirect: anyone can register a
-        client, so a link to this service could lead to any address (RFC 9700, 4.11).
+        The client gets no redirect with the error: anyone can register a client, so a link to this
+        service could lead to any address (RFC 9700, 4.11).
         """
         try:
             grant = self.get_consent_grant(oauth_request)
@@ -323,7 +323,8 @@ class Issuer(IssuerParameter):  # type: ignore[misc]
 def _describe(error: OAuth2Error) -> str:
     """Return a fixed text for users: the author of a link must not control text on our page."""
     if error.error == InvalidRequestError.error:
-        return _NO_CHALLENGE if error.redirect_uri else _UNREGISTERED
+        # Authlib sets the redirect URI of an error only after it has checked the URI.
+        return _NO_CHALLENGE if error.redirect_uri else _UNREGISTERED_ADDRESS
     return _PROBLEMS.get(error.error, _UNSUPPORTED)
 
 
