@@ -59,11 +59,13 @@ class ServiceState:
 
 
 class SystemdService:
-    """Installs, starts and stops the service. Methods can be repeated, and raise CommandError.
+    """Installs, starts and stops the service.
+
+    The methods are idempotent. They raise CommandError.
 
     Args:
         root: The root directory of the file system.
-        owner: The user, besides root, that may own the program.
+        owner: The id of the user who may own the program, besides root.
     """
 
     def __init__(
@@ -136,7 +138,7 @@ class SystemdService:
         for path in present:
             path.unlink()
             if path.name == Path(_OWN_SYSUSERS).name:
-                with contextlib.suppress(OSError):  # other programs may have files in it
+                with contextlib.suppress(OSError):  # the directory may have other files
                     path.parent.rmdir()
         if present:
             self._run_checked("systemctl", "daemon-reload")
