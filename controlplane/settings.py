@@ -47,7 +47,8 @@ class Settings:
         streams_max: maximum number of open event streams. A key can have at most
             ``key_streams_max`` command streams and ``key_consoles_max`` console streams.
         open_requests_max: maximum number of open requests.
-        poll_interval_s: interval at which the database is polled for changes by other processes.
+        poll_interval_s: interval at which this process polls the database for changes that other
+            processes made.
         write_timeout_s: time after which a connection is closed if its client reads nothing.
         awaited_max: maximum number of connections that wait for their clients: for the head or the
             body of a request, or until the client has read a reply.

@@ -88,7 +88,7 @@ class SystemdService:
         return any((self._root / place / UNIT).exists() for place in _PACKAGED)
 
     def install(self, options: str) -> bool:
-        """Write the missing files, and enable the service to start at boot.
+        """Write the files that are missing or outdated, and enable the service to start at boot.
 
         Returns:
             Whether ``options`` were written. An existing options file is kept.

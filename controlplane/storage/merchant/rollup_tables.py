@@ -90,7 +90,7 @@ class DayRollup(Base):
 
 
 class UnitRollup(Base):
-    """Sold quantities, in thousandths of ``unit``."""
+    """Sold quantities, in thousandths of the unit. ``unit`` is its symbol, such as kg."""
 
     __tablename__ = "unit_rollups"
     __table_args__ = COMPACT
