@@ -179,7 +179,7 @@ def serve(
     log_format: Format = "text",
     identity_providers: Sequence[IdentityProvider] = (),
 ) -> None:
-    """Serve until SIGTERM or SIGINT, or until the process that started this worker has ended.
+    """Serve until SIGTERM or SIGINT. In a worker, also stop when its parent process has ended.
 
     Args:
         further_sockets: Sockets on which the service listens in addition to ``listener``.

@@ -25,9 +25,12 @@ class Settings:
 
     A limit applies to one API key, with these exceptions: limits whose names contain
     ``organization``, and ``pending_requests_max``, apply to one organization. ``open_requests_max``
-    applies to one device. ``network_awaited_max`` applies to one network. ``streams_max`` and
-    ``awaited_max`` apply to the whole process. If a rate, a share or a daily number of report bytes
-    is 0, it is not limited.
+    and ``device_report_bytes`` apply to one device. ``network_awaited_max`` applies to one network.
+    ``streams_max`` and ``awaited_max`` apply to the whole process. If a rate, a share or a daily
+    number of report bytes is 0, it is not limited.
+
+    ``open_requests_max``, ``pending_requests_max`` and the limits of report bytes are counted in
+    the database, over all processes. Each process counts the other limits separately.
 
     Attributes:
         online_window_s: how long a device is online after a heartbeat.
@@ -41,10 +44,11 @@ class Settings:
         refusal_delay_s: delay of a refusal with status 429 or 503. It slows down clients that
             ignore the refusal.
         calls_at_once: maximum number of concurrent calls.
-        streams_max: maximum number of open event streams. ``key_streams_max`` is the maximum number
-            of command streams of a key, and ``key_consoles_max`` that of its consoles.
+        streams_max: maximum number of open event streams. A key can have at most
+            ``key_streams_max`` command streams and ``key_consoles_max`` console streams.
         open_requests_max: maximum number of open requests.
-        poll_interval_s: interval at which the database is polled for changes by other processes.
+        poll_interval_s: interval at which this process polls the database for changes that other
+            processes made.
         write_timeout_s: time after which a connection is closed if its client reads nothing.
         awaited_max: maximum number of connections that wait for their clients: for the head or the
             body of a request, or until the client has read a reply.
@@ -55,21 +59,21 @@ class Settings:
             can be used at once.
         call_share: share of one processor that all calls of a key may use. This limit and
             ``organization_call_share`` do not apply if ``rate_per_s`` is 0.
-        organization_call_share: share of one processor that an organization may use for the calls
-            of its keys with a write grant. Its read-only keys have an equal share of their own.
+        organization_call_share: share of one processor that an organization's keys with a write
+            grant may use together. Its read-only keys together have a second share of the same
+            size.
         page_size: number of rows in a page if the caller requests no size.
         worker_threads: number of threads that run transactions.
-        long_call_processes: processes for operations that can take long, such as figures.
+        long_call_processes: number of processes for operations that can take long, such as figures.
         organization_long_calls_max: maximum number of calls that wait for one of these processes.
         device_report_bytes: bytes of reports that one device can send in a day (UTC).
         organization_report_bytes: bytes of reports that all devices of an organization can send in
-            a day. Unlike other limits, the two limits of report bytes are counted in the
-            database, over all processes.
+            a day (UTC).
         keep_reports_s: how long reports are kept. None means forever.
         keep_audit_s: how long entries of the audit log are kept.
-        sweep_interval_s: interval of the expiry of requests, and of the evaluation of all devices.
-        tracker_url: webhook for reports. None means no webhook. Each report is sent to it at most
-            ``tracker_attempts_max`` times.
+        sweep_interval_s: interval at which overdue requests expire and all devices are evaluated.
+        tracker_url: webhook for reports. None means no webhook. ``tracker_attempts_max`` is the
+            maximum number of attempts to send one report.
         delivery_timeout_s: time after which one attempt to deliver a notification or a report ends.
         tracker_interval_s: interval at which the due deliveries of all webhooks are sent.
         offline_after: number of missed heartbeats after which a device is offline. None means that

@@ -1,6 +1,7 @@
-"""The tables that contain an organization's data, in the order in which they are written.
+"""The tables of a merchant except the rollups, in the order in which they are written.
 
-Each entry describes how the rows of a table refer to the organization and to other tables.
+Each entry of `CONTENTS` describes how the rows of a table refer to the organization and to other
+tables.
 """
 
 from dataclasses import dataclass, field
@@ -17,12 +18,14 @@ from controlplane.storage.merchant.rollup_tables import ROLLUPS
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
-    """A table.
+    """A table, and how its rows refer to the organization and to other tables.
 
     Args:
-        references: Columns that contain the position of a row, each with the table of that row.
-        owner: How to find the organization of a row if this table has no column for it: the parent
-            content, the column of this table that refers to the parent, and the parent's column.
+        references: The names of the columns that contain the position of a row, each with the table
+            of that row.
+        owner: How to find the organization of a row if this table has no column for it: the table
+            of the parent row, the column of this table that refers to the parent row, and the
+            column of the parent row that it refers to.
     """
 
     table: Any
@@ -94,7 +97,10 @@ CONTENTS: Final = (
 
 
 def clear(session: Session, organization_id: str) -> None:
-    """Delete the organization and all of its data."""
+    """Delete the merchant: the organization with its locations, goods, sales and rollups.
+
+    Its devices, users and keys are in other tables and are kept.
+    """
     locations = select(merchant.Location.position).where(
         merchant.Location.organization_id == organization_id
     )

@@ -19,14 +19,15 @@ from controlplane.storage.merchant.merchant_tables import Organization
 from controlplane.storage.merchant.sales_tables import Refund, Sale
 
 REFUND_DAYS: Final = 13
-"""A sale may still get a refund if it is at most this many local days older than the newest sale.
+"""How many local days before ``since`` are generated again by `continue_sales`.
 
-A refund is at most twelve days after its sale, which can be thirteen local days.
+Older sales get no new refunds, because a refund is at most 12 × 24 hours after its sale. If clocks
+are set forward in this time, the local dates of sale and refund can be 13 days apart.
 """
 
 
 class NoSandboxError(Exception):
-    """The organization does not exist, or its data was not generated."""
+    """The organization does not exist, its data was not generated, or it has no sales."""
 
 
 def stored_plan(session: Session, organization_id: str) -> Plan:
@@ -66,7 +67,7 @@ def continue_sales(
     written again.
 
     Returns:
-        The number of sales and of refunds.
+        The number of written sales, and of written refunds.
     """
     sales = refunds = 0
     for venue in venues:

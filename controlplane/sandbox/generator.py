@@ -25,6 +25,7 @@ from controlplane.sandbox.locations import Method, Venue
 from controlplane.sandbox.plan import Plan, id_at
 
 HOURS: Final = (0, 0, 0, 0, 0, 0, 1, 4, 8, 9, 8, 9, 14, 15, 10, 7, 6, 7, 9, 10, 9, 6, 3, 0, 0)
+"""Relative number of sales in each hour of a day. The 25th hour exists only on days of 25 hours."""
 AWKWARD_HOURS: Final = (
     1,
     1,
@@ -52,7 +53,7 @@ AWKWARD_HOURS: Final = (
     2,
     1,
 )
-"""Relative number of sales in each hour of a day. The 25th hour exists only on days of 25 hours."""
+"""`HOURS` of an awkward sandbox (`Plan.is_awkward`), which also has sales at night."""
 WEEKDAYS: Final = (90, 85, 90, 100, 125, 130, 80)
 """Sales on each day of the week in percent of the average, Monday first."""
 FOREIGN: Final = {"AED": "EUR", "EUR": "AED"}
@@ -60,12 +61,15 @@ FOREIGN: Final = {"AED": "EUR", "EUR": "AED"}
 LINE_COUNTS: Final = (30, 30, 20, 12, 8)
 """Percentage of the sales that have one line, two lines and so on, up to five."""
 PORTIONS: Final = (250, 375, 500, 750, 1000, 1250)
-"""Quantities of articles sold by weight or volume, in thousandths."""
+"""Quantities of articles sold by weight or volume, in thousandths of the unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A sale with its refunds. A refund's ``sale`` is 0 until the sale is stored at a position."""
+    """A sale with its refunds.
+
+    ``sale`` of each refund is 0, because the sale has no position until it is stored.
+    """
 
     sale: NewSale
     refunds: tuple[NewRefund, ...]
@@ -109,7 +113,7 @@ class DayGenerator:
             id=id_at(timestamp, rng),
             organization_id=self.plan.organization_id,
             location=venue.position,
-            point_of_sale=rng.choice(venue.terminals),
+            point_of_sale=rng.choice(venue.tills),
             employee=self._employee(rng, venue),
             number=f"{venue.number + 1:04}-{date_of(day):%y%m%d}-{number:05}",
             ticket_number=str(number),

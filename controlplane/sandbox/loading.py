@@ -37,6 +37,7 @@ from controlplane.storage.merchant.sales_tables import (
 from controlplane.storage.statements import advance_position, insert_rows
 
 BATCH: Final = 5_000
+"""Number of sales that are written at once."""
 TABLES: Final = (Sale, SaleLine, SalePayment, Refund, RefundLine)
 
 
@@ -57,7 +58,10 @@ def load(
     until: datetime,
     progress: Callable[[LoadCounts], None] = lambda _counts: None,
 ) -> LoadCounts:
-    """Write all transactions up to ``until``. Raises OccupiedError."""
+    """Write the sandbox of a plan, with its transactions up to ``until``. Raises OccupiedError.
+
+    ``progress`` is called with the counts after every `BATCH` sales.
+    """
     if session.get(Organization, plan.organization_id) is not None:
         raise OccupiedError(f"organization {plan.organization_id} exists already")
     venues, methods = create_locations(session, plan)

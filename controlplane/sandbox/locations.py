@@ -1,4 +1,4 @@
-"""The sandbox's locations, terminals, employees and payment methods."""
+"""The sandbox's locations, tills, employees and payment methods."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,8 +17,8 @@ from controlplane.storage.merchant.merchant_tables import (
     PointOfSale,
 )
 
-TERMINALS: Final = 2
-EMPLOYEES: Final = 4
+TILLS_PER_VENUE: Final = 2
+EMPLOYEES_PER_VENUE: Final = 4
 VENUES: Final = (
     ("Marina Café", "Asia/Dubai", "AED"),
     ("Old Town Bakery", "Asia/Dubai", "AED"),
@@ -44,7 +44,7 @@ AWKWARD_VENUES: Final = (
     ("Old Town Juice", "Mars/Olympus_Mons", "AED"),
     ("Palm Bakery", "Asia/Dubai", "AED"),
 )
-"""Venues of an awkward sandbox.
+"""The venues of an awkward sandbox (`Plan.is_awkward`), in the same form as `VENUES`.
 
 The zones include offsets of half and three-quarter hours, days of 23 and 25 hours, and clock
 changes by half an hour. They also include the zone in which a day begins first, and the inhabited
@@ -72,7 +72,7 @@ class Venue:
     position: int
     clock: Clock
     currency: str
-    terminals: tuple[int, ...]
+    tills: tuple[int, ...]
     employees: tuple[int, ...]
 
 
@@ -85,7 +85,10 @@ class Method:
 
 
 def create_locations(session: Session, plan: Plan) -> tuple[list[Venue], list[Method]]:
-    """Write the organization with its venues, and return them with the payment methods."""
+    """Write the organization, its venues and its payment methods.
+
+    Returns the venues and the payment methods.
+    """
     session.add(
         Organization(
             id=plan.organization_id,
@@ -135,11 +138,12 @@ def load_locations(session: Session, plan: Plan) -> tuple[list[Venue], list[Meth
 def _add_venue(session: Session, plan: Plan, number: int) -> None:
     venues = AWKWARD_VENUES if plan.is_awkward else VENUES
     name, zone, currency = venues[number % len(venues)]
-    round_number = number // len(venues)
+    # Each name is used again with a number, if there are more locations than names.
+    repetition = number // len(venues)
     common: dict[str, Any] = {"organization_id": plan.organization_id, "created_at": plan.began}
     location = Location(
         id=f"loc-{number + 1:04}",
-        name=f"{name} {round_number + 1}" if round_number else name,
+        name=f"{name} {repetition + 1}" if repetition else name,
         zone=zone,
         currency=currency,
         **common,
@@ -147,12 +151,12 @@ def _add_venue(session: Session, plan: Plan, number: int) -> None:
     session.add(location)
     session.flush()
     common |= {"updated_at": plan.began, "status": "active", "location": location.position}
-    for at in range(TERMINALS):
+    for at in range(TILLS_PER_VENUE):
         session.add(
             PointOfSale(id=f"pos-{number + 1:04}-{at + 1}", name=f"Till {at + 1}", **common)
         )
-    for at in range(EMPLOYEES):
-        employee_name = NAMES[(number * EMPLOYEES + at) % len(NAMES)]
+    for at in range(EMPLOYEES_PER_VENUE):
+        employee_name = NAMES[(number * EMPLOYEES_PER_VENUE + at) % len(NAMES)]
         role = "cashier" if at else "manager"
         session.add(
             Employee(id=f"emp-{number + 1:04}-{at + 1}", name=employee_name, role=role, **common)

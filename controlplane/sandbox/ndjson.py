@@ -35,6 +35,7 @@ from controlplane.storage.tables import UtcDateTime
 FORMAT: Final = "venue-sandbox"
 VERSION: Final = 1
 BATCH: Final = 5_000
+"""Number of rows that are read or written at once."""
 CALCULATED: Final = "local_hour"
 """The column that an export does not contain. An import computes it."""
 TIMESTAMP_COLUMNS: Final[Mapping[Any, str]] = {Sale: "initiated_at", Refund: "refunded_at"}
@@ -75,7 +76,7 @@ class _Import:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._by_name = {content.name: content for content in CONTENTS}
-        self._offsets = {content.table: self._last(content) for content in CONTENTS}
+        self._offsets = {content.table: self._last_position(content) for content in CONTENTS}
         self._zones: dict[int, str | None] = {}
         self._organization = ""
         self._counts: dict[str, int] = {}
@@ -96,8 +97,8 @@ class _Import:
         self._write(content, waiting)
         if not self._counts.get("organizations"):
             raise FormatError("the file contains no organization")
-        for kind in CONTENTS:
-            advance_position(self._session.connection(), kind.table.__table__)
+        for each in CONTENTS:
+            advance_position(self._session.connection(), each.table.__table__)
         rebuild(self._session)
         return self._counts
 
@@ -149,7 +150,7 @@ class _Import:
             raise OccupiedError(f"some of the {content.name} exist already") from None
         self._counts[content.name] = self._counts.get(content.name, 0) + len(rows)
 
-    def _last(self, content: Content) -> int:
+    def _last_position(self, content: Content) -> int:
         if not _has_position(content):
             return 0
         query = select(func.max(content.table.position))
@@ -184,14 +185,15 @@ def _plain(value: Any) -> Any:
 def _model(content: Content) -> type[BaseModel]:
     """Return a strict model of the table's rows."""
     fields: dict[str, Any] = {
-        column.name: (_kind(column) | None if column.nullable else _kind(column), ...)
+        column.name: (_type(column) | None if column.nullable else _type(column), ...)
         for column in _columns(content)
     }
     config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
     return create_model(content.name, __config__=config, **fields)
 
 
-def _kind(column: Column[Any]) -> Any:
+def _type(column: Column[Any]) -> Any:
+    """Return the type of a column's values in an export."""
     if isinstance(column.type, Microseconds | UtcDateTime):
         return Timestamp
     if isinstance(column.type, Uuid):

@@ -10,9 +10,12 @@ from controlplane.figures.local_time import EPOCH_ORDINAL
 
 ORGANIZATION: Final = "org-0001"
 NAMESPACE: Final = uuid.UUID("6f1b1d1c-7a10-4e52-8f4c-4f0e9c520f7e")
+"""Namespace of the UUIDs of version 5 that `Plan.id_of` returns."""
 VERSION_7: Final = 7 << 76
 VARIANT: Final = 2 << 62
 NOISE_MAX: Final = (1 << 62) - 1
+"""The bits of the version and of the variant in a UUID of version 7, and the largest value of its
+last random part (RFC 9562, section 5.7)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +23,7 @@ class Plan:
     """The parameters of a sandbox.
 
     ``sales_per_day`` is the average number of sales at each location. ``until`` is the last day.
+    ``first_day`` and ``last_day`` are numbers of days since 1970-01-01.
     ``is_awkward`` adds data that figures must handle with care, such as sales with an unknown tax,
     currencies other than AED, refunds without a date, and locations without a time zone.
     """
@@ -43,7 +47,7 @@ class Plan:
 
     @property
     def began(self) -> datetime:
-        """Return when the catalog was created: two days before the first day, in UTC."""
+        """Return when the merchant was created: two days before the first day, at 00:00 UTC."""
         midnight = datetime.combine(self.until, datetime.min.time(), UTC)
         return midnight - timedelta(days=self.days + 1)
 
@@ -58,7 +62,7 @@ class Plan:
         return cls(**{"is_awkward": True} | stored | {"until": until})
 
     def random_for(self, *subject: object) -> random.Random:
-        """Return a generator of random numbers for what ``subject`` names, such as a good.
+        """Return a generator of random numbers for one subject, such as ``("good", 7)``.
 
         Equal organizations, seeds and subjects give equal numbers.
         """

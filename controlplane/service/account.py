@@ -1,9 +1,9 @@
 """Lets a command that root runs act as the service's user while it uses the service's database.
 
-The service's user owns the database and its directory, and could have replaced files with links. A
-command that runs as this user cannot follow such a link to a file that only root may access. The
-service can read the files that the command creates. PostgreSQL, which identifies the service by its
-user name, accepts the command's connection.
+The service's user owns the database and its directory. An attacker who controls the service could
+therefore replace files with links to files that only root may access. A command that runs as this
+user cannot follow such links. The service can read the files that the command creates. PostgreSQL,
+which identifies the service by its user name, accepts the command's connection.
 """
 
 import contextlib

@@ -47,7 +47,9 @@ def quote(word: str) -> str:
 def _writable_by_others(program: Path, owner: int) -> Iterator[Path]:
     """Yield the files and directories that other users can change.
 
-    Checks the program, its modules, and every directory on the paths to them.
+    Checks the program, all files of its package and its virtual environment, the directories of
+    ``sys.path``, and every directory on the paths to these. For a frozen program, checks all files
+    in its directory instead.
     """
     if getattr(sys, "frozen", False):
         own_directories, import_directories = [program.resolve().parent], []

@@ -59,11 +59,13 @@ class ServiceState:
 
 
 class SystemdService:
-    """Installs, starts and stops the service. Methods can be repeated, and raise CommandError.
+    """Installs, starts and stops the service.
+
+    The methods are idempotent. They raise CommandError.
 
     Args:
         root: The root directory of the file system.
-        owner: The user, besides root, that may own the program.
+        owner: The id of the user who may own the program, besides root.
     """
 
     def __init__(
@@ -86,7 +88,7 @@ class SystemdService:
         return any((self._root / place / UNIT).exists() for place in _PACKAGED)
 
     def install(self, options: str) -> bool:
-        """Write the missing files, and enable the service to start at boot.
+        """Write the files that are missing or outdated, and enable the service to start at boot.
 
         Returns:
             Whether ``options`` were written. An existing options file is kept.
@@ -136,7 +138,7 @@ class SystemdService:
         for path in present:
             path.unlink()
             if path.name == Path(_OWN_SYSUSERS).name:
-                with contextlib.suppress(OSError):  # other programs may have files in it
+                with contextlib.suppress(OSError):  # the directory may have other files
                     path.parent.rmdir()
         if present:
             self._run_checked("systemctl", "daemon-reload")

@@ -175,7 +175,10 @@ class PendingSignIn(Base):
 
 
 class SignInPolicy(Base):
-    """How members of an organization sign in. Without a row, passwords alone are accepted."""
+    """How members of an organization sign in.
+
+    Without a row, passwords are accepted, and a second factor is optional.
+    """
 
     __tablename__ = "sign_in_policies"
     organization_id: Mapped[str] = mapped_column(primary_key=True)

@@ -20,7 +20,7 @@ class AuditEntry(Base):
     """One entry of the audit log. An entry has the names that were valid when it was written.
 
     ``organization_id`` is None if the entry belongs to no organization, for example a sign-in with
-    an unknown address.
+    an unknown e-mail address.
     If the service itself dispatched a pending request, ``credential_kind`` is pending_request,
     ``credential_id`` is the id of the pending request, and the actor is its creator.
     ``credential_hint`` is the end of an API key. ``subject_kind`` and ``subject_id`` identify what

@@ -209,7 +209,7 @@ def parse_url(text: str) -> URL:
 
 
 def sqlite_file(text: str) -> Path | None:
-    """Return the path of an SQLite database, or None if ``text`` is not an SQLite database."""
+    """Return the path of the file if ``text`` names an SQLite database, otherwise None."""
     url = parse_url(text)
     is_file = url.get_backend_name() == "sqlite" and url.database
     return Path(url.database or "") if is_file else None

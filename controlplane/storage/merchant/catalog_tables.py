@@ -103,10 +103,10 @@ class LineSnapshot(Base):
 
     ``content_hash`` is the hash of all other columns except ``position``. ``source`` is catalog,
     manual_input or custom_amount. ``codes`` are pairs of type and value. An imported line can have
-    no unit (``uom_*`` are None) and no tax (``fee_*`` are None). ``percentage_milli`` is also None
-    for an exempt fee. ``exponent`` is the exponent of the unit, or 0 without a unit. ``unit_milli``
-    is 10^(3 − ``exponent``). The quantity of a line multiplied by ``unit_milli`` is the quantity in
-    thousandths of the unit.
+    no unit (``uom_*`` are None) and no tax (``fee_*`` are None). ``percentage_milli`` is that of
+    the `FeeItem`, or None without a tax. ``exponent`` is the exponent of the unit, or 0 without a
+    unit. ``unit_milli`` is 10^(3 − ``exponent``). The quantity of a line multiplied by
+    ``unit_milli`` is the quantity in thousandths of the unit.
     """
 
     __tablename__ = "line_snapshots"

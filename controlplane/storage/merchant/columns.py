@@ -86,6 +86,6 @@ Timestamp = Annotated[datetime, mapped_column(Microseconds)]
 OptionalTimestamp = Annotated[datetime | None, mapped_column(Microseconds)]
 MaybeWide = Annotated[int | None, mapped_column(BigInteger)]
 RowPosition = Annotated[int, mapped_column(Position, primary_key=True, autoincrement=True)]
-"""The primary key, by which other rows refer to this row. It is never a field of a reply."""
+"""A generated primary key. Many tables refer to rows by it. It is never a field of a reply."""
 ExternalData = Annotated[dict[str, Any] | None, mapped_column(JSON(none_as_null=True))]
 """A JSON object from an external system, with an ``id`` and any other fields."""

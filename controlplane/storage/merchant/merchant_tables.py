@@ -1,7 +1,10 @@
-"""A merchant: organization, locations, employees, terminals, payment methods, fees and units.
+"""A merchant: organization, locations, employees, points of sale, payment methods, fees and units.
 
-An organization is called a company in the retail API. Rows refer to each other by ``position``. The
-APIs use ``id``. There are no foreign keys: the code that writes a row checks its references.
+An organization is called a company in the retail API. The rows of a merchant refer to locations,
+employees, points of sale and payment methods by ``position``, and to organizations, fees and units
+by ``id``. All other tables and the APIs refer to them by ``id``.
+
+There are no foreign keys: the code that writes a row checks its references.
 """
 
 from datetime import datetime
@@ -73,7 +76,10 @@ class Employee(Base):
 
 
 class PointOfSale(Base):
-    """A terminal. ``location`` is the position of a location. ``status`` is active or inactive."""
+    """A point of sale, such as a till. ``status`` is active or inactive.
+
+    ``location`` is the position of a location.
+    """
 
     __tablename__ = "points_of_sale"
     __table_args__ = (UniqueConstraint("organization_id", "id", name="points_of_sale_by_id"),)

@@ -5,10 +5,13 @@ local time of the location. ``day`` is the number of days since 1970-01-01, and 
 ``day`` × 24 plus the hour of the day. An hour that occurs twice, because clocks are set back, is
 one row.
 
-A sale is added to the row of its time and payment type. A refund with a date is added to the row of
-its own time and payment type. A refund without a date is added to the ``undated_`` columns of the
-row of its sale. The goods of every refund, without fee and tip, are added to ``undone`` in the row
-of its sale.
+A sale is added to the row of its time and payment type. ``discount`` is the sum of the discounts on
+whole sales and on their lines.
+
+A refund with a date is added to the row of its own time and payment type. ``refund`` is the sum of
+the refunded goods, without fee and tip. A refund without a date is added, with fee and tip, to the
+``undated_`` columns in the row of its sale. Only `DayRollup` has these columns. The goods of every
+refund, without fee and tip, are added to ``undone`` in the row of its sale.
 
 ``location`` and ``payment_method`` are positions of rows, and ``snapshot`` is the position of the
 `LineSnapshot` of the sold article. A missing payment method or snapshot is stored as 0, and a
@@ -87,7 +90,7 @@ class DayRollup(Base):
 
 
 class UnitRollup(Base):
-    """Sold quantities, in thousandths of ``unit``."""
+    """Sold quantities, in thousandths of the unit. ``unit`` is its symbol, such as kg."""
 
     __tablename__ = "unit_rollups"
     __table_args__ = COMPACT

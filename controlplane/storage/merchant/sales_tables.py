@@ -1,10 +1,11 @@
 """Sales, payments and refunds.
 
-Money is in minor units of the row's ``currency``. ``local_hour`` is the time of the row as an
-hour in the local time of the location: the number of days since 1970-01-01 × 24, plus the hour of
-the day (`controlplane.figures.local_time`). A column that refers to another row, such as
-``location``, ``sale`` or ``payment_method``, contains the ``position`` of that row. Only
-`controlplane.merchant` writes rows, together with their rollups.
+Money is in minor units of the row's ``currency``. ``local_hour`` is the time of the sale or refund
+as an hour in the local time of the location: 24 × the number of days since 1970-01-01, plus the
+hour of the day (`controlplane.figures.local_time`). A column that refers to another row, such as
+``location``, ``sale`` or ``payment_method``, contains the ``position`` of that row.
+`controlplane.merchant` writes each sale or refund together with its rollups. Only a load or import
+of a sandbox writes all sales and refunds first, and then computes all rollups again.
 """
 
 from uuid import UUID
@@ -41,7 +42,7 @@ class Sale(Base):
         pieces: number of sold pieces. A weighed or measured quantity is one piece.
         unknown_tax_lines: number of lines with an unknown tax.
         payment_type: the type of the payments, or mixed if their types differ.
-        payment_method: the method of the payments. None if they differ or a method is unknown.
+        payment_method: the method of the payments. None if the methods differ or one is unknown.
     """
 
     __tablename__ = "sales"

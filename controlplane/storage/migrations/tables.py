@@ -67,7 +67,10 @@ def convert_first_release(connection: Connection) -> None:
 
 
 def _fill_columns(connection: Connection) -> None:
-    """Fill the new columns of old rows, except headlines: the running service adds them."""
+    """Fill the new columns of old rows, and add rows about old devices and reports to new tables.
+
+    The running service adds ``headline`` and ``severity`` to the reports.
+    """
     # 9 is `controlplane.devices.priority.Priority.REVOKED`.
     revoked = update(Device).where(Device.revoked_at.is_not(None)).values(priority=9)
     newest = update(Device).values(
@@ -90,9 +93,11 @@ def _fill_columns(connection: Connection) -> None:
 
 
 def _count_devices(connection: Connection) -> None:
-    """Count each device that is not revoked, as migration 0018 does. Findings are counted later.
+    """Count each device that is not revoked, as migration 0018 does.
 
-    The symbol of the first subject is "!" (`controlplane.devices.findings.symbols`).
+    Here, devices are counted only for the subject ``device``. The running service counts the
+    subjects of findings. The symbol of the subject with number 1 is "!"
+    (`controlplane.devices.findings.symbols`).
     """
     subject = "device"
     connection.execute(insert(FindingSubject).values(position=1, subject=subject))
@@ -112,7 +117,7 @@ def _count_devices(connection: Connection) -> None:
 
 
 def _reports_to_judge(kind: str) -> Insert:
-    """Return the statement that inserts the newest report with content of each current binding.
+    """Return the statement that inserts, for each current binding, its newest report with content.
 
     Migration 0015 inserts the same rows.
     """

@@ -77,9 +77,9 @@ def _add_device_findings() -> None:
 
 
 def _add_judged_reports() -> None:
-    """Add a row for the newest report with content of each current binding.
+    """For each current binding and kind, add a row for the newest report that has content.
 
-    The version 0 of the rules means that a report is not judged yet.
+    ``rules_version`` 0 means that the report is not judged yet.
     """
     op.create_table(
         "judged_reports",

@@ -1,7 +1,7 @@
-"""Adds the characters by which the findings of many devices are counted, and their index.
+"""Adds ``counted_devices.symbols``: a text with one character for each subject of the device.
 
-Also counts all devices. The index of printer problems gets the columns that the list of the worst
-printers reads.
+Also adds an index of these texts, and the subject ``device``, which counts each device that is not
+revoked. The index of printer problems gets the columns that the list of the worst printers reads.
 """
 
 import sqlalchemy as sa
