@@ -38,6 +38,8 @@ RESERVED_FILES = Settings().awaited_max + FILES_FOR_CALLS
 """File descriptors that are reserved for everything except streams: connections that wait for their
 clients, and `FILES_FOR_CALLS`.
 """
+MACOS_FILES_MAX = 10_240
+"""OPEN_MAX of macOS, which is the highest soft limit that its setrlimit(2) promises to accept."""
 BACKLOG = 512
 UNSENT_MAX_BYTES = 65_536
 """The system buffers at most this much of a reply for a client that does not read. By default, the
@@ -119,9 +121,21 @@ def raise_file_limit(settings: Settings) -> Settings:
         return settings
     import resource
 
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return bounded_connections(settings, hard)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = highest_file_limit(soft, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    return bounded_connections(settings, files)
+
+
+def highest_file_limit(soft: int, hard: int) -> int:
+    """Return the highest soft limit of open files that the system accepts.
+
+    macOS has an unlimited hard limit by default, but refuses an unlimited soft limit: setrlimit(2).
+
+    Args:
+        soft, hard: the limits of this process.
+    """
+    return max(soft, min(hard, MACOS_FILES_MAX)) if sys.platform == "darwin" else hard
 
 
 def bounded_connections(settings: Settings, files: int) -> Settings:
