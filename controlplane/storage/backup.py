@@ -54,16 +54,20 @@ def write_atomically(path: Path) -> Iterator[BinaryIO]:
     """
     if os.path.lexists(path):
         raise FileExistsError(f"{path} exists already")
-    part = path.with_name(f"{path.name}.part")
-    file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    file, part = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:
         with os.fdopen(file, "wb") as out:
             yield out
             out.flush()
             os.fsync(out.fileno())
-        os.link(part, path)  # unlike a rename, a link cannot replace a file
+        try:
+            os.link(part, path)  # unlike a rename, a link cannot replace a file
+        except FileExistsError:
+            raise
+        except OSError:  # the file system has no hard links, like exFAT
+            Path(part).rename(path)
     finally:
-        part.unlink()
+        Path(part).unlink(missing_ok=True)
     sync_directory(path.parent)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import os
 import sqlite3
 import stat
 import sys
@@ -148,6 +149,31 @@ def test_a_backup_is_either_complete_or_absent_and_only_its_owner_can_read_it(
     with pytest.raises(FileExistsError), write_atomically(file):
         pass
     assert file.read_bytes() == b"whole"
+
+
+def test_a_backup_is_written_to_a_file_system_without_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_paths: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    file = tmp_path / "backup.db"
+    with write_atomically(file) as out:
+        out.write(b"whole")
+    assert [each.name for each in tmp_path.iterdir()] == ["backup.db"]
+    assert file.read_bytes() == b"whole"
+
+
+def test_the_rest_of_a_killed_backup_does_not_prevent_the_next_one(tmp_path: Path) -> None:
+    file = tmp_path / "backup.db"
+    writer = write_atomically(file)
+    writer.__enter__().write(b"half")  # a killed process does not leave the `with` block
+    with write_atomically(file) as out:
+        out.write(b"whole")
+    assert file.read_bytes() == b"whole"
+    with pytest.raises(FileExistsError):
+        writer.__exit__(None, None, None)
 
 
 def test_backup_and_restore_refuse_postgresql(capsys: pytest.CaptureFixture[str]) -> None:
