@@ -58,9 +58,10 @@ class OAuthReply:
 
 
 def read_parameters(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the parameters of ``application/x-www-form-urlencoded`` text, and the resources.
+    """Return the parameters in ``application/x-www-form-urlencoded`` text, and the resources.
 
-    Parameters without a value count as omitted (RFC 6749, 3.1). Raises a refusal.
+    The resources are the values of the parameter ``resource``. Parameters without a value count as
+    omitted (RFC 6749, 3.1). Raises a refusal if the text is not valid.
     """
     if len(text) > QUERY_MAX_BYTES:
         raise Refusal(

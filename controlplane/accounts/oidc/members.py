@@ -66,7 +66,8 @@ def apply_roles(
     """
     users.lock_user(session, user.id)
     actor = user_actor(user)
-    # New memberships come first, because the user is deleted with the last membership.
+    # Memberships with a role come first. Otherwise the last old membership could end before a new
+    # one is added, and the user would be deleted.
     for organization_id in sorted(
         provider.organizations, key=lambda each: (each not in roles, each)
     ):

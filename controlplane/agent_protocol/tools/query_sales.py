@@ -1,4 +1,4 @@
-"""query_sales: grouped figures of a period, computed from the same sums as the dashboard."""
+"""query_sales: grouped figures of a period. They equal the figures of the dashboard."""
 
 import re
 from collections.abc import Iterable, Iterator
