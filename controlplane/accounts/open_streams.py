@@ -46,10 +46,10 @@ class OpenStreams:
         return self._credentials.keys()
 
     def changed(self, versions: Mapping[UUID, int]) -> set[UUID]:
-        """Return the credentials of users whose permissions changed.
+        """Return the credentials of the open streams of users whose permissions changed.
 
-        The versions are compared with those of the last call, or with those at the opening of the
-        streams.
+        Each version is compared with the version in the previous call. In the first call after the
+        streams of a user were opened, it is compared with the version at that time.
 
         Args:
             versions: the current permission versions of the `owners` that still exist.

@@ -3,7 +3,7 @@
 Verification is slow and takes memory on purpose. It also runs for unknown accounts, so that its
 duration does not reveal whether an account exists. Strangers can request it. Therefore the
 thread has a lower priority than other threads of the service, and its queue is fair: networks take
-turns, and a user whose network is known comes first.
+turns, and calls of known users come first (`Passwords`).
 """
 
 import asyncio
@@ -50,8 +50,8 @@ HASH_BYTES: Final = 32
 class _Job:
     """A call in the queue. The job with the lowest ``rank`` is next.
 
-    ``rank``: whether the user's network is unknown, the number of earlier calls of the network that
-    wait or run, and the number of the arrival.
+    ``rank``: whether the caller is not known (`Passwords`), the number of earlier calls of the
+    caller's network that wait or run, and the number of the arrival.
     """
 
     rank: tuple[bool, int, int]
@@ -68,8 +68,9 @@ class Passwords:
     """Hashes and verifies passwords. Use it from one event loop. ``close`` ends the thread.
 
     The argument ``network`` is the network of the caller. ``is_known`` is whether the caller is
-    signed in, or has a session that was created in this network. A caller with an invitation is not
-    known: many networks can use the link of one invitation at once.
+    signed in, has just sent the correct password, or has a session that was created in this
+    network. A caller with an invitation is not known: many networks can use the link of one
+    invitation at once.
     """
 
     def __init__(self, memory_kib: int, passes: int) -> None:

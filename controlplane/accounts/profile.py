@@ -33,10 +33,11 @@ from controlplane.storage.tables import ApiKey, Device
 
 PREFIX: Final = "/console/api/profile"
 KEYS_MAX: Final = 100
-"""Maximum number of valid keys of one owner or manager of an organization. It is high, so that each
-venue can have its own key."""
+"""Maximum number of valid keys of an owner or a manager in an organization. It is high, so that
+each venue can have its own key."""
 VIEWER_KEYS_MAX: Final = 10
-"""Maximum number of valid keys of a viewer. These keys can only read, so no device can use them."""
+"""Maximum number of valid keys of a viewer in an organization. Such keys can only read,
+so no device can use them."""
 UNUSED_LIFETIME: Final = timedelta(hours=1)
 """A key with ``expires_unused`` is revoked if it was not used within this time."""
 DEVICES_MAX: Final = 20

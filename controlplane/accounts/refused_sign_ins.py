@@ -13,9 +13,9 @@ from uuid import UUID
 from controlplane.operation.fairness import RateLimit
 
 ENTRIES_AT_ONCE: Final = 20
-"""Maximum number of entries of an account without a wait."""
+"""Number of entries that can be written for an account in quick succession."""
 ENTRY_EVERY_S: Final = 3600
-"""After `ENTRIES_AT_ONCE` entries, the seconds until one more entry can be written."""
+"""Seconds until an account that has used up `ENTRIES_AT_ONCE` can get one more entry."""
 
 
 class RefusedSignIns:

@@ -1,7 +1,8 @@
 """OAuth codes, grants and tokens in the database.
 
-A function that exchanges a code or token, or ends a grant, first locks the row of the user.
-Therefore two exchanges of one code are serialized, and no exchange happens while a membership ends.
+Before a function of this module exchanges a code or token, or ends a grant, the row of the user is
+locked. Therefore two exchanges of one code are serialized, and no exchange happens while a
+membership ends.
 """
 
 import uuid
@@ -38,8 +39,8 @@ GRANTS_MAX: Final = 50
 TOKENS_MAX: Final = 500
 """Maximum number of access tokens, and of refresh tokens, of one grant.
 
-At the limit, a new token replaces the used token that expires first. If no token was used, it
-replaces the unused token that expires first.
+At the limit, a new token replaces the token that expires first. However, if a refresh token was
+already exchanged, a new refresh token replaces that one.
 """
 
 
@@ -124,11 +125,11 @@ def add_tokens(
     session.execute(
         delete(OAuthToken).where(OAuthToken.grant_id == grant.id, OAuthToken.expires_at <= now)
     )
-    pairs: tuple[tuple[TokenKind, str, timedelta], ...] = (
+    new_tokens: tuple[tuple[TokenKind, str, timedelta], ...] = (
         ("access", access, ACCESS_LIFETIME),
         ("refresh", refresh, REFRESH_LIFETIME),
     )
-    for kind, token, lifetime in pairs:
+    for kind, token, lifetime in new_tokens:
         _delete_oldest(session, grant, kind)
         session.add(
             OAuthToken(
@@ -213,7 +214,7 @@ def end_by_id(session: Session, grant_id: UUID, user_id: UUID) -> OAuthGrant | N
 
 
 def end(session: Session, grant: OAuthGrant) -> None:
-    """Delete a grant and its tokens."""
+    """Delete a grant and its tokens. The caller has locked the row of the user."""
     session.execute(delete(OAuthToken).where(OAuthToken.grant_id == grant.id))
     session.execute(delete(OAuthGrant).where(OAuthGrant.id == grant.id))
 

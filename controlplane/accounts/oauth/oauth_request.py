@@ -20,7 +20,7 @@ RESOURCE: Final = "resource"
 _ERROR_SAFE: Final = re.compile(r"[\x20\x21\x23-\x5b\x5d-\x7e]*")
 """The characters that ``error_description`` may contain (RFC 6749, 5.2).
 
-Authlib repeats parameters in error descriptions, so parameters are limited to these characters.
+Authlib copies parameters into error descriptions, so parameters are limited to these characters.
 """
 _STATE_CHARACTERS: Final = re.compile(r"[\x20-\x7e]*")
 """The characters that ``state`` may contain (RFC 6749, A.5)."""
@@ -42,7 +42,7 @@ class OAuthRequest:
 
     @property
     def query(self) -> str:
-        """Return the parameters as a query string."""
+        """Return all parameters, including ``resource``, as a query string."""
         pairs = [*self.parameters.items(), *((RESOURCE, each) for each in self.resources)]
         return urlencode(pairs)
 
@@ -58,9 +58,10 @@ class OAuthReply:
 
 
 def read_parameters(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the parameters of ``application/x-www-form-urlencoded`` text, and the resources.
+    """Return the parameters in ``application/x-www-form-urlencoded`` text, and the resources.
 
-    Parameters without a value count as omitted (RFC 6749, 3.1). Raises a refusal.
+    The resources are the values of the parameter ``resource``. Parameters without a value count as
+    omitted (RFC 6749, 3.1). Raises a refusal if the text is not valid.
     """
     if len(text) > QUERY_MAX_BYTES:
         raise Refusal(

@@ -1,12 +1,13 @@
 """Redirect URIs that clients may register.
 
 A web client uses https. A program on the user's computer uses http with a loopback address, or a
-private-use scheme. The scheme must be a reversed domain name, so that two programs do not use the
-same one by accident (RFC 8252, 7.1 and 8.4). Another program can still register itself for the
-scheme and receive the code. Without the secret of PKCE, which every client must use, it cannot
-exchange the code. Redirect URIs are compared as text (RFC 9700, 4.1.3). The exception is the port
-of a loopback address, which differs each time the program starts (RFC 8252, 7.3). A URI that
-browsers might parse differently, for example with a user name or a backslash, is not accepted.
+private-use scheme. A private-use scheme must be a reversed domain name or one of `KNOWN_SCHEMES`.
+Reversed domain names prevent two programs from using the same scheme by accident (RFC 8252, 7.1 and
+8.4). Another program can still register itself for the scheme and receive the code. Without the
+secret of PKCE, which every client must use, it cannot exchange the code. Redirect URIs are compared
+as text (RFC 9700, 4.1.3). The exception is the port of a loopback address, which differs each time
+the program starts (RFC 8252, 7.3). A URI that browsers might parse differently, for example with a
+user name or a backslash, is not accepted.
 """
 
 import re
@@ -15,7 +16,9 @@ from typing import Final
 URI_MAX: Final = 512
 URIS_MAX: Final = 10
 KNOWN_SCHEMES: Final = ("cursor", "vscode", "vscode-insiders", "windsurf")
-"""Schemes of common desktop clients of the agent protocol that are not reversed domain names."""
+"""Schemes that common desktop clients of the agent protocol use, although they are not reversed
+domain names.
+"""
 _PATH_AND_QUERY: Final = (
     r"(?:/[A-Za-z0-9\-._~%!$&'()*+,;=:@/]*)?(?:\?[A-Za-z0-9\-._~%!$&'()*+,;=:@/?]*)?"
 )
@@ -54,9 +57,10 @@ def host_of(uri: str) -> str | None:
 
 
 def form_source(uri: str) -> str:
-    """Return the source expression for ``form-action`` in a Content Security Policy.
+    """Return the source expression with which ``form-action`` permits a redirect to ``uri``.
 
-    Browsers also apply ``form-action`` to redirects. A policy cannot contain the address
+    ``form-action`` is a directive of the Content Security Policy. Browsers apply it to the address
+    of a form, and also to the redirect that answers the form. A policy cannot contain the address
     [::1], so for this address only the scheme is returned.
     """
     host = host_of(uri)

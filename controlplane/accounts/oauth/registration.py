@@ -15,6 +15,7 @@ from controlplane.accounts.oauth.redirects import URIS_MAX, is_redirect_uri
 from controlplane.storage.oauth_tables import OAuthClient
 
 NAME_SENT_MAX: Final = 512
+"""Maximum length of the name that a client sends. `clients.display_name` shortens it."""
 
 
 class Payload(JsonPayload):  # type: ignore[misc]
@@ -41,8 +42,9 @@ class Claims(ClientMetadataClaims):  # type: ignore[misc]
         supported_uris = [each for each in uris if isinstance(each, str) and is_redirect_uri(each)]
         if not supported_uris:
             raise InvalidRedirectURIError(
-                "a redirect URI must be an https address, an http address with 127.0.0.1, [::1] or"
-                " localhost, or begin with a reversed domain name, as in com.example.app:/callback"
+                "none of the redirect URIs is supported. Use an https address, an http address of"
+                " the user's computer (127.0.0.1, [::1] or localhost), or an address that begins"
+                " with a reversed domain name, as in com.example.app:/callback"
             )
         self["redirect_uris"] = supported_uris
 

@@ -1,7 +1,8 @@
 """What an identity provider states about a user: claims of the ID token and of userinfo.
 
-Tokens are accepted with signatures of asymmetric algorithms only. So a token without a signature
-is refused, and also a token that was signed with the public key as a shared secret (RFC 8725, 3.1).
+A token is accepted only if it is signed with an asymmetric algorithm. So a token without a
+signature is refused, and so is a token that was signed with the provider's public key as a shared
+secret (RFC 8725, 3.1).
 """
 
 import unicodedata
@@ -56,6 +57,7 @@ def verify_id_token(
 
     Args:
         keys: the provider's JSON Web Key Set.
+        access_token: compared with the claim ``at_hash`` of the ID token, if it has this claim.
         nonce: the nonce of the sign-in. None for a refreshed ID token, which needs no nonce (12.2).
 
     Raises:

@@ -69,8 +69,8 @@ class Flow:
         if not hmac.compare_digest(state.encode(), self.state.encode()):
             raise ProviderRefusedError("the answer does not belong to this browser's sign-in")
         issuer = parameters.get("iss")
-        is_needed = metadata.authorization_response_iss_parameter_supported
-        if issuer != metadata.issuer and (is_needed or issuer is not None):
+        is_required = metadata.authorization_response_iss_parameter_supported
+        if issuer != metadata.issuer and (is_required or issuer is not None):
             raise ProviderRefusedError("the answer comes from a different provider")
         if "error" in parameters:
             raise ProviderRefusedError("the provider refused, or you cancelled")

@@ -1,10 +1,10 @@
 """Users and memberships that an identity provider controls.
 
 An account is linked with the provider's user when the user signs in for the first time. The
-provider must be trusted for the domain of the verified e-mail address. A link gives the provider no
-access to other memberships of the account. A password gives no access to memberships of the
-provider (`Membership.managed_by`). So an account that someone else created under the address is
-harmless.
+provider must be trusted for the domain of the verified e-mail address. A session of the provider
+has access only to the memberships that the provider manages. A session that began with a password
+has access only to the memberships that no provider manages (`Membership.managed_by`). So an account
+that someone else created under the address before is harmless.
 """
 
 from collections.abc import Mapping
@@ -60,12 +60,14 @@ def apply_roles(
 ) -> None:
     """Set the user's memberships in the provider's organizations.
 
-    A membership that the provider manages ends if ``roles`` has no role for its organization. If no
-    membership is left, the user is deleted.
+    These are the organizations for which the provider has roles (`IdentityProvider.organizations`).
+    In each of them, a membership that the provider manages ends if ``roles`` has no role for the
+    organization. If no membership is left, the user is deleted.
     """
     users.lock_user(session, user.id)
     actor = user_actor(user)
-    # New memberships come first, because the user is deleted with the last membership.
+    # Memberships with a role come first. Otherwise the last old membership could end before a new
+    # one is added, and the user would be deleted.
     for organization_id in sorted(
         provider.organizations, key=lambda each: (each not in roles, each)
     ):
@@ -129,7 +131,8 @@ def _link(session: Session, provider: IdentityProvider, claims: Claims, now: dat
 def _has_identity(session: Session, provider: IdentityProvider, user: User) -> bool:
     """Return whether the account is already linked with a user of the provider.
 
-    It can be a different user, because a provider may assign an address to a new user.
+    This user can differ from the one who signs in, because a provider may assign an address to a
+    new user.
     """
     query = select(Identity).where(Identity.issuer == provider.issuer, Identity.user_id == user.id)
     return session.scalars(query.limit(1)).first() is not None

@@ -24,7 +24,7 @@ from agent.wire.addresses import has_usable_port, is_loopback_url, is_web_url
 from agent.wire.base import Model
 
 ROLES: Final = ("viewer", "manager", "owner")
-"""The roles, in the order of their permissions."""
+"""The roles, from the fewest permissions to the most."""
 FILE_MAX_BYTES: Final = 65_536
 SECRET_MAX: Final = 4096
 _ID: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
@@ -36,12 +36,12 @@ class ProviderFileError(ValueError):
     """The file cannot be used. The message names the cause for the operator."""
 
 
-class _Strict(Model):
-    # TOML has no tuples, so arrays are accepted for them.
+class _TomlTable(Model):
+    # Pydantic's strict mode would refuse an array for a tuple, and TOML has no tuples.
     model_config = ConfigDict(extra="forbid", strict=False, hide_input_in_errors=True)
 
 
-class GroupRole(_Strict):
+class GroupRole(_TomlTable):
     """The role of a group in an organization. An empty ``locations`` means every location."""
 
     organization: Line
@@ -50,7 +50,7 @@ class GroupRole(_Strict):
     locations: tuple[Line, ...] = ()
 
 
-class IdentityProvider(_Strict):
+class IdentityProvider(_TomlTable):
     """An OpenID provider, the domains that it is trusted for, and the roles of its groups.
 
     Attributes:
@@ -79,7 +79,9 @@ class IdentityProvider(_Strict):
     @classmethod
     def _check_id(cls, value: str) -> str:
         if _ID.fullmatch(value) is None:
-            raise ValueError("must consist of lowercase letters, digits and hyphens")
+            raise ValueError(
+                "must be 1 to 32 lowercase letters, digits and hyphens, and not begin with a hyphen"
+            )
         return value
 
     @field_validator("issuer")
@@ -134,7 +136,7 @@ def _stronger(first: GroupRole, second: GroupRole) -> GroupRole:
     return first.model_copy(update={"locations": locations})
 
 
-class _File(_Strict):
+class _File(_TomlTable):
     providers: tuple[IdentityProvider, ...] = Field(alias="provider", min_length=1)
 
 

@@ -64,7 +64,7 @@ def confirm(
     tokens: tuple[str, str | None],
     now: datetime,
 ) -> None:
-    """Store the answer of the provider, and set the memberships of the user's groups.
+    """Store that the provider confirmed the user, and set the memberships that the groups give.
 
     ``tokens`` are the newest access token and refresh token.
     """
@@ -78,7 +78,10 @@ def confirm(
 
 
 def refuse(session: Session, check: DueCheck, reason: str, now: datetime) -> None:
-    """End a session and the user's OAuth grants, because the provider refuses the user."""
+    """End a session whose user the provider refuses, and the user's OAuth grants.
+
+    Grants in other organizations than that of the session remain.
+    """
     row = session.get(SignInSession, check.session_id)
     if row is None:
         return

@@ -1,7 +1,8 @@
 """One-time passwords (TOTP, RFC 6238) and recovery codes.
 
-A code is accepted once, in its time step of 30 s and in the steps before and after it. A recovery
-code replaces a one-time password once. Its hash is stored.
+A one-time password is accepted once: in its time step of 30 s, in the step before, or in the step
+after. A recovery code replaces a one-time password once. Only the hash of a recovery code is
+stored.
 """
 
 import re
@@ -20,13 +21,16 @@ from controlplane.storage.statements import change_rows
 
 STEP_S: Final = 30
 STEPS_AROUND: Final = 1
-"""Accepted steps before and after the present one, for clocks that differ (RFC 6238, 5.2)."""
+"""A code is also accepted this many steps before and after its own step, because clocks differ
+(RFC 6238, 5.2).
+"""
 DIGITS: Final = 6
 ISSUER: Final = "Venue control"
 RECOVERY_CODES: Final = 10
 RECOVERY_BYTES: Final = 10
 """80 random bits. They cannot be guessed, so a hash without salt is enough."""
 CODE_MAX: Final = 64
+"""Maximum length of the text that a user enters as a code."""
 _SEPARATORS: Final = re.compile(r"[\s-]")
 
 
@@ -114,7 +118,10 @@ def readable_secret(secret: str) -> str:
 
 
 def _take_step(row: SecondFactor, code: str, now: datetime) -> bool:
-    """Return whether the code is valid in a step that is later than the last accepted one."""
+    """Return whether the code is valid in a step that is later than the last accepted one.
+
+    If so, store the step.
+    """
     import pyotp
 
     digits = _SEPARATORS.sub("", code)

@@ -52,9 +52,10 @@ def begin(session: Session, user: User, return_query: str, now: datetime) -> str
 def find(
     session: Session, token: str | None, now: datetime, *, lock: bool = False
 ) -> tuple[PendingSignIn, User] | None:
-    """Return a valid pending sign-in and its user.
+    """Return the pending sign-in of a token, and its user. Return None if it is not valid.
 
-    It is invalid after a change of the password.
+    A pending sign-in is not valid after a change of the user's password. ``lock`` is whether the
+    row of the user is locked.
     """
     if token is None:
         return None
@@ -74,7 +75,7 @@ def end(session: Session, row: PendingSignIn) -> None:
 def organization_of(session: Session, user_id: UUID) -> str | None:
     """Return the organization of the user's oldest membership, or None without a membership.
 
-    Its audit log gets the entries of the sign-in.
+    The audit log of this organization gets the entries of the sign-in.
     """
     user_memberships = memberships(session, user_id)
     return user_memberships[0].organization_id if user_memberships else None

@@ -117,8 +117,8 @@ _ORGANIZATION_NAME: Final = select(_organizations.name).where(
     _organizations.id == bindparam("organization_id")
 )
 _is_of_location: Final = _days.location == _locations.position
-# Each location has its own subqueries. For each of them, the database reads one entry of the index
-# of the primary key. With GROUP BY over the locations, it would read all rows of each location.
+# Each location has its own two subqueries. For each subquery, the database reads one entry of the
+# primary key's index. With GROUP BY over the locations, it would read all rows of each location.
 _NAMES_AND_DAYS: Final = select(
     _locations.position,
     _locations.name,

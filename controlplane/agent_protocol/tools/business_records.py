@@ -15,7 +15,7 @@ from controlplane.agent_protocol.tools.health_records import (
     unknown_devices,
 )
 from controlplane.agent_protocol.tools.record_models import (
-    FINDINGS_MAX,
+    REPORTS_WITH_FINDINGS_MAX,
     BusinessRecords,
     Dataset,
     DeviceReportRecord,
@@ -149,9 +149,9 @@ def _query(
 
 
 def _location_ids(context: ToolContext, filters: RecordFilters) -> Sequence[str] | None:
-    """Return the ids of the locations to read, including locations that have only devices.
+    """Return the ids of the locations whose rows are read, or None for all of the organization.
 
-    Returns None for all locations of the organization.
+    A location that has devices but no row in the table of locations is accepted, too.
     """
     if filters.locations is None:
         return sorted(context.caller.locations) or None
@@ -202,7 +202,7 @@ def _requests(context: ToolContext, rows: Sequence[Request], _ids: Any) -> Itera
 def _reports(_context: ToolContext, rows: Sequence[Report], _ids: Any) -> Iterable[Record]:
     for row in rows:
         findings = None
-        if len(rows) <= FINDINGS_MAX:
+        if len(rows) <= REPORTS_WITH_FINDINGS_MAX:
             findings = tuple(
                 record_of(FindingRecord, finding, more_count=finding.more, fix=finding.advice)
                 for finding in findings_in(row)
@@ -306,5 +306,5 @@ READ_BUSINESS_RECORDS = tool(
     " and the requests, reports, findings and incidents of devices. Sales, refunds,"
     " requests and reports are listed newest first. To find a receipt, filter by number or"
     f" ticketNumber. To get the findings of device reports, set limit to at most"
-    f" {FINDINGS_MAX}. For sums use query_sales.",
+    f" {REPORTS_WITH_FINDINGS_MAX}. For sums use query_sales.",
 )

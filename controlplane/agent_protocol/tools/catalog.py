@@ -18,7 +18,7 @@ from controlplane.storage.merchant.catalog_tables import Category, Good, GoodCod
 from controlplane.storage.merchant.merchant_tables import UnitOfMeasure
 
 GOODS_MAX: Final = 100
-GOODS_USUAL: Final = 20
+LIMIT_DEFAULT: Final = 20
 NAMED_MAX: Final = 20
 """Maximum number of categories that an error message lists."""
 SearchText = Annotated[str, Utf16Length(128, 1)]
@@ -34,7 +34,7 @@ class ReadCatalogArguments(Exact):
     cursor: Absent[Cursor] = Field(
         default=None, description="nextCursor of the previous call, with the same arguments"
     )
-    limit: Annotated[int, Field(ge=1, le=GOODS_MAX)] = GOODS_USUAL
+    limit: Annotated[int, Field(ge=1, le=GOODS_MAX)] = LIMIT_DEFAULT
 
 
 class CodeRow(Tolerant):

@@ -186,7 +186,7 @@ def _fields_of_object(schema: Json, definitions: Json, prefix: str) -> Iterator[
 
 
 def _type(field: Json, definitions: Json) -> tuple[str, Json | None]:
-    """Return the name of a field's type. Also return the schema if the field contains an object."""
+    """Return the name of a field's type, and the schema of the object in the field, if any."""
     if "$ref" in field:
         field = definitions[field["$ref"].rpartition("/")[2]]
     if "anyOf" in field:

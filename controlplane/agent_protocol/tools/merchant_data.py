@@ -57,7 +57,7 @@ class UomRow(Tolerant):
     uom_id: Uuid
     name: str
     symbol: str
-    exponent: int
+    exponent: int = Field(description="quantities are multiples of 10^-exponent units")
 
 
 class PaymentMethodRow(Tolerant):

@@ -1,4 +1,4 @@
-"""query_sales: grouped figures of a period, computed from the same sums as the dashboard."""
+"""query_sales: grouped figures of a period. They equal the figures of the dashboard."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -39,7 +39,7 @@ from controlplane.figures.records import Coverage, LocalHour, Window
 from controlplane.figures.windows import DAYS_MAX, Period, PeriodQuery
 
 ROWS_MAX: Final = 500
-ROWS_USUAL: Final = 100
+LIMIT_DEFAULT: Final = 100
 GROUPS_MAX: Final = 2
 GroupValue = str | int | None
 _CODE: Final = re.compile("[A-Z]{3}")
@@ -74,7 +74,7 @@ class QuerySalesArguments(Exact):
     hours: Absent[Annotated[tuple[LocalHour, ...], MaxItems(HOURS)]] = Field(
         default=None,
         description="count only these local hours of the day: 0 to 11 are the hours before noon;"
-        f" default: all; at most {DAYS_MAX_OF_SALES} days",
+        f" default: all; a call with hours covers at most {DAYS_MAX_OF_SALES} days",
     )
     currency: Absent[Currency] = Field(
         default=None, description="ISO 4217 code: return only this currency; default: all"
@@ -86,7 +86,7 @@ class QuerySalesArguments(Exact):
         default=None, description="default: a selection that depends on groupBy"
     )
     limit: Annotated[int, Field(ge=1, le=ROWS_MAX)] = Field(
-        default=ROWS_USUAL,
+        default=LIMIT_DEFAULT,
         description="maximum number of rows for each currency; the first ones are returned",
     )
 

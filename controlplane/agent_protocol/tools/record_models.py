@@ -14,9 +14,11 @@ from controlplane.agent_protocol.tools.tool import LOCATIONS_MAX
 from controlplane.figures.records import Cents, PaymentType
 
 RECORDS_MAX: Final = 100
-RECORDS_USUAL: Final = 20
-FINDINGS_MAX: Final = 5
-"""A page with more reports has no findings, because parsing all the reports would take too long."""
+LIMIT_DEFAULT: Final = 20
+REPORTS_WITH_FINDINGS_MAX: Final = 5
+"""A page of deviceReports with more reports has no findings, because parsing all the reports would
+take too long.
+"""
 
 Dataset = Literal[
     "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests", "deviceReports",
@@ -54,7 +56,7 @@ class ReadBusinessRecordsArguments(Exact):
     cursor: Absent[Cursor] = Field(
         default=None, description="nextCursor of the previous call, with the same arguments"
     )
-    limit: Annotated[int, Field(ge=1, le=RECORDS_MAX)] = RECORDS_USUAL
+    limit: Annotated[int, Field(ge=1, le=RECORDS_MAX)] = LIMIT_DEFAULT
 
 
 class LineRecord(Tolerant):
@@ -99,7 +101,8 @@ class RefundRecord(Tolerant):
     employee_id: str | None
     currency: str
     refund_cents: Cents = Field(
-        description="refunded goods; the whole refund if its components are not known"
+        description="refunded goods; the whole refund if its components (goods, fee and tip) are"
+        " not known"
     )
     refunded_fee_cents: Cents
     refund_tip_cents: Cents
@@ -136,7 +139,7 @@ class DeviceReportRecord(ReportSummary):
     severity: Severity | None
     findings: Array[FindingRecord] | None = Field(
         description="most severe first; empty: nothing to report, or a report without content;"
-        f" null: not read, because this page has more than {FINDINGS_MAX} reports"
+        f" null: not read, because this page has more than {REPORTS_WITH_FINDINGS_MAX} reports"
     )
 
 
@@ -155,7 +158,7 @@ class DeviceFindingRecord(Tolerant):
 
 
 class DeviceIncidentRow(Tolerant):
-    """An interruption of the connection of a device."""
+    """An incident: a device had no usable connection to the service, or it had a local fault."""
 
     instance_id: Uuid
     location_id: str
@@ -165,7 +168,10 @@ class DeviceIncidentRow(Tolerant):
     ended_at: Timestamp | None = Field(description="null: no report contains its end")
     downtime_seconds: int
     count: int = Field(description="number of interruptions that were joined")
-    evidence: str
+    evidence: str = Field(
+        description="what the device observed. For a local fault, it begins with what failed, such"
+        " as the name of a print queue, and a colon"
+    )
 
 
 Record = (

@@ -63,8 +63,8 @@ METRICS: Final[Mapping[Metric, str]] = {
     "municipalityFeeCents": "municipality fee, in addition to saleCents",
     "refundedFeeCents": "refunded municipality fee",
     "refundTipCents": "refunded tips",
-    "knownVatCents": "tax of lines and refunds whose tax is known",
-    "vatCents": "tax of lines and refunds, null unless all taxes are known",
+    "knownVatCents": "known tax of lines less known tax of refunds",
+    "vatCents": "knownVatCents, or null unless the tax of every line and refund is known",
     "netWithoutVatCents": "netCents less vatCents",
     "tradingRevenueCents": "sales less their refunds, at the hour of the sale",
     "quantityMilli": "quantity sold, in thousandths of the unit",
@@ -151,7 +151,7 @@ def groups_of(
     """Return the groups that have sales or refunds. They are not sorted."""
     sum_sales = None
     if reads_sales(groups, hours):
-        _require_short_period(question, groups)
+        _require_short_period(question, groups, hours)
         sum_sales = partial(_single_sales, question, context, hours)
     ids = {location.position: location.location_id for location in question.locations}
     supported = supported_metrics(groups, hours)
@@ -192,7 +192,10 @@ def _single_sales(
     sum_type: type[Part],
     columns: Sequence[str],
 ) -> Iterator[SumsByColumns[Part]]:
-    """Yield sums of single sales, by currency and at least these columns."""
+    """Yield sums of single sales in ``hours``, by currency and ``columns``.
+
+    If ``hours`` is not None, the hour is one of the columns, even if ``columns`` does not name it.
+    """
     if hours is not None:
         columns = tuple(dict.fromkeys((*columns, "hour")))
     organization_id = context.caller.organization_id
@@ -202,12 +205,13 @@ def _single_sales(
     return (row for row in rows if hours is None or row[1]["hour"] in hours)
 
 
-def _require_short_period(question: Question, groups: Sequence[GroupBy]) -> None:
+def _require_short_period(question: Question, groups: Sequence[GroupBy], hours: Hours) -> None:
+    reason = " and ".join(groups) if hours is None else "hours"
     days_max = single_sales.DAYS_MAX
     if any(days.count > days_max for days in question.days.values()):
         raise ToolError(
-            f"A query by {' and '.join(groups) or 'hours'} covers at most {days_max} days, because"
-            " it reads single sales. Make a call for each part of the period."
+            f"A query by {reason} covers at most {days_max} days, because it reads single sales."
+            " Make a call for each part of the period."
         )
 
 
