@@ -58,24 +58,25 @@ def apply_roles(
     roles: Mapping[str, GroupRole],
     now: datetime,
 ) -> None:
-    """Set the user's memberships in the provider's organizations.
+    """Set the user's memberships that the provider manages.
 
-    These are the organizations for which the provider has roles (`IdentityProvider.organizations`).
-    In each of them, a membership that the provider manages ends if ``roles`` has no role for the
-    organization. If no membership is left, the user is deleted.
+    ``roles`` are the roles that the user's groups give, by organization. A membership that the
+    provider manages ends if ``roles`` has no role for its organization, even if the provider no
+    longer has any role for this organization. If no membership is left, the user is deleted.
     """
     users.lock_user(session, user.id)
+    managed = select(Membership.organization_id).where(
+        Membership.user_id == user.id, Membership.managed_by == provider.id
+    )
     actor = user_actor(user)
     # Memberships with a role come first. Otherwise the last old membership could end before a new
     # one is added, and the user would be deleted.
     for organization_id in sorted(
-        provider.organizations, key=lambda each: (each not in roles, each)
+        {*roles, *session.scalars(managed)}, key=lambda each: (each not in roles, each)
     ):
         row = session.get(Membership, (user.id, organization_id), populate_existing=True)
         group_role = roles.get(organization_id)
         if group_role is None:
-            if row is None or row.managed_by != provider.id:
-                continue
             event = Event("member.remove", user_subject(user), f"groups at {provider.label}")
             users.remove_membership(session, user.id, organization_id, now)
         elif _is_current(row, group_role, provider):

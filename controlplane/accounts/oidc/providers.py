@@ -105,11 +105,6 @@ class IdentityProvider(_TomlTable):
             raise ValueError("scopes must contain openid")
         return self
 
-    @property
-    def organizations(self) -> frozenset[str]:
-        """The organizations whose memberships this provider decides."""
-        return frozenset(each.organization for each in self.roles)
-
     def is_trusted_for(self, email: str) -> bool:
         return email.rpartition("@")[2].lower() in self.domains
 

@@ -82,9 +82,10 @@ def refuse(session: Session, check: DueCheck, reason: str, now: datetime) -> Non
 
     Grants in other organizations than that of the session remain.
     """
-    row = session.get(SignInSession, check.session_id)
+    row = session.get(SignInSession, check.session_id, with_for_update=True)
     if row is None:
         return
+    users.lock_user(session, row.user_id)  # so that no grant is created meanwhile
     user = session.get_one(User, row.user_id)
     event = Event("session.end", Subject("session", str(row.id)), reason)
     note(session, user_actor(user), event, organization_id=row.organization_id, now=now)

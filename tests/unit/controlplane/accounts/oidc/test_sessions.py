@@ -106,6 +106,21 @@ async def test_a_user_who_moves_to_another_organization_keeps_the_account(
     assert service.database.read(lambda session: session.scalars(select(User.id)).all()) == before
 
 
+async def test_a_membership_ends_if_the_provider_has_no_role_for_its_organization_any_more(
+    service: RunningService, process: ProviderProcess
+) -> None:
+    process.control(claims={**ADA, "groups": ["venue-viewers", "harbour-viewers"]})
+    await sign_in(service)
+    (client,) = service.core.identity_providers.values()
+    own_roles = tuple(role for role in client.provider.roles if role.organization == "org-0001")
+    client.provider = client.provider.model_copy(update={"roles": own_roles})
+    await run_checks(service, LIMIT_S)
+    organizations = service.database.read(
+        lambda session: session.scalars(select(Membership.organization_id)).all()
+    )
+    assert organizations == ["org-0001"]
+
+
 async def test_a_disabled_user_is_signed_out(
     service: RunningService, process: ProviderProcess
 ) -> None:
