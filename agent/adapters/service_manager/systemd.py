@@ -119,7 +119,10 @@ class SystemdService(PosixService):
         return (f"the user {USER}",)
 
     def _account(self, database: str) -> list[str]:
-        """Return the fields of the service's user in a getent(1) database, or an empty list."""
+        """Return the fields of USER's entry in a getent(1) database; [] if there is no entry.
+
+        ``database`` is "passwd" for the user, or "group" for the group with the same name.
+        """
         output = self.run("getent", database, USER)
         return output.stdout.strip().split(":") if output.returncode == 0 else []
 
