@@ -71,8 +71,8 @@ def config_text(options: InstallOptions, paths: ServicePaths) -> str:
 def write_first_config(options: InstallOptions, paths: ServicePaths) -> tuple[Path, ...]:
     """Write the configuration if it does not exist, and the API key if it has changed.
 
-    Returns the written files. If options are missing or invalid, raises ConfigError and writes
-    nothing.
+    If all options are empty, nothing is written. Returns the written files. If the first
+    configuration lacks an option, or a value is invalid, raises ConfigError and writes nothing.
     """
     text = None
     if not paths.config.exists() and not options.is_empty:

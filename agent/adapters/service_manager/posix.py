@@ -110,7 +110,10 @@ def program_directories(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ..
 
 
 def require_safe_configuration(paths: ServicePaths, owners: Collection[int] = ROOT_ONLY) -> None:
-    """Raise ServiceManagerError if users other than ``owners`` could change the configuration."""
+    """Raise ServiceManagerError if users other than ``owners`` could change the configuration.
+
+    The file of the API key is checked as well.
+    """
     directory = paths.config.parent
     if _require_safe_existing_part(directory, owners) == directory:
         try:
@@ -162,11 +165,11 @@ def _require_safe_existing_part(path: Path, owners: Collection[int]) -> Path:
 def _require_safe(
     path: Path,
     owners: Collection[int],
-    find: Callable[[Path, Collection[int]], Weakness | None] = weakness_of,
+    find_weakness: Callable[[Path, Collection[int]], Weakness | None] = weakness_of,
     first_step: str = "",
 ) -> None:
     try:
-        weakness = find(path, owners)
+        weakness = find_weakness(path, owners)
     except OSError as error:
         raise ServiceManagerError(f"{error.filename or path}: {error.strerror}") from None
     if weakness is not None:

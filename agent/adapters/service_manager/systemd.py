@@ -163,10 +163,10 @@ class SystemdService(PosixService):
     def _write_units(self) -> bool:
         command_line = require_reachable(self.command_line)
         unit = self.root / _OWN_UNITS / UNIT
-        has_changed = [write_if_changed(unit, unit_text(command_line).encode())]
-        has_changed += [self._write(path, name) for path, name in _OWN_FILES.items()]
+        changes = [write_if_changed(unit, unit_text(command_line).encode())]
+        changes += [self._write(path, name) for path, name in _OWN_FILES.items()]
         checked(self.run, "systemd-sysusers", str(self.root / _OWN_SYSUSERS))
-        return any(has_changed)
+        return any(changes)
 
     def _write_backoff(self) -> bool:
         version = parse_version(checked(self.run, "systemctl", "--version").stdout)

@@ -30,6 +30,7 @@ from agent.wire.payloads.history import (
 log = logging.getLogger(__name__)
 
 Query = Callable[[str, tuple[object, ...]], list[Any]]
+"""Runs an SQL query with its parameters, and returns the rows."""
 
 INCIDENTS_MAX: Final = 2000
 EVENTS_MAX: Final = 2000

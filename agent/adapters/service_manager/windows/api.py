@@ -195,7 +195,7 @@ class Win32ServiceControl:
     def _entry(self, ace: Any) -> Entry:
         """Convert an entry of pywin32: ((type, flags), mask, SID).
 
-        Entries for objects have two ids between the mask and the SID.
+        Object ACEs have two GUIDs between the mask and the SID.
         """
         (kind, flags), mask, *_, sid = ace
         # pywin32 returns the mask as a signed number.
