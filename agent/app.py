@@ -85,8 +85,8 @@ class Runtime:
     collector_command: Callable[[str], Sequence[str]] | None = None
     """Returns the command line of the collector for a kind. None means the default command."""
     kept_key: ApiKeySource | None = None
-    """The API key that root read at the start of the daemon, if the present user cannot read the
-    key's file. Otherwise None."""
+    """The API key, if root started the daemon and the user that the daemon then changed to cannot
+    read the key's file. Root has read the key before. Otherwise None."""
 
 
 def config_digest(config: LocalConfig) -> str:
@@ -97,7 +97,7 @@ def config_digest(config: LocalConfig) -> str:
 class App:
     """The components of the daemon. Each reload of the configuration creates a new `App`.
 
-    Create it inside the event loop, and call `close` when the loops have ended.
+    Create it inside the asyncio event loop, and call `close` when the tasks of `loops` have ended.
     """
 
     def __init__(self, loaded: LoadedConfig[Config], runtime: Runtime) -> None:
@@ -107,7 +107,7 @@ class App:
         self._runtime = runtime
         self.phase: Phase = "starting"
         self.activity = IDLE
-        self._settling: asyncio.TimerHandle | None = None
+        self._settle_timer: asyncio.TimerHandle | None = None
         self.status = StatusWriter(
             StatusFile(runtime.state), runtime.notifier, runtime.clock, self._status_now
         )
@@ -255,13 +255,13 @@ class App:
         self._scheduler.stop()
 
     async def close(self, next_config: LoadedConfig[Config] | None = None) -> None:
-        """Close connections and files. The loops must have ended.
+        """Close connections and files. The tasks of `loops` must have ended.
 
         ``next_config``: the configuration of the next `App` of this process, after a reload.
         """
         self.phase = "stopped"
-        if self._settling is not None:
-            self._settling.cancel()
+        if self._settle_timer is not None:
+            self._settle_timer.cancel()
         if self._recorder is not None:
             is_reload = next_config is not None and next_config.config.recorder.enabled
             self._recorder.stop(is_reload=is_reload)
@@ -272,7 +272,7 @@ class App:
     async def _enroll(self) -> None:
         """Enroll after a delay, because after a power cut many machines start at the same time."""
         clock = self._runtime.clock
-        # The monotonic clock starts at boot on every supported system.
+        # On every supported system, the monotonic clock returns the time since boot.
         delay_s = retry.first_contact_delay_s(clock.monotonic(), self._runtime.rng)
         if delay_s:
             await clock.sleep(delay_s)
@@ -310,11 +310,11 @@ class App:
 
         This is delayed, because another request can follow soon.
         """
-        if self._settling is not None:
-            self._settling.cancel()
+        if self._settle_timer is not None:
+            self._settle_timer.cancel()
         if self.activity == IDLE:
             loop = asyncio.get_running_loop()
-            self._settling = loop.call_later(SETTLE_AFTER_S, memory.settle)
+            self._settle_timer = loop.call_later(SETTLE_AFTER_S, memory.settle)
 
     def _build_collection(self) -> "Collection":
         """Create the `Collection`. Called for the first report."""
@@ -407,9 +407,10 @@ class App:
 def _local_faults(config: LocalConfig, sensors: SystemSensors) -> "LocalFaultRecorder | None":
     """Return the recorder of faults of print queues, the kiosk and watched devices.
 
-    Returns None if this machine has none of them, and its processor does not count how often it was
-    slowed down because of heat. The modules need 100 KiB of memory, so they are imported only if
-    they are used.
+    It also records when the processor was slowed down because of heat. Returns None if there is
+    nothing to record: no print queues, kiosk or watched devices, and a processor that does not
+    count its slow-downs. The modules that this function imports need 100 KiB of memory, so they are
+    imported only if they are used.
     """
     has_queues = sys.platform == "win32" or CUPS.exists()
     has_kiosk = bool(config.application.kiosk_debug_url)

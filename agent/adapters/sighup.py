@@ -14,8 +14,9 @@ _STREAMS: Final = (0, 1, 2)
 def sighup_action(environment: Mapping[str, str] = os.environ) -> SighupAction:
     """Return what the process does when it receives SIGHUP.
 
-    A process with a terminal stops, because the terminal has closed. A process that nohup(1)
-    started ignores the signal. A service, or any other process without a terminal, reloads.
+    A service, and any other process without a terminal, reloads the configuration. A process with a
+    terminal stops, because SIGHUP means that the terminal has closed. If nohup(1) started
+    such a process, the process ignores the signal.
     """
     if sys.platform == "win32" or is_service(environment) or not any(map(_is_terminal, _STREAMS)):
         return "reload"
@@ -25,7 +26,8 @@ def sighup_action(environment: Mapping[str, str] = os.environ) -> SighupAction:
 def is_service(environment: Mapping[str, str] = os.environ) -> bool:
     """Return whether systemd started this process directly (systemd.exec(5)).
 
-    INVOCATION_ID is not used, because a terminal that runs as a service passes it to every shell.
+    INVOCATION_ID is not used: if systemd runs a terminal program as a service, every command in
+    this terminal inherits INVOCATION_ID.
     """
     is_main_process = environment.get("SYSTEMD_EXEC_PID") == str(os.getpid())
     return is_main_process or "NOTIFY_SOCKET" in environment

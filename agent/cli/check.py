@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Return 0 if the printer is ready, else 1. An unknown printer is an error: exit code 1."""
     if not options.printer.strip():
-        raise AgentError("name a printer: see `venue-agent printers`")
+        raise AgentError("the name of the printer is empty: see `venue-agent printers`")
     loaded = load(LocalConfig, options.config)
     state = StateDirectory(loaded.state_dir)
     payload, unknown = asyncio.run(check_printers(loaded.config, state, options.printer))

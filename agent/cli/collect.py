@@ -79,7 +79,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def with_host_name(payload: ReportPayload) -> ReportPayload:
-    """Return the payload to show to a user: an unenrolled machine is named by its host name."""
+    """Return the payload to show to a user. An unenrolled machine gets its host name as install id.
+
+    If nobody named the host, the payload is unchanged.
+    """
     identity = payload.identity
     if identity.install_id != UNENROLLED:
         return payload

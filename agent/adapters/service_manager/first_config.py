@@ -5,7 +5,6 @@ An existing configuration is never overwritten.
 
 import getpass
 import json
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from agent.wire.validation import ValidationError
 
 _DIRECTORY_MODE = 0o755
 STDIN: Final = "-"
+"""The value of `--api-key-file` that means standard input."""
 _OPTIONS: Final = {
     "base_url": "--base-url",
     "location_id": "--location",
@@ -71,8 +71,8 @@ def config_text(options: InstallOptions, paths: ServicePaths) -> str:
 def write_first_config(options: InstallOptions, paths: ServicePaths) -> tuple[Path, ...]:
     """Write the configuration if it does not exist, and the API key if it has changed.
 
-    Returns the written files. If options are missing or invalid, raises ConfigError and writes
-    nothing.
+    If all options are empty, nothing is written. Returns the written files. If the first
+    configuration lacks an option, or a value is invalid, raises ConfigError and writes nothing.
     """
     text = None
     if not paths.config.exists() and not options.is_empty:
@@ -113,7 +113,7 @@ def _key(file: Path | None) -> str | None:
 
 
 def _read_stdin() -> str:
-    """Return the first line. On a terminal, prompt for it and do not show it."""
+    """Return the first line of standard input. A terminal shows a prompt, but not the input."""
     if not sys.stdin.isatty():
         return sys.stdin.readline(MAX_KEY_LENGTH + 2)
     try:
@@ -131,4 +131,4 @@ def _read(path: Path) -> str | None:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
-    write_atomically(path, text.encode(), PRIVATE if os.name == "posix" else 0o666)
+    write_atomically(path, text.encode(), PRIVATE)

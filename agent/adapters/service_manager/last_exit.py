@@ -29,6 +29,7 @@ _DESCRIPTIONS: Final = {
     "protocol": "ended before it was ready",
 }
 _WITH_STATUS: Final = frozenset({"signal", "core-dump", "exit-code"})
+"""The results whose description ends with the status."""
 
 
 @dataclass(frozen=True, slots=True)

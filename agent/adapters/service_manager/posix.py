@@ -1,8 +1,9 @@
 """The common part of the services under systemd and launchd.
 
-This module also checks that only root can change the program and the configuration. Root runs or
-starts the program, so a user who can change the program, or a directory of its path, controls the
-machine. A configuration that existed before the installation could come from another user.
+This module also checks that only root can change the program and the configuration. Root runs the
+program, under launchd as the service, and under systemd at least for `service install`. A user who
+can change the program, or a directory of its path, therefore controls the machine. A configuration
+that existed before the installation could come from another user.
 """
 
 import os
@@ -40,7 +41,7 @@ class PosixService(ServiceManager):
         run: runs the programs of the service manager.
         root: the root of the file system.
         is_root: whether this process has root's rights.
-        owners: the users whose files the service trusts.
+        owners: the ids of the users whose files the service trusts.
     """
 
     command_line: tuple[str, ...]
@@ -49,7 +50,9 @@ class PosixService(ServiceManager):
     is_root: Callable[[], bool] = lambda: os.geteuid() == 0
     owners: Collection[int] = ROOT_ONLY
     state_path: ClassVar[str]
+    """The state directory, relative to ``root``."""
     names_the_key_file: ClassVar[bool]
+    """See `ServicePaths`."""
 
     @property
     def paths(self) -> ServicePaths:
@@ -68,7 +71,7 @@ class PosixService(ServiceManager):
 def require_reachable(command: tuple[str, ...]) -> tuple[str, ...]:
     """Return ``command``. Raises ServiceManagerError if its program is in a home directory.
 
-    The service cannot use such a program, because the service runs as its own user, in a sandbox
+    A service under systemd cannot use such a program, because it runs as its own user, in a sandbox
     that restricts access to home directories.
     """
     program = Path(command[0])
@@ -107,7 +110,10 @@ def program_directories(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ..
 
 
 def require_safe_configuration(paths: ServicePaths, owners: Collection[int] = ROOT_ONLY) -> None:
-    """Raise ServiceManagerError if users other than ``owners`` could change the configuration."""
+    """Raise ServiceManagerError if users other than ``owners`` could change the configuration.
+
+    The file of the API key is checked as well.
+    """
     directory = paths.config.parent
     if _require_safe_existing_part(directory, owners) == directory:
         try:
@@ -159,11 +165,11 @@ def _require_safe_existing_part(path: Path, owners: Collection[int]) -> Path:
 def _require_safe(
     path: Path,
     owners: Collection[int],
-    find: Callable[[Path, Collection[int]], Weakness | None] = weakness_of,
+    find_weakness: Callable[[Path, Collection[int]], Weakness | None] = weakness_of,
     first_step: str = "",
 ) -> None:
     try:
-        weakness = find(path, owners)
+        weakness = find_weakness(path, owners)
     except OSError as error:
         raise ServiceManagerError(f"{error.filename or path}: {error.strerror}") from None
     if weakness is not None:

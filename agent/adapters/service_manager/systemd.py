@@ -119,7 +119,10 @@ class SystemdService(PosixService):
         return (f"the user {USER}",)
 
     def _account(self, database: str) -> list[str]:
-        """Return the fields of the service's user in a getent(1) database, or an empty list."""
+        """Return the fields of USER's entry in a getent(1) database; [] if there is no entry.
+
+        ``database`` is "passwd" for the user, or "group" for the group with the same name.
+        """
         output = self.run("getent", database, USER)
         return output.stdout.strip().split(":") if output.returncode == 0 else []
 
@@ -160,10 +163,10 @@ class SystemdService(PosixService):
     def _write_units(self) -> bool:
         command_line = require_reachable(self.command_line)
         unit = self.root / _OWN_UNITS / UNIT
-        has_changed = [write_if_changed(unit, unit_text(command_line).encode())]
-        has_changed += [self._write(path, name) for path, name in _OWN_FILES.items()]
+        changes = [write_if_changed(unit, unit_text(command_line).encode())]
+        changes += [self._write(path, name) for path, name in _OWN_FILES.items()]
         checked(self.run, "systemd-sysusers", str(self.root / _OWN_SYSUSERS))
-        return any(has_changed)
+        return any(changes)
 
     def _write_backoff(self) -> bool:
         version = parse_version(checked(self.run, "systemctl", "--version").stdout)

@@ -21,7 +21,9 @@ program reads the file, such as `venue-agent status` or a virus scanner."""
 def write_atomically(
     path: Path, content: bytes, mode: int = PRIVATE, *, durably: bool = True
 ) -> None:
-    """Replace the content of ``path``. Raises OSError, and leaves ``path`` unchanged in this case.
+    """Replace the content of ``path``. On Windows, ``mode`` has no effect.
+
+    Raises OSError. The file is then unchanged, unless only the sync of its directory failed.
 
     With ``durably=False`` nothing is synced. This reduces the wear of flash disks, but after a
     power loss the content is undefined.

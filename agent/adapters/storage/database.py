@@ -76,8 +76,8 @@ CREATE TABLE counters (
     value INTEGER NOT NULL
 ) STRICT;
 """
-"""The columns of ``requests`` are the fields of `journal.Entry`, those of ``outbox`` the fields of
-`outbox.Item`. Times are ISO 8601 in UTC."""
+"""The columns of ``requests`` are the fields of `journal.Entry`. The columns of ``outbox`` are the
+fields of `outbox.Item`. Times are ISO 8601 in UTC."""
 
 
 class NewerDatabase(StateError):
@@ -212,7 +212,7 @@ class Database:
         return None
 
     def quarantine_tables(self, name: str, tables: Sequence[str], failpoint: Failpoint) -> None:
-        """Copy the rows of tables to the quarantine, and drop the tables."""
+        """Copy the rows of ``tables`` to a quarantined file ``name``, and drop the tables."""
         table_names = {row[0] for row in self.query("SELECT name FROM sqlite_schema")}
         existing_tables = [table for table in tables if table in table_names]
         rows = {

@@ -49,9 +49,9 @@ class DeviceRecordFile:
         self.was_quarantined = False
 
     def load(self) -> DeviceRecord | None:
-        """Return the record; None if it is missing or unreadable.
+        """Return the record; None if the file is missing or its content is invalid.
 
-        An unreadable record is quarantined. Raises StateError if this user cannot read the file.
+        An invalid file is quarantined. Raises StateError if the file cannot be opened safely.
         """
         try:
             content = self._state.read(NAME, MAX_BYTES)

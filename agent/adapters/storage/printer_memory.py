@@ -27,11 +27,10 @@ class PrinterMemory:
         self._path = state.path / NAME
 
     def load(self) -> tuple[Memory, str | None]:
-        """Return the stored details. If they cannot be read, also return the limitation.
+        """Return the stored details and None.
 
-        The limitation is a sentence that a report lists among its limitations.
-
-        A damaged file is quarantined.
+        If the file cannot be read, return empty details, and a sentence that a report lists among
+        its limitations. A damaged file is quarantined.
         """
         return self._load(if_damaged=self._quarantine)
 

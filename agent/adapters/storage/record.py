@@ -30,6 +30,7 @@ from agent.wire.payloads.history import (
 log = logging.getLogger(__name__)
 
 Query = Callable[[str, tuple[object, ...]], list[Any]]
+"""Runs an SQL query with its parameters, and returns the rows."""
 
 INCIDENTS_MAX: Final = 2000
 EVENTS_MAX: Final = 2000
@@ -74,7 +75,7 @@ _LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 class Record:
-    """Writes the record. The methods raise sqlite3.Error, for example on a full disk."""
+    """Writes and reads the record. The methods raise sqlite3.Error, for example on a full disk."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -135,7 +136,7 @@ class Record:
         return {row["name"]: row["value"] for row in rows}
 
     def open_incidents(self) -> tuple[Incident, ...]:
-        """Return the open incidents of the previous run, as if they ended when last stored."""
+        """Return the previous run's open incidents, as if each ended when it was last stored."""
         rows = self._rows("SELECT * FROM incidents WHERE ended_at IS NULL")
         return tuple(_closed(_incident(row)) for row in rows)
 
@@ -267,6 +268,10 @@ def _hour(row: Any) -> Hour:
 
 
 def _closed(incident: Incident) -> Incident:
+    """Return an open incident with an end: the time at which it was last stored.
+
+    The downtime of an open incident is the time from its beginning until it was last stored.
+    """
     return replace(incident, ended_at=incident.began_at + timedelta(seconds=incident.downtime_s))
 
 

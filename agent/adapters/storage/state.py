@@ -1,7 +1,7 @@
 """The state directory. It is private, and one agent at a time can lock it.
 
-It contains a quarantine for unreadable files. Files in it are opened by `safe_file`, after the path
-to the directory was checked.
+It contains a quarantine for unreadable files. Before a file of the state directory is opened, the
+path to the directory is checked. `safe_file` then opens the file.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ LEFTOVERS = (
 
 
 class StateDirectory:
-    """The directory of the agent's state. Raises StateError."""
+    """The directory of the agent's state. Most methods raise StateError."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -202,7 +202,8 @@ def _named(pid: int | None) -> str:
 def _pid_when_denied(state_dir: Path) -> int | None:
     """Return the process id in the lock file, if a process with this id exists.
 
-    Used if this process is not permitted to open the lock file for writing.
+    Used if this process cannot open the lock file for writing. On Windows, the id is returned
+    without a check.
     """
     pid = read_pid(state_dir)
     if pid is None or sys.platform == "win32":
@@ -232,8 +233,8 @@ def _try_lock(file: BinaryIO) -> bool:
     if sys.platform == "win32":
         import msvcrt
 
-        # Other processes cannot read locked bytes on Windows. The lock is far beyond the process
-        # id, so that they can read the process id.
+        # On Windows, other processes cannot read locked bytes. Therefore the locked byte is far
+        # behind the process id, which they must be able to read.
         file.seek(1 << 20)
         try:
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)

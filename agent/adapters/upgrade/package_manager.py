@@ -13,7 +13,7 @@ from agent.adapters.service_manager.contract import ServiceManagerError
 
 PACKAGE: Final = "venue-agent"
 WINGET_ID: Final = "VenueAgent.VenueAgent"
-WITHIN_S: Final = 10.0
+COMMAND_TIMEOUT_S: Final = 10.0
 _VERSION: Final = re.compile(r"[0-9][\w.+:~^-]{0,80}")
 
 
@@ -80,7 +80,7 @@ def _read_winget(run: Run) -> Package | None:
 def _output(run: Run, *words: str) -> str | None:
     """Return what a program prints; None if it is missing, fails or needs too long."""
     try:
-        result = run(*words, timeout_s=WITHIN_S)
+        result = run(*words, timeout_s=COMMAND_TIMEOUT_S)
     except ServiceManagerError:
         return None
     return result.stdout if result.returncode == 0 else None

@@ -49,7 +49,7 @@ class Status(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class QueryResult:
     """The service's state. ``exit_code`` is the code of its last exit, and 0 after a clean stop."""
 
     status: Status
@@ -59,7 +59,7 @@ class Query:
 
 
 class Win32ServiceControl:
-    """The calls of the Windows API that a service needs. They raise ServiceManagerError."""
+    """The calls of the Windows API that `WindowsService` needs. They raise ServiceManagerError."""
 
     def __init__(self) -> None:
         # These modules exist on Windows only.
@@ -72,7 +72,7 @@ class Win32ServiceControl:
     def is_administrator(self) -> bool:
         return bool(self._windll.shell32.IsUserAnAdmin())
 
-    def query(self) -> Query | None:
+    def query(self) -> QueryResult | None:
         """Return the service's state, or None if the service does not exist."""
         api = self._service
         try:
@@ -82,7 +82,7 @@ class Win32ServiceControl:
         except _NoSuchService:
             return None
         code = now["Win32ExitCode"]
-        return Query(
+        return QueryResult(
             status=Status(now["CurrentState"]),
             pid=now["ProcessId"],
             exit_code=now["ServiceSpecificExitCode"] if code == _SPECIFIC else code,
@@ -195,7 +195,7 @@ class Win32ServiceControl:
     def _entry(self, ace: Any) -> Entry:
         """Convert an entry of pywin32: ((type, flags), mask, SID).
 
-        Entries for objects have two ids between the mask and the SID.
+        Object ACEs have two GUIDs between the mask and the SID.
         """
         (kind, flags), mask, *_, sid = ace
         # pywin32 returns the mask as a signed number.

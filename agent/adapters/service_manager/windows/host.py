@@ -102,24 +102,25 @@ class Host:
     kill: Callable[[int], None] = os._exit
     stop_within_s: float = STOP_WITHIN_S
     _started: threading.Event = field(default_factory=threading.Event)
+    """Set when the service has started, or when the SCM did not start this process."""
     _ended: threading.Event = field(default_factory=threading.Event)
     _status: Status = Status.START_PENDING
-    _refusal: OSError | None = None
-    _deadline: threading.Timer | None = None
+    _connect_error: OSError | None = None
+    _kill_timer: threading.Timer | None = None
 
     def run(self) -> int:
         """Run the service until it is stopped. Raises OSError if the SCM did not start it."""
         dispatcher = threading.Thread(target=self._dispatch, name="scm", daemon=True)
         dispatcher.start()
         self._started.wait()
-        if self._refusal is not None:
-            raise self._refusal
+        if self._connect_error is not None:
+            raise self._connect_error
         code = 1
         try:
             code = self.run_daemon(self._on_ready)
         finally:
-            if self._deadline is not None:
-                self._deadline.cancel()
+            if self._kill_timer is not None:
+                self._kill_timer.cancel()
             if code:
                 self.scm.log_error(f"ended with exit code {code}: see the log file")
             self._set_status(Status.STOPPED, exit_code=code)
@@ -135,7 +136,7 @@ class Host:
         try:
             self.scm.serve(self._on_start, self._on_control)
         except OSError as error:
-            self._refusal = error
+            self._connect_error = error
         finally:
             self._started.set()
 
@@ -150,11 +151,11 @@ class Host:
             self._set_status(Status.RUNNING)
 
     def _on_control(self, control: int) -> None:
-        if control in {CONTROL_STOP, CONTROL_SHUTDOWN} and self._deadline is None:
+        if control in {CONTROL_STOP, CONTROL_SHUTDOWN} and self._kill_timer is None:
             self._set_status(Status.STOP_PENDING, wait_hint_ms=_STOP_HINT_MS)
-            self._deadline = threading.Timer(self.stop_within_s, self._give_up)
-            self._deadline.daemon = True
-            self._deadline.start()
+            self._kill_timer = threading.Timer(self.stop_within_s, self._give_up)
+            self._kill_timer.daemon = True
+            self._kill_timer.start()
             self.request_stop()
         elif control == CONTROL_INTERROGATE:
             self._set_status(self._status)

@@ -32,7 +32,7 @@ RIGHTS_TO_REPLACE: Final = {
     name: RIGHTS_TO_WRITE[name]
     for name in ("FILE_DELETE_CHILD", "DELETE", "WRITE_DAC", "WRITE_OWNER", "GENERIC_ALL")
 }
-"""Rights on a directory that allow a user to rename or delete its entries. They do not include the
+"""Rights on a directory that allow a user to rename or delete its content. They do not include the
 right to add files, which every user has in ProgramData and in the root of a drive."""
 
 ALLOWED_TYPES: Final = frozenset({0x00, 0x05, 0x09, 0x0B})
@@ -69,8 +69,9 @@ class Security:
 def untrusted_account(security: Security, *, is_parent: bool = False) -> str | None:
     """Return the SID of the first account outside of TRUSTED that owns or can change the file.
 
-    Returns None if there is no such account. ``is_parent`` is True for a parent directory of the
-    file. Other accounts may add entries to such a directory, but not replace existing entries.
+    Returns None if there is no such account. With ``is_parent``, ``security`` belongs to a
+    directory above the files of the service. Every account may add files to such a directory. The
+    function then returns an account that owns it, or that can rename or delete its content.
     """
     if security.owner not in TRUSTED:
         return security.owner
@@ -80,7 +81,7 @@ def untrusted_account(security: Security, *, is_parent: bool = False) -> str | N
     mask = sum(rights.values())
     for entry in security.entries:
         applies_here = entry.kind in ALLOWED_TYPES and not entry.flags & INHERIT_ONLY
-        is_other = entry.sid not in TRUSTED | _OWNER_PLACEHOLDERS
-        if applies_here and is_other and entry.mask & mask:
+        is_untrusted = entry.sid not in TRUSTED | _OWNER_PLACEHOLDERS
+        if applies_here and is_untrusted and entry.mask & mask:
             return entry.sid
     return None

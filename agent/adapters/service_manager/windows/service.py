@@ -14,7 +14,7 @@ from agent.adapters.service_manager.contract import (
     ServicePaths,
     ServiceState,
 )
-from agent.adapters.service_manager.windows.api import Query, Status, Win32ServiceControl
+from agent.adapters.service_manager.windows.api import QueryResult, Status, Win32ServiceControl
 from agent.adapters.service_manager.windows.trusted_paths import (
     prepare_directory,
     require_safe_program,
@@ -61,7 +61,8 @@ class WindowsService(ServiceManager):
         """Check the program, and create the agent's directory with restricted access.
 
         The directory will contain the API key and the identity. In ProgramData, every user
-        can read and add files by default. A directory of another user is refused.
+        can read and add files by default. An existing directory that another user can change is an
+        error.
         """
         self.require_rights()
         self._require_package()
@@ -149,7 +150,7 @@ class WindowsService(ServiceManager):
                 " install venue-agent.exe from its zip"
             )
 
-    def _wait(self, is_done: Callable[[Query | None], bool], problem: str) -> None:
+    def _wait(self, is_done: Callable[[QueryResult | None], bool], problem: str) -> None:
         for _ in range(round(CHANGED_WITHIN_S / POLL_EVERY_S)):
             if is_done(self.control.query()):
                 return

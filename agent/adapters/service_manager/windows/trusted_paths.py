@@ -20,9 +20,9 @@ _REINSTALL: Final = "unpack the agent as an administrator into C:\\Program Files
 def prepare_directory(control: Win32ServiceControl, home: Path) -> None:
     """Create the directory of configuration, key and state, or reuse an existing directory.
 
-    Raises ServiceManagerError if other users can change an existing directory. Such a user might
-    have created files there: an identity, or a configuration that points to a different
-    service.
+    Raises ServiceManagerError if other users can change the existing directory, or replace a
+    directory above it. Such a user might have created files there: an identity, or a configuration
+    that connects the agent to the user's own server.
     """
     for parent in home.parents:
         _require(control, parent, is_parent=True)
@@ -56,7 +56,8 @@ def _require(
     """Raise ServiceManagerError if ``path`` is a link or other users can change it.
 
     Args:
-        fix: what to do about the problem. By default, the message advises to change ``path``.
+        fix: what to do about the problem. By default, the message describes how to fix ``path``
+            itself.
         is_parent: ``path`` is a directory above the files of the service.
     """
     try:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from agent.adapters.service_manager.contract import NotPermitted, ServiceManagerError
-from agent.adapters.service_manager.windows.api import Query, Status, optional_settings
+from agent.adapters.service_manager.windows.api import QueryResult, Status, optional_settings
 from agent.adapters.service_manager.windows.host import (
     CONTROL_INTERROGATE,
     CONTROL_SHUTDOWN,
@@ -50,7 +50,7 @@ class FakeControl:
     def is_administrator(self) -> bool:
         return self.is_admin
 
-    def query(self) -> Query | None:
+    def query(self) -> QueryResult | None:
         if self._until_change:
             self._until_change -= 1
         elif self._is_deleted:
@@ -60,7 +60,7 @@ class FakeControl:
         if self.command_line is None:
             return None
         pid = 0 if self.status is Status.STOPPED else 812
-        return Query(self.status, pid, self.exit_code)
+        return QueryResult(self.status, pid, self.exit_code)
 
     def create(self, command_line: str) -> None:
         self.calls.append("create")
