@@ -110,8 +110,12 @@ class LaunchdService(PosixService):
 
 
 def parse_print(text: str, *, is_installed: bool) -> ServiceState:
-    """Parse `launchctl print`. Its format is not guaranteed, so only three lines are used."""
-    values = dict(re.findall(r"^\s*(state|pid|last exit code) = (.{1,200})$", text, re.MULTILINE))
+    """Parse `launchctl print`. Its format is not guaranteed, so only three lines are used.
+
+    The lines of the service come before those of its coalitions, which also have a ``state``.
+    """
+    lines = re.findall(r"^\s*(state|pid|last exit code) = (.{1,200})$", text, re.MULTILINE)
+    values = dict(reversed(lines))  # the first line of each name
     is_running = values.get("state") == "running"
     pid = values.get("pid", "")
     last = values.get("last exit code", "")

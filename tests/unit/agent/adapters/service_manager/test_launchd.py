@@ -35,6 +35,22 @@ RUNNING = f"""\
 	last exit code = (never exited)
 	sockets = {{
 	}}
+
+	resource coalition = {{
+		ID = 1296
+		type = resource
+		state = active
+		active count = 1
+		name = {LABEL}
+	}}
+
+	jetsam coalition = {{
+		ID = 1297
+		type = jetsam
+		state = active
+		active count = 1
+		name = {LABEL}
+	}}
 }}
 """
 
