@@ -102,7 +102,10 @@ def add_up(session: Session, sums: Contributions) -> None:
 
 
 def articles_of(session: Session, snapshots: set[int]) -> dict[int, SoldArticle]:
-    """Return the articles of the snapshots at the positions ``snapshots``, by position."""
+    """Return the sold articles by the row key (``position``) of their snapshot.
+
+    ``snapshots`` are these row keys.
+    """
     rows = session.scalars(select(LineSnapshot).where(LineSnapshot.position.in_(snapshots)))
     return {row.position: article_of(row) for row in rows}
 

@@ -87,7 +87,11 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """The credential of an actor. ``hint`` is the end of an API key."""
+    """The credential of an actor.
+
+    ``id`` identifies the API key, session, OAuth grant, invitation or pending request. ``hint`` is
+    the end of an API key.
+    """
 
     kind: CredentialKind
     id: UUID | None = None
@@ -98,7 +102,7 @@ class Credential:
 class Actor:
     """The user, API key or command line that made a change, and the credential that was used.
 
-    ``address`` is the network address of the caller. It is empty if it is not recorded, for example
+    ``address`` is the IP address of the caller. It is empty if there is none to record, for example
     for the command line or a dispatched pending request.
     """
 

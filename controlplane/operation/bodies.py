@@ -19,11 +19,12 @@ number of further errors."""
 NAME_MAX = 256
 """Maximum length of the path of a field in a refusal. Longer paths are cut off."""
 CONTAINERS_MAX = 50_000
-"""Maximum number of lists and objects in a body. Even an empty list, which has two bytes in the
-body, needs far more memory. A report has fewer than 35,000: about one per 60 bytes."""
+"""Maximum number of lists and objects in a body, counted by opening brackets. Even an empty list,
+which has two bytes in the body, needs far more memory. The largest report (2 MiB) has fewer than
+35,000 lists and objects: about one per 60 bytes."""
 ITEMS_MAX = 120_000
-"""Maximum number of members of objects and elements of lists, counted by commas. A report has fewer
-than 100,000: about one per 22 bytes."""
+"""Maximum number of members of objects and elements of lists, counted by commas. The largest report
+(2 MiB) has fewer than 100,000: about one per 22 bytes."""
 SMALL_BYTES = 65_536
 """Bodies up to this size are parsed and checked for duplicate keys in one pass."""
 
@@ -34,8 +35,9 @@ Pairs = list[tuple[str, Any]]
 def parse_json(body: bytes) -> dict[str, Any]:
     """Return the object in ``body``, or raise an ``invalid_request`` refusal.
 
-    In a large body, duplicate keys are not found here but by `require_unique_keys`, which is called
-    last. This check costs more than parsing, and most invalid large bodies have other errors.
+    This function does not find duplicate keys in a large body. For that, the caller must call
+    `require_unique_keys` after its other checks. That check costs more than parsing, and most
+    invalid large bodies have other errors, so they are refused before it.
     """
     value = parse_any_json(body)
     if not isinstance(value, dict):
@@ -66,7 +68,7 @@ def parse_body(model: type[T], body: bytes) -> T:
 
 
 def require_no_body(body: bytes) -> None:
-    """Refuse the body of an operation that takes none, except an empty object."""
+    """Refuse any body that is not an empty object. For operations that take no body."""
     if body and parse_json(body):
         raise invalid_request("this operation takes no body")
 

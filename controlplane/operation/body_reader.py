@@ -73,8 +73,8 @@ def _start_process() -> ProcessPoolExecutor:
 def prepare_child_process() -> None:
     """Lower this process's priority, ignore SIGINT and SIGTERM, and end with the service.
 
-    The signals are sent to the whole process group, and the service still needs this process while
-    it shuts down.
+    The signals are sent to the whole process group. While the service shuts down, it still needs
+    this process.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)

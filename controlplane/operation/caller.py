@@ -20,7 +20,8 @@ class Caller:
     """The caller of a request.
 
     Attributes:
-        key_id: id of the credential: an API key, a session, or the grant of an OAuth token.
+        key_id: id of the credential: an API key, a session, or the grant of an OAuth token. When
+            the pending request of a user is dispatched, it is the id of the user.
         locations: ids of the accessible locations. Empty for every location of the organization.
         owner_id: the member whose permissions apply, or None for a key without an owner.
         role: the role of the owner.

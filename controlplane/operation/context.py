@@ -25,7 +25,7 @@ class RequestContext:
         now: time of the call.
         cursor_key: signs cursors.
         preferred_page_size: page size that the caller requested.
-        address: network address of the caller.
+        address: IP address of the caller.
         keys_to_notify: API keys whose command streams must be notified after the commit.
         changed: row keys (``Device.position``) of the devices that consoles must refresh.
         stored_reports: kind and outcome of each report that was stored, for the metrics.

@@ -1,9 +1,11 @@
 """Signed cursors of listings, at most 128 characters.
 
 A cursor is valid for 24 hours, and only for the listing that it came from. The organization and the
-kind of rows define a listing. In some operations, so do the filters and the order. A cursor names
-the last row of a page by the sort value and the row key (``position``) of the row. Therefore rows
-that are added between two pages cause neither repeated nor skipped rows.
+kind of rows define a listing. In some operations, so do the filters and the order.
+
+Most cursors name the last row of a page by the sort value and the row key (``position``) of the
+row. Therefore rows that are added between two pages cause neither repeated nor skipped rows. Some
+listings store other numbers in these two fields, such as the number of rows before the page.
 
 A cursor is the unpadded base64url (RFC 4648, section 5) of these fields: expiry (4 bytes, seconds
 since 1970), digest of the listing (8 bytes), sort value (8 bytes), position (8 bytes), and the
@@ -30,9 +32,10 @@ _SIGNATURE_BYTES: Final = 16
 
 
 class SortKey(NamedTuple):
-    """The sort key of the last row of a page.
+    """The two numbers in a cursor: for most listings, the sort key of the last row of a page.
 
-    ``position`` is the row key. ``value`` is 0 if rows are sorted by their row keys only.
+    ``position`` is the row key, and ``value`` is the sort value. ``value`` is 0 if rows are sorted
+    by their row keys only, or by a text, which does not fit into a cursor.
     """
 
     value: int
@@ -62,7 +65,7 @@ class Cursors:
         return base64.urlsafe_b64encode(body + self._sign(body)).rstrip(b"=").decode()
 
     def read(self, listing: tuple[str, ...], cursor: str) -> SortKey:
-        """Return the sort key of the last row of the previous page.
+        """Return the sort key that `write` stored in the cursor.
 
         Raises:
             Refusal: ``invalid_cursor``.

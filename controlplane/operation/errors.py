@@ -1,4 +1,7 @@
-"""The refusals of the service. `controlplane.operation.operation` lists their codes by status."""
+"""The refusals of the service.
+
+`controlplane.operation.operation.CODES` lists the codes of the facade and the retail API by status.
+"""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -10,7 +13,8 @@ class Refusal(Exception):
     Args:
         detail: what is wrong, and what to do.
         errors: messages by the path of the invalid field on the wire, such as ``devices.0.name``.
-        reason: explains a conflict of the retail API.
+        reason: code of the cause of a conflict, such as ``duplicate_external_data_id``. Only the
+            retail API sends it.
     """
 
     def __init__(

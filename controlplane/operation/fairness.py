@@ -26,8 +26,8 @@ STREAM_RETRY_S = 30
 """Shortest wait in seconds that a client is given when its stream is refused. The wait is random,
 up to twice this value (`spread`)."""
 FREE_S = 0.25
-"""Processor seconds that a call of the agent protocol can take before it is also charged to the
-limit for large bodies, which is the smallest limit of a key. Most calls take a tenth of this.
+"""The processor seconds of a call of the agent protocol that are not charged to the key's limit for
+large bodies, which is the smallest. Most of these calls take a tenth of this time.
 """
 QUEUE_RETRY_S = 5
 """Shortest wait in seconds that a caller is given when the queue of its organization is full."""
@@ -155,7 +155,8 @@ class Fairness:
     def stream(self, caller: Caller, kind: StreamKind = "commands") -> Iterator[None]:
         """Count an open stream as long as the context lasts. Raises a refusal at the limit.
 
-        Consoles and devices of a key have separate limits, so that neither excludes the other.
+        A key has separate limits for the streams of consoles and of devices. Therefore consoles do
+        not use up the streams of devices, and devices do not use up those of consoles.
         """
         key_limits = {
             "commands": self._settings.key_streams_max,
@@ -282,6 +283,6 @@ def _call_time_key(caller: Caller) -> tuple[str, bool]:
 def spread(wait_s: int) -> int:
     """Return a random wait from ``wait_s`` to twice ``wait_s``.
 
-    Callers that were refused together then do not return together.
+    The wait is random so that callers that were refused together do not return together.
     """
     return wait_s + random.randint(0, wait_s)  # noqa: S311 - not a secret

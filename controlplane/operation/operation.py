@@ -59,7 +59,8 @@ CODES: Final[Mapping[int, tuple[str, ...]]] = {
     500: ("internal_server_error",),
     503: ("unavailable",),
 }
-"""The codes of refusals, by HTTP status."""
+"""The codes of refusals of the facade and the retail API, by HTTP status. Operations outside these
+interfaces, such as those of pending requests, have further codes."""
 
 _IMPOSSIBLE_WITHOUT_BODY: Final[Mapping[int, set[str]]] = {
     400: {"validation_error"},

@@ -36,7 +36,7 @@ WRITING: Final[Collection[Role]] = ("owner", "manager")
 def hash_secret(text: str) -> str:
     """Return the hash that is stored instead of a key or a token.
 
-    Plain SHA-256 is enough: a secret has 256 random bits, so it cannot be guessed.
+    Plain SHA-256 is enough: keys and tokens have at least 256 random bits and cannot be guessed.
     """
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -183,8 +183,8 @@ _KEYS_BY_HASH: Final = _KEYS.add_columns(_keys.secret_hash).where(
     _keys.secret_hash.in_(bindparam("hashes", expanding=True))
 )
 
-# The condition for sessions that began with a password, although the organization now refuses
-# passwords, or requires a second factor that the sign-in did not have.
+# The condition for sessions that a stricter policy has ended: they began with a password, and the
+# organization now refuses passwords, or requires a second factor that the sign-in did not have.
 _HAS_STRICTER_POLICY: Final = (
     select(_policies.organization_id)
     .where(

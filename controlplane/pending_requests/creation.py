@@ -1,4 +1,4 @@
-"""Create and cancel pending requests, which are sent once an offline device is online."""
+"""Create and cancel pending requests, which wait until an offline device is online."""
 
 import uuid
 from collections.abc import Sequence
@@ -25,6 +25,7 @@ from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import Device
 
 UNTIL_MAX: Final = timedelta(days=92)
+"""Longest time from now to the end of a pending request."""
 
 
 def create(
@@ -40,7 +41,7 @@ def create(
             "until", f"must be in the future, at most {UNTIL_MAX.days} days from now"
         )
     devices = _devices(context, body)
-    able_devices = [device for device in devices if _is_able(device, body.kind)]
+    able_devices = [device for device in devices if _can_report(device, body.kind)]
     existing = _existing(context.session, devices, body.kind)
     new_devices = [
         device
@@ -106,7 +107,7 @@ def _devices(context: RequestContext, body: records.CreatePendingRequest) -> Seq
     return context.session.scalars(query.order_by(Device.position).limit(limit + 1)).all()
 
 
-def _is_able(device: Device, kind: Kind) -> bool:
+def _can_report(device: Device, kind: Kind) -> bool:
     try:
         refuse_impossible_request(device, kind)
     except Refusal:

@@ -8,8 +8,8 @@ waiting ──device online──▶ dispatched ──the request ended──▶
 
 A device can still answer a request that it received before the request expired. Such a request is
 not sent again, because a second report would follow. If a request of the same kind is already open,
-its report answers the pending request. The id of a request is derived from the pending request, so
-that two processes cannot create it twice.
+its report answers the pending request. The id of a request is derived from the pending request and
+the number of previous attempts, so that two processes cannot create the request twice.
 """
 
 import uuid
@@ -34,6 +34,7 @@ from controlplane.storage.monitoring_tables import OPEN_PENDING, PendingRequest
 from controlplane.storage.tables import ApiKey, Device, Request
 
 DISPATCHED_AT_ONCE: Final = 200
+"""Maximum number of pending requests in a batch of `dispatch_due`."""
 
 
 @dataclass(slots=True)

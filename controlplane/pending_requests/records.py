@@ -20,7 +20,7 @@ class CreatePendingRequest(Exact):
 
 
 class CreatePendingReply(Tolerant):
-    """Counts of devices.
+    """The pending requests of the selected devices, and counts of these devices.
 
     Attributes:
         pending_requests: ids of the created and the existing pending requests.

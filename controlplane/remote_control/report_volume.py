@@ -20,9 +20,9 @@ from controlplane.storage.tables import Report, ReportVolume
 ROW_BYTES: Final = 1024
 """Assumed size of the row and the index entries of a report, in addition to its payload."""
 RETRY_S: Final = 1800
-"""Longest wait in seconds before the random part is added. `spread` adds up to the same time again,
-so that devices do not return together at midnight. The sum is at most an hour, because agents do
-not wait longer."""
+"""Longest wait in seconds, without its random part. `spread` adds at most the same time again, so
+that devices do not return together at midnight. The sum is at most an hour, because an agent that
+is given a longer wait returns after an hour."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 DAY: Final = timedelta(days=1)
 

@@ -20,13 +20,18 @@ CHALLENGES_KEPT = timedelta(days=1)
 
 
 def sweep(session: Session, now: datetime) -> tuple[int, int]:
-    """Expire requests and delete old challenges. Return both numbers."""
+    """Expire requests and delete old challenges.
+
+    Returns the number of expired requests and the number of deleted challenges.
+    """
     old = delete(Challenge).where(Challenge.expires_at < now - CHALLENGES_KEPT)
     return expire_due(session, now), change_rows(session, old)
 
 
 def delete_old(session: Session, now: datetime, keep: timedelta) -> int:
-    """Delete some reports that are older than ``keep``. If there are none, delete some requests.
+    """Delete some reports that are older than ``keep``.
+
+    If there are none, delete some requests that are older than ``keep``.
 
     Returns the number of deleted rows, which is 0 if nothing is left to delete.
     """

@@ -5,8 +5,8 @@ the network or application payload must be a valid payload of the submitted kind
 stored unchanged, and the report counts as a report without a payload.
 
 A repeated submission gets the same reply. A submission with a known report id and different content
-is refused. Both checks come before the check of the binding. Therefore a device whose binding has
-ended still gets the confirmation that its report arrived.
+is refused. The report id is checked before the binding. Therefore a device whose binding has ended
+still gets the confirmation that its report arrived.
 """
 
 import hashlib
@@ -161,7 +161,8 @@ def _finish_request(
         request.status = lifecycle.move(request.status, lifecycle.result(body.outcome))
     except lifecycle.TransitionRefusedError as refused:
         raise refusal_of(refused) from None
-    # A late result of an expired request changes its status, but not the time at which it finished.
+    # If a request has expired and its result arrives late, the status of the request changes, but
+    # ``finished_at`` remains the time of the expiry.
     request.finished_at = request.finished_at or context.now
     request.updated_at = context.now
     return request

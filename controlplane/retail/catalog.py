@@ -83,8 +83,8 @@ def fees(context: RequestContext, parameters: wire.PageQuery) -> wire.FeePage:
 
 
 def create_good(context: RequestContext, given: wire.GivenGood) -> wire.Good:
-    """Create a good with its variations. Ids of external data are unique in the company. Any listed
-    fee can be the VAT. A code with a wrong check digit is accepted; the service logs a warning.
+    """Create a good with its variations. Ids of external data are unique in the company. The
+    service accepts a fee that is not VAT, and a code with a wrong check digit, but logs a warning.
     """
     _require_valid(context, given)
     row = Good(
@@ -212,7 +212,10 @@ def _take_external_ids(
 
 
 def _replies(context: RequestContext, rows: Sequence[Good]) -> Iterator[wire.Good]:
-    """Yield the replies for these goods. Each kind of part is read with one query."""
+    """Yield the replies for these goods.
+
+    Their variations, codes, units and fees are read with one query each.
+    """
     session = context.session
     variations: defaultdict[UUID, list[GoodVariation]] = defaultdict(list)
     variation_query = select(GoodVariation).where(

@@ -1,9 +1,10 @@
 """The objects of the retail API, with the limits of the contract (contract: Resources, Endpoints).
 
 Names on the wire are snake_case. `RequestModel` is the base of requests, where unknown keys are
-errors. `ReplyModel` is the base of replies, where keys of later versions are ignored. Lengths of
-strings are in characters. This service adds fields to objects that the contract does not define
-completely.
+errors. `ReplyModel` is the base of replies, where keys of later versions are ignored. A model whose
+name begins with `Given` is what a client sends: `GivenGood` in a request, for example, and `Good`
+in a reply. Lengths of strings are in characters. This service adds fields to objects that the
+contract does not define completely.
 """
 
 from typing import Annotated, Any, Generic, Literal, TypeVar

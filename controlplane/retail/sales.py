@@ -167,7 +167,8 @@ def _number_at(context: RequestContext, sort_key: SortKey) -> str:
 def _replies(context: RequestContext, rows: Sequence[Columns]) -> Iterator[Json]:
     """Yield a `wire.Sale` for each of these sales. Their lines are read with one query.
 
-    A reply is a dictionary, because a model of each part would take longer than everything else.
+    A reply is a dictionary, because building a model of each part would take longer than all the
+    other work of the call.
     """
     lines: defaultdict[int, list[Columns]] = defaultdict(list)
     sales = {"sales": [row.position for row in rows]}

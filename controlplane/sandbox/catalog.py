@@ -35,7 +35,7 @@ UNITS: Final = (("Piece", "pcs", 0), ("Kilogram", "kg", 3), ("Litre", "l", 2))
 VAT: Final = (("VAT 5 %", 5_000), ("Zero rate", 0), ("Exempt", None))
 """Name and rate of each VAT fee. Rates are in thousandths of a percent."""
 AWKWARD_VAT: Final = (("VAT 5 %", 5_000), ("VAT 19 %", 19_000), ("Exempt", None))
-"""The VAT fees of an awkward sandbox, in the same form as `VAT`."""
+"""The VAT fees of an awkward sandbox (`Plan.is_awkward`), in the same form as `VAT`."""
 MUNICIPALITY_MILLI: Final = 7_000
 CATEGORIES: Final = ("Coffee", "Tea", "Bakery", "Salads", "Grill", "Juices", "Deli")
 WORDS: Final = ("House", "Royal", "Golden", "Double", "Smoked", "Fresh", "Spiced", "Iced")
@@ -44,7 +44,7 @@ DISHES: Final = ("Espresso", "Karak", "Croissant", "Fattoush", "Kofta", "Lemonad
 SIZES: Final = ("Small", "Large")
 CURRENCY: Final = "AED"
 CENT_STEP: Final = 25
-"""The price of a good is a multiple of this many cents. The size Large costs half as much again."""
+"""The price of a good is a multiple of this many cents. The size Large costs 1.5 times as much."""
 ROWS_MAX: Final = 1_000
 """A batch ends with the good that brings it to this number of rows or more."""
 Row = TypeVar("Row", bound=Base)

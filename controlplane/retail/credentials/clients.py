@@ -91,7 +91,10 @@ def revoke_key(session: Session, key_id: UUID, now: datetime) -> bool:
 
 
 def caller_of(session: Session, key_id: UUID, family: UUID) -> Caller | None:
-    """Return the caller of an access token, or None if its API key or its family has ended."""
+    """Return the caller of an access token.
+
+    Returns None if its API key is revoked or its family of refresh tokens has ended.
+    """
     row = session.execute(_CLIENT, {"key_id": key_id, "family": family}).first()
     return None if row is None else Caller(key_id, row.organization_id, row.can_write)
 

@@ -121,7 +121,10 @@ def create(session: Session, now: datetime) -> SigningKeys:
 
 
 def rotate(session: Session, now: datetime) -> UUID:
-    """Rotate the signing key. Existing access tokens are refused within seconds."""
+    """Replace the key that signs access tokens, and return the id of the new key.
+
+    Existing access tokens are refused within seconds.
+    """
     in_use = (SigningKey.purpose == "access tokens", SigningKey.retired_at.is_(None))
     session.execute(update(SigningKey).where(*in_use).values(retired_at=now))
     row = _new("access tokens", now)
