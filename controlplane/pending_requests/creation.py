@@ -42,7 +42,7 @@ def create(
         )
     devices = _devices(context, body)
     able_devices = [device for device in devices if _can_report(device, body.kind)]
-    existing = _existing(context.session, devices, body.kind)
+    existing = _existing(context.session, able_devices, body.kind)
     new_devices = [
         device
         for device in able_devices

@@ -1,5 +1,6 @@
 """Tests that a pending request leads to one report, however often its device goes offline."""
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -213,6 +214,18 @@ async def test_a_key_cannot_exceed_its_grant_its_locations_or_its_organization(
     assert (await call(service, "pending-requests", stranger, **location_body)).json()[
         "created"
     ] == 0
+
+
+async def test_a_revoked_device_with_a_pending_request_is_counted_only_as_refused(
+    service: RunningService,
+) -> None:
+    device = await offline_device(service)
+    await create_pending(service, instanceIds=[device.instance_id])
+    body = json.dumps({"instanceId": device.instance_id})
+    revoked = await service.post(routes.REVOKE, body)
+    assert revoked.status_code == 200
+    reply = await create_pending(service, days=5, instanceIds=[device.instance_id])
+    assert (reply["created"], reply["existing"], reply["refused"]) == (0, 0, 1)
 
 
 class TestLimits:
