@@ -1,4 +1,7 @@
-"""Creates the 34 browser fields of the contract from the values that the page returned."""
+"""Creates fields from the values that the page returned.
+
+By default, these are the 34 browser fields of the contract.
+"""
 
 import math
 from collections.abc import Mapping

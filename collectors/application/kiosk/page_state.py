@@ -1,4 +1,4 @@
-"""Reads whether the kiosk's page has crashed, responds, draws, and may access local devices."""
+"""Reads whether the kiosk's page has crashed, responds, draws, and may access the local network."""
 
 from functools import partial
 from typing import Final
