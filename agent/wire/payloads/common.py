@@ -41,8 +41,8 @@ Limitations = Annotated[tuple[PayloadText, ...], MaxItems(limits.LIMITATIONS_MAX
 class Payload(Exact):
     """The common fields of both payloads.
 
-    Times are ISO 8601 strings. The contract limits only their length. ``limitations`` are sentences
-    about facts that were denied, cut or not tried. In a network report, the lines of
+    Times are ISO 8601 strings. The contract limits only their length. Most ``limitations`` are
+    sentences about facts that were denied, cut or not tried. In a network report, the lines of
     `watched_devices` are among them.
     """
 

@@ -29,6 +29,7 @@ _ERRORS: Final[Mapping[str, tuple[FieldStatus, str]]] = {
     "TimeoutError": ("collection-failed", "the browser did not return it in time"),
     "PageHidden": ("not-applicable", "the page is not on the screen"),
 }
+"""The status and the reason of a value that could not be read, by the name of the error."""
 
 
 def parse_values(text: str, values: Mapping[str, Value] = BROWSER) -> Fields:

@@ -30,6 +30,7 @@ class Value(NamedTuple):
 
     @property
     def reader(self) -> str:
+        """A JavaScript function that reads the value."""
         return f"async () => {self.expression or self.source.replace('.', '?.')}"
 
 
