@@ -2,7 +2,7 @@
 
 The first line of stdin is the job as a JSON object. An empty line stands for a job with the default
 bounds, which is useful for a manual run. A later line `cancel` ends the collection early: the
-result then has only the facts that were collected by then. Each event is one line of JSON (NDJSON).
+result has only the facts that were collected before it. Each event is one line of JSON (NDJSON).
 
 When stdin closes, the parent process has ended. This process then ends at once, so that a killed
 daemon leaves no process behind.
@@ -151,7 +151,7 @@ def main() -> int:
         run.confinement = confine_this_process()
         threading.Thread(target=_watch_stdin, args=(run,), daemon=True).start()
         run.result(collect(run))
-    except Exception as error:  # noqa: BLE001 - the boundary of the collector: sent to the parent
+    except Exception as error:  # noqa: BLE001 - any error is reported to the parent process
         traceback.print_exc()
         run.emit(Crash(f"{type(error).__name__}: {error}"))
         return 1

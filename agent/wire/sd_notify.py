@@ -29,6 +29,7 @@ class Notifier:
         self._send("READY=1" + (f"\n{_status_line(status)}" if status else ""))
 
     def reloading(self, monotonic_us: int) -> None:
+        """Report a reload that began at this time of CLOCK_MONOTONIC, in microseconds."""
         self._send(f"RELOADING=1\nMONOTONIC_USEC={monotonic_us}")
 
     def stopping(self) -> None:

@@ -39,7 +39,8 @@ class Utf16Length(GroupedMetadata):
         yield AfterValidator(self._check)
 
     def _check(self, text: str) -> str:
-        # A character has one or two code units, so code units are counted only near a limit.
+        # A character has one or two code units, so a text of ``most // 2`` characters is never too
+        # long. Its code units are not counted, because counting is slower.
         if self.least <= len(text) <= self.most // 2:
             return text
         if self.least <= utf16_length(text) <= self.most:

@@ -56,9 +56,10 @@ change."""
 class Issue:
     """One error. ``path`` consists of JSON keys and array indices.
 
-    ``fault`` is the kind of error: no JSON, a missing key, an unknown key, or any other invalid
-    value. ``value`` is the wrong value. ``choices`` are the valid values, if there is a fixed list.
-    ``is_table`` is True if the value must be an object, which TOML calls a table.
+    ``fault`` is the kind of error: "syntax" for a text that is not JSON, "missing" or "unknown" for
+    a key, and "value" for any other error. ``value`` is the wrong value. ``choices`` are the valid
+    values, if there is a fixed list. ``is_table`` is True if the value must be an object, which
+    TOML calls a table.
     """
 
     path: Path

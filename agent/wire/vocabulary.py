@@ -14,13 +14,17 @@ TrackerStatus = Literal["pending", "sent", "failed", "disabled"]
 """Whether the service has sent a message about a report to its tracker, which is a webhook."""
 
 Completeness = Literal["complete", "partial", "limited"]
+"""How complete a report is. docs/adr/0009 defines when each value applies."""
 EndpointStatus = Literal["reachable", "discovered"]
+"""Whether the port accepts connections, or was only announced by mDNS."""
 DiscoverySource = Literal["mdns", "scan"]
 PrinterTransport = Literal["network", "serial", "ble", "usb"]
 PrinterStatus = Literal["reachable", "unreachable", "unknown"]
 MapState = Literal["scanning", "completed", "cancelled"]
 Reachability = Literal["reachable", "unknown"]
 HostSource = Literal["local", "gateway", "mdns", "tcp"]
+"""How a host was discovered. "local": it is this machine. "tcp": by the scan, which
+`DiscoverySource` calls "scan"."""
 ServiceSource = Literal["mdns", "tcp"]
 AddressFamily = Literal["ipv4", "ipv6"]
 PeripheralKind = Literal["bluetooth", "usb"]

@@ -86,8 +86,8 @@ def _why_missing(outcome: Outcome | None) -> tuple[FieldStatus, str]:
 def _failures(sources: Sequence[Source[[]]], outcomes: Outcomes) -> tuple[Failure, ...]:
     """Return a failure for each source that failed in whole or in part.
 
-    A source does not count as failed if the system denied access, or if the source does not apply
-    to this machine.
+    A source does not count as failed if the system denied access, if the source does not apply to
+    this machine, or if the run was cancelled before the source was read.
     """
     return tuple(
         Failure(source.name, reason)

@@ -57,6 +57,11 @@ class Peripheral(Exact):
 
 
 class Snapshot(Exact):
+    """The facts of an application report.
+
+    ``truncated`` is True if a list was cut. ``limitations`` are the same as those of the payload.
+    """
+
     version: One
     collected_at: PayloadText
     duration_ms: Number

@@ -41,7 +41,9 @@ Limitations = Annotated[tuple[PayloadText, ...], MaxItems(limits.LIMITATIONS_MAX
 class Payload(Exact):
     """The common fields of both payloads.
 
-    Times are ISO 8601 strings. The contract limits only their length.
+    Times are ISO 8601 strings. The contract limits only their length. Most ``limitations`` are
+    sentences about facts that were denied, cut or not tried. In a network report, the lines of
+    `watched_devices` are among them.
     """
 
     report_id: PayloadId

@@ -1,7 +1,8 @@
 """The connectivity record as lines of text in a report, and the parsers of these lines.
 
-The lines of a received report are untrusted. Each parser returns None for a text that the matching
-function cannot have written. For example, `parse_event` parses what `event_line` writes.
+For each function that writes a line there is a parser: `parse_event` parses what `event_line`
+writes. The lines of a received report are untrusted. A parser returns None for a text that its
+function cannot have written.
 """
 
 import re
@@ -32,8 +33,8 @@ _HOUR: Final = (
 class HourRow:
     """The figures and the downtime of one hour.
 
-    ``hour.at`` is in the local time of the machine. ``downtime`` has the seconds of downtime by
-    cause, the longest first.
+    Here, ``hour.at`` is in the local time of the machine, not in UTC as in the record. ``downtime``
+    has the seconds of downtime by cause, the longest first.
     """
 
     hour: Hour
@@ -54,7 +55,7 @@ def incident_line(incident: Incident) -> str:
 
     ``2026-11-22T18:02:11Z/2026-11-22T18:03:46Z provider-down 95 s: no answer from …``. The first
     part is an ISO 8601 interval, with ``..`` as its end while the incident lasts. The seconds are
-    the downtime. If there are several interruptions, their number follows, such as `` x3``.
+    the downtime. If ``incident.count`` is more than 1, it follows, such as `` x3``.
     """
     ended_at = incident.ended_at
     end_text = ".." if ended_at is None else _timestamp(max(ended_at, incident.began_at))
@@ -108,7 +109,8 @@ def hour_line(row: HourRow) -> str:
 
     ``2026-11-22T19+01:00: link-down 95 s, 60 heartbeats, 2 failed, 45/180 ms, -78 dBm``. The time
     is local, with its offset from UTC. The downtime by cause comes first. The milliseconds are the
-    median and the 95th percentile of the round-trip time. Parts that are 0 or unknown are left out.
+    median and the 95th percentile of the round-trip time. If one of these two is unknown, it is
+    ``-``. Parts that are 0 or unknown are left out, except the number of heartbeats.
     """
     return f"{_local_hour(row.hour.at)}: {', '.join(_hour_parts(row))}"
 
@@ -151,7 +153,10 @@ def _hour_parts(row: HourRow) -> Iterator[str]:
 
 
 def _local_hour(at: datetime) -> str:
-    """Return the ISO 8601 form of an hour. It has minutes if the offset from UTC has minutes."""
+    """Return the start of an hour in ISO 8601: ``2026-11-22T19+01:00``.
+
+    Its minutes are left out if they are 0. They are not 0 at an offset from UTC such as +05:30.
+    """
     offset = at.utcoffset() or timedelta()
     return at.strftime("%Y-%m-%dT%H:%M" if at.minute else "%Y-%m-%dT%H") + (
         f"{'-' if offset < timedelta() else '+'}{abs(offset) // timedelta(hours=1):02}"

@@ -68,7 +68,10 @@ class Endpoint(Exact):
 
 
 class Printer(Exact):
-    """One printer of this machine. ``matched_endpoint`` is ``address:port`` of an endpoint."""
+    """One printer of this machine.
+
+    ``matched_endpoint`` is ``address:port`` of the endpoint that was recognised as this printer.
+    """
 
     id: PayloadId
     name: PayloadText

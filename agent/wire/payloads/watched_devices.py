@@ -1,7 +1,8 @@
 """The lines about watched devices among the limitations of a network report.
 
 The payload of version 2 has no field for watched devices. So the agent writes one line for each
-device into ``limitations`` and ``networkMap.limitations``. The code that shows reports parses it.
+device into ``limitations`` and ``networkMap.limitations``. The code that shows a report parses
+these lines.
 """
 
 import re
@@ -38,8 +39,8 @@ class WatchedLine:
 
     ``kind`` is one of the words in `KIND_WORDS`. ``address`` is where the device is, or else where
     it is expected. ``moved_from`` is the expected address of a device that has moved. ``other_mac``
-    is the MAC of another device at its expected address. ``reason`` is why the device was not
-    checked.
+    is the MAC of a different device that answers at the expected address. ``reason`` is why the
+    device was not checked.
     """
 
     name: str

@@ -1,4 +1,7 @@
-"""Creates the 34 browser fields of the contract from the values that the page returned."""
+"""Creates fields from the values that the page returned.
+
+By default, these are the 34 browser fields of the contract.
+"""
 
 import math
 from collections.abc import Mapping
@@ -26,6 +29,7 @@ _ERRORS: Final[Mapping[str, tuple[FieldStatus, str]]] = {
     "TimeoutError": ("collection-failed", "the browser did not return it in time"),
     "PageHidden": ("not-applicable", "the page is not on the screen"),
 }
+"""The status and the reason of a value that could not be read, by the name of the error."""
 
 
 def parse_values(text: str, values: Mapping[str, Value] = BROWSER) -> Fields:

@@ -30,6 +30,7 @@ class Value(NamedTuple):
 
     @property
     def reader(self) -> str:
+        """A JavaScript function that reads the value."""
         return f"async () => {self.expression or self.source.replace('.', '?.')}"
 
 
@@ -102,7 +103,8 @@ STATE: Final[Mapping[str, Value]] = {
     "kiosk.localNetworkPermission": _permission("local-network", "local-network-access"),
     "kiosk.loopbackPermission": _permission("loopback-network", "local-network-access"),
 }
-"""Values that show whether the page draws, and whether it may access the venue's devices."""
+"""Values that show whether the page draws, and whether it may access the local network and the
+programs on this machine."""
 
 _EXPRESSION: Final = """
 (async () => {

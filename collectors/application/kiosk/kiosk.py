@@ -1,6 +1,6 @@
 """Reads the browser fields from the visible page.
 
-It causes no permission prompts and no clicks, and does not read the content of the page.
+It causes no permission prompts, does not click, and does not read the content of the page.
 """
 
 import json
@@ -56,10 +56,10 @@ def _page_on_screen(address: DebugAddress, deadline: Deadline) -> str:
 
 
 def _find_visible(address: DebugAddress, page_ids: tuple[str, ...], deadline: Deadline) -> str:
-    """Return the page on the screen.
+    """Return the id of the page that is most likely on the screen.
 
     Prefer a page that is visible and focused, then a visible page, then the first page of the
-    list. The browser sorts the list by last use.
+    list. The browser sorts the list by last use, the most recent first.
     """
     best, best_rank = page_ids[0], (False, False)
     for page_id in page_ids:

@@ -1,4 +1,4 @@
-"""Reads whether the kiosk's page has crashed, responds, draws, and may access local devices."""
+"""Reads whether the kiosk's page has crashed, responds, draws, and may access the local network."""
 
 from functools import partial
 from typing import Final
@@ -34,6 +34,7 @@ def _read(deadline: Deadline, page: PageSession) -> Reading:
         frame = main_frame(page)
         return of_page(frame, evaluate(page, frame, build_expression(STATE)))
     except TimeoutError:
+        # If the page had less than ANSWER_S, it may only be slow.
         if has_full_time:
             return of_silent_page()
         raise

@@ -1,4 +1,7 @@
-"""Reads the names of the managed browser policies that permit or deny access to local devices."""
+"""Reads the names of the managed browser policies about access to the local network.
+
+They allow or forbid pages to access the local network, or the programs on this machine.
+"""
 
 import importlib
 import json
@@ -12,7 +15,7 @@ from xml.parsers.expat import ExpatError
 
 from collectors.shared.sysfs import read_bytes
 
-POLICIES: Final = ("LocalNetwork", "LoopbackNetwork")
+_PREFIXES: Final = ("LocalNetwork", "LoopbackNetwork")
 """A policy is reported if its name begins with one of these prefixes. Examples of such names are
 LocalNetworkAccessAllowedForUrls and LocalNetworkAccessBlockedForUrls.
 """
@@ -38,7 +41,7 @@ def read_policies(root: Path) -> tuple[str, ...]:
         ValueError: A policy file is malformed. The browser ignores such a file.
     """
     names = names_in_registry() if sys.platform == "win32" else _names_in_files(root)
-    return tuple(sorted({name for name in names if name.startswith(POLICIES)}))
+    return tuple(sorted({name for name in names if name.startswith(_PREFIXES)}))
 
 
 def names_in_registry() -> Iterator[str]:

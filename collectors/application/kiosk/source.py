@@ -1,6 +1,6 @@
 """The sources of the kiosk's facts.
 
-A source imports the modules that it needs only when it is read.
+The code that reads the facts of a source is imported when the source is read, not before.
 """
 
 from pathlib import Path

@@ -24,7 +24,10 @@ def read_page_ids(address: DebugAddress, deadline: Deadline) -> tuple[str, ...]:
 
 
 def parse_page_ids(body: bytes) -> tuple[str, ...]:
-    """Return the ids of the pages in a JSON list of targets. Raises ValueError if it is no list."""
+    """Return the ids of the pages in a JSON list of DevTools targets.
+
+    Raises ValueError if ``body`` is not a list.
+    """
     ids = (page.get("id") for page in open_pages(body))
     valid = (text for text in ids if isinstance(text, str) and _TARGET_ID.fullmatch(text))
     return tuple(valid)[:TARGETS_MAX]

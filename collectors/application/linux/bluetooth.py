@@ -22,7 +22,10 @@ def ask_bluez(deadline: Deadline) -> Objects:
 
 @source("bluetooth", SOURCE, *BLUETOOTH_KEYS)
 def read_bluetooth(deadline: Deadline, ask: Callable[[Deadline], Objects] = ask_bluez) -> Reading:
-    """Read the paired devices, and whether the radio is on. Raises Unreadable without BlueZ."""
+    """Read the paired devices, and whether the radio is on.
+
+    Raises Unreadable if BlueZ does not provide them.
+    """
     objects = ask(deadline)
     devices = parse_bluez(objects)
     is_on = any(

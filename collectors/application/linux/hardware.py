@@ -50,7 +50,8 @@ _ZONE_CHIPS: Final = {"x86_pkg_temp": "coretemp"}
 _SENSORS_MAX: Final = 64
 _PLAUSIBLE_CELSIUS: Final = (-40.0, 150.0)
 _PLAUSIBLE_LIMITS: Final = (50.0, 130.0)
-"""Lowest and highest plausible limit of a sensor, in degrees Celsius. Others are ignored."""
+"""Lowest and highest plausible limit of a sensor, in degrees Celsius. A limit outside of this range
+is ignored."""
 _USUAL_LIMIT: Final = 100.0
 """The assumed limit of a sensor that reports none."""
 _BOARD_CHIPS = re.compile(r"(?:nct|it8|f7|w83|sch|smsc|dme|lm8|asus)\w*", re.IGNORECASE)
@@ -113,7 +114,11 @@ def parse_cpu_model(cpuinfo: str) -> str | None:
 
 
 class _Sensor(NamedTuple):
-    """A reading, and the temperature at which the part switches off, if the part reports it."""
+    """A sensor and the temperature that it measured.
+
+    ``limit`` is the temperature at which the measured component switches off, in degrees Celsius.
+    It is None if the sensor reports no plausible limit.
+    """
 
     name: str
     celsius: float
@@ -132,7 +137,10 @@ class _Sensor(NamedTuple):
     "hardware.temperatures",
 )
 def read_temperatures(_: Deadline, root: Path) -> Fields:
-    """Read every sensor of the kernel once. Thermal zones that are also hwmon chips are skipped."""
+    """Read every sensor of the kernel once. Thermal zones that are also hwmon chips are skipped.
+
+    The hottest sensor is the one that is closest to its limit.
+    """
     chips = _hwmon(root)
     hwmon_chips = {sensor.name.partition(" ")[0] for sensor in chips}
     sensors = (*chips, *_thermal_zones(root, hwmon_chips))[:_SENSORS_MAX]
@@ -156,7 +164,8 @@ def _is_reliable(sensor: _Sensor, sensors: Sequence[_Sensor]) -> bool:
         # offset.
         return not any(other.name == "k10temp Tdie" for other in sensors)
     if chip == "nvme":
-        # Only the composite sensor has limits (NVMe 2.0, SMART log). Other sensors may be hotter.
+        # Only the composite sensor has limits (NVMe 2.0, SMART log). A drive's other sensors may be
+        # hotter, but there is no limit with which to compare them.
         return label in {"", "Composite"}
     return not _BOARD_CHIPS.fullmatch(chip)
 

@@ -108,7 +108,7 @@ def dhcp_of(
         None,
     )
     if lease is not None:
-        return _leased(lease, by_address[lease.address], now, "unsupported", _NOT_STORED)
+        return _dhcp_of_lease(lease, by_address[lease.address], now, "unsupported", _NOT_STORED)
     limited_address = next(
         (address for address in by_address.values() if address.valid_s is not None), None
     )
@@ -116,7 +116,7 @@ def dhcp_of(
         cause: tuple[FieldStatus, str] = ("unsupported", _NOT_STORED)
         if leases.denied:
             cause = "permission-denied", _DENIED
-        return _leased(Lease(limited_address.address), limited_address, now, *cause)
+        return _dhcp_of_lease(Lease(limited_address.address), limited_address, now, *cause)
     if leases.denied and _STORING_CLIENTS.intersection(clients):
         return Dhcp(status="permission-denied", reason=_DENIED)
     if silent_clients := _SILENT_CLIENTS.intersection(clients):
@@ -133,7 +133,10 @@ def _is_current(lease: Lease, address: Address, now: float) -> bool:
     return address.valid_s is not None or lease.expires_at is None or lease.expires_at > now
 
 
-def _leased(lease: Lease, address: Address, now: float, status: FieldStatus, reason: str) -> Dhcp:
+def _dhcp_of_lease(
+    lease: Lease, address: Address, now: float, status: FieldStatus, reason: str
+) -> Dhcp:
+    """Return the lease of an address. ``status`` and ``reason`` are those of missing values."""
     expires_at, obtained_at = lease.expires_at, None
     if lease.duration_s == INFINITE:
         expires_at = math.inf
@@ -172,10 +175,10 @@ def parse_address(body: bytes, names: Mapping[int, str], now_s: float) -> Addres
     cache = attributes.get(_IFA_CACHEINFO, b"")
     if family != _AF_INET or len(raw) != 4 or len(cache) < _CACHEINFO.size or index not in names:
         return None
-    # The kernel counts the time of the last change in hundredths of a second.
+    # changed_at is in hundredths of a second since the machine started, modulo 2**32.
     _, valid_s, _, changed_at = _CACHEINFO.unpack_from(cache)
     age_s = (int(now_s * 100) - changed_at) % _TICKS_WRAP / 100
-    if age_s > _TICKS_WRAP / 200:  # negative: the two clocks differ slightly
+    if age_s > _TICKS_WRAP / 200:  # changed_at is later: the two clocks differ
         age_s = 0.0
     return Address(
         names[index],

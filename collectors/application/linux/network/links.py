@@ -34,8 +34,8 @@ _LOOPBACK: Final = "772"
 _ETHERNET: Final = "1"
 _TUNNELS: Final = frozenset({"65534", "768", "769", "776", "778", "512"})
 """ARPHRD_NONE, TUNNEL, TUNNEL6, SIT, IPGRE and PPP of linux/if_arp.h."""
-_PEER_TYPES: Final = frozenset({"tunnel", "wwan"})
-_PEER: Final = Dhcp(
+_TYPES_WITHOUT_DHCP: Final = frozenset({"tunnel", "wwan"})
+_WITHOUT_DHCP: Final = Dhcp(
     status="not-applicable", reason="a tunnel or mobile connection does not use DHCP"
 )
 _SIOCGIWESSID: Final = 0x8B1B
@@ -52,7 +52,9 @@ def read_links(root: Path, names: tuple[str, ...], deadline: Deadline) -> Links:
     objects = cache(lambda: ask_network_manager(deadline))
     wireless = read_wireless(root, wifi, objects) if wifi else {}
     dhcp = {
-        name: _PEER if settings.is_used is False and types[name] in _PEER_TYPES else settings
+        name: _WITHOUT_DHCP
+        if settings.is_used is False and types[name] in _TYPES_WITHOUT_DHCP
+        else settings
         for name, settings in read_dhcp(root, names, objects).items()
     }
     return Links(types, wireless, default_routes(root / "proc/net"), dhcp)
@@ -101,11 +103,11 @@ def read_wireless(
     root: Path,
     names: tuple[str, ...],
     network_manager: ReadNetworkManager,
-    ssid: ReadSsid | None = None,
-    read: Callable[[], nl80211.WifiInterfaces] | None = None,
+    read_ssid: ReadSsid | None = None,
+    read_wifi: Callable[[], nl80211.WifiInterfaces] | None = None,
 ) -> Mapping[str, Wireless]:
     try:
-        wifi = (read or nl80211.read_wifi)()
+        wifi = (read_wifi or nl80211.read_wifi)()
     except OSError:
         wifi = {}
     signals = parse_signals(_proc_wireless(root))
@@ -116,7 +118,7 @@ def read_wireless(
             wireless = replace(
                 wireless,
                 ssid=wireless.ssid
-                or (ssid or ssid_by_ioctl)(name)
+                or (read_ssid or ssid_by_ioctl)(name)
                 or parse_network_manager(network_manager()).get(name),
                 signal_dbm=wireless.signal_dbm or signals.get(name),
             )

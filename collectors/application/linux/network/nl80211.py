@@ -57,7 +57,7 @@ class Interface:
 class Connection:
     """A connection to an access point, whose address is ``access_point``.
 
-    ``rate_megabits`` is the rate at which this machine sends.
+    ``rate_megabits`` is the rate at which this machine sends, in megabits per second.
     """
 
     access_point: str | None
