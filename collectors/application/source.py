@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Concatenate, Generic, ParamSpec
+from typing import Concatenate, Final, Generic, ParamSpec
 
 from collectors.application.deadline import Deadline
 from collectors.contract import (
@@ -63,9 +63,12 @@ def as_reading(facts: Reading | Fields) -> Reading:
     return facts if isinstance(facts, Reading) else Reading(facts)
 
 
-def left_out(total: int, most: int, items: str) -> tuple[str, ...]:
-    """Return a limitation if a list of ``total`` items was cut to ``most`` items, otherwise ()."""
-    return (f"{total - most} {items} beyond {most} are not listed",) if total > most else ()
+NO_DETAILS: Final = "are listed without details"
+
+
+def left_out(total: int, most: int, items: str, effect: str = "are not listed") -> tuple[str, ...]:
+    """Return a limitation if only ``most`` of ``total`` items were read, otherwise ()."""
+    return (f"{total - most} {items} beyond {most} {effect}",) if total > most else ()
 
 
 @dataclass(frozen=True, slots=True)

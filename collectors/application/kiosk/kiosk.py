@@ -64,6 +64,8 @@ def _find_visible(address: DebugAddress, page_ids: tuple[str, ...], deadline: De
     best, best_rank = page_ids[0], (False, False)
     for page_id in page_ids:
         rank = _rank(address, page_id, deadline.sooner(VISIBILITY_TIMEOUT_S))
+        if all(rank):
+            return page_id  # the pages of frozen tabs would use up the time
         if rank > best_rank:
             best, best_rank = page_id, rank
     return best

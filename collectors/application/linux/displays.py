@@ -6,7 +6,15 @@ from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.linux.edid import parse_edid
-from collectors.application.source import Reading, all_absent, available, either, left_out, source
+from collectors.application.source import (
+    NO_DETAILS,
+    Reading,
+    all_absent,
+    available,
+    either,
+    left_out,
+    source,
+)
 from collectors.contract import Field
 from collectors.shared.sysfs import children, read_bytes, read_line
 
@@ -31,7 +39,7 @@ def read_displays(_: Deadline, root: Path) -> Reading:
     ]
     for name, path in connected[:DISPLAYS_MAX]:
         fields += _screen(f"display.{name}", path)
-    limitations = left_out(len(connected), DISPLAYS_MAX, "screens")
+    limitations = left_out(len(connected), DISPLAYS_MAX, "screens", NO_DETAILS)
     return Reading(tuple(fields), limitations=limitations)
 
 

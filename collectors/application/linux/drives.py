@@ -13,6 +13,7 @@ from typing import Any, Final
 from collectors.application.deadline import Deadline
 from collectors.application.linux import smart
 from collectors.application.source import (
+    NO_DETAILS,
     Reading,
     Unreadable,
     absent,
@@ -60,7 +61,7 @@ def read_drives(
     for entry in drives:
         fields += drive_fields(entry)
         fields.append(_health(entry.name, health_by_name, ask_drive, deadline))
-    limitations = left_out(len(entries), DRIVES_MAX, "drives")
+    limitations = left_out(len(entries), DRIVES_MAX, "drives", NO_DETAILS)
     return Reading(tuple(fields), limitations=limitations)
 
 

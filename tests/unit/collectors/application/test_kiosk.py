@@ -113,6 +113,17 @@ def test_the_visible_and_focused_page_is_read_if_several_pages_are_open() -> Non
     assert {field.value for field in facts.browser_fields} == {"focused"}
 
 
+def test_other_pages_get_no_commands_if_the_first_one_is_visible_and_focused() -> None:
+    pages = {
+        "FOCUSED": with_visibility(True, True, "focused"),
+        "FROZEN": lambda _method, _params: None,
+    }
+    with devtools_port(pages) as port:
+        facts = collected(port.url)
+    assert {field.value for field in facts.browser_fields} == {"focused"}
+    assert {page for page, _, _ in port.commands} == {"FOCUSED"}
+
+
 def no_handler(_: socket.socket, __: bytes) -> bool:
     return False
 
