@@ -246,7 +246,7 @@ class Receiver:
         await self.clock.sleep(pause_s)
 
     def take(self, frame: Frame) -> None:
-        """Write each command of a frame into the journal, and wake the acknowledger."""
+        """Process each command of a frame, and count the unreadable entries."""
         if frame.reconnect_s is not None:
             self.session.breaker.set_reconnect_time(frame.reconnect_s)
         for reason in frame.rejected:

@@ -120,7 +120,7 @@ class CircuitBreaker:
 
     @property
     def is_up(self) -> bool:
-        """Whether the shared breaker is closed: the service replies, if only with errors."""
+        """Whether the shared breaker is closed: the service replies, perhaps with errors."""
         return self._shared.is_closed
 
     async def call(
