@@ -315,7 +315,7 @@ class Recorder:
         return Sample(link, name_servers=await self.sensors.query_name_servers(), service="reply")
 
     def _note_present(self, ended: Sequence[Incident]) -> None:
-        """Write ended incidents, the beginning of a new one, and its duration at intervals."""
+        """Write incidents when they begin and end, and at intervals while they are open."""
         before, self._present = self._present, self._incidents.present(self._now())
         is_new = [incident.cause for incident in before] != [
             incident.cause for incident in self._present

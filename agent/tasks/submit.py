@@ -53,7 +53,8 @@ class Submitter:
     _work: asyncio.Event = field(default_factory=asyncio.Event)
     _failures: int = 0
     _postponed: set[UUID] = field(default_factory=set)
-    """The ids of the reports whose last attempt failed. They are tried after all other reports."""
+    """The ids of the reports that the service neither accepted nor refused at the last attempt.
+    They are tried after all other reports."""
 
     def wake(self) -> None:
         """Apply the outbox's limits and start to send. Call this after a report was queued."""
