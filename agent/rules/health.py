@@ -1,8 +1,8 @@
 """The conditions that make an agent unhealthy: code, severity, title and fix.
 
 A condition can depend on other conditions, which explain it. While one of these holds, the
-condition is not shown. For example, if the service's name cannot be resolved, the device cannot
-enroll either.
+condition is not shown. For example, ``not-enrolled`` is not shown while the service's name cannot
+be resolved, because the device cannot enroll without the service.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

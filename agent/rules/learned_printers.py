@@ -68,7 +68,7 @@ NOTHING_LEARNED: Final = Memory()
 def still_known(learned: LearnedPrinters, now: datetime) -> LearnedPrinters:
     """Return the printers whose details are not too old.
 
-    ``replaced_at`` becomes None when the time of `REPLACEMENT_REPORTED` has passed.
+    ``replaced_at`` becomes None if it is at least `REPLACEMENT_REPORTED` ago.
     """
     recent = [printer for printer in learned if _is_within(DETAILS_AGE_MAX, printer.seen_at, now)]
     return tuple(
@@ -117,7 +117,7 @@ def updated(memory: Memory, facts: Facts, now: datetime) -> Memory:
 def _replacements(memory: Memory, facts: Facts, now: datetime) -> dict[str, Replacement]:
     """Return the devices that might have replaced a printer, by the printer's id.
 
-    A device stays in the result if this report did not see it, because it might only be off.
+    A device stays in the result even if this report did not see it: it might be switched off.
     """
     replacements = {replacement.printer.id: replacement for replacement in memory.replacements}
     for id_, stranger in _by_id(facts.strangers).items():
@@ -163,7 +163,7 @@ def _merge(before: LearnedPrinter | None, current: LearnedPrinter) -> LearnedPri
 
 
 def _may_still_exist(printer_id: str, facts: Facts) -> bool:
-    """Return whether the machine may still have the printer. If in doubt, it may."""
+    """Return False only if the facts show that the printer was removed from the machine."""
     if not isinstance(facts, NetworkFacts) or facts.printers is None or facts.failures:
         return True
     present_ids = {printer.id for printer in facts.printers}

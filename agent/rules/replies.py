@@ -32,7 +32,7 @@ DETAIL_MAX: Final = 300
 REFUSALS: Final = frozenset({403, 404, 409, 410})
 """Statuses that can mean that the service refuses this device, and not just the body of a call."""
 TRY_AGAIN: Final = frozenset({408, 425})
-"""Statuses after which the same call can succeed later."""
+"""Request Timeout and Too Early: the same call can succeed later."""
 SENT_BY_GATEWAYS: Final = frozenset({408, 413, 425, 429})
 """Statuses that gateways in front of the service send, often with a page of HTML."""
 

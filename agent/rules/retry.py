@@ -61,7 +61,7 @@ def reconnect_spread_s(requested_s: float) -> float:
 def unavailable_delay_s(attempt: int, spread_s: float, rng: Random) -> float:
     """Return the wait after a call without a reply.
 
-    Devices spread their reconnections over ``spread_s`` seconds.
+    It is at least half of ``spread_s``, the time over which devices spread their reconnections.
     """
     return max(UNAVAILABLE.delay_s(attempt, rng), spread_s * rng.uniform(0.5, 1.5))
 
@@ -76,10 +76,10 @@ RETRY_AFTER_MAX_S: Final = 3600.0
 
 
 def throttled_delay_s(retry_after_s: float | None, attempt: int, rng: Random) -> float:
-    """Return the wait after 429 or 503.
+    """Return the wait after a failure of one operation, such as 429 or 503.
 
-    It is the wait that the service requests, within limits, plus a random part of up to a tenth.
-    If the service requests no wait, the wait is one of `UNAVAILABLE`.
+    It is ``retry_after_s``, the wait that the service requests, within limits, plus a random part
+    of up to a tenth. If the service requests no wait, the wait is one of `UNAVAILABLE`.
     """
     if retry_after_s is None:
         return UNAVAILABLE.delay_s(attempt, rng)

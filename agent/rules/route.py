@@ -2,8 +2,8 @@
 
 Environment variables are read as the daemon's HTTP library reads them. A variable in lower case
 takes precedence over the same one in upper case. NO_PROXY lists hosts, domains, addresses and
-subnets, or is `*`. A service on this machine is always called directly, because over http a proxy
-could read the API key.
+subnets, or is `*`. A service on this machine is always called directly: it may use http, and over
+http a proxy could read the API key.
 """
 
 import base64

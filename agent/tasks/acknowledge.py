@@ -1,4 +1,4 @@
-"""Acknowledges each request to the service, once the journal contains the request."""
+"""Sends the service an acknowledgement of each request, once the journal contains the request."""
 
 import asyncio
 import logging
@@ -37,6 +37,7 @@ class Acknowledger:
     _repeats: OrderedDict[UUID, tuple[Entry, AcknowledgedStatus]] = field(
         default_factory=OrderedDict
     )
+    """The acknowledgements that wait to be repeated, by the id of the request."""
     expired: int = 0
     """Number of requests that expired before they were acknowledged."""
 
@@ -73,7 +74,7 @@ class Acknowledger:
         while self._repeats:
             _, (entry, status) = self._repeats.popitem(last=False)
             try:
-                await self.session.acknowledge_again(entry, status)
+                await self.session.acknowledge_or_raise(entry, status)
             except ServiceError as error:
                 # The error is ignored: the service delivers the request again if it still needs the
                 # acknowledgement.

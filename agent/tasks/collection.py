@@ -127,7 +127,7 @@ class Collection:
         return report
 
     def _remember(self, facts: Facts) -> None:
-        """Store the details of the printers and devices in the facts of a complete collection."""
+        """Update the stored details of printers and watched devices from ``facts``."""
         if isinstance(facts, NetworkFacts) or facts.learned or facts.strangers:
             # The memory is loaded again: a user can remove a printer from it during a collection.
             memory, _ = self.memory.load()

@@ -33,7 +33,8 @@ log = logging.getLogger(__name__)
 
 IDLE: Final = "idle"
 START_ACKNOWLEDGED_WITHIN_S: Final = 10.0
-"""Maximum time for the acknowledgements that the requests of a collection are running."""
+"""Maximum time for acknowledging that the requests of one collection are running. After this time,
+the collection starts without the remaining acknowledgements."""
 ACKNOWLEDGED_WITHIN_S: Final = 30.0
 """Maximum time that a collection waits for requests that are not acknowledged yet. The first
 collection of a kind does not wait."""
@@ -84,9 +85,9 @@ class Executor:
         self.work.set()
 
     async def run(self) -> None:
-        """Run requests, forever."""
+        """Run collections for requests and for the schedule, forever."""
         await self.session.binding_state.wait_until_bound()
-        # A disk error might have ended an earlier run before all reports were stored.
+        # A disk error might have ended an earlier call of `run` before all reports were stored.
         await self._hand_over_all()
         self._recover()
         while True:

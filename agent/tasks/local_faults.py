@@ -1,4 +1,4 @@
-"""Records faults that leave the connection intact: print queues, the kiosk, watched devices.
+"""Records faults of print queues, the kiosk and watched devices. They leave the connection intact.
 
 The recorder calls this module after heartbeats. It is imported only on machines where it has
 something to record.
@@ -36,7 +36,10 @@ class LocalFaultRecorder:
         self._due_s = 0.0
 
     def resume(self, recent: Iterable[Incident], open_incidents: Iterable[Incident]) -> None:
-        """Continue the incidents of the previous recorder, after a reload of the configuration."""
+        """Continue the incidents of the previous recorder, after a reload of the configuration.
+
+        ``recent`` are the ended incidents of the last hour, which a new one may continue.
+        """
         self._faults = LocalFaults(recent, open_incidents)
 
     def is_due(self, now_s: float) -> bool:

@@ -85,7 +85,7 @@ class Receiver:
     """Until this time of the monotonic clock, the agent polls instead of opening a stream."""
     _short_streams: int = 0
     _has_ended_early: bool = False
-    """Whether the last reply ended before its renewal was due, and the binding was not lost."""
+    """Whether the last reply ended before its renewal, and while the device was still bound."""
     _rejections: int = 0
     """Number of refused calls, and of replies closed because of unreadable entries, in a row. It
     does not include refused streams that the agent replaces by polling."""
@@ -246,7 +246,7 @@ class Receiver:
         await self.clock.sleep(pause_s)
 
     def take(self, frame: Frame) -> None:
-        """Write each command of a frame into the journal, and wake the acknowledger."""
+        """Process each command of a frame, and count the unreadable entries."""
         if frame.reconnect_s is not None:
             self.session.breaker.set_reconnect_time(frame.reconnect_s)
         for reason in frame.rejected:

@@ -262,8 +262,8 @@ class Recorder:
         diagnosis = None if self._is_excused() else diagnose(sample)
         now = self._now()  # the clock may have been set since
         woken_at = now - timedelta(seconds=self.clock.monotonic() - woken_s)
-        # A call fails some time after the interruption began. Only a refused connection fails at
-        # once.
+        # Most calls fail some time after the interruption began, so the incident begins when the
+        # first failed call began. This is not necessary for a refused connection: it fails at once.
         is_late = sample.service != "refused" and not self._incidents.is_open
         began_at = (is_late and self._suspicion.since) or woken_at
         ended_incidents = self._incidents.observe(now, diagnosis, began_at)
@@ -302,17 +302,20 @@ class Recorder:
 
     async def _after_reply(self, link: LinkState) -> Sample:
         if self._probed_path != link.path:
-            # The sensors compare later probes with this probe of the working connection.
+            # The sensors compare later probes with this probe of the working connection. It is
+            # repeated a few times if the gateway does not answer.
             sample = await self.sensors.probe(link)
-            is_known = sample.gateway_answers or sample.is_service_local or link.gateway is None
-            self._silent_probes = 0 if is_known else self._silent_probes + 1
-            if is_known or self._silent_probes >= SILENT_PROBES_MAX:
+            is_conclusive = (
+                sample.gateway_answers or sample.is_service_local or link.gateway is None
+            )
+            self._silent_probes = 0 if is_conclusive else self._silent_probes + 1
+            if is_conclusive or self._silent_probes >= SILENT_PROBES_MAX:
                 self._probed_path, self._silent_probes = link.path, 0
         self._names_due_s = self.clock.monotonic() + NAME_SERVERS_EVERY_S
         return Sample(link, name_servers=await self.sensors.query_name_servers(), service="reply")
 
     def _note_present(self, ended: Sequence[Incident]) -> None:
-        """Write ended incidents, the beginning of a new one, and its duration at intervals."""
+        """Write incidents when they begin and end, and at intervals while they are open."""
         before, self._present = self._present, self._incidents.present(self._now())
         is_new = [incident.cause for incident in before] != [
             incident.cause for incident in self._present

@@ -48,7 +48,7 @@ class Scheduler:
         )
         for kind in get_args(Kind):
             if crontab := getattr(schedule, kind):
-                # Few devices have a schedule, and this module needs 90 KiB.
+                # Imported here, because it needs 90 KiB and few devices have a schedule.
                 from apscheduler.triggers.cron import CronTrigger
 
                 trigger = CronTrigger.from_crontab(crontab)

@@ -24,8 +24,8 @@ from agent.wire.validation import ValidationError
 log = logging.getLogger(__name__)
 
 DRAIN_PAUSE_S: Final = 1.0
-"""Maximum pause between two reports, so that many devices that come online together do not overload
-the service."""
+"""Maximum pause after a report that the service accepted. Without a pause, many devices that come
+online together could overload the service."""
 USER_WAITS_PAUSE_MIN_S: Final = 0.02
 """Minimum pause after a report that a user waits for."""
 USER_WAITS_FACTOR: Final = 2.0
@@ -53,7 +53,8 @@ class Submitter:
     _work: asyncio.Event = field(default_factory=asyncio.Event)
     _failures: int = 0
     _postponed: set[UUID] = field(default_factory=set)
-    """The ids of the reports whose last attempt failed. They are tried after all other reports."""
+    """The ids of the reports that the service neither accepted nor refused at the last attempt.
+    They are tried after all other reports."""
 
     def wake(self) -> None:
         """Apply the outbox's limits and start to send. Call this after a report was queued."""

@@ -34,7 +34,8 @@ FROM_OUTSIDE: Final = "from outside"
 """The validation context of external data. The program's own models are created without it."""
 
 UNKNOWN_KEYS_MAX: Final = 32
-"""If a message has more unknown keys than this, they are reported as one error."""
+"""A message can have this many keys more than its model has fields. If it has even more, one error
+is reported instead of one for each unknown key."""
 
 
 class Model(BaseModel):
@@ -185,7 +186,7 @@ Number = Annotated[
 
 
 def is_equal_but_other_type(value: Any, constant: int) -> bool:
-    """Return whether one of ``value`` and ``constant`` is 1, and the other one is true.
+    """Return whether ``value`` equals ``constant``, but one is a number and the other a boolean.
 
     In Python, 1 and True are equal, so pydantic accepts each for a Literal of the other. In JSON,
     they are different.
@@ -193,7 +194,7 @@ def is_equal_but_other_type(value: Any, constant: int) -> bool:
     return value == constant and isinstance(value, bool) is not isinstance(constant, bool)
 
 
-def _refuse_other_than(constant: int) -> BeforeValidator:
+def _refuse_equal_of_other_type(constant: int) -> BeforeValidator:
     def check(value: Any) -> Any:
         if is_equal_but_other_type(value, constant):
             raise PydanticKnownError("literal_error", {"expected": repr(constant)})
@@ -202,8 +203,8 @@ def _refuse_other_than(constant: int) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-One = Annotated[Literal[1], _refuse_other_than(1)]
-Yes = Annotated[Literal[True], _refuse_other_than(True)]
+One = Annotated[Literal[1], _refuse_equal_of_other_type(1)]
+Yes = Annotated[Literal[True], _refuse_equal_of_other_type(True)]
 
 # ---------------------------------------------------------------------------- plain values
 

@@ -43,7 +43,10 @@ def validate(value: Any, kind: type[T]) -> T:
 
 
 def decode_strictly(content: bytes, kind: Any) -> Any:
-    """Parse one JSON document as dataclasses or a union of them. Raises ValidationError."""
+    """Parse one JSON document as dataclasses or a union of them. Raises ValidationError.
+
+    Dataclasses are not strict by themselves, unlike each `Model`.
+    """
     with _as_issues():
         return _adapter(kind).validate_json(content, strict=True)
 

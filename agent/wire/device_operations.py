@@ -103,9 +103,9 @@ class SubmitResultReply(Tolerant):
 class Command(Tolerant):
     """One request for a report, as `onCommands` delivers it.
 
-    The contract does not define the body of `onCommands`. It is assumed to contain the same object
-    as the reply of `createRequest`. When the service delivers a request again, its status can be
-    different, so any status is accepted.
+    The contract does not define the reply of `onCommands`. It is assumed to contain the same object
+    as the reply of `createRequest`. When the service delivers a request again, the request's status
+    can be different, so any status is accepted.
     """
 
     version: One

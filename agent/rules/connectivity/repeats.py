@@ -8,19 +8,21 @@ from agent.wire.payloads.history import Event
 
 HOUR_S: Final = 3600.0
 CHANGES_MIN: Final = 3
-"""Minimum number of changes of the gateway's MAC within an hour that counts as a conflict. A
-redundant pair of routers causes two changes: to the second router and back."""
+"""Minimum number of changes of the gateway's MAC within an hour that counts as a conflict. Two
+changes are normal with a redundant pair of routers: to the second router and back."""
 
 
 class Throttling:
-    """Reports that the processor was slowed down because of heat."""
+    """Creates an event when the processor was slowed down because of heat."""
 
     def __init__(self) -> None:
         self._reported: int | None = None  # the counter at the last event, or when first read
-        self._due_s = 0.0
+        self._due_s = 0.0  # the monotonic time before which there is no further event
 
     def event(self, count: int | None, at: datetime, now_s: float) -> Event | None:
-        """Return the event for a new value of the kernel's counter; None if there is none.
+        """Return an event if the kernel's counter has increased since the last event.
+
+        Returns None if it has not, or if the last event was less than an hour ago.
 
         Args:
             count: how often the processor was slowed down since the machine started; None if
@@ -47,7 +49,7 @@ class GatewayMacs:
         self._gateway: str | None = None
         # The first MAC and then each change, with the monotonic time. The oldest are dropped.
         self._changes: list[tuple[float, str]] = []
-        self._due_s = 0.0
+        self._due_s = 0.0  # the monotonic time before which there is no further event
 
     def note(self, link: LinkState, at: datetime, now_s: float) -> Event | None:
         """Note the present MAC of the gateway. Returns an event for a new conflict."""

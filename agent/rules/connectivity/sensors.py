@@ -23,9 +23,9 @@ class Sensors(Protocol):
         """Return this machine's side of the path. Sends nothing, and takes milliseconds."""
 
     async def probe(self, link: LinkState) -> Sample:
-        """Try each part of the path, in parallel, for at most about two seconds.
+        """Try each part of the path, in parallel.
 
-        This takes up to five seconds if the service's address is not known yet.
+        This takes at most about two seconds, or five if the service's address is not known yet.
         """
 
     async def query_name_servers(self) -> tuple[NameServer, ...]:

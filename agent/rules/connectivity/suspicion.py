@@ -18,7 +18,10 @@ _WITHOUT_BINDING: Final = frozenset({"challenge", "enroll", "current"})
 
 @dataclass(slots=True)
 class Suspicion:
-    """The failed calls since the last success. ``since`` is when the first of them began."""
+    """The signs since the last successful call that the connection may be interrupted.
+
+    A sign is a failed call or a broken command stream. ``since`` is when the first of them began.
+    """
 
     since: datetime | None = None
     failed_until: datetime | None = None

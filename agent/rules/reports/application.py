@@ -76,7 +76,7 @@ def completeness(collected: facts.ApplicationFacts) -> Completeness:
 
 
 def _browser_fields_kept(collected: facts.ApplicationFacts) -> tuple[facts.Field, ...]:
-    """Return the fields that the contract names. A newer collector might send more fields."""
+    """Return the fields that the contract names, up to its limit. Other fields are left out."""
     known_fields = (f for f in collected.browser_fields if f.key in _BROWSER_KEYS)
     return tuple(known_fields)[: limits.BROWSER_FIELDS_MAX]
 

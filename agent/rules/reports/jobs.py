@@ -9,7 +9,7 @@ from collectors.contract import ApplicationJob, ConfiguredPrinter, Job, NetworkJ
 
 
 def job_of(config: LocalConfig, kind: Kind) -> Job:
-    """Return the job of a collector."""
+    """Return the job of the collector that collects the facts of ``kind``."""
     return network_job(config) if kind == "network" else application_job(config)
 
 
@@ -54,12 +54,18 @@ def network_job(config: LocalConfig) -> NetworkJob:
 
 
 def printers_job(config: LocalConfig, printer: str = "") -> NetworkJob:
-    """Return the job that checks this machine's printers, or the one that ``printer`` names."""
+    """Return the job that checks this machine's printers.
+
+    If ``printer`` is not empty, only the printer that it names is checked.
+    """
     return replace(network_job(config), printers_only=True, printer=printer)
 
 
 def _devices(config: LocalConfig) -> tuple[WatchedDevice, ...]:
-    """Return the devices with an address or a MAC. Of devices with the same name, use the first."""
+    """Return the watched devices that have an address or a MAC.
+
+    Of devices with the same name, only the first is returned.
+    """
     devices: dict[str, WatchedDevice] = {}
     for watched_device in config.watched_devices:
         if watched_device.address or watched_device.mac:
@@ -71,7 +77,10 @@ def _devices(config: LocalConfig) -> tuple[WatchedDevice, ...]:
 
 
 def _address(printer: Printer) -> str | None:
-    """Return a printer's address. The collector does not need user and password of a URL."""
+    """Return a printer's address, without the user and password of a URL.
+
+    The collector does not need them.
+    """
     if printer.transport != "network" or printer.address is None:
         return printer.address
     return address_of(printer.address)

@@ -1,7 +1,7 @@
 """A report in the form in which it is sent.
 
-This class has its own module, because the idle daemon needs it, and does not import the models of
-reports, to save memory.
+This class has its own module, because the idle daemon needs it. To save memory, this module does
+not import the models of reports.
 """
 
 from dataclasses import dataclass

@@ -104,14 +104,14 @@ def _shrink_network(payload: NetworkPayload, tier: int) -> NetworkPayload:
     if printers is not None:
         printers = printers[: _PRINTERS_KEPT.get(tier)]
         printers_dropped = len(payload.printers or ()) - len(printers)
-    dropped_count = len(payload.endpoints) - len(endpoints)
-    what = ["services of hosts", f"{dropped_count} endpoints", f"{hosts_dropped} hosts"]
-    what += _counted((printers_dropped, "printers"), (interfaces_dropped, "interfaces"))
+    endpoints_dropped = len(payload.endpoints) - len(endpoints)
+    dropped = ["services of hosts", f"{endpoints_dropped} endpoints", f"{hosts_dropped} hosts"]
+    dropped += _counted((printers_dropped, "printers"), (interfaces_dropped, "interfaces"))
     return payload.model_copy(
         update={
-            **_shrinkage(payload, tier, what),
+            **_shrinkage(payload, tier, dropped),
             "endpoints": endpoints,
-            "endpoints_omitted": payload.endpoints_omitted + dropped_count,
+            "endpoints_omitted": payload.endpoints_omitted + endpoints_dropped,
             "printers": printers,
             "network_map": network_map,
         }
@@ -134,8 +134,8 @@ def _shrink_application(payload: ApplicationPayload, tier: int) -> ApplicationPa
         update["fields"] = available[: _FIELDS_KEPT.get(tier)]
         dropped += _counted((len(available) - len(update["fields"]), "other fields"))
     if tier >= 4:
-        available_fields = tuple(f for f in browser_fields if f.status == "available")
-        browser_fields = available_fields[: _BROWSER_FIELDS_KEPT.get(tier, 0)]
+        available_browser_fields = tuple(f for f in browser_fields if f.status == "available")
+        browser_fields = available_browser_fields[: _BROWSER_FIELDS_KEPT.get(tier, 0)]
         dropped += _counted((len(payload.browser_fields) - len(browser_fields), "browser fields"))
         update["limitations"] = snapshot.limitations[: _LINES_KEPT[tier]]
     return payload.model_copy(
@@ -154,14 +154,14 @@ def _counted(*dropped: tuple[int, str]) -> list[str]:
 def _shrinkage(payload: ReportPayload, tier: int, dropped: list[str]) -> dict[str, Any]:
     """Return the changes that ``tier`` makes to reports of both kinds.
 
-    They cut the limitations and failures, add a limitation that describes what was dropped, and
+    The changes cut the limitations and failures, add a limitation that lists ``dropped``, and
     update the completeness.
     """
     lines_kept = _LINES_KEPT[tier]
-    lines = max(0, len(payload.limitations) - lines_kept + 1) + max(
+    lines_dropped = max(0, len(payload.limitations) - lines_kept + 1) + max(
         0, len(payload.failures) - lines_kept
     )
-    more = f", {lines} failures and limitations" if lines else ""
+    more = f", {lines_dropped} failures and limitations" if lines_dropped else ""
     line = f"the report was too large for the service: dropped {', '.join(dropped)}{more}"
     completeness = "limited" if payload.completeness == "complete" else payload.completeness
     return {

@@ -35,7 +35,10 @@ class BindingState:
 
     @property
     def is_bound(self) -> bool:
-        """Whether the service has confirmed the binding since the daemon started."""
+        """Whether the binding is confirmed.
+
+        The service has confirmed it since the daemon started, and has not revoked it after that.
+        """
         return self._is_bound.is_set()
 
     async def wait_until_bound(self) -> EnrollmentRecord:

@@ -85,7 +85,7 @@ class _Breaker:
     code: str | None = None
     """The condition (rules.health) that the last failure has set."""
     callers: int = 0
-    """Number of tasks that repeat this operation now."""
+    """Number of tasks that are in `CircuitBreaker.call` with this operation."""
     answers_before: int = 0
     """Value of ``CircuitBreaker._answers`` when this operation began to fail."""
     probe: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -120,7 +120,7 @@ class CircuitBreaker:
 
     @property
     def is_up(self) -> bool:
-        """Whether the shared breaker is closed: the service replies, if only with errors."""
+        """Whether the shared breaker is closed: the service replies, perhaps with errors."""
         return self._shared.is_closed
 
     async def call(

@@ -1,8 +1,8 @@
 """The service's operations, called as this device.
 
-Every operation passes the circuit breaker. Most operations are repeated until the service replies,
-however long that takes. They raise Refused, BodyRejected or BodyTooLarge if the service refuses.
-The service's clock decides whether a request has expired.
+Every operation passes the circuit breaker. Most operations are repeated until the service accepts
+or refuses the call, however long that takes. After a refusal, they raise Refused, BodyRejected or
+BodyTooLarge. The service's clock decides whether a request has expired.
 """
 
 import asyncio
@@ -35,8 +35,8 @@ from agent.wire.vocabulary import AcknowledgedStatus
 LONG_POLL_S: Final = 90.0
 """Timeout for the start of a reply of `onCommands`. A service can wait until it has a command."""
 ALONE_MAX: Final = 4
-"""Maximum number of failures of one acknowledgement or report while other calls succeed. After that
-it is postponed (`CircuitBreaker.call`)."""
+"""Maximum number of failures of one acknowledgement or report while other calls succeed. Then the
+acknowledgement or report is postponed (`CircuitBreaker.call`)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -101,12 +101,12 @@ class DeviceSession:
         return await self.client.heartbeat(request)
 
     async def acknowledge(self, entry: Entry, status: AcknowledgedStatus) -> str | None:
-        """Acknowledge a request. Return None if accepted, else the reason of the refusal.
+        """Acknowledge a request. Return the reason if the service refuses it; None if it does not.
 
         Raises ServiceUnavailable or CredentialRefused after ALONE_MAX failures.
         """
         try:
-            await self.acknowledge_again(entry, status, alone_max=ALONE_MAX)
+            await self.acknowledge_or_raise(entry, status, alone_max=ALONE_MAX)
         except Refused as error:
             self.request_recheck()
             return str(error)
@@ -114,7 +114,7 @@ class DeviceSession:
             return str(error)
         return None
 
-    async def acknowledge_again(
+    async def acknowledge_or_raise(
         self, entry: Entry, status: AcknowledgedStatus, *, alone_max: int = 1
     ) -> AcknowledgeReply:
         """Acknowledge a request, and give up after ``alone_max`` failures (`CircuitBreaker.call`).

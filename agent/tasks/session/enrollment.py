@@ -194,7 +194,8 @@ async def sign_up(
 ) -> EnrollmentRecord:
     """Request a challenge, send its signature, and return the enrollment. Raises ServiceError.
 
-    A `DeviceSession` repeats each call until the service replies. A `ServiceClient` calls once.
+    A `DeviceSession` repeats each call until the service accepts or refuses it. A `ServiceClient`
+    makes each call once.
     """
     request = ChallengeRequest(
         instance_id=key.instance_id,
