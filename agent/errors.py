@@ -11,6 +11,7 @@ AgentError                  shown to users as plain lines, without a traceback
     ├── ServiceUnavailable  no usable reply: retry with exponential backoff
     │   └── Throttled       429, 503: retry after the wait that the service requests
     ├── CredentialRefused   401: read the key again, retry slowly, keep the identity
+    │   └── ApiKeyUnreadable  no call was sent: treat as 401, but not as a reply
     ├── Refused             403, 404, 409, 410: call the operation `current` to check the binding
     ├── BodyRejected        400, 422 and other 4xx: do not send this body again
     └── BodyTooLarge        413: send a smaller body
@@ -117,7 +118,11 @@ class Throttled(ServiceUnavailable):
 
 
 class CredentialRefused(ServiceError):
-    """The API key cannot be read, or the service does not accept it (401)."""
+    """The service does not accept the API key (401), or the key cannot be read."""
+
+
+class ApiKeyUnreadable(CredentialRefused):
+    """The API key cannot be read, so no call was sent."""
 
 
 _READ_ONLY_CODES: Final = frozenset({"read_only_key", "read_only", "write_grant_required"})

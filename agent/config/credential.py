@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from agent.config.model import default_config_path, is_there
-from agent.errors import ConfigError, ConfigNotVisible, CredentialRefused
+from agent.errors import ApiKeyUnreadable, ConfigError, ConfigNotVisible
 from agent.redaction.known import remember
 from agent.regular_file import read_regular
 
@@ -78,16 +78,16 @@ class ApiKeySource:
         """Return the current key, as `read` does, but raise ConfigError if it cannot be read."""
         try:
             return self.read()
-        except CredentialRefused as error:
+        except ApiKeyUnreadable as error:
             if self.is_closed():
                 problem = f"the API key in {self.describe()} is closed to this user"
                 raise ConfigNotVisible((problem,)) from None
             raise ConfigError((str(error),)) from None
 
     def read(self) -> str:
-        """Return the current key. Raises CredentialRefused if it cannot be read."""
+        """Return the current key. Raises ApiKeyUnreadable if it cannot be read."""
         if self.file is None and self.variable is None:
-            raise CredentialRefused(
+            raise ApiKeyUnreadable(
                 "there is no API key: set service.api_key_file, the systemd credential"
                 f" {SYSTEMD_CREDENTIAL!r} or {VARIABLE}"
             )
@@ -96,10 +96,10 @@ class ApiKeySource:
         try:
             text = read_regular(self.file, MAX_KEY_LENGTH + 1).decode("utf-8-sig")
         except UnicodeDecodeError:
-            raise CredentialRefused(f"{self.describe()} is not a text file") from None
+            raise ApiKeyUnreadable(f"{self.describe()} is not a text file") from None
         except OSError as error:
             fix = "; write the key into this file" if isinstance(error, FileNotFoundError) else ""
-            raise CredentialRefused(
+            raise ApiKeyUnreadable(
                 f"the API key cannot be read from {self.file}: {error.strerror}{fix}"
             ) from None
         return checked_key(text, self.describe())
@@ -126,14 +126,14 @@ def key_source(
 
 
 def checked_key(text: str, source: str) -> str:
-    """Return the trimmed key. Raises CredentialRefused if ``text`` cannot be an API key.
+    """Return the trimmed key. Raises ApiKeyUnreadable if ``text`` cannot be an API key.
 
     ``source`` names the origin of ``text`` in the error message.
     """
     key = text.strip()
     if not key:
-        raise CredentialRefused(f"{source} is empty: write the API key into it")
+        raise ApiKeyUnreadable(f"{source} is empty: write the API key into it")
     if len(key) > MAX_KEY_LENGTH or not key.isascii() or not key.isprintable() or " " in key:
-        raise CredentialRefused(f"{source} does not contain an API key (one line of plain text)")
+        raise ApiKeyUnreadable(f"{source} does not contain an API key (one line of plain text)")
     remember(key)
     return key

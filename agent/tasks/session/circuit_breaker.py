@@ -30,6 +30,7 @@ from agent.adapters.clock import Clock
 from agent.config.credential import ApiKeySource
 from agent.errors import (
     WITHOUT_CONTACT,
+    ApiKeyUnreadable,
     CredentialRefused,
     ServiceError,
     ServiceUnavailable,
@@ -238,25 +239,25 @@ class CircuitBreaker:
         """Open the breaker of the operation, or the shared breaker.
 
         The shared breaker opens if there was no reply at all, unless other operations have
-        succeeded since this operation began to fail.
+        succeeded since this operation began to fail. An API key that cannot be read does not
+        change the shared breaker, because no call was sent.
 
         ``shared_generation`` and ``generation`` are the values of the two breakers before the call.
         If another call has changed a breaker since then, this failure does not change it again.
         Therefore calls that fail together count as one failure.
         """
         breaker = self._breakers[operation]
-        has_contact = (
-            not isinstance(error, ServiceUnavailable) or error.cause not in WITHOUT_CONTACT
-        )
-        if has_contact:
+        is_silent = isinstance(error, ServiceUnavailable) and error.cause in WITHOUT_CONTACT
+        if is_silent:
+            if not self._fails_alone(breaker) and shared_generation == self._shared.generation:
+                self._open(self._shared, error, "the service")
+        elif not isinstance(error, ApiKeyUnreadable):
             self._note_contact()
-        elif not self._fails_alone(breaker) and shared_generation == self._shared.generation:
-            self._open(self._shared, error, "the service")
         if generation != breaker.generation:
             return
         if breaker.is_closed:
             breaker.answers_before = self._answers
-        if has_contact or self._fails_alone(breaker):
+        if not is_silent or self._fails_alone(breaker):
             self._open(breaker, error, operation)
             if breaker.failures >= PARTLY_FAILING_FROM and self._answers > breaker.answers_before:
                 self.health.set("partly-failing", f"{operation}: {error}")

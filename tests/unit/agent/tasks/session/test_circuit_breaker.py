@@ -8,6 +8,7 @@ import itertools
 import pytest
 
 from agent.errors import (
+    ApiKeyUnreadable,
     BodyRejected,
     BodyTooLarge,
     CredentialRefused,
@@ -63,6 +64,16 @@ async def test_a_refusal_shows_that_the_service_is_reachable(
 
     assert home.breaker.is_up
     assert home.clock.slept == []
+
+
+async def test_an_unreadable_key_does_not_show_that_the_service_is_reachable(
+    home: Harness,
+) -> None:
+    for error in (DOWN, ApiKeyUnreadable("the API key cannot be read")):
+        with pytest.raises(type(error)):
+            await home.breaker.once("heartbeat", Service(home, error).ask)
+        assert not home.breaker.is_up
+    assert "connection-refused" in home.codes()
 
 
 async def test_waits_grow_until_the_service_answers(home: Harness) -> None:
