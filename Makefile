@@ -140,7 +140,7 @@ bench-fleet: $(STAMP) ## measure heartbeats, streams and requests of 10,000 devi
 bench-scale: $(STAMP) ## measure the streams of 100,000 devices (root; ten minutes; ARGS="--streams N --workers N")
 	@unshare --net -- $(BIN)/python -I tests/lab/loopback.py $(BIN)/python -m tests.bench.scale $(ARGS)
 
-test-failover: $(STAMP) ## lose a host of the service, and its database server (three minutes, root)
+test-failover: $(STAMP) ## disconnect a host and the database server of a service that runs on two hosts (three minutes, root)
 	@$(BIN)/python -m tests.scenario.failover.drill --limits $(ARGS)
 
 test-postgresql: $(STAMP) ## run the service's tests on PostgreSQL (ARGS=--size=large: all of them)
