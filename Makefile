@@ -206,7 +206,7 @@ mutation: $(STAMP) ## mutate agent/rules in a copy and count the mutants that te
 	@$(BIN)/python tests/mutation.py $(ARGS)
 
 .PHONY: bench-calls bench-connections
-bench-calls: $(STAMP) ## measure the processor time of frequent calls, and of the bare framework (two minutes)
+bench-calls: $(STAMP) ## measure the processor time of frequent calls, and of the same replies by the bare framework (two minutes)
 	@$(BIN)/python -m tests.bench.calls $(ARGS)
 
 bench-connections: $(STAMP) ## measure heartbeats while other clients hold connections (four minutes)

@@ -28,7 +28,7 @@ class Failpoint(StrEnum):
     REPORT_RESEALED = "report-resealed"  # sealed again, in another form
     ROW_SET_ASIDE = "row-set-aside"  # quarantined
     CREATION_TIMES_SHIFTED = "creation-times-shifted"  # of the reports, after a change of the clock
-    JOURNAL_PRUNED = "journal-pruned"
+    JOURNAL_PRUNED = "journal-pruned"  # old finished requests were deleted
     SENT_DROPPED = "sent-dropped"  # old copies of sent reports
     COUNTED = "counted"  # a persistent counter was increased
     RECORD_WRITTEN = "record-written"  # the record of the connection
