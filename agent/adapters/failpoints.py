@@ -25,7 +25,7 @@ class Failpoint(StrEnum):
     REPORT_SETTLED = "report-settled"  # the service has accepted it
     REPORT_KEPT = "report-kept"  # as a copy, among the sent reports
     REPORT_GIVEN_UP = "report-given-up"  # dropped
-    REPORT_RESEALED = "report-resealed"  # sealed again, in another form
+    REPORT_RESEALED = "report-resealed"  # replaced, because the service rejected its body
     ROW_SET_ASIDE = "row-set-aside"  # quarantined
     CREATION_TIMES_SHIFTED = "creation-times-shifted"  # of the reports, after a change of the clock
     JOURNAL_PRUNED = "journal-pruned"  # old finished requests were deleted
