@@ -140,7 +140,7 @@ bench-fleet: $(STAMP) ## measure heartbeats, streams and requests of 10,000 devi
 bench-scale: $(STAMP) ## measure the streams of 100,000 devices (root; ten minutes; ARGS="--streams N --workers N")
 	@unshare --net -- $(BIN)/python -I tests/lab/loopback.py $(BIN)/python -m tests.bench.scale $(ARGS)
 
-test-failover: $(STAMP) ## lose a host of the service, and its database server (three minutes, root)
+test-failover: $(STAMP) ## disconnect a host and the database server of a service that runs on two hosts (three minutes, root)
 	@$(BIN)/python -m tests.scenario.failover.drill --limits $(ARGS)
 
 test-postgresql: $(STAMP) ## run the service's tests on PostgreSQL (ARGS=--size=large: all of them)
@@ -206,7 +206,7 @@ mutation: $(STAMP) ## mutate agent/rules in a copy and count the mutants that te
 	@$(BIN)/python tests/mutation.py $(ARGS)
 
 .PHONY: bench-calls bench-connections
-bench-calls: $(STAMP) ## measure the processor time of frequent calls, and of the bare framework (two minutes)
+bench-calls: $(STAMP) ## measure the processor time of frequent calls, and of the same replies by the bare framework (two minutes)
 	@$(BIN)/python -m tests.bench.calls $(ARGS)
 
 bench-connections: $(STAMP) ## measure heartbeats while other clients hold connections (four minutes)

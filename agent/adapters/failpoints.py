@@ -25,12 +25,12 @@ class Failpoint(StrEnum):
     REPORT_SETTLED = "report-settled"  # the service has accepted it
     REPORT_KEPT = "report-kept"  # as a copy, among the sent reports
     REPORT_GIVEN_UP = "report-given-up"  # dropped
-    REPORT_RESEALED = "report-resealed"
+    REPORT_RESEALED = "report-resealed"  # replaced, because the service rejected its body
     ROW_SET_ASIDE = "row-set-aside"  # quarantined
-    CREATION_TIMES_SHIFTED = "creation-times-shifted"
-    JOURNAL_PRUNED = "journal-pruned"
+    CREATION_TIMES_SHIFTED = "creation-times-shifted"  # of the reports, after a change of the clock
+    JOURNAL_PRUNED = "journal-pruned"  # old finished requests were deleted
     SENT_DROPPED = "sent-dropped"  # old copies of sent reports
-    COUNTED = "counted"  # a persistent counter
+    COUNTED = "counted"  # a persistent counter was increased
     RECORD_WRITTEN = "record-written"  # the record of the connection
     # calls
     CHALLENGE_CALLED = "challenge-called"

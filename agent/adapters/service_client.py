@@ -1,6 +1,7 @@
 """The service's device operations over HTTPS.
 
-Each call takes bounded time, and either returns the contract's reply or raises a ServiceError.
+Each call either returns the contract's reply or raises a ServiceError. It takes bounded time, but a
+command stream has no total time limit.
 """
 
 import asyncio
@@ -50,8 +51,8 @@ from agent.wire.validation import ValidationError
 ACCEPT_STREAM: Final = "text/event-stream, application/x-ndjson;q=0.9, application/json;q=0.8"
 NDJSON_TYPES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 RECORD_MAX_BYTES: Final = 131_072
-"""Maximum size of an enrollment, which is stored on disk. The contract does not limit the length of
-all its strings."""
+"""Maximum size of an enrollment. It is stored on disk, and the contract does not limit the length
+of some of its strings."""
 
 _PATHS: Final = {
     Failpoint.CHALLENGE_CALLED: routes.CHALLENGE,
@@ -76,8 +77,9 @@ class CommandStream:
 class ServiceClient:
     """Calls the device operations of the contract's `remoteControl` API.
 
-    The service's time comes from the Date header of its replies. Replies of captive portals,
-    proxies and gateways are not used for this.
+    The service's time comes from the Date header of its replies. A reply that raises
+    ServiceUnavailable is not used for this, because it may come from a captive portal, a proxy or a
+    gateway.
     """
 
     def __init__(
@@ -186,7 +188,7 @@ class ServiceClient:
     async def _check(self, response: Response) -> None:
         """Raise an error unless the call succeeded.
 
-        Stores the service's time if the service itself replied, even with an error.
+        Stores the service's time, unless the error is a ServiceUnavailable.
         """
         service_time = http_date(response.headers.get("date"))
         if response.headers.get("content-encoding", "identity").lower() not in {"", "identity"}:

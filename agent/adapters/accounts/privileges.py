@@ -25,7 +25,9 @@ from agent.errors import StateError
 from agent.regular_file import kind_of
 
 _LENGTH_BYTES: Final = 8
+"""Size of the number that precedes the content in the pipe to the child: the content's length."""
 _REPLY_MAX: Final = 1000
+"""Maximum size of the child's reply in bytes: "done", or the reason of a failure."""
 
 
 def step_down(directory: Path) -> bool:
@@ -95,7 +97,8 @@ def writer_of(path: Path, mode: int = PRIVATE) -> Iterator[Callable[[bytes], Non
     try:
         yield write
     finally:
-        with contextlib.suppress(OSError):  # the child has ended: `write` raised an error
+        # If the child ended early, `write` has already raised an error. This can raise another one.
+        with contextlib.suppress(OSError):
             content_pipe.close()
         reply_pipe.close()
         os.waitpid(child, 0)

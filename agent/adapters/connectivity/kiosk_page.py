@@ -11,7 +11,8 @@ async def read_page(url: str) -> str | None:
     The title and the address of the page are not used, because they are private.
 
     Args:
-        url: ``http://127.0.0.1:9222``. The configuration allows only loopback.
+        url: the address of the browser's DevTools port, such as ``http://127.0.0.1:9222``. The
+            configuration allows only loopback.
     """
     try:
         address = parse_debug_url(url)

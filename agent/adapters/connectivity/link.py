@@ -65,7 +65,8 @@ def summarize(tables: Tables, last: str | None, *, needs_ipv4: bool = False) -> 
     # A duplicate address does no harm if the interface also has a usable address.
     conflict = None if lasting_addresses else duplicate
     main = candidates[0] if len(candidates) == 1 else None
-    # Not known: no interface leads to the service, and all except loopback are virtual.
+    # The state of the link is not known if no interface can lead to the service, although there
+    # are virtual interfaces.
     is_known = bool(candidates or last) or all(each.is_loopback for each in tables.links)
     return LinkReading(
         state=LinkState(

@@ -40,7 +40,7 @@ class NameServerReplies:
 def configured_servers() -> tuple[str, ...]:
     """Return the addresses of the first name servers of this machine. Never raises."""
     try:
-        read = read_name_servers if sys.platform != "win32" else _registered_servers
+        read = read_name_servers if sys.platform != "win32" else _servers_of_registry
         return read()[:SERVERS_MAX]
     except OSError:
         return ()
@@ -113,19 +113,19 @@ async def _query(server: str, port: int, name: str) -> _Reply | None:
     return await _exchange(server, port, int.from_bytes(os.urandom(2), "big"), question)
 
 
-async def _exchange(server: str, port: int, number: int, question: bytes) -> _Reply | None:
+async def _exchange(server: str, port: int, query_id: int, question: bytes) -> _Reply | None:
     """Send a query, and repeat it once if no reply arrives. Return None if there is no reply."""
     loop = asyncio.get_running_loop()
     try:
         # The socket is connected, so the kernel discards datagrams of other senders.
         transport, protocol = await loop.create_datagram_endpoint(
-            lambda: _ReplyProtocol(number, question), remote_addr=(server, port)
+            lambda: _ReplyProtocol(query_id, question), remote_addr=(server, port)
         )
     except OSError:
         return None
     try:
         for wait_s in (REPEAT_AFTER_S, WITHIN_S - REPEAT_AFTER_S):
-            transport.sendto(HEADER.pack(number, RECURSION_DESIRED, 1, 0, 0, 0) + question)
+            transport.sendto(HEADER.pack(query_id, RECURSION_DESIRED, 1, 0, 0, 0) + question)
             await asyncio.wait({protocol.reply}, timeout=wait_s)
             if protocol.reply.done():
                 return protocol.reply.result()
@@ -137,13 +137,13 @@ async def _exchange(server: str, port: int, number: int, question: bytes) -> _Re
 class _ReplyProtocol(asyncio.DatagramProtocol):
     """Waits for the reply to one query. Errors, such as a closed port, count as no reply."""
 
-    def __init__(self, number: int, question: bytes) -> None:
+    def __init__(self, query_id: int, question: bytes) -> None:
         self.reply: asyncio.Future[_Reply] = asyncio.get_running_loop().create_future()
-        self._number = number
+        self._query_id = query_id
         self._question = question
 
     def datagram_received(self, data: bytes, _: object) -> None:
-        reply = parse_reply(data, self._number, self._question)
+        reply = parse_reply(data, self._query_id, self._question)
         if reply is not None and not self.reply.done():
             self.reply.set_result(_Reply(reply.code, read_addresses(data, self._question)))
 
@@ -156,8 +156,8 @@ def _ascii(name: str) -> str:
         return name
 
 
-def _registered_servers() -> tuple[str, ...]:
-    """Return the name servers of each interface of Windows.
+def _servers_of_registry() -> tuple[str, ...]:
+    """Return the name servers of each interface from the registry of Windows.
 
     These are the configured servers of the interface or, if there are none, the servers from DHCP.
 

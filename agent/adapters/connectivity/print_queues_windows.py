@@ -12,7 +12,7 @@ QUEUES_MAX: Final = 32
 NAME_MAX: Final = 127
 _LOCAL: Final = 0x2  # PRINTER_ENUM_LOCAL: no query to another print server
 _LEVEL: Final = 2
-_BYTES_MAX: Final = 1 << 20
+_BYTES_MAX: Final = 1 << 20  # a larger list of queues is not read
 _FAULTS: Final = {
     0x00000001: "paused",
     0x00000002: "error",

@@ -40,7 +40,7 @@ class SystemSensors:
         self._read_servers = read_servers
         self._read_link = _link_reader()
         self._gateway = GatewayProbe()
-        self._addresses: tuple[str, ...] = self._target.addresses
+        self._service_addresses: tuple[str, ...] = self._target.addresses
         self._last_interface: str | None = None
         self._events: LinkEvents | None = None
         self._resolving: asyncio.Task[None] | None = None
@@ -55,7 +55,7 @@ class SystemSensors:
             self._events = LinkEvents(on_change)
         except OSError as error:
             log.info("no notifications of changed links: %s", error)
-        if not self._addresses:
+        if not self._service_addresses:
             self._begin_to_resolve()
 
     def close(self) -> None:
@@ -115,11 +115,11 @@ class SystemSensors:
     @property
     def _needs_ipv4(self) -> bool:
         """Whether the preferred address of the service is an IPv4 address."""
-        return bool(self._addresses) and ":" not in self._addresses[0]
+        return bool(self._service_addresses) and ":" not in self._service_addresses[0]
 
     def _is_service_local(self, reading: LinkReading) -> bool:
         """Return whether the service is in a network of this machine, so it needs no gateway."""
-        return any(is_in(each, reading.networks) for each in self._addresses)
+        return any(is_in(each, reading.networks) for each in self._service_addresses)
 
     async def _probe_gateway(self, link: LinkState, reading: LinkReading) -> bool | None:
         if link.gateway is None or self._is_service_local(reading):
@@ -140,17 +140,17 @@ class SystemSensors:
             # Name servers are queried for IPv4 addresses only. The system's resolver may know an
             # IPv6 address as well. It is placed third at the latest, because `connect` tries only
             # three addresses.
-            ipv6 = (each for each in self._addresses if ":" in each)
-            self._addresses = (*resolved[:2], *ipv6, *resolved[2:])
+            ipv6 = (each for each in self._service_addresses if ":" in each)
+            self._service_addresses = (*resolved[:2], *ipv6, *resolved[2:])
         return replies
 
     async def _connect(self, queries: "asyncio.Task[NameServerReplies]") -> ServiceAnswer | None:
-        if not self._addresses or self._target.is_mdns:
+        if not self._service_addresses or self._target.is_mdns:
             resolving = self._begin_to_resolve()
             await asyncio.wait({queries})
-            if not self._addresses:
+            if not self._service_addresses:
                 await asyncio.wait({resolving}, timeout=WITHIN_S)
-        return await connect(self._addresses, self._target.port)
+        return await connect(self._service_addresses, self._target.port)
 
     def _begin_to_resolve(self) -> "asyncio.Task[None]":
         """Start to resolve the service's address with the system, which can take half a minute."""
@@ -159,7 +159,7 @@ class SystemSensors:
         return self._resolving
 
     async def _resolve(self) -> None:
-        self._addresses = await resolve(self._target) or self._addresses
+        self._service_addresses = await resolve(self._target) or self._service_addresses
 
 
 def _link_reader(platform: str = sys.platform) -> Callable[..., LinkReading]:

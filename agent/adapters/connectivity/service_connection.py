@@ -36,7 +36,10 @@ class Target:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The addresses that need no query: an address, localhost, or a line of the hosts file."""
+        """The addresses of the host, if they are known without a query.
+
+        They are known if the host is an address or localhost, or if the hosts file lists it.
+        """
         with contextlib.suppress(ValueError):
             return (str(ipaddress.ip_address(self.host)),)
         listed = addresses_in_hosts(_hosts_file(), self.host)
