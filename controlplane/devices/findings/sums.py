@@ -48,7 +48,6 @@ from controlplane.devices.overview.searching import words_of
 from controlplane.devices.priority import Priority
 from controlplane.operation.context import RequestContext
 from controlplane.storage.report_tables import (
-    CountedDevice,
     DeviceFinding,
     FindingCount,
     FindingDay,
@@ -134,19 +133,12 @@ class Sums:
 
     @cached_property
     def _groups(self) -> list[_DeviceGroup]:
-        columns = [getattr(CountedDevice, name) for name in ATTRIBUTES]
-        devices = func.aggregate_strings(cast(CountedDevice.device, Text), ",")
-        symbols = func.aggregate_strings(CountedDevice.symbols, "")
-        query = select(*columns, devices, symbols).where(
-            self.context.visible(CountedDevice),
-            # Because of `+ 0`, SQLite reads the index in the order of the groups, and not the rows
-            # of the matching devices.
-            (CountedDevice.device + 0).in_(self.positions),
-        )
-        if self.filters.location is not None:
-            query = query.where(CountedDevice.location_id == self.filters.location)
+        columns = (Device.location_id, Device.platform, Device.app_version)
+        devices = func.aggregate_strings(cast(Device.position, Text), ",")
+        symbols = func.aggregate_strings(Device.symbols, "")
+        query = select(*columns, devices, symbols).where(*self.device_conditions)
         rows = self.context.session.execute(query.group_by(*columns))
-        return [_DeviceGroup(row[0], row[1], row[2], row[3], row[4]) for row in rows]
+        return [_DeviceGroup(row[0], row[1], row[2] or "", row[3], row[4]) for row in rows]
 
     @cached_property
     def _texts(self) -> dict[Attribute, dict[str, str]]:
