@@ -26,7 +26,9 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
+from sqlalchemy.sql.compiler import SQLCompiler, ilike_case_insensitive
 
 from controlplane.storage.migrations.upgrade import DatabaseVersionError, upgrade
 
@@ -220,6 +222,16 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
     connection.isolation_level = None
     for pragma in SQLITE_PRAGMAS:
         connection.execute(f"PRAGMA {pragma}").close()
+
+
+@compiles(ilike_case_insensitive, "sqlite")
+def _operand(element: ilike_case_insensitive, compiler: SQLCompiler, **options: Any) -> str:
+    """Return the SQL of an operand of ``icontains`` and ``ilike``, without ``lower()``.
+
+    In SQLite, LIKE and ``lower()`` both ignore the case of ASCII letters only. Without ``lower()``,
+    a search takes less than half the time.
+    """
+    return compiler.process(element.element, **options)
 
 
 def _is_lock_error(error: Exception) -> bool:

@@ -6,7 +6,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Index, text
+from sqlalchemy import BigInteger, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
 from agent.wire.payloads.history import Cause
@@ -224,37 +224,23 @@ class CountedDevice(Base):
     """The part of the sums in `FindingCount` and `FindingDay` that comes from one device.
 
     ``subjects`` are the subjects of `FindingCount` that count this device. A revoked device has no
-    subjects. ``symbols`` has a character for each subject (`FindingSubject`). ``version`` is the
-    version of the agent, or "" if it is unknown.
+    subjects. ``version`` is the version of the agent, or "" if it is unknown.
     """
 
     __tablename__ = "counted_devices"
-    __table_args__ = (
-        # This index has all columns by which devices are grouped and counted, in this order.
-        Index(
-            "counted_devices_by_location",
-            "organization_id",
-            "location_id",
-            "platform",
-            "version",
-            "device",
-            "symbols",
-        ),
-    )
     device: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     organization_id: Mapped[str]
     location_id: Mapped[str]
     platform: Mapped[str]
     version: Mapped[str]
     subjects: Mapped[list[str]]
-    symbols: Mapped[str] = mapped_column(server_default=text("''"))
 
 
 class FindingSubject(Base):
     """A subject of `FindingCount`, and its number.
 
     The number never changes. It determines the character that stands for the subject in
-    `CountedDevice` (`devices.findings.symbols`).
+    `Device.symbols` (`devices.findings.symbols`).
     """
 
     __tablename__ = "finding_subjects"

@@ -139,7 +139,8 @@ class Device(Base):
     last one. ``user_id`` is the `Caller.user_id` of the last enrollment.
     ``priority`` and ``severity`` determine the order of devices in lists
     (`controlplane.devices.priority`). ``network_report`` and ``application_report`` are the
-    `Report.position` of the newest report of each kind.
+    `Report.position` of the newest report of each kind. ``symbols`` has a character for each of the
+    subjects that count the device (`CountedDevice.subjects`).
     """
 
     __tablename__ = "devices"
@@ -159,6 +160,22 @@ class Device(Base):
             "app_version",
             "legacy_install_id",
             "instance_id",
+        ),
+        # This index has all columns by which devices are grouped, filtered and searched to count
+        # their findings. It begins with the columns of the groups.
+        Index(
+            "devices_by_group",
+            "organization_id",
+            "location_id",
+            "platform",
+            "app_version",
+            "position",
+            "symbols",
+            "priority",
+            "severity",
+            "legacy_install_id",
+            "instance_id",
+            "binding_id",
         ),
         UniqueConstraint("organization_id", "instance_id", name="devices_by_instance"),
         UniqueConstraint("binding_id", name="devices_binding_id_key"),
@@ -184,6 +201,7 @@ class Device(Base):
     severity: Mapped[str | None]
     network_report: Mapped[int | None] = mapped_column(BigInteger)
     application_report: Mapped[int | None] = mapped_column(BigInteger)
+    symbols: Mapped[str] = mapped_column(server_default=text("''"))
 
 
 class Binding(Base):

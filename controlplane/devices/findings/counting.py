@@ -53,7 +53,7 @@ def count_again(session: Session, devices: Sequence[Device], now: datetime) -> N
         if device.revoked_at is not None:
             subjects[device.position].clear()
         row = _store(session, row, device, _with_problems(subjects[device.position]))
-        row.symbols = "".join(symbols[each] for each in row.subjects)
+        device.symbols = "".join(symbols[each] for each in row.subjects)
         changes.update(_keys_of(row))
     # The keys are sorted, so that transactions that lock several sums cannot deadlock.
     rows = [(*key, change) for key, change in sorted(changes.items()) if change]

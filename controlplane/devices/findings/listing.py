@@ -7,7 +7,7 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from sqlalchemy import select, tuple_
+from sqlalchemy import DateTime, select, tuple_, type_coerce
 
 from agent.presentation.severity import SEVERITY_ORDER, Severity
 from controlplane.accounts.names import names_of
@@ -166,19 +166,24 @@ def _positions(
 ) -> list[int]:
     """Return the row keys of the listed findings (``DeviceFinding.position``), oldest first."""
     entry_key = (DeviceFinding.rule, DeviceFinding.location_id)
-    columns = (DeviceFinding.position, DeviceFinding.device, *entry_key)
+    since = type_coerce(DeviceFinding.since, DateTime)
+    columns = (since, DeviceFinding.device, DeviceFinding.position, *entry_key)
+    locations = {each.location_id for each in page}
     query = (
-        sums.findings_at({each.location_id for each in page}, *columns, is_new=bool(body.is_new))
+        sums.findings_at(locations, *columns, is_new=bool(body.is_new))
         # SQLite uses an index for these columns only if there is a condition for each.
         .where(DeviceFinding.rule.in_({each.rule for each in page}))
         .where(tuple_(*entry_key).in_([(each.rule, each.location_id) for each in page]))
-        .order_by(DeviceFinding.since, DeviceFinding.device)
     )
+    # The rows are sorted here. Otherwise, SQLite reads the index by `since` with all locations.
+    rows = sorted(sums.context.session.execute(query), key=itemgetter(0, 1))
+    matching = sums.devices_at(locations)
     limit = body.devices or records.DEVICES_DEFAULT
     counts = Counter[tuple[str, str]]()
     positions: list[int] = []
-    for position, device, rule, location_id in sums.context.session.execute(query):
-        if counts[rule, location_id] < limit and sums.is_matching(device):
+    for _, device, position, rule, location_id in rows:
+        is_matching = matching is None or str(device) in matching
+        if is_matching and counts[rule, location_id] < limit:
             counts[rule, location_id] += 1
             positions.append(position)
     return positions

@@ -43,10 +43,10 @@ def worst_printers(
     sums = sums_of(context, body)
     printers = _broken(sums)
     size = body.size or records.PRINTERS_DEFAULT
-    worst = nsmallest(size, printers, key=lambda key: (-printers[key].seconds, key))
+    worst = nsmallest(size, ((-each.seconds, key) for key, each in printers.items()))
     unknown = sums.count(DEVICE) - sums.count("network")
     return records.WorstPrintersReply(
-        printers=_records(sums, [(*key, printers[key]) for key in worst]),
+        printers=_records(sums, [(*key, printers[key]) for _, key in worst]),
         unknown_count=unknown,
     )
 
@@ -55,28 +55,23 @@ def _broken(sums: Sums) -> dict[tuple[int, str], _Printer]:
     """Return how long each printer was broken, by row key of the device and id of the printer."""
     context = sums.context
     first = context.now - PERIOD
+    matching = sums.devices()
     printers: defaultdict[tuple[int, str], _Printer] = defaultdict(_Printer)
     begin_in_period = case((PrinterProblem.since > first, PrinterProblem.since), else_=first)
-    ended = (
-        select(
-            PrinterProblem.device,
-            PrinterProblem.printer_id,
-            PrinterProblem.name,
-            # These columns are read without `UtcDateTime`, whose conversion takes as long as the
-            # query.
-            type_coerce(begin_in_period, DateTime),
-            type_coerce(PrinterProblem.until, DateTime),
-        )
+    ended = select(
+        PrinterProblem.device,
+        PrinterProblem.printer_id,
+        PrinterProblem.name,
+        # These columns are read without `UtcDateTime`, whose conversion takes as long as the query.
+        type_coerce(begin_in_period, DateTime),
+        type_coerce(PrinterProblem.until, DateTime),
+    ).where(context.visible(PrinterProblem), PrinterProblem.until >= first)
+    if sums.filters.location is not None:
         # Because of `+ 0`, SQLite reads the problems first, and then the devices.
-        .join(Device, Device.position == PrinterProblem.device + 0)
-        .where(
-            context.visible(PrinterProblem),
-            PrinterProblem.until >= first,
-            *sums.device_conditions,
-        )
-    )
+        ended = ended.where((PrinterProblem.device + 0).in_(sums.positions))
     for device, printer_id, name, begin, end in context.session.execute(ended):
-        printers[device, printer_id].add(name, end - begin)
+        if str(device) in matching:
+            printers[device, printer_id].add(name, end - begin)
     current = (
         select(
             DevicePrinter.device,
@@ -89,16 +84,14 @@ def _broken(sums: Sums) -> dict[tuple[int, str], _Printer]:
             JudgedReport,
             (JudgedReport.device == DevicePrinter.device) & (JudgedReport.kind == "network"),
         )
-        .join(Device, Device.position == DevicePrinter.device + 0)
         .where(
             DevicePrinter.organization_id == context.organization_id,
             DevicePrinter.state == PrinterState.BROKEN,
-            *sums.device_conditions,
         )
     )
     for device, printer_id, name, since, arrived_at in context.session.execute(current):
         until = context.now if arrived_at >= context.now - RECENT else arrived_at
-        if until > first:
+        if until > first and str(device) in matching:
             printers[device, printer_id].add(name, until - max(since, first))
     return printers
 

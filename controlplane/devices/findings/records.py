@@ -1,7 +1,7 @@
 """Messages of the lists of findings."""
 
 from typing import Annotated, Final
-from urllib.parse import urlencode
+from urllib.parse import quote_plus
 
 from pydantic import Field
 
@@ -196,5 +196,7 @@ def link_of(filters: Filters, **changes: str | None) -> str:
     """
     names = ("state", "location", "platform", "version", "search")
     values = {name: getattr(filters, name) for name in names} | changes
-    query = urlencode({name: value for name, value in values.items() if value is not None})
+    query = "&".join(
+        f"{key}={quote_plus(value)}" for key, value in values.items() if value is not None
+    )
     return f"/#/findings?{query}" if query else "/#/findings"

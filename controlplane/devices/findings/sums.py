@@ -7,7 +7,7 @@ texts are counted.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -48,7 +48,6 @@ from controlplane.devices.overview.searching import words_of
 from controlplane.devices.priority import Priority
 from controlplane.operation.context import RequestContext
 from controlplane.storage.report_tables import (
-    CountedDevice,
     DeviceFinding,
     FindingCount,
     FindingDay,
@@ -105,11 +104,16 @@ class Sums:
         own = conditions(self.filters, context.now, context.organization_id)
         return [context.visible(Device), Device.priority.in_(NOT_REVOKED), *own]
 
+    @property
+    def positions(self) -> Select[int]:
+        """Select the matching devices that are not revoked."""
+        return select(Device.position).where(*self.device_conditions)
+
     def by_subject(self) -> Counter[str]:
         """Return the number for each subject."""
         if self.are_stored:
             return self._counter(self._stored_sums(FindingCount, FindingCount.subject))
-        counts = Counter("".join(group.symbols for group in self._groups))
+        counts = Counter("".join(self._texts["platform"].values()))
         return Counter({subject: counts[symbol] for subject, symbol in self._symbols.items()})
 
     def by(self, attribute: Attribute, subject: str) -> Counter[str]:
@@ -120,28 +124,32 @@ class Sums:
                 FindingCount, column, is_by_location=attribute == "location_id"
             )
             return self._counter(query.where(FindingCount.subject == subject))
-        counts = Counter[str]()
-        if symbol := self._symbols.get(subject):
-            for group in self._groups:
-                counts[getattr(group, attribute)] += group.symbols.count(symbol)
-        return counts
+        symbol = self._symbols.get(subject)
+        if symbol is None:
+            return Counter()
+        return Counter(
+            {value: text.count(symbol) for value, text in self._texts[attribute].items()}
+        )
 
     @cached_property
     def _groups(self) -> list[_DeviceGroup]:
-        columns = [getattr(CountedDevice, name) for name in ATTRIBUTES]
-        devices = func.aggregate_strings(cast(CountedDevice.device, Text), ",")
-        symbols = func.aggregate_strings(CountedDevice.symbols, "")
-        matching = select(Device.position).where(*self.device_conditions)
-        query = select(*columns, devices, symbols).where(
-            self.context.visible(CountedDevice),
-            # Because of `+ 0`, SQLite reads the index in the order of the groups, and not the rows
-            # of the matching devices.
-            (CountedDevice.device + 0).in_(matching),
-        )
-        if self.filters.location is not None:
-            query = query.where(CountedDevice.location_id == self.filters.location)
+        columns = (Device.location_id, Device.platform, Device.app_version)
+        devices = func.aggregate_strings(cast(Device.position, Text), ",")
+        symbols = func.aggregate_strings(Device.symbols, "")
+        query = select(*columns, devices, symbols).where(*self.device_conditions)
         rows = self.context.session.execute(query.group_by(*columns))
-        return [_DeviceGroup(row[0], row[1], row[2], row[3], row[4]) for row in rows]
+        return [_DeviceGroup(row[0], row[1], row[2] or "", row[3], row[4]) for row in rows]
+
+    @cached_property
+    def _texts(self) -> dict[Attribute, dict[str, str]]:
+        """Return the characters of the matching devices, by the values of each attribute."""
+        results: dict[Attribute, dict[str, str]] = {}
+        for attribute in ATTRIBUTES:
+            texts: defaultdict[str, list[str]] = defaultdict(list)
+            for group in self._groups:
+                texts[getattr(group, attribute)].append(group.symbols)
+            results[attribute] = {value: "".join(each) for value, each in texts.items()}
+        return results
 
     @cached_property
     def _locations(self) -> dict[str, str]:
@@ -173,9 +181,6 @@ class Sums:
             # The caller needs only the first of thousands of rows.
             rows = self.context.session.execute(query.execution_options(yield_per=ROWS_AT_ONCE))
             return ((row[0], row[1], row[2]) for row in rows)
-        by_location: defaultdict[str, list[str]] = defaultdict(list)
-        for group in self._groups:
-            by_location[group.location_id].append(group.symbols)
         selected = [
             (subject, symbol)
             for subject, symbol in self._symbols.items()
@@ -187,8 +192,7 @@ class Sums:
         ]
         counts = (
             (subject, location_id, text.count(symbol))
-            for location_id, texts in by_location.items()
-            for text in ("".join(texts),)
+            for location_id, text in self._texts["location_id"].items()
             for subject, symbol in selected
         )
         return _largest_first(counts, most)
@@ -223,7 +227,7 @@ class Sums:
         query = _by_rule(self._all_findings(devices, is_new=True)).where(condition)
         for rule, joined in self.context.session.execute(query):
             if joined is not None:
-                yield rule, self._locations.keys() & joined.split(",")
+                yield rule, self._locations.keys() & set(joined.split(","))
 
     def count(self, subject: str) -> int:
         """Return the number for a subject."""
@@ -272,14 +276,28 @@ class Sums:
             results.setdefault(subject, Counter())[day] = change
         return results
 
-    def is_matching(self, device: int) -> bool:
-        """Return whether a device of `findings_at` matches the filters."""
-        return self.are_stored or str(device) in self._locations
+    def devices(self) -> Container[str]:
+        """Return the row keys of the matching devices, as texts."""
+        if not self.are_stored:
+            return self._locations
+        query = select(func.aggregate_strings(cast(Device.position, Text), ","))
+        joined = self.context.session.scalar(query.where(*self.device_conditions))
+        return frozenset((joined or "").split(","))
+
+    def devices_at(self, locations: Collection[str]) -> Container[str] | None:
+        """Return the row keys of the matching devices at locations, as texts.
+
+        Returns None if `findings_at` selects matching devices only.
+        """
+        if self.are_stored:
+            return None
+        groups = (each.devices for each in self._groups if each.location_id in locations)
+        return frozenset(",".join(groups).split(","))
 
     def findings_at(self, locations: Collection[str], *columns: Any, is_new: bool) -> Select[Any]:
         """Select the findings at locations, one for each device and rule.
 
-        The caller leaves out the devices that do not match (`is_matching`).
+        The caller leaves out the devices that do not match (`devices_at`).
         """
         query = self._all_findings(*columns, is_new=is_new)
         query = query.where(DeviceFinding.location_id.in_(locations))
@@ -298,7 +316,7 @@ class Sums:
         """
         if (self.filters.platform is None and self.filters.version is None) or not self.are_stored:
             return None
-        return select(Device.position).where(*self.device_conditions)
+        return self.positions
 
     def _new_findings(self, *columns: Any) -> Select[Any]:
         """Select the new findings of the matching devices, for filters whose sums are stored."""

@@ -1,10 +1,11 @@
 """The search for devices by their names, their locations and the text of their newest reports."""
 
-from typing import Final
+from typing import Final, get_args
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import ColumnElement, or_, select
 
+from agent.wire.vocabulary import Platform
 from controlplane.devices.priority import HEALTHS, has_health
 from controlplane.storage.merchant.merchant_tables import Location
 from controlplane.storage.report_tables import ReportText
@@ -36,22 +37,15 @@ def has_word(word: str, organization_id: str) -> ColumnElement[bool]:
     The word can be part of the name, location, platform or version of the device, the start of its
     id, or its health.
     """
-    # The columns are joined, so that a word is compared once for each of up to 50,000 devices. A
-    # word contains no space, so it never matches across two columns.
-    text = (
-        Device.legacy_install_id.concat(" ")
-        .concat(Device.location_id)
-        .concat(" ")
-        .concat(Device.platform)
-        .concat(" ")
-        .concat(func.coalesce(Device.app_version, ""))
-    )
+    platforms = [each for each in get_args(Platform) if word.lower() in each]
+    columns = (Device.app_version, Device.location_id, Device.legacy_install_id)
     locations = select(Location.id).where(
         Location.organization_id == organization_id,
         Location.name.icontains(word, autoescape=True),
     )
     return or_(
-        text.icontains(word, autoescape=True),
+        Device.platform.in_(platforms),
+        *(each.icontains(word, autoescape=True) for each in columns),
         Device.location_id.in_(locations),
         *_id_conditions(word),
         *_health_conditions(word.lower()),

@@ -103,11 +103,12 @@ def _count_devices(connection: Connection) -> None:
     connection.execute(insert(FindingSubject).values(position=1, subject=subject))
     advance_position(connection, FindingSubject.__table__)
     columns = (Device.position, Device.organization_id, Device.location_id, Device.platform)
-    values = (func.coalesce(Device.app_version, ""), literal([subject], JSON()), literal("!"))
+    values = (func.coalesce(Device.app_version, ""), literal([subject], JSON()))
     names = ["device", "organization_id", "location_id", "platform", "version"]
     rows = select(*columns, *values).where(Device.revoked_at.is_(None))
-    counted = insert(CountedDevice).from_select([*names, "subjects", "symbols"], rows)
-    connection.execute(counted)
+    connection.execute(insert(CountedDevice).from_select([*names, "subjects"], rows))
+    is_bound = Device.revoked_at.is_(None)
+    connection.execute(update(Device).where(is_bound).values(symbols="!"))
     for location in (CountedDevice.location_id, literal("")):
         key = (CountedDevice.organization_id, location, CountedDevice.platform)
         numbers = select(*key, CountedDevice.version, literal(subject), func.count())

@@ -96,7 +96,6 @@ def fill(session: Session) -> None:
     rows = [row for row, _ in devices()]
     for row in rows:
         row["location_id"] = f"loc-{random.randrange(LOCATIONS):04}"
-    session.execute(insert(Device), rows)
     symbols = add_subjects(session, {*CODES, *NON_RULE_SUBJECTS})
     counts, days = Counter[tuple[str, ...]](), Counter[tuple[Any, ...]]()
     total = 0
@@ -116,9 +115,9 @@ def fill(session: Session) -> None:
                     "device": position, "organization_id": ORGANIZATION, "subjects": subjects,
                     "location_id": row["location_id"], "platform": row["platform"],
                     "version": row["app_version"] or "",
-                    "symbols": "".join(symbols[each] for each in subjects),
                 }
             )  # fmt: skip
+            row["symbols"] = "".join(symbols[each] for each in subjects)
             for each in subjects:
                 for location in ("", row["location_id"]):
                     key = (location, each, row["platform"], row["app_version"] or "")
@@ -133,6 +132,8 @@ def fill(session: Session) -> None:
         session.execute(insert(DeviceFinding), findings_of_step)
         session.execute(insert(CountedDevice), counted)
         total += len(findings_of_step)
+    # All rows need the same columns, and a revoked device has no symbols.
+    session.execute(insert(Device), [{"symbols": ""} | row for row in rows])
     names = ("location_id", "subject", "platform", "version")
     organization = {"organization_id": ORGANIZATION}
     session.execute(

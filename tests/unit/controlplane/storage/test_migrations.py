@@ -249,7 +249,8 @@ def test_devices_of_layout_0017_are_counted_as_in_a_new_database(
         Database(url).close()
         assert schema(url) == expected
         tables = {
-            "counted_devices": ["device", "location_id", "platform", "version", "symbols"],
+            "counted_devices": ["device", "location_id", "platform", "version"],
+            "devices": ["position", "symbols"],
             "finding_subjects": ["position", "subject"],
             "finding_counts": ["location_id", "subject", "version", "devices"],
         }
@@ -259,9 +260,14 @@ def test_devices_of_layout_0017_are_counted_as_in_a_new_database(
         assert set(symbols) == {"device", "any", "network", "disk-full", "problem"}
         codes = ("device", "any", "network", "disk-full", "problem")
         assert rows["counted_devices"] == [
-            (1, "loc-1", "linux", "1.0.0", "".join(symbols[each] for each in codes)),
-            (2, "loc-1", "linux", "", symbols["device"]),
-            (3, "loc-2", "linux", "1.0.0", ""),
+            (1, "loc-1", "linux", "1.0.0"),
+            (2, "loc-1", "linux", ""),
+            (3, "loc-2", "linux", "1.0.0"),
+        ]
+        assert rows["devices"] == [
+            (1, "".join(symbols[each] for each in codes)),
+            (2, symbols["device"]),
+            (3, ""),
         ]
         assert rows["finding_counts"] == [
             ("", "device", "", 1),
@@ -277,8 +283,8 @@ def test_devices_of_layout_0017_are_counted_as_in_a_new_database(
 
 
 LAYOUT_0017 = """
-DROP INDEX counted_devices_by_location;
-ALTER TABLE counted_devices DROP COLUMN symbols;
+DROP INDEX devices_by_group;
+ALTER TABLE devices DROP COLUMN symbols;
 DROP TABLE finding_subjects;
 DROP INDEX printer_problems_by_organization;
 CREATE INDEX printer_problems_by_organization ON printer_problems (organization_id, until);

@@ -269,9 +269,9 @@ def test_search_text_is_accepted_unless_it_has_control_characters_or_surrogates(
         return
     filters = parse_body(OverviewRequest, body)
     query = select(Device.position).where(*conditions(filters, datetime.now(UTC), "org-0001"))
-    # A word is compared with the columns of the device, the names of locations, and the texts of
+    # A word is compared with three columns of the device, the names of locations, and the texts of
     # the newest reports.
-    assert str(query).count("LIKE") == 3 * min(len(words.split()), WORDS_MAX)
+    assert str(query).count("LIKE") == 5 * min(len(words.split()), WORDS_MAX)
 
 
 def test_the_summary_of_a_report_that_cannot_be_summarized_is_a_fixed_sentence(

@@ -17,7 +17,8 @@ from controlplane.devices.findings.rules import (
     version_number,
 )
 from controlplane.devices.findings.symbols import add_subjects, symbols
-from controlplane.storage.report_tables import CountedDevice, DeviceFinding, JudgedReport
+from controlplane.storage.report_tables import DeviceFinding, JudgedReport
+from controlplane.storage.tables import Device
 from tests.unit.controlplane.devices.findings.fleet import payload
 from tests.unit.controlplane.devices.test_newest_reports import VENUE, ask, enroll
 from tests.unit.controlplane.running_service import RunningService
@@ -64,7 +65,7 @@ def test_a_later_release_has_a_larger_version_of_the_rules() -> None:
 async def test_a_subject_keeps_its_character(service: RunningService) -> None:
     """A subject is what a sum counts, such as the devices with a finding.
 
-    `CountedDevice.symbols` stores subjects as characters, so a character must not change.
+    `Device.symbols` stores subjects as characters, so a character must not change.
     """
     first = service.database.write(lambda session: add_subjects(session, {"b", "a"}))
     later = service.database.write(lambda session: add_subjects(session, {"a", "c", "b"}))
@@ -157,7 +158,7 @@ async def test_a_new_release_evaluates_the_newest_reports_again(service: Running
         session.execute(update(DeviceFinding).where(moved).values(sentence="Old words."))
         other = DeviceFinding.rule == "printer-unreachable"
         session.execute(update(DeviceFinding).where(other).values(rule="removed-rule"))
-        session.execute(update(CountedDevice).values(symbols=""))
+        session.execute(update(Device).values(symbols=""))
 
     service.database.write(make_outdated)
     step = partial(judge_again, now=service.clock())

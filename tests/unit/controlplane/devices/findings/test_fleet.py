@@ -142,7 +142,7 @@ def check_sums(session: Session, oracle: Oracle, now: datetime) -> None:
             expected[ANY] += bool(reports)
             expected[PROBLEM] = sum(text_of(each).severity in ("bad", "warn") for each in codes)
         assert Counter(row.subjects) == +expected
-        assert row.symbols == "".join(characters[each] for each in row.subjects)
+        assert device.symbols == "".join(characters[each] for each in row.subjects)
         for location in ("", device.location_id):
             for subject in expected.elements():
                 counts[location, subject, device.platform, device.app_version or ""] += 1
