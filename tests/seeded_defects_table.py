@@ -82,8 +82,8 @@ DEFECTS: Final = (
     Defect(
         "circuit breaker", "calls that fail together count as several failures",
         "agent/tasks/session/circuit_breaker.py",
-        "elif not self._fails_alone(breaker) and shared_generation == self._shared.generation:",
-        "elif not self._fails_alone(breaker):",
+        "if not self._fails_alone(breaker) and shared_generation == self._shared.generation:",
+        "if not self._fails_alone(breaker):",
         "tests/unit/agent/tasks/session/test_circuit_breaker.py",
     ),
     Defect(
