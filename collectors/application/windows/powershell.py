@@ -17,6 +17,11 @@ function Read-Section([string]$name, [scriptblock]$ask) {
   try { $out[$name] = @{ ok = @(& $ask) } }
   catch { $out[$name] = @{ error = $_.Exception.GetType().Name } }
 }
+function Utc($time) {
+  # The format 's' is the same in every region. In other formats, the region sets the calendar and
+  # the character that a colon stands for.
+  if ($time) { $time.ToUniversalTime().ToString('s') + 'Z' }
+}
 """
 
 _ENDING: Final = r"""
@@ -29,7 +34,7 @@ $version = "$windows\CurrentVersion"
 Read-Section 'os' {
   Get-CimInstance Win32_OperatingSystem |
     Select-Object Caption, Version, BuildNumber, OSArchitecture,
-      @{n='BootedAt';e={$_.LastBootUpTime.ToUniversalTime().ToString('yyyy-MM-ddTHH:mm:ssZ')}}
+      @{n='BootedAt';e={Utc $_.LastBootUpTime}}
 }
 Read-Section 'build' {
   Get-ItemProperty 'HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion' |
@@ -86,7 +91,6 @@ Read-Section 'adapters' {
       HardwareInterface, InterfaceIndex, InterfaceGuid
 }
 Read-Section 'dhcp' {
-  function Utc($time) { if ($time) { $time.ToUniversalTime().ToString('yyyy-MM-ddTHH:mm:ssZ') } }
   Get-CimInstance Win32_NetworkAdapterConfiguration -Filter 'IPEnabled=TRUE' |
     Select-Object InterfaceIndex, DHCPEnabled, DHCPServer,
       @{n='Obtained';e={Utc $_.DHCPLeaseObtained}}, @{n='Expires';e={Utc $_.DHCPLeaseExpires}}
@@ -123,7 +127,7 @@ Read-Section 'radios' {
 }
 Read-Section 'printers' {
   Get-CimInstance Win32_Printer |
-    Select-Object Name, PrinterStatus, DetectedErrorState, WorkOffline
+    Select-Object Name, PrinterStatus, PrinterState, DetectedErrorState, WorkOffline
 }
 Read-Section 'jobs' {
   Get-CimInstance Win32_PrintJob | Select-Object StatusMask,
