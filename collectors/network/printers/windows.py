@@ -34,7 +34,6 @@ _STATUS_REASONS = (  # PRINTER_STATUS_*, in the words of IPP's printer-state-rea
     (0x00020000, "toner-low"),
     (0x00040000, "toner-empty"),
     (0x00400000, "cover-open"),
-    (0x00800000, "door-open"),
 )
 _STOPPED = 0x00000001 | 0x00000080  # PRINTER_STATUS_PAUSED and PRINTER_STATUS_OFFLINE
 _VIRTUAL = re.compile(

@@ -157,6 +157,11 @@ def test_status_bits_are_converted_to_state_reasons():
     assert (offline.stopped, offline.state_reasons) == (True, ("offline-report",))
 
 
+def test_a_printer_whose_server_knows_no_status_has_no_open_door():
+    (printer,) = read(SpoolerPrinter("S", "USB001", status=0x800000)).printers
+    assert printer.state_reasons == ()
+
+
 def test_a_stopped_spooler_is_a_failure_with_a_reason():
     known = read_windows_printers(stopped_spooler, REGISTRY)
     (failure,) = known.failures
