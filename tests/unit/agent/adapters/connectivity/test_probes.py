@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import errno
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
 
 from agent.adapters import service_route
+from agent.adapters.connectivity import gateway
 from agent.adapters.connectivity.gateway import GatewayProbe, echo_request
 from agent.adapters.connectivity.link_events import COALESCE_S, Coalescer
 from agent.adapters.connectivity.name_servers import NameServerReplies, query_servers
@@ -216,6 +218,46 @@ async def test_a_reply_with_ipv4_addresses_keeps_the_ipv6_addresses(
 
 async def test_a_refused_connection_is_an_answer_of_the_gateway() -> None:
     assert await GatewayProbe().answers("127.0.0.1", 1, lambda: None) is True
+
+
+def windows_error(number: int) -> OSError:
+    """Return an error as asyncio raises it on Windows."""
+    error = OSError(errno.EINVAL, "The network location cannot be reached")
+    error.winerror = number  # type: ignore[attr-defined, unused-ignore]
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "is_answer"),
+    [
+        (ConnectionResetError(), True),
+        (windows_error(1234), True),  # ERROR_PORT_UNREACHABLE
+        (windows_error(1231), False),
+    ],
+)
+async def test_a_datagram_that_windows_reports_as_refused_is_an_answer_of_the_gateway(
+    monkeypatch: pytest.MonkeyPatch, error: OSError, is_answer: bool
+) -> None:
+    async def refuse(*_: object) -> bytes:
+        raise error
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "sock_recv", refuse)
+    refused = await gateway._is_refused_by_udp(gateway._Gateway("127.0.0.1", 1))
+    assert refused is is_answer
+
+
+@pytest.mark.parametrize("number", [1231, 1232])
+def test_an_unreachable_service_is_recognised_on_windows(
+    monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    async def fail(*_: object) -> None:
+        raise windows_error(number)
+
+    async def run() -> None:
+        monkeypatch.setattr(asyncio.get_running_loop(), "sock_connect", fail)
+        assert await connect(("127.0.0.1",), 9) == "unreachable"
+
+    run_in_virtual_time(run())
 
 
 def test_an_echo_request_has_a_valid_checksum() -> None:
