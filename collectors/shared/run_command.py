@@ -142,13 +142,13 @@ def _start_readers(
 
     Windows cannot wait for several pipes, and the program waits while its pipe for errors is full.
     """
-    if sys.platform != "win32" or process.stderr is None:
-        return []
-    arguments = (process.stderr, streams.pop(process.stderr))
-    reader = threading.Thread(target=_read_errors, args=arguments, daemon=True)
-    reader.start()
-    process.stderr = None  # the thread closes it
-    return [reader]
+    if sys.platform == "win32" and process.stderr is not None:
+        arguments = (process.stderr, streams.pop(process.stderr))
+        reader = threading.Thread(target=_read_errors, args=arguments, daemon=True)
+        reader.start()
+        process.stderr = None  # the thread closes it
+        return [reader]
+    return []
 
 
 def _read_errors(stream: IO[bytes], error: bytearray) -> None:
