@@ -140,6 +140,13 @@ def test_the_host_of_a_printer_that_another_machine_shares_is_that_machine():
     assert (printer.host, printer.address) == ("SRV", r"\\SRV\HP")
 
 
+@pytest.mark.parametrize("port", ["USB001", "IP_192.168.1.50", "COM3:"])
+def test_the_port_of_a_connected_printer_belongs_to_the_other_machine(port: str):
+    (printer,) = read(SpoolerPrinter(r"\\OFFICE\Receipt", port)).printers
+    assert (printer.transport, printer.host, printer.port) == ("network", "OFFICE", None)
+    assert printer.address == r"\\OFFICE\Receipt"
+
+
 def test_printers_on_virtual_ports_are_not_listed():
     names = (
         *("PORTPROMPT:", "nul:", "FILE:", "XPSPort:", "", "TS001", "CPW2:", "FOXIT_PDF:"),
