@@ -23,7 +23,7 @@ class FakeWinsock:
         return 0
 
 
-def test_windows_is_asked_to_report_a_refusal_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_windows_is_set_to_report_a_refusal_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     winsock = FakeWinsock()
     with socket.socket() as connection:
         report_refusal_at_once(connection, winsock)
