@@ -4,6 +4,10 @@ A script prints a JSON object. It has ``{"ok": [...]}`` or ``{"error": "..."}`` 
 an error in one section does not affect the others. The scripts read only the properties that they
 name. None of these is a serial number, an owner, a command line or the name of a document. The id
 of a USB device contains its serial number, which the script replaces by a hash.
+
+If a policy of AppLocker or App Control restricts scripts ("constrained language mode"), PowerShell
+denies most methods and properties of .NET. The scripts work without them: texts then are in the
+console's code page, and the hashes are missing.
 """
 
 from typing import Final
@@ -11,11 +15,11 @@ from typing import Final
 _PRELUDE: Final = r"""
 $ErrorActionPreference = 'Stop'
 $ProgressPreference = 'SilentlyContinue'
-[Console]::OutputEncoding = [Text.UTF8Encoding]::new($false)
-$out = [ordered]@{}
+try { [Console]::OutputEncoding = [Text.UTF8Encoding]::new($false) } catch { }
+$out = @{}
 function Read-Section([string]$name, [scriptblock]$ask) {
   try { $out[$name] = @{ ok = @(& $ask) } }
-  catch { $out[$name] = @{ error = $_.Exception.GetType().Name } }
+  catch { $out[$name] = @{ error = $_.CategoryInfo.Reason } }
 }
 function Utc($time) {
   # The format 's' is the same in every region. In other formats, the region sets the calendar and
@@ -102,12 +106,14 @@ Read-Section 'routes' {
 """
 
 _DEVICES: Final = r"""
-$sha = [Security.Cryptography.SHA256]::Create()
 function Get-InstanceHash([string]$id) {
   $last = $id.Split('\')[-1]
   if ($last -match '&') { return $null }
-  $bytes = $sha.ComputeHash([Text.Encoding]::UTF8.GetBytes($last))[0..7]
-  -join ($bytes | ForEach-Object { $_.ToString('x2') })
+  try {
+    $sha = [Security.Cryptography.SHA256]::Create()
+    $bytes = $sha.ComputeHash([Text.Encoding]::UTF8.GetBytes($last))[0..7]
+    -join ($bytes | ForEach-Object { $_.ToString('x2') })
+  } catch { }
 }
 Read-Section 'usb' {
   Get-CimInstance Win32_PnPEntity -Filter "PNPDeviceID LIKE 'USB\\VID%'" |

@@ -296,6 +296,21 @@ def test_the_scripts_write_times_that_do_not_depend_on_the_region() -> None:
         assert set(formats) <= {"s", "x2"}
 
 
+def test_the_scripts_need_no_methods_that_constrained_powershell_denies() -> None:
+    for text in (powershell.MACHINE, powershell.DEVICES, powershell.ADAPTERS):
+        assert "GetType()" not in text
+        for statement in re.findall(r"^.*\[(?:Console|Text|Security)[.\]].*$", text, re.MULTILINE):
+            before = text[: text.index(statement)] + statement[: statement.index("[")]
+            assert before.rpartition("try {")[2].count("catch") == 0
+            assert "try {" in before
+
+
+def test_output_in_the_code_page_of_the_console_is_parsed() -> None:
+    data = '{"adapters": {"ok": [{"Name": "Büro", "Medium": "802.3"}]}}'.encode("cp850")
+    types = machine.parse_link_types(script.parse_sections(data))
+    assert list(types.values()) == ["ethernet"]
+
+
 def test_powershell_receives_the_script_and_its_output_is_parsed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
