@@ -248,7 +248,8 @@ def _innermost(error: BaseException) -> str:
     if isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER":
         return "the other side does not use TLS"
     if isinstance(cause, OSError) and cause.errno and not isinstance(cause, ssl.SSLError):
-        if isinstance(cause, socket.gaierror):
+        if isinstance(cause, socket.gaierror) or getattr(cause, "winerror", None):
+            # On Windows, `errno` has no text, or is EINVAL for an error of an asynchronous call.
             return cause.strerror or str(cause)
         return os.strerror(cause.errno)
     return (str(cause) or str(error) or type(error).__name__)[:300]

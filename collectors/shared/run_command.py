@@ -108,6 +108,7 @@ def _finish(
     assert process.stdout is not None and process.stderr is not None  # noqa: S101, PT018 - piped
     data, error = bytearray(), bytearray()
     streams = {process.stdout: data, process.stderr: error}
+    readers = _start_readers(process, streams)
     while streams and len(data) <= max_bytes:
         ready = _ready(streams, deadline_s)
         if not ready:
@@ -127,15 +128,40 @@ def _finish(
     if not late.is_set():
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = process.wait(max(0.0, deadline_s - time.monotonic()))
-    if code is None or late.is_set():
+    for reader in readers:
+        reader.join(max(0.0, deadline_s - time.monotonic()))
+    if code is None or late.is_set() or any(reader.is_alive() for reader in readers):
         raise TimeoutError(f"{name} did not answer before the deadline")
     return Output(code, bytes(data), bytes(error))
+
+
+def _start_readers(
+    process: "subprocess.Popen[bytes]", streams: dict[IO[bytes], bytearray]
+) -> list[threading.Thread]:
+    """Start a thread that reads standard error on Windows, and remove it from ``streams``.
+
+    Windows cannot wait for several pipes, and the program waits while its pipe for errors is full.
+    """
+    if sys.platform == "win32" and process.stderr is not None:
+        arguments = (process.stderr, streams.pop(process.stderr))
+        reader = threading.Thread(target=_read_errors, args=arguments, daemon=True)
+        reader.start()
+        process.stderr = None  # the thread closes it
+        return [reader]
+    return []
+
+
+def _read_errors(stream: IO[bytes], error: bytearray) -> None:
+    """Read standard error to its end, and close it."""
+    with stream, contextlib.suppress(OSError):
+        while chunk := os.read(stream.fileno(), _CHUNK_BYTES):
+            error += chunk[: ERROR_MAX_BYTES - len(error)]
 
 
 def _ready(streams: Iterable[IO[bytes]], deadline_s: float) -> list[IO[bytes]]:
     """Wait until streams have data or have ended, and return them. Return [] at the deadline.
 
-    On Windows a pipe cannot be waited for, so this returns the first stream at once. There the read
+    On Windows a pipe cannot be waited for, so this returns the only stream at once. There the read
     ends at the latest when the timer of `output_of` kills the program.
     """
     by_number = {stream.fileno(): stream for stream in streams}

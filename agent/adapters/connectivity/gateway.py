@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.adapters.connectivity.link import Neighbour
+from collectors.shared.tcp_refusal import report_refusal_at_once
 
 WITHIN_S: Final = 1.6
 _READ_AFTER_S: Final = (0.2, 0.5, 1.0, 1.5)
@@ -27,6 +28,9 @@ _READ_AFTER_S: Final = (0.2, 0.5, 1.0, 1.5)
 _PING_WAITS_S: Final = (0.0, 0.5, 0.5)
 """The pauses before the first, second and third ping."""
 _UDP_PORT: Final = 9  # discard (RFC 863)
+_PORT_UNREACHABLE: Final = 1234
+"""ERROR_PORT_UNREACHABLE of Windows, which reports a refused datagram by this error or as a reset
+connection."""
 _TCP_PORTS: Final = (53, 80)
 _ECHO = struct.Struct("!BBHHH")
 _ECHO_REQUEST: Final = {socket.AF_INET: 8, socket.AF_INET6: 128}
@@ -149,8 +153,10 @@ async def _is_refused_by_udp(gateway: _Gateway) -> bool:
         sock.send(b"")
         try:
             return bool(await asyncio.get_running_loop().sock_recv(sock, 1))
-        except ConnectionRefusedError:
+        except (ConnectionRefusedError, ConnectionResetError):
             return True
+        except OSError as error:
+            return getattr(error, "winerror", None) == _PORT_UNREACHABLE
     return False
 
 
@@ -160,6 +166,7 @@ async def _is_answered_by_tcp(gateway: _Gateway, port: int) -> bool:
         socket.socket(gateway.family, socket.SOCK_STREAM) as sock,
     ):
         sock.setblocking(False)
+        report_refusal_at_once(sock)
         with contextlib.suppress(ConnectionRefusedError):
             await asyncio.get_running_loop().sock_connect(sock, gateway.at(port))
         return True

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Final
 
 from collectors.shared.http import HttpError, HttpRequest, exchange
+from collectors.shared.tcp_refusal import refusal_wait_s
 
-WITHIN_S: Final = 1.5
+WITHIN_S: Final = refusal_wait_s(1.5)
 REPLY_MAX_BYTES: Final = 256 * 1024
 
 

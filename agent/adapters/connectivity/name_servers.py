@@ -1,11 +1,10 @@
 """Queries the configured name servers for the service's name (DNS over UDP, RFC 1035)."""
 
 import asyncio
-import contextlib
 import ipaddress
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,7 +41,7 @@ def configured_servers() -> tuple[str, ...]:
     try:
         read = read_name_servers if sys.platform != "win32" else _servers_of_registry
         return read()[:SERVERS_MAX]
-    except OSError:
+    except (OSError, ValueError, ImportError):  # netifaces raises ValueError
         return ()
 
 
@@ -157,22 +156,58 @@ def _ascii(name: str) -> str:
 
 
 def _servers_of_registry() -> tuple[str, ...]:
-    """Return the name servers of each interface from the registry of Windows.
-
-    These are the configured servers of the interface or, if there are none, the servers from DHCP.
+    """Return the name servers of the interfaces of Windows that are in use.
 
     Raises OSError if the registry cannot be read.
     """
-    texts: list[str] = []
+    interfaces: dict[str, Mapping[str, object]] = {}
     if sys.platform == "win32":
         import winreg
 
-        with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, _INTERFACES_KEY) as interfaces:
-            for number in range(winreg.QueryInfoKey(interfaces)[0]):
-                with winreg.OpenKey(interfaces, winreg.EnumKey(interfaces, number)) as key:
-                    text = ""
-                    for value in ("NameServer", "DhcpNameServer"):
-                        with contextlib.suppress(OSError):
-                            text = text or str(winreg.QueryValueEx(key, value)[0])
-                    texts += text.replace(",", " ").split()
+        with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, _INTERFACES_KEY) as parent:
+            for number in range(winreg.QueryInfoKey(parent)[0]):
+                name = winreg.EnumKey(parent, number)
+                with winreg.OpenKey(parent, name) as key:
+                    count = winreg.QueryInfoKey(key)[1]
+                    entries = (winreg.EnumValue(key, at) for at in range(count))
+                    interfaces[name] = {name: data for name, data, _ in entries}
+    return servers_of_interfaces(interfaces, _interfaces_in_use())
+
+
+def servers_of_interfaces(
+    interfaces: Mapping[str, Mapping[str, object]], in_use: Iterable[str]
+) -> tuple[str, ...]:
+    """Return the name servers of the interfaces that are in use.
+
+    Windows keeps the values of interfaces that are disconnected or were removed. The servers of an
+    interface are the configured ones or, if there are none and it uses DHCP, those from DHCP.
+
+    Args:
+        interfaces: the values of each interface's key of the registry, by its GUID.
+        in_use: the GUIDs of the interfaces that are in use.
+    """
+    names = {name.lower() for name in in_use}
+    texts: list[str] = []
+    for values in (values for name, values in interfaces.items() if name.lower() in names):
+        from_dhcp = values.get("DhcpNameServer") if values.get("EnableDHCP") != 0 else None
+        text = values.get("NameServer") or from_dhcp or ""
+        texts += str(text).replace(",", " ").split()
     return name_servers(texts)
+
+
+def _interfaces_in_use() -> Iterator[str]:
+    """Yield the GUIDs of the interfaces that are up and have an IPv4 address."""
+    import netifaces  # on Windows, it names the interfaces by their GUIDs
+    import psutil
+
+    stats = psutil.net_if_stats()
+    own_addresses = {
+        entry.address
+        for name, entries in psutil.net_if_addrs().items()
+        if name in stats and stats[name].isup
+        for entry in entries
+    }
+    for guid in netifaces.interfaces():
+        listed = netifaces.ifaddresses(guid).get(netifaces.AF_INET, ())
+        if any(entry.get("addr") in own_addresses for entry in listed):
+            yield guid

@@ -15,8 +15,9 @@ from typing import Final
 from agent.adapters.service_route import service_route
 from agent.config.model import Service
 from agent.rules.connectivity.cause import ServiceAnswer
+from collectors.shared.tcp_refusal import refusal_wait_s
 
-WITHIN_S: Final = 1.5
+WITHIN_S: Final = refusal_wait_s(1.5)
 AGAIN_AFTER_S: Final = 0.3
 ADDRESSES_MAX: Final = 3
 _HOSTS_MAX_BYTES: Final = 1 << 20
@@ -24,6 +25,8 @@ _UNREACHABLE: Final = frozenset(
     {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EACCES}
 )
 """The errors that this machine or a router reports if no packet can reach the service."""
+_WINDOWS_UNREACHABLE: Final = frozenset({1231, 1232})
+"""ERROR_NETWORK_UNREACHABLE and ERROR_HOST_UNREACHABLE of Windows. Their `errno` is EINVAL."""
 _BEST_FIRST: Final[tuple[ServiceAnswer, ...]] = ("connected", "refused", "silent", "unreachable")
 
 
@@ -113,7 +116,9 @@ async def _connect_once(address: str, port: int, ends_at: float) -> ServiceAnswe
     except TimeoutError:
         return "silent"
     except OSError as error:
-        return "unreachable" if error.errno in _UNREACHABLE else "silent"
+        windows_error = getattr(error, "winerror", None)
+        is_unreachable = error.errno in _UNREACHABLE or windows_error in _WINDOWS_UNREACHABLE
+        return "unreachable" if is_unreachable else "silent"
 
 
 def _valid(addresses: Iterable[str]) -> Iterable[str]:

@@ -91,8 +91,8 @@ def _spooler() -> Outcome:
     try:
         output = run_program("sc", "query", "Spooler", timeout_s=STEP_S)
     except ServiceManagerError as error:
-        return warn(f"the spooler's state cannot be read ({error})", "run `sc query Spooler`")
+        return warn(f"the spooler's state cannot be read ({error})", "run `sc.exe query Spooler`")
     # `sc query` translates the name of the state, but not its number. 4 means running.
     if any(part.split()[-2:-1] == ["4"] or " 4 " in part for part in output.stdout.splitlines()):
         return ok("the print spooler runs")
-    return fail("the print spooler does not run", "start it: `sc start Spooler`")
+    return fail("the print spooler does not run", "start it: `sc.exe start Spooler`")

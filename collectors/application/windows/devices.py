@@ -34,6 +34,9 @@ _ERRORS: Final = {
     9: "offline", 10: "service-requested", 11: "output-bin-full",
 }  # fmt: skip
 """Problems of a printer by Win32_Printer.DetectedErrorState."""
+_QUEUE_PAUSED: Final = 0x0001
+"""The bit PRINTER_STATUS_PAUSED of Win32_Printer.PrinterState. A paused queue has no PrinterStatus
+of its own."""
 _PAUSED: Final = 0x0001
 _BROKEN: Final = 0x0002 | 0x0020 | 0x0040 | 0x0200 | 0x0400
 """Bits of Win32_PrintJob.StatusMask: error, offline, paper out, blocked, user intervention."""
@@ -146,10 +149,15 @@ def _classes(row: Object) -> list[int]:
 def _queue(row: Object, name: str) -> Queue:
     error = _ERRORS.get(number(row, "DetectedErrorState") or 0)
     state = _STATES.get(number(row, "PrinterStatus") or 0, "unknown")
-    offline = flag(row, "WorkOffline") is True
+    is_paused = bool((number(row, "PrinterState") or 0) & _QUEUE_PAUSED)
+    if flag(row, "WorkOffline") is True:
+        state = "offline"
+    elif is_paused:
+        state = "stopped"
+    reasons = ("paused" if is_paused else None, error)
     return Queue(
         name=clean_text(name, 128),
-        state="offline" if offline else state,
+        state=state,
         accepting=None,
-        reasons=(error,) if error else (),
+        reasons=tuple(reason for reason in reasons if reason),
     )

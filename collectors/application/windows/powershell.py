@@ -4,6 +4,10 @@ A script prints a JSON object. It has ``{"ok": [...]}`` or ``{"error": "..."}`` 
 an error in one section does not affect the others. The scripts read only the properties that they
 name. None of these is a serial number, an owner, a command line or the name of a document. The id
 of a USB device contains its serial number, which the script replaces by a hash.
+
+If a policy of AppLocker or App Control restricts scripts ("constrained language mode"), PowerShell
+denies most methods and properties of .NET. The scripts work without them: texts then are in the
+console's code page, and the hashes are missing.
 """
 
 from typing import Final
@@ -11,11 +15,16 @@ from typing import Final
 _PRELUDE: Final = r"""
 $ErrorActionPreference = 'Stop'
 $ProgressPreference = 'SilentlyContinue'
-[Console]::OutputEncoding = [Text.UTF8Encoding]::new($false)
-$out = [ordered]@{}
+try { [Console]::OutputEncoding = [Text.UTF8Encoding]::new($false) } catch { }
+$out = @{}
 function Read-Section([string]$name, [scriptblock]$ask) {
   try { $out[$name] = @{ ok = @(& $ask) } }
-  catch { $out[$name] = @{ error = $_.Exception.GetType().Name } }
+  catch { $out[$name] = @{ error = $_.CategoryInfo.Reason } }
+}
+function Utc($time) {
+  # The format 's' is the same in every region. In other formats, the region sets the calendar and
+  # the character that a colon stands for.
+  if ($time) { $time.ToUniversalTime().ToString('s') + 'Z' }
 }
 """
 
@@ -29,7 +38,7 @@ $version = "$windows\CurrentVersion"
 Read-Section 'os' {
   Get-CimInstance Win32_OperatingSystem |
     Select-Object Caption, Version, BuildNumber, OSArchitecture,
-      @{n='BootedAt';e={$_.LastBootUpTime.ToUniversalTime().ToString('yyyy-MM-ddTHH:mm:ssZ')}}
+      @{n='BootedAt';e={Utc $_.LastBootUpTime}}
 }
 Read-Section 'build' {
   Get-ItemProperty 'HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion' |
@@ -86,7 +95,6 @@ Read-Section 'adapters' {
       HardwareInterface, InterfaceIndex, InterfaceGuid
 }
 Read-Section 'dhcp' {
-  function Utc($time) { if ($time) { $time.ToUniversalTime().ToString('yyyy-MM-ddTHH:mm:ssZ') } }
   Get-CimInstance Win32_NetworkAdapterConfiguration -Filter 'IPEnabled=TRUE' |
     Select-Object InterfaceIndex, DHCPEnabled, DHCPServer,
       @{n='Obtained';e={Utc $_.DHCPLeaseObtained}}, @{n='Expires';e={Utc $_.DHCPLeaseExpires}}
@@ -98,12 +106,14 @@ Read-Section 'routes' {
 """
 
 _DEVICES: Final = r"""
-$sha = [Security.Cryptography.SHA256]::Create()
 function Get-InstanceHash([string]$id) {
   $last = $id.Split('\')[-1]
   if ($last -match '&') { return $null }
-  $bytes = $sha.ComputeHash([Text.Encoding]::UTF8.GetBytes($last))[0..7]
-  -join ($bytes | ForEach-Object { $_.ToString('x2') })
+  try {
+    $sha = [Security.Cryptography.SHA256]::Create()
+    $bytes = $sha.ComputeHash([Text.Encoding]::UTF8.GetBytes($last))[0..7]
+    -join ($bytes | ForEach-Object { $_.ToString('x2') })
+  } catch { }
 }
 Read-Section 'usb' {
   Get-CimInstance Win32_PnPEntity -Filter "PNPDeviceID LIKE 'USB\\VID%'" |
@@ -123,7 +133,7 @@ Read-Section 'radios' {
 }
 Read-Section 'printers' {
   Get-CimInstance Win32_Printer |
-    Select-Object Name, PrinterStatus, DetectedErrorState, WorkOffline
+    Select-Object Name, PrinterStatus, PrinterState, DetectedErrorState, WorkOffline
 }
 Read-Section 'jobs' {
   Get-CimInstance Win32_PrintJob | Select-Object StatusMask,

@@ -10,6 +10,7 @@ from collectors.application.foreign_json import Object, load_object, objects, te
 from collectors.application.source import Reading, Unreadable, all_absent, as_reading, status_of
 from collectors.contract import Field, FieldStatus
 from collectors.shared.run_command import run_command
+from collectors.shared.text import decode
 
 SOURCE: Final = "CIM"
 SCRIPT_S: Final = 8.0
@@ -88,7 +89,7 @@ def read_sections(script: str, deadline: Deadline) -> Sections:
 
 def parse_sections(data: bytes) -> Sections:
     """Read the output of a script. Raises ValueError if it is not a JSON object."""
-    output = load_object(data.removeprefix(b"\xef\xbb\xbf"), "PowerShell")
+    output = load_object(decode(data.removeprefix(b"\xef\xbb\xbf")), "PowerShell")
     sections = {}
     for name, section in output.items():
         if not isinstance(section, dict):

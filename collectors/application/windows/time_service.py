@@ -16,17 +16,21 @@ from collectors.shared.run_command import run_command
 from collectors.shared.text import decode
 
 SOURCE: Final = "w32tm"
-_LEAP = re.compile(r"[^:\n]{1,80}:\s*([0-3])\(")
+_LEAP = re.compile(r"[^:\n]{1,80}:\s*([0-3])\s*\(")
 _SECONDS = re.compile(r"^[^:\n]{1,80}:\s*([-+]?\d{1,9}\.\d{1,9})s\s*$", re.MULTILINE)
 _UNSYNCHRONISED: Final = "3"
 _OWN_CLOCK = re.compile(r"\bLOCL\b|\b0x4C4F434C\b|Local CMOS Clock|Free-running System Clock")
 _OFFSET_INDEX: Final = 2
+_ACCESS_DENIED: Final = b"0x80070005"
+"""E_ACCESSDENIED, which w32tm prints in every language."""
 
 
 @source("clock", SOURCE, "os.clockSynchronised", "os.clockOffsetMilliseconds", deadline_s=4.0)
 def read_clock(deadline: Deadline) -> Reading:
     output = run_command(("w32tm", "/query", "/status", "/verbose"), deadline.at)
     if output.exit_code != 0:
+        if _ACCESS_DENIED in output.data + output.error:
+            raise Unreadable("permission-denied", "only administrators may query the time service")
         raise Unreadable("not-applicable", "the Windows time service does not run")
     return clock_reading(decode(output.data))
 

@@ -34,7 +34,6 @@ _STATUS_REASONS = (  # PRINTER_STATUS_*, in the words of IPP's printer-state-rea
     (0x00020000, "toner-low"),
     (0x00040000, "toner-empty"),
     (0x00400000, "cover-open"),
-    (0x00800000, "door-open"),
 )
 _STOPPED = 0x00000001 | 0x00000080  # PRINTER_STATUS_PAUSED and PRINTER_STATUS_OFFLINE
 _VIRTUAL = re.compile(
@@ -100,6 +99,9 @@ def _printer(entry: SpoolerPrinter, registry: Registry) -> KnownPrinter | None:
 def _with_destination(
     printer: KnownPrinter, port_name: str, registry: Registry
 ) -> KnownPrinter | None:
+    if printer.name.startswith("\\\\"):
+        # A connection to a printer of another machine. The port belongs to that machine.
+        return _shared_printer(printer, printer.name)
     text = f"{printer.name} {printer.make_model}"
     if _USB.match(port_name) or (_EPSON.match(port_name) and not _NO_USB.search(text)):
         return replace(printer, transport="usb", address=clean_text(port_name))
@@ -111,10 +113,13 @@ def _with_destination(
         present = _has_serial_port(registry, path) if is_com else None
         return replace(printer, transport="serial", address=path, present=present)
     if port_name.startswith("\\\\"):
-        share = clean_text(port_name)
-        host = share.strip("\\").split("\\")[0]
-        return replace(printer, address=share, host=host)
+        return _shared_printer(printer, clean_text(port_name))
     return _with_network_port(printer, port_name, registry)
+
+
+def _shared_printer(printer: KnownPrinter, share: str) -> KnownPrinter:
+    """Add the destination of a printer that another machine shares as ``\\\\machine\\name``."""
+    return replace(printer, address=share, host=share.strip("\\").split("\\")[0])
 
 
 def _with_network_port(

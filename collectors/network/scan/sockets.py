@@ -22,6 +22,7 @@ from collectors.network.scan.host_probes import ConnectOutcome
 from collectors.shared.arp.priming import PrimingSockets
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.linux.rtnetlink_socket import NeighbourEvents, read_neighbours
+from collectors.shared.tcp_refusal import report_refusal_at_once
 
 SOCKETS_MAX = 480
 """The most connections at once. On Windows, select() accepts at most 512 sockets."""
@@ -124,6 +125,7 @@ class SocketNetwork:
             return False
         connection.setblocking(False)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NONE)
+        report_refusal_at_once(connection)
         try:
             error_number = connection.connect_ex((address, port))
         except PermissionError:

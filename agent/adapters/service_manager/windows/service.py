@@ -95,6 +95,8 @@ class WindowsService(ServiceManager):
         self._require_startable(is_installed=query is not None)
         if query is None or query.status in {Status.RUNNING, Status.START_PENDING}:
             return
+        if query.status is Status.STOP_PENDING:
+            self.stop()  # Windows does not start a service that is still stopping
         self.control.start()
         self._wait(
             lambda now: now is None or now.status is not Status.START_PENDING, "is slow to start"

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import gzip
 import json
 import socket
@@ -12,11 +13,12 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import httpx2
 import pytest
 
 from agent import __version__
 from agent.adapters import http_client
-from agent.adapters.http_client import REPLY_MAX_BYTES
+from agent.adapters.http_client import REPLY_MAX_BYTES, as_unavailable
 from agent.adapters.service_client import CommandStream, ServiceClient
 from agent.config.credential import ApiKeySource
 from agent.errors import (
@@ -746,3 +748,12 @@ async def test_a_stream_is_closed_when_its_context_ends(
         assert answer.is_lasting
 
     await asyncio.wait_for(closed.wait(), 60)
+
+
+def test_the_reason_of_a_failed_connection_is_that_of_windows() -> None:
+    """An asynchronous call of Windows sets `errno` to EINVAL, so it cannot name the reason."""
+    cause = ConnectionRefusedError(errno.EINVAL, "The remote computer refused the connection")
+    cause.winerror = 1225  # type: ignore[attr-defined, unused-ignore]
+    with pytest.raises(ServiceUnavailable) as error, as_unavailable():
+        raise httpx2.ConnectError("All connection attempts failed") from cause
+    assert (error.value.cause, str(error.value)) == ("connection-refused", cause.strerror)

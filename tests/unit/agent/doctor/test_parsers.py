@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.doctor.certificate import Certificate, parse_certificate
+from agent.doctor.checks import application
 from agent.doctor.checks.application import judge_cups, request_browser
 from agent.doctor.checks.connection import STRICT_ERRORS, judge_clock, judge_untrusted
 from agent.doctor.checks.network import parse_unanswered_arp
@@ -126,6 +127,24 @@ def test_the_spooler_is_healthy_only_if_it_answers_with_http(
 
 def test_a_missing_spooler_fails_the_check(tmp_path: Path) -> None:
     assert judge_cups(tmp_path / "cups.sock").status == "fail"
+
+
+@pytest.mark.parametrize(
+    ("state", "status"),
+    [("4  RUNNING", "ok"), ("1  STOPPED", "fail"), ("4  WIRD AUSGEFÜHRT", "ok")],
+)
+def test_the_state_of_the_windows_spooler_is_parsed(
+    monkeypatch: pytest.MonkeyPatch, state: str, status: str
+) -> None:
+    text = (
+        f"SERVICE_NAME: Spooler\n        TYPE     : 110  WIN32_OWN_PROCESS\n    STATE : {state}\n"
+    )
+    output = subprocess.CompletedProcess((), 0, text, "")
+    monkeypatch.setattr(application, "run_program", lambda *_, **__: output)
+    outcome = application._spooler()
+    assert outcome.status == status
+    # In PowerShell, `sc` alone writes a file.
+    assert outcome.fix == ("" if status == "ok" else "start it: `sc.exe start Spooler`")
 
 
 @pytest.mark.parametrize(

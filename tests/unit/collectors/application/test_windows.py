@@ -194,12 +194,49 @@ def test_print_queue_facts_are_read_on_windows() -> None:
     assert facts["printqueue.Kitchen.state"] == "offline"
 
 
+def test_a_paused_print_queue_is_stopped() -> None:
+    row = {"Name": "Bar", "PrinterStatus": 1, "PrinterState": 1, "WorkOffline": False}
+    (queue,) = devices.parse_queues(script.Section((row,)))
+    assert (queue.state, queue.reasons) == ("stopped", ("paused",))
+
+
 def test_clock_facts_are_parsed_in_german() -> None:
     facts = values(time_service.clock_reading(decode(fixture("windows/w32tm.txt"))).fields)
     assert facts == {"os.clockSynchronised": True, "os.clockOffsetMilliseconds": -2.104}
     fields = by_key(time_service.clock_reading("Leap Indicator: 3(not synchronized)\r\n"))
     assert fields["os.clockSynchronised"].value is False
     assert fields["os.clockOffsetMilliseconds"].status == "unsupported"
+
+
+def test_clock_facts_are_parsed_in_japanese() -> None:
+    lines = (
+        "閏インジケーター: 0 (警告なし)",
+        "ルート遅延: 0.0216253s",
+        "ルート分散: 7.7938950s",
+        "位相オフセット: 0.0021040s",
+    )
+    # The console's code page is not UTF-8.
+    facts = values(time_service.clock_reading(decode("\r\n".join(lines).encode("cp932"))).fields)
+    assert facts == {"os.clockSynchronised": True, "os.clockOffsetMilliseconds": 2.104}
+
+
+@pytest.mark.parametrize(
+    ("message", "status"),
+    [
+        ("Zugriff verweigert (0x80070005)", "permission-denied"),
+        ("Der Dienst wurde nicht gestartet. (0x80070426)", "not-applicable"),
+    ],
+)
+def test_a_refused_query_of_the_time_service_is_not_a_stopped_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str, status: str
+) -> None:
+    program = tmp_path / "w32tm"
+    program.write_text(f"#!/bin/sh\necho '{message}'\nexit 5\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(tmp_path),))
+    with pytest.raises(Unreadable) as refused:
+        time_service.read_clock(Deadline.after(10))
+    assert refused.value.status == status
 
 
 @given(st.text())
@@ -250,6 +287,28 @@ def test_the_scripts_read_nothing_personal() -> None:
         assert not re.search(r"Serial|Owner|CommandLine|Document|UserName|UUID|CSName", text)
         assert text.count("{") == text.count("}")
         assert text.count("(") == text.count(")")
+
+
+def test_the_scripts_write_times_that_do_not_depend_on_the_region() -> None:
+    """In Finland, a colon in a format becomes a dot. In Thailand, 2026 becomes 2569."""
+    for text in (powershell.MACHINE, powershell.DEVICES, powershell.ADAPTERS):
+        formats = re.findall(r"ToString\('([^']*)'\)", text)
+        assert set(formats) <= {"s", "x2"}
+
+
+def test_the_scripts_need_no_methods_that_constrained_powershell_denies() -> None:
+    for text in (powershell.MACHINE, powershell.DEVICES, powershell.ADAPTERS):
+        assert "GetType()" not in text
+        for statement in re.findall(r"^.*\[(?:Console|Text|Security)[.\]].*$", text, re.MULTILINE):
+            before = text[: text.index(statement)] + statement[: statement.index("[")]
+            assert before.rpartition("try {")[2].count("catch") == 0
+            assert "try {" in before
+
+
+def test_output_in_the_code_page_of_the_console_is_parsed() -> None:
+    data = '{"adapters": {"ok": [{"Name": "Büro", "Medium": "802.3"}]}}'.encode("cp850")
+    types = machine.parse_link_types(script.parse_sections(data))
+    assert list(types.values()) == ["ethernet"]
 
 
 def test_powershell_receives_the_script_and_its_output_is_parsed(

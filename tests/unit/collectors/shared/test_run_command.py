@@ -36,6 +36,15 @@ def test_a_program_can_write_more_errors_than_a_pipe_holds() -> None:
     assert (output.exit_code, output.data, len(output.error)) == (0, b"done\n", ERROR_MAX_BYTES)
 
 
+def test_a_program_can_write_more_errors_than_a_pipe_holds_on_windows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    process = start_command(("sh", "-c", "head -c 1000000 /dev/zero >&2; echo done"))
+    monkeypatch.setattr("sys.platform", "win32")
+    output = output_of(process, "sh", time.monotonic() + 5)
+    assert (output.exit_code, output.data, len(output.error)) == (0, b"done\n", ERROR_MAX_BYTES)
+
+
 def test_a_process_that_a_program_leaves_behind_is_awaited_only_until_the_deadline(
     tmp_path: Path,
 ) -> None:

@@ -2,12 +2,16 @@
 
 import asyncio
 import contextlib
+import errno
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
+from types import SimpleNamespace
 
 import pytest
 
 from agent.adapters import service_route
+from agent.adapters.connectivity import gateway, name_servers
 from agent.adapters.connectivity.gateway import GatewayProbe, echo_request
 from agent.adapters.connectivity.link_events import COALESCE_S, Coalescer
 from agent.adapters.connectivity.name_servers import NameServerReplies, query_servers
@@ -214,8 +218,76 @@ async def test_a_reply_with_ipv4_addresses_keeps_the_ipv6_addresses(
     assert address_lists == [("192.0.2.1", "192.0.2.2", "::1", "192.0.2.3")]
 
 
+def test_only_the_name_servers_of_windows_interfaces_in_use_are_queried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    addresses = {"{WIFI}": "172.16.0.9", "{LAN}": "192.168.1.7", "{FIXED}": "10.0.0.7"}
+    netifaces = SimpleNamespace(
+        AF_INET=2,
+        interfaces=lambda: list(addresses),
+        ifaddresses=lambda guid: {2: [{"addr": addresses[guid]}]},
+    )
+    monkeypatch.setitem(sys.modules, "netifaces", netifaces)
+    up = {name: SimpleNamespace(isup=name != "Wi-Fi") for name in ("Wi-Fi", "Ethernet", "Bar")}
+    own = [[SimpleNamespace(address=address)] for address in addresses.values()]
+    monkeypatch.setattr("psutil.net_if_stats", lambda: up)
+    monkeypatch.setattr("psutil.net_if_addrs", lambda: dict(zip(up, own, strict=True)))
+    registry = {
+        "{wifi}": {"EnableDHCP": 1, "DhcpNameServer": "172.16.0.1"},
+        "{removed}": {"EnableDHCP": 1, "NameServer": "9.9.9.9"},
+        "{lan}": {"EnableDHCP": 1, "NameServer": "", "DhcpNameServer": "192.168.1.1 192.168.1.2"},
+        # The server from DHCP is left over from the time before the address was configured.
+        "{fixed}": {"EnableDHCP": 0, "NameServer": "", "DhcpNameServer": "172.16.0.3"},
+    }
+    in_use = list(name_servers._interfaces_in_use())
+    assert name_servers.servers_of_interfaces(registry, in_use) == ("192.168.1.1", "192.168.1.2")
+    registry["{fixed}"]["NameServer"] = "10.0.0.1,10.0.0.2"
+    servers = name_servers.servers_of_interfaces(registry, in_use)
+    assert servers[2:] == ("10.0.0.1", "10.0.0.2")
+
+
 async def test_a_refused_connection_is_an_answer_of_the_gateway() -> None:
     assert await GatewayProbe().answers("127.0.0.1", 1, lambda: None) is True
+
+
+def windows_error(number: int) -> OSError:
+    """Return an error as asyncio raises it on Windows."""
+    error = OSError(errno.EINVAL, "The network location cannot be reached")
+    error.winerror = number  # type: ignore[attr-defined, unused-ignore]
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "is_answer"),
+    [
+        (ConnectionResetError(), True),
+        (windows_error(1234), True),  # ERROR_PORT_UNREACHABLE
+        (windows_error(1231), False),
+    ],
+)
+async def test_a_datagram_that_windows_reports_as_refused_is_an_answer_of_the_gateway(
+    monkeypatch: pytest.MonkeyPatch, error: OSError, is_answer: bool
+) -> None:
+    async def refuse(*_: object) -> bytes:
+        raise error
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "sock_recv", refuse)
+    refused = await gateway._is_refused_by_udp(gateway._Gateway("127.0.0.1", 1))
+    assert refused is is_answer
+
+
+@pytest.mark.parametrize("number", [1231, 1232])
+def test_an_unreachable_service_is_recognised_on_windows(
+    monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    async def fail(*_: object) -> None:
+        raise windows_error(number)
+
+    async def run() -> None:
+        monkeypatch.setattr(asyncio.get_running_loop(), "sock_connect", fail)
+        assert await connect(("127.0.0.1",), 9) == "unreachable"
+
+    run_in_virtual_time(run())
 
 
 def test_an_echo_request_has_a_valid_checksum() -> None:

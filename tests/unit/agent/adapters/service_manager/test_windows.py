@@ -75,6 +75,8 @@ class FakeControl:
 
     def start(self) -> None:
         self.calls.append("start")
+        if self.status is Status.STOP_PENDING:
+            return  # ERROR_SERVICE_ALREADY_RUNNING
         goal = Status.RUNNING if self.can_start else Status.STOPPED
         self.status, self._goal = Status.START_PENDING, goal
         self._until_change = self.polls_per_change
@@ -194,6 +196,17 @@ def test_stop_waits_until_a_starting_service_runs(tmp_path: Path) -> None:
     service.stop()
     assert control.status is Status.STOPPED
     assert control.calls == ["create", "start", "stop"]
+
+
+def test_start_waits_until_a_stopping_service_has_ended(tmp_path: Path) -> None:
+    control = FakeControl()
+    service = service_in(tmp_path, control)
+    service.install()
+    service.start()
+    control.stop()
+    service.start()
+    assert control.status is Status.RUNNING
+    assert control.polls_until_gone < 0
 
 
 def test_starting_a_service_that_ends_at_once_raises_an_error(tmp_path: Path) -> None:

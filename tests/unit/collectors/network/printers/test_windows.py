@@ -140,6 +140,13 @@ def test_the_host_of_a_printer_that_another_machine_shares_is_that_machine():
     assert (printer.host, printer.address) == ("SRV", r"\\SRV\HP")
 
 
+@pytest.mark.parametrize("port", ["USB001", "IP_192.168.1.50", "COM3:"])
+def test_the_port_of_a_connected_printer_belongs_to_the_other_machine(port: str):
+    (printer,) = read(SpoolerPrinter(r"\\OFFICE\Receipt", port)).printers
+    assert (printer.transport, printer.host, printer.port) == ("network", "OFFICE", None)
+    assert printer.address == r"\\OFFICE\Receipt"
+
+
 def test_printers_on_virtual_ports_are_not_listed():
     names = (
         *("PORTPROMPT:", "nul:", "FILE:", "XPSPort:", "", "TS001", "CPW2:", "FOXIT_PDF:"),
@@ -155,6 +162,11 @@ def test_status_bits_are_converted_to_state_reasons():
     assert printer.state_reasons == ("paused", "media-empty", "cover-open")
     (offline,) = read(SpoolerPrinter("O", "USB001", attributes=0x400)).printers
     assert (offline.stopped, offline.state_reasons) == (True, ("offline-report",))
+
+
+def test_a_printer_whose_server_knows_no_status_has_no_open_door():
+    (printer,) = read(SpoolerPrinter("S", "USB001", status=0x800000)).printers
+    assert printer.state_reasons == ()
 
 
 def test_a_stopped_spooler_is_a_failure_with_a_reason():
