@@ -37,6 +37,7 @@ from collectors.application.source import (
     unsupported,
 )
 from collectors.contract import Field
+from collectors.shared.host.operating_system import macos_version
 
 Profile = Callable[[str, Deadline], bytes]
 
@@ -47,6 +48,8 @@ JOBS: Final = {
 }
 """The launchd job of each role."""
 _NOT_REPORTED: Final = "macOS does not report it"
+_USB_HOST_SINCE: Final = 26
+"""The version of macOS from which on SPUSBDataType is empty."""
 
 
 @source("system", "sw_vers", "os.name", "os.version", "os.build", "os.kernel", "os.architecture")
@@ -216,7 +219,8 @@ def service_reading(jobs: dict[str, bool]) -> Reading:
 
 @source("usb", profiler.SOURCE, *USB_KEYS, deadline_s=PROFILE_S)
 def read_usb(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
-    is_new_format = int(platform.mac_ver()[0].partition(".")[0] or 0) >= 26  # macOS 26
+    version = macos_version() or ""
+    is_new_format = int(version.partition(".")[0] or 0) >= _USB_HOST_SINCE
     data = profile("SPUSBHostDataType" if is_new_format else "SPUSBDataType", deadline)
     return usb_reading(profiler.parse_usb(data), profiler.SOURCE)
 

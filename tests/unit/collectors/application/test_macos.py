@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import platform
 import plistlib
 import tempfile
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from collectors.application.deadline import Deadline
 from collectors.application.macos import commands, dhcp, profiler, readers
 from collectors.application.readers.network.dhcp import dhcp_fields
 from collectors.application.readers.network.wireless import Wireless
+from collectors.shared.host import operating_system
 from collectors.shared.run_command import Output
 from collectors.shared.text import decode
 from tests.sizes import examples
@@ -51,6 +53,21 @@ def test_usb_devices_are_parsed_from_macos_26() -> None:
     (scanner,) = profiler.parse_usb(fixture("macos/usb-host.json"))
     assert (scanner.vendor_id, scanner.vendor) == (0x05E0, "Symbol Technologies")
     assert scanner.speed_megabits == 12.0
+
+
+def test_usb_devices_of_macos_26_are_read_if_python_was_built_for_an_older_macos(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "SystemVersionPlatform.plist"
+    file.write_bytes(plistlib.dumps({"ProductName": "macOS", "ProductVersion": "26.1"}))
+    monkeypatch.setattr(platform, "mac_ver", lambda: ("16.0", ("", "", ""), "arm64"))
+    assert operating_system.macos_version(file) == "26.1"
+    assert operating_system.macos_version(tmp_path / "missing") == "16.0"
+    file.write_bytes(b"<plist>")
+    assert operating_system.macos_version(file) == "16.0"
+    monkeypatch.setattr(readers, "macos_version", lambda: "26.1")
+    reading = readers.read_usb(DEADLINE, profile)
+    assert by_key(reading)["peripherals.usbCount"].value == 1
 
 
 def test_usb_facts_are_read() -> None:
