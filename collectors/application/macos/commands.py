@@ -12,6 +12,7 @@ _NAME_SERVER = re.compile(r"^\s*nameserver\[\d+\]\s*:\s*(\S{1,64})\s*$", re.MULT
 _PORT = re.compile(r"^Hardware Port: (.{1,64})\nDevice: (\S{1,32})$", re.MULTILINE)
 _TYPES: Final = (
     ("wi-fi", "wifi"),
+    ("wlan", "wifi"),  # in German
     ("ethernet", "ethernet"),
     ("lan", "ethernet"),
     ("thunderbolt bridge", "bridge"),

@@ -19,6 +19,7 @@ from collectors.application.macos.profiler import PROFILE_S
 from collectors.application.readers import clock
 from collectors.application.readers.network import interfaces, resolver
 from collectors.application.readers.network.interfaces import Links
+from collectors.application.readers.network.wireless import Wireless
 from collectors.application.readers.peripherals import (
     BLUETOOTH_KEYS,
     USB_KEYS,
@@ -34,6 +35,7 @@ from collectors.application.source import (
     available,
     either,
     source,
+    status_of,
     unsupported,
 )
 from collectors.contract import Field
@@ -174,9 +176,18 @@ def read_links(
 ) -> Links:
     ports = commands.ask("networksetup", "-listallhardwareports", deadline=deadline)
     types = {name: "loopback" for name in names if name.startswith("lo")}
-    types |= commands.parse_hardware_ports(ports)
-    leases = dhcp.read_dhcp(commands.parse_hardware_ports(ports), deadline)
-    wireless = profiler.parse_airport(profile("SPAirPortDataType", deadline))
+    hardware_types = commands.parse_hardware_ports(ports)
+    leases = dhcp.read_dhcp(hardware_types, deadline)
+    try:
+        wireless = profiler.parse_airport(profile("SPAirPortDataType", deadline))
+    except (OSError, ValueError) as error:
+        # system_profiler needs seconds for Wi-Fi. If it is late, only its own facts are missing.
+        status, reason = status_of(error)
+        wi_fi = (name for name, kind in hardware_types.items() if kind == "wifi")
+        wireless = dict.fromkeys(wi_fi, Wireless(status=status, reason=reason))
+    types |= hardware_types
+    # networksetup writes the names of ports in the language of the system.
+    types |= {name: "wifi" for name in wireless if name in hardware_types}
     return Links(types, wireless, dhcp=leases)
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from collectors.application.deadline import Deadline
 from collectors.application.macos import commands, dhcp, profiler, readers
 from collectors.application.readers.network.dhcp import dhcp_fields
+from collectors.application.readers.network.interfaces import Links
 from collectors.application.readers.network.wireless import Wireless
 from collectors.shared.host import operating_system
 from collectors.shared.run_command import Output
@@ -209,6 +210,46 @@ def test_wifi_facts_are_parsed_on_macos() -> None:
     )
     assert (interfaces["en2"].ssid, interfaces["en2"].status) == (None, "permission-denied")
     assert interfaces["awdl0"].status == "not-applicable"
+
+
+GERMAN_PORTS = """
+Hardware Port: Ethernet
+Device: en0
+Ethernet Address: 00:00:5e:00:53:01
+
+Hardware Port: WLAN
+Device: en1
+Ethernet Address: 00:00:5e:00:53:02
+"""
+
+
+def read_links(
+    monkeypatch: pytest.MonkeyPatch, ports: str, profile: readers.Profile = profile
+) -> Links:
+    monkeypatch.setattr(commands, "ask", lambda *_, deadline: ports)
+    monkeypatch.setattr(dhcp, "read_dhcp", lambda *_: {})
+    return readers.read_links(("en0", "en1", "lo0"), DEADLINE, profile)
+
+
+def test_wifi_is_recognised_in_every_language_of_the_system(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    types = {"lo0": "loopback", "en0": "ethernet", "en1": "wifi"}
+    assert read_links(monkeypatch, GERMAN_PORTS).types == types
+    arabic = GERMAN_PORTS.replace("WLAN", "\u0648\u0627\u064a")
+    assert read_links(monkeypatch, arabic).types == types
+
+
+def test_a_late_system_profiler_affects_only_the_facts_about_wifi(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def late(*_: object) -> bytes:
+        raise TimeoutError("system_profiler did not answer before the deadline")
+
+    links = read_links(monkeypatch, GERMAN_PORTS, late)
+    assert links.types == {"lo0": "loopback", "en0": "ethernet", "en1": "wifi"}
+    assert set(links.wireless) == {"en1"}
+    assert links.wireless["en1"].status == "collection-failed"
 
 
 PACKET = Output(0, fixture("macos/ipconfig-getpacket.txt"), b"")
