@@ -321,6 +321,39 @@ def test_output_of_macos_commands_is_parsed() -> None:
     assert version == {"ProductName": "macOS", "ProductVersion": "15.5"}
 
 
+def test_name_servers_for_single_domains_and_interfaces_are_left_out() -> None:
+    text = """DNS configuration
+
+resolver #1
+  search domain[0] : vpn.example
+  nameserver[0] : 10.8.0.1
+  if_index : 22 (utun4)
+  flags    : Supplemental, Request A records, Request AAAA records
+  order    : 101400
+
+resolver #2
+  search domain[0] : venue.example
+  nameserver[0] : 192.168.1.1
+  if_index : 14 (en0)
+  flags    : Request A records
+  reach    : 0x00020002 (Reachable,Directly Reachable Address)
+  order    : 200000
+
+resolver #3
+  domain   : test
+  nameserver[0] : 127.0.0.1
+  flags    : Request A records
+
+DNS configuration (for scoped queries)
+
+resolver #1
+  nameserver[0] : 192.168.7.1
+  if_index : 15 (en1)
+  flags    : Scoped, Request A records
+"""
+    assert commands.parse_name_servers(text) == ("192.168.1.1",)
+
+
 def test_facts_about_services_are_read() -> None:
     jobs = commands.parse_launchctl(decode(fixture("macos/launchctl-list.txt")))
     fields = by_key(readers.service_reading(jobs))
