@@ -33,11 +33,13 @@ def read_link(last: str | None, *, needs_ipv4: bool) -> LinkReading:
 def _read_tables() -> Tables:
     import psutil
 
+    from collectors.shared.host.link_stats import read_link_stats
+
     gateways: tuple[SystemGateway, ...] = ()
     with contextlib.suppress(OSError, ValueError, ImportError):
         gateways = read_gateways()
     try:
-        addresses, stats = psutil.net_if_addrs(), psutil.net_if_stats()
+        addresses, stats = psutil.net_if_addrs(), read_link_stats()
         counters = psutil.net_io_counters(pernic=True)
     except psutil.Error as error:
         raise OSError(str(error)) from error
