@@ -153,6 +153,16 @@ def test_battery_levels_of_bluetooth_devices_are_parsed(
         assert device.battery_fraction == expected
 
 
+@pytest.mark.parametrize(
+    ("speed", "megabits"),
+    [("1.5 Mb/s", 1.5), ("1,5 Mb/s", 1.5), ("20 Gb/s", 20000.0), ("super_speed_plus_by_2", 20000)],
+)
+def test_speeds_of_usb_devices_are_parsed(speed: str, megabits: float) -> None:
+    entry = {"_name": "Mouse", "vendor_id": "0x046d", "device_speed": speed}
+    (mouse,) = profiler.parse_usb(json.dumps({"SPUSBDataType": [entry]}).encode())
+    assert mouse.speed_megabits == megabits
+
+
 def test_usb_placeholders_of_macos_are_ignored() -> None:
     entry = {"vendor_id": "apple_vendor_id", "product_id": "0x8600", "serial_num": "Not Provided"}
     (device,) = profiler.parse_usb(json.dumps({"SPUSBDataType": [entry]}).encode())
@@ -284,6 +294,9 @@ def test_without_the_stored_lease_only_its_times_are_missing(tmp_path: Path) -> 
 
 def test_an_interface_without_a_dhcp_packet_has_a_static_address(tmp_path: Path) -> None:
     assert dhcp.parse_packet(Output(1, b"", b""), tmp_path).is_used is False
+    for status in (b"not found", b"interface doesn't exist"):
+        error = b"ipconfig_get_packet(en6) failed: " + status + b"\n"
+        assert dhcp.parse_packet(Output(1, b"", error), tmp_path).is_used is False
     inform = PACKET.data.replace(b"yiaddr = 192.168.1.20", b"yiaddr = 0.0.0.0")
     assert dhcp.parse_packet(Output(0, inform, b""), tmp_path).is_used is False
     known = dhcp.read_dhcp(["en9"], DEADLINE, lambda *_: Output(1, b"", b"no interface"), tmp_path)
