@@ -2,6 +2,7 @@
 
 import os
 import platform
+import plistlib
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -40,6 +41,7 @@ from collectors.application.source import (
 )
 from collectors.contract import Field
 from collectors.shared.host.operating_system import macos_version
+from collectors.shared.sysfs import SMALL_MAX_BYTES, read_bytes
 
 Profile = Callable[[str, Deadline], bytes]
 
@@ -49,6 +51,8 @@ JOBS: Final = {
     "bluetooth": "com.apple.bluetoothd",
 }
 """The launchd job of each role."""
+_PREFERENCES: Final = "Library/Preferences/.GlobalPreferences.plist"
+"""The file with the preferences of the system, relative to the root directory."""
 _NOT_REPORTED: Final = "macOS does not report it"
 _USB_HOST_SINCE: Final = 26
 """The version of macOS from which on SPUSBDataType is empty."""
@@ -86,12 +90,20 @@ def read_boot(_: Deadline) -> Fields:
 
 
 @source("regional settings", "/etc", "os.timeZone", "os.locale")
-def read_regional_settings(_: Deadline) -> Fields:
-    locale = os.environ.get("LC_ALL") or os.environ.get("LANG")
+def read_regional_settings(_: Deadline, root: Path = Path("/")) -> Fields:
+    """Read the settings of the system. The environment of a service has a locale of its own."""
     return (
-        either("os.timeZone", "/etc/localtime", time_zone(Path("/")), "no time zone is set"),
-        either("os.locale", "environment", locale, "the environment of the agent sets no locale"),
+        either("os.timeZone", "/etc/localtime", time_zone(root), "no time zone is set"),
+        either("os.locale", "AppleLocale", _locale(root / _PREFERENCES), _NOT_REPORTED),
     )
+
+
+def _locale(preferences: Path) -> str | None:
+    try:
+        locale = plistlib.loads(read_bytes(preferences, SMALL_MAX_BYTES))["AppleLocale"]
+    except Exception:  # noqa: BLE001 - plistlib raises many types for a malformed file
+        return None
+    return locale if isinstance(locale, str) else None
 
 
 @source("clock", "ntp_adjtime", *clock.read_clock.keys)

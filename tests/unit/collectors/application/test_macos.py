@@ -367,6 +367,20 @@ resolver #1
     assert commands.parse_name_servers(text) == ("192.168.1.1",)
 
 
+def test_the_locale_is_that_of_the_system_and_not_of_the_service(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("LANG", "C.UTF-8")  # as in the property list of the daemon
+    assert by_key(readers.read_regional_settings(DEADLINE, tmp_path))["os.locale"].value is None
+    preferences = tmp_path / "Library/Preferences/.GlobalPreferences.plist"
+    preferences.parent.mkdir(parents=True)
+    preferences.write_bytes(plistlib.dumps({"AppleLocale": "de_AT"}, fmt=plistlib.FMT_BINARY))
+    fields = by_key(readers.read_regional_settings(DEADLINE, tmp_path))
+    assert fields["os.locale"].value == "de_AT"
+    preferences.write_bytes(b"malformed")
+    assert by_key(readers.read_regional_settings(DEADLINE, tmp_path))["os.locale"].value is None
+
+
 def test_facts_about_services_are_read() -> None:
     jobs = commands.parse_launchctl(decode(fixture("macos/launchctl-list.txt")))
     fields = by_key(readers.service_reading(jobs))
