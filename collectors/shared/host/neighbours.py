@@ -50,14 +50,22 @@ def parse_arp(text: str) -> tuple[LinkNeighbour, ...]:
 
     Each byte of a MAC is printed without a leading zero. ``(incomplete)`` stands for no MAC.
     """
-    matches = _matches(_ARP_LINE, text)
-    return tuple(entry for match in matches for entry in _entry(match[1], match[2]))
+    return _best_entries(_ARP_LINE, text)
 
 
 def parse_ndp(text: str) -> tuple[LinkNeighbour, ...]:
     """Parse ``ndp -an`` of macOS: neighbour, link-layer address, interface, expire, state."""
-    matches = _matches(_NDP_LINE, text)
-    return tuple(entry for match in matches for entry in _entry(match[1], match[2]))
+    return _best_entries(_NDP_LINE, text)
+
+
+def _best_entries(pattern: re.Pattern[str], text: str) -> tuple[LinkNeighbour, ...]:
+    """Return the entries of a table of macOS, without the incomplete ones of known neighbours.
+
+    If two interfaces are in the same network, a neighbour has an entry for each of them.
+    """
+    entries = [e for match in _matches(pattern, text) for e in _entry(match[1], match[2])]
+    known = {entry.address for entry in entries if entry.mac_address}
+    return tuple(entry for entry in entries if entry.mac_address or entry.address not in known)
 
 
 def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:

@@ -44,6 +44,14 @@ def test_omitted_zeros_in_macs_of_macos_are_restored() -> None:
     )
 
 
+def test_a_neighbour_of_two_interfaces_of_macos_is_known_if_one_knows_it() -> None:
+    entries = (
+        "? (192.168.1.1) at 0:1a:2b:3:4:5 on en0 ifscope [ethernet]\n"
+        "? (192.168.1.1) at (incomplete) on en1 ifscope [ethernet]\n"
+    )
+    assert parse_arp(entries) == (LinkNeighbour(0, "192.168.1.1", MAC, "stale"),)
+
+
 def test_ipv6_neighbours_of_macos_lose_their_scope() -> None:
     assert parse_ndp(NDP) == (
         LinkNeighbour(0, "fe80::1", MAC, "stale"),
