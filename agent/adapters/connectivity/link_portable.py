@@ -7,6 +7,7 @@ import contextlib
 import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agent.adapters.connectivity.link import LinkReading, Tables, summarize
@@ -27,7 +28,19 @@ def read_link(last: str | None, *, needs_ipv4: bool) -> LinkReading:
         last: the interface of the last known default route.
         needs_ipv4: the service is reached by IPv4, so only IPv4 routes and addresses count.
     """
-    return summarize(_read_tables(), last, needs_ipv4=needs_ipv4)
+    reading = summarize(_read_tables(), last, needs_ipv4=needs_ipv4)
+    return replace(reading, index=system_index(reading.state.interface))
+
+
+def system_index(name: str | None) -> int:
+    """Return the system's number of an interface, or 0 if it has none.
+
+    The address of an IPv6 gateway needs it. On Windows, psutil's names are not those of the system.
+    """
+    try:
+        return socket.if_nametoindex(name) if name else 0
+    except OSError:
+        return 0
 
 
 def _read_tables() -> Tables:
