@@ -15,7 +15,7 @@ from collectors.shared.host.gateways import SystemGateway, parse_prefix_length, 
 from collectors.shared.linux.rtnetlink import DefaultRoute, Link, LinkAddress
 
 _VIRTUAL = {
-    "darwin": ("anpi", "ap", "awdl", "bridge", "gif", "llw", "stf", "utun", "vmnet"),
+    "darwin": ("anpi", "ap", "awdl", "bridge", "gif", "llw", "stf", "utun", "vmenet", "vmnet"),
     "win32": ("Local Area Connection*", "Loopback", "VMware", "VirtualBox", "vEthernet"),
 }
 """The beginnings of names of virtual interfaces. On Windows, they can have other names as well."""

@@ -76,6 +76,11 @@ def test_virtual_interfaces_of_windows_do_not_count_as_a_link() -> None:
     assert (link.interface, link.has_link) == ("Ethernet", False)
 
 
+def test_interfaces_of_virtual_machines_on_a_mac_do_not_count_as_a_link() -> None:
+    machine = {**MACOS, "vmenet0": [], "bridge100": [], "anpi0": []}
+    assert state(machine, "darwin", down="en0").has_link is False
+
+
 def test_the_link_of_a_mac_without_a_gateway_is_known() -> None:
     link = state(MACOS, "darwin", last="en0")
     assert (link.interface, link.has_link, link.has_route) == ("en0", True, False)
