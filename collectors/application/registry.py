@@ -112,7 +112,7 @@ def macos_sources(job: ApplicationJob) -> Sources:
     return (
         macos.read_system,
         macos.read_boot,
-        macos.read_regional_settings,
+        macos.read_regional_settings.bind(),
         macos.read_clock,
         macos.read_hardware.bind(),
         hardware.read_temperatures.unsupported("macOS does not provide temperatures to services"),

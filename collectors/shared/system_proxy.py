@@ -18,6 +18,8 @@ _FUNCTIONS: Final = {
 }
 """Functions of urllib.request: the first reads the settings, the second tests for exempt hosts."""
 _INTERNET_SETTINGS: Final = r"Software\Microsoft\Windows\CurrentVersion\Internet Settings"
+_SCOPED: Final = "__SCOPED__ : <dictionary> {"
+"""The beginning of the settings of single interfaces. They follow those of the system."""
 _SCRIPT_ENABLED = re.compile(r"^\s*ProxyAutoConfigEnable : 1$", re.MULTILINE)
 _SCRIPT_ADDRESS = re.compile(r"^\s*ProxyAutoConfigURLString : (\S{1,2048})$", re.MULTILINE)
 _SCUTIL_TIMEOUT_S: Final = 2.0
@@ -69,8 +71,9 @@ def without_secrets(address: str) -> str | None:
 
 def parse_scutil_proxy(text: str) -> str | None:
     """Return the address of the script in the output of `scutil --proxy`."""
-    address = _SCRIPT_ADDRESS.search(text)
-    return address[1] if address and _SCRIPT_ENABLED.search(text) else None
+    settings = text.partition(_SCOPED)[0]
+    address = _SCRIPT_ADDRESS.search(settings)
+    return address[1] if address and _SCRIPT_ENABLED.search(settings) else None
 
 
 def _script_of_windows() -> str | None:

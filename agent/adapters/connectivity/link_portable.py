@@ -7,6 +7,7 @@ import contextlib
 import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agent.adapters.connectivity.link import LinkReading, Tables, summarize
@@ -14,7 +15,7 @@ from collectors.shared.host.gateways import SystemGateway, parse_prefix_length, 
 from collectors.shared.linux.rtnetlink import DefaultRoute, Link, LinkAddress
 
 _VIRTUAL = {
-    "darwin": ("anpi", "ap", "awdl", "bridge", "gif", "llw", "stf", "utun", "vmnet"),
+    "darwin": ("anpi", "ap", "awdl", "bridge", "gif", "llw", "stf", "utun", "vmenet", "vmnet"),
     "win32": ("Local Area Connection*", "Loopback", "VMware", "VirtualBox", "vEthernet"),
 }
 """The beginnings of names of virtual interfaces. On Windows, they can have other names as well."""
@@ -27,17 +28,31 @@ def read_link(last: str | None, *, needs_ipv4: bool) -> LinkReading:
         last: the interface of the last known default route.
         needs_ipv4: the service is reached by IPv4, so only IPv4 routes and addresses count.
     """
-    return summarize(_read_tables(), last, needs_ipv4=needs_ipv4)
+    reading = summarize(_read_tables(), last, needs_ipv4=needs_ipv4)
+    return replace(reading, index=system_index(reading.state.interface))
+
+
+def system_index(name: str | None) -> int:
+    """Return the system's number of an interface, or 0 if it has none.
+
+    The address of an IPv6 gateway needs it. On Windows, psutil's names are not those of the system.
+    """
+    try:
+        return socket.if_nametoindex(name) if name else 0
+    except OSError:
+        return 0
 
 
 def _read_tables() -> Tables:
     import psutil
 
+    from collectors.shared.host.link_stats import read_link_stats
+
     gateways: tuple[SystemGateway, ...] = ()
     with contextlib.suppress(OSError, ValueError, ImportError):
         gateways = read_gateways()
     try:
-        addresses, stats = psutil.net_if_addrs(), psutil.net_if_stats()
+        addresses, stats = psutil.net_if_addrs(), read_link_stats()
         counters = psutil.net_io_counters(pernic=True)
     except psutil.Error as error:
         raise OSError(str(error)) from error

@@ -30,6 +30,10 @@ GONE_WITHIN_S: Final = 20.0
 """Timeout for the removal of the service from the domain, in seconds."""
 POLL_EVERY_S: Final = 0.2
 _PRIVATE = 0o600
+_ENDS: Final = ("last terminating signal", "last exit reason", "last exit code")
+"""The lines of `launchctl print` about how the last process ended, in order of precedence."""
+_HARMLESS: Final = frozenset({"0", "(never exited)"})
+_LINE: Final = re.compile(rf"^\s*(state|pid|{'|'.join(_ENDS)}) = (.{{1,200}})$", re.MULTILINE)
 
 
 @dataclass
@@ -110,22 +114,22 @@ class LaunchdService(PosixService):
 
 
 def parse_print(text: str, *, is_installed: bool) -> ServiceState:
-    """Parse `launchctl print`. Its format is not guaranteed, so only three lines are used.
+    """Parse `launchctl print`. Its format is not guaranteed, so only a few lines are used.
 
-    The lines of the service come before those of its coalitions, which also have a ``state``.
+    The lines of the service come before those of its coalitions, which also have a ``state``. If a
+    signal or the system ended the process, there is no line with an exit code.
     """
-    lines = re.findall(r"^\s*(state|pid|last exit code) = (.{1,200})$", text, re.MULTILINE)
-    values = dict(reversed(lines))  # the first line of each name
+    values = dict(reversed(_LINE.findall(text)))  # the first line of each name
     is_running = values.get("state") == "running"
     pid = values.get("pid", "")
-    last = values.get("last exit code", "")
-    has_failed = not is_running and last not in {"", "0", "(never exited)"}
+    end = next((name for name in _ENDS if values.get(name, "0") not in _HARMLESS), None)
+    has_failed = not is_running and end is not None
     return ServiceState(
         is_installed=is_installed,
         starts_at_boot=is_installed,
         activity="running" if is_running else "failed" if has_failed else "stopped",
         pid=int(pid) if is_running and re.fullmatch(r"[0-9]{1,9}", pid) else None,
-        detail=f"last exit code {last}" if has_failed else "",
+        detail=f"{end} {values[end]}" if end is not None and has_failed else "",
     )
 
 

@@ -8,10 +8,16 @@ from collectors.shared.host.resolv_conf import name_servers
 from collectors.shared.run_command import run_command
 from collectors.shared.text import decode
 
+_SCOPED: Final = "\nDNS configuration (for "
+"""The beginning of the sections for queries of a certain interface or service."""
+_RESOLVER = re.compile(r"^resolver #\d+$", re.MULTILINE)
+_SUPPLEMENTAL = re.compile(r"^\s*domain\s*:|^\s*flags\s*:.*\bSupplemental\b", re.MULTILINE)
+"""Marks a resolver for the names of certain domains only, for example those of a VPN."""
 _NAME_SERVER = re.compile(r"^\s*nameserver\[\d+\]\s*:\s*(\S{1,64})\s*$", re.MULTILINE)
 _PORT = re.compile(r"^Hardware Port: (.{1,64})\nDevice: (\S{1,32})$", re.MULTILINE)
 _TYPES: Final = (
     ("wi-fi", "wifi"),
+    ("wlan", "wifi"),  # in German
     ("ethernet", "ethernet"),
     ("lan", "ethernet"),
     ("thunderbolt bridge", "bridge"),
@@ -35,8 +41,17 @@ def parse_sw_vers(text: str) -> dict[str, str]:
 
 
 def parse_name_servers(text: str) -> tuple[str, ...]:
-    """Return each name server in the output of `scutil --dns` once, in the order of the output."""
-    return name_servers(_NAME_SERVER.findall(text))
+    """Return the name servers for names of every domain in the output of `scutil --dns`.
+
+    Each one is returned once, in the order of the output.
+    """
+    resolvers = _RESOLVER.split(text.partition(_SCOPED)[0])
+    return name_servers(
+        server
+        for resolver in resolvers
+        if not _SUPPLEMENTAL.search(resolver)
+        for server in _NAME_SERVER.findall(resolver)
+    )
 
 
 def parse_hardware_ports(text: str) -> dict[str, str]:

@@ -25,6 +25,8 @@ _FILES_MAX: Final = 64
 _ADDRESS = re.compile(r"^yiaddr = (\S{1,64})$", re.MULTILINE)
 _SERVER = re.compile(r"^server_identifier \(ip\): (\S{1,64})$", re.MULTILINE)
 _DURATION = re.compile(r"^lease_time \(uint32\): 0x([0-9a-fA-F]{1,8})$", re.MULTILINE)
+_WITHOUT_PACKET = re.compile(rb"failed: (?:not found|interface doesn't exist)")
+"""The error for an interface without DHCP. Only newer versions of macOS print it."""
 _UNASSIGNED: Final = "0.0.0.0"  # noqa: S104 - a reply to DHCPINFORM assigns no address
 
 GetPacket = Callable[[str, Deadline], Output]
@@ -53,12 +55,13 @@ def read_dhcp(
 def parse_packet(output: Output, leases: Path) -> Dhcp:
     """Parse the output of `ipconfig getpacket` for one interface.
 
-    The program prints nothing for an interface without DHCP. Raises ValueError if the program
+    The program prints no packet for an interface without DHCP. Raises ValueError if the program
     failed.
     """
     text = decode(output.data)
     address, server, duration = (p.search(text) for p in (_ADDRESS, _SERVER, _DURATION))
-    if address is None and output.error.strip():
+    has_failed = output.error.strip() and not _WITHOUT_PACKET.search(output.error)
+    if address is None and has_failed:
         raise ValueError(f"ipconfig ended with {output.exit_code}")
     if address is None or address[1] == _UNASSIGNED:
         return Dhcp(is_used=False)

@@ -54,13 +54,14 @@ _DBM = re.compile(r"\s*(-\d{1,3})\s*dBm")
 _CHANNEL = re.compile(r"(\d{1,3}) \((2|5|6)GHz")
 _BANDS: Final = {"2": "2.4 GHz", "5": "5 GHz", "6": "6 GHz"}
 _MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
-_SPEED = re.compile(r"(\d{1,5}(?:\.\d)?)\s*(Mb|Gb|M|G)", re.IGNORECASE)
+_SPEED = re.compile(r"(\d{1,5}(?:[.,]\d)?)\s*(Mb|Gb|M|G)", re.IGNORECASE)
 _USB_SPEEDS: Final = {
     "full_speed": 12.0,
     "low_speed": 1.5,
     "high_speed": 480.0,
     "super_speed": 5000.0,
     "super_speed_plus": 10000.0,
+    "super_speed_plus_by_2": 20000.0,
 }
 """The speeds that USB defines, in Mbit/s, by the names that system_profiler uses."""
 
@@ -269,4 +270,5 @@ def _speed(text: str | None) -> float | None:
     match = _SPEED.search(text or "")
     if match is None:
         return None
-    return float(match[1]) * (1000 if match[2].lower().startswith("g") else 1)
+    # The decimal separator is that of the system's language.
+    return float(match[1].replace(",", ".")) * (1000 if match[2].lower().startswith("g") else 1)

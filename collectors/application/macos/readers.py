@@ -2,6 +2,7 @@
 
 import os
 import platform
+import plistlib
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from collectors.application.macos.profiler import PROFILE_S
 from collectors.application.readers import clock
 from collectors.application.readers.network import interfaces, resolver
 from collectors.application.readers.network.interfaces import Links
+from collectors.application.readers.network.wireless import Wireless
 from collectors.application.readers.peripherals import (
     BLUETOOTH_KEYS,
     USB_KEYS,
@@ -34,9 +36,12 @@ from collectors.application.source import (
     available,
     either,
     source,
+    status_of,
     unsupported,
 )
 from collectors.contract import Field
+from collectors.shared.host.operating_system import macos_version
+from collectors.shared.sysfs import SMALL_MAX_BYTES, read_bytes
 
 Profile = Callable[[str, Deadline], bytes]
 
@@ -46,7 +51,11 @@ JOBS: Final = {
     "bluetooth": "com.apple.bluetoothd",
 }
 """The launchd job of each role."""
+_PREFERENCES: Final = "Library/Preferences/.GlobalPreferences.plist"
+"""The file with the preferences of the system, relative to the root directory."""
 _NOT_REPORTED: Final = "macOS does not report it"
+_USB_HOST_SINCE: Final = 26
+"""The version of macOS from which on SPUSBDataType is empty."""
 
 
 @source("system", "sw_vers", "os.name", "os.version", "os.build", "os.kernel", "os.architecture")
@@ -81,12 +90,20 @@ def read_boot(_: Deadline) -> Fields:
 
 
 @source("regional settings", "/etc", "os.timeZone", "os.locale")
-def read_regional_settings(_: Deadline) -> Fields:
-    locale = os.environ.get("LC_ALL") or os.environ.get("LANG")
+def read_regional_settings(_: Deadline, root: Path = Path("/")) -> Fields:
+    """Read the settings of the system. The environment of a service has a locale of its own."""
     return (
-        either("os.timeZone", "/etc/localtime", time_zone(Path("/")), "no time zone is set"),
-        either("os.locale", "environment", locale, "the environment of the agent sets no locale"),
+        either("os.timeZone", "/etc/localtime", time_zone(root), "no time zone is set"),
+        either("os.locale", "AppleLocale", _locale(root / _PREFERENCES), _NOT_REPORTED),
     )
+
+
+def _locale(preferences: Path) -> str | None:
+    try:
+        locale = plistlib.loads(read_bytes(preferences, SMALL_MAX_BYTES))["AppleLocale"]
+    except Exception:  # noqa: BLE001 - plistlib raises many types for a malformed file
+        return None
+    return locale if isinstance(locale, str) else None
 
 
 @source("clock", "ntp_adjtime", *clock.read_clock.keys)
@@ -171,9 +188,18 @@ def read_links(
 ) -> Links:
     ports = commands.ask("networksetup", "-listallhardwareports", deadline=deadline)
     types = {name: "loopback" for name in names if name.startswith("lo")}
-    types |= commands.parse_hardware_ports(ports)
-    leases = dhcp.read_dhcp(commands.parse_hardware_ports(ports), deadline)
-    wireless = profiler.parse_airport(profile("SPAirPortDataType", deadline))
+    hardware_types = commands.parse_hardware_ports(ports)
+    leases = dhcp.read_dhcp(hardware_types, deadline)
+    try:
+        wireless = profiler.parse_airport(profile("SPAirPortDataType", deadline))
+    except (OSError, ValueError) as error:
+        # system_profiler needs seconds for Wi-Fi. If it is late, only its own facts are missing.
+        status, reason = status_of(error)
+        wi_fi = (name for name, kind in hardware_types.items() if kind == "wifi")
+        wireless = dict.fromkeys(wi_fi, Wireless(status=status, reason=reason))
+    types |= hardware_types
+    # networksetup writes the names of ports in the language of the system.
+    types |= {name: "wifi" for name in wireless if name in hardware_types}
     return Links(types, wireless, dhcp=leases)
 
 
@@ -216,7 +242,8 @@ def service_reading(jobs: dict[str, bool]) -> Reading:
 
 @source("usb", profiler.SOURCE, *USB_KEYS, deadline_s=PROFILE_S)
 def read_usb(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
-    is_new_format = int(platform.mac_ver()[0].partition(".")[0] or 0) >= 26  # macOS 26
+    version = macos_version() or ""
+    is_new_format = int(version.partition(".")[0] or 0) >= _USB_HOST_SINCE
     data = profile("SPUSBHostDataType" if is_new_format else "SPUSBDataType", deadline)
     return usb_reading(profiler.parse_usb(data), profiler.SOURCE)
 

@@ -23,6 +23,8 @@ from collectors.contract import Field
 SOURCE: Final = "psutil"
 WINDOW_S: Final = 1.0
 CORES_MAX: Final = 64
+FREQUENCY_MIN_MHZ: Final = 50
+"""psutil returns 4 MHz for an Apple M4, and 0 if the frequency is unknown."""
 
 
 @source("memory", SOURCE, "memory.totalBytes", "memory.availableBytes", "memory.usedFraction")
@@ -118,10 +120,10 @@ def _memory() -> "psutil._ntp.svmem":
 def _frequency() -> Field:
     try:
         frequency = psutil.cpu_freq() if hasattr(psutil, "cpu_freq") else None
-    except (NotImplementedError, OSError):
-        # psutil raises these exceptions on ARM boards whose driver reports no frequency.
+    except (NotImplementedError, OSError, RuntimeError, SystemError):
+        # psutil raises the first two on ARM boards whose driver reports no frequency, and the
+        # others on an Apple M5.
         frequency = None
-    current = round(frequency.current) if frequency and math.isfinite(frequency.current) else 0
-    return either(
-        "cpu.frequencyMegahertz", SOURCE, current or None, "the processor does not report it"
-    )
+    current = frequency.current if frequency and math.isfinite(frequency.current) else 0.0
+    known = round(current) if current >= FREQUENCY_MIN_MHZ else None
+    return either("cpu.frequencyMegahertz", SOURCE, known, "the processor does not report it")

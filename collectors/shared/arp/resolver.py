@@ -2,7 +2,8 @@
 
 An entry of the neighbour table that the kernel has not confirmed lately is no evidence that a host
 is there. For such an entry, the kernel waits 5 s after the next packet, and then sends ARP requests
-to the MAC of the entry (arp(7): delay_first_probe_time, ucast_solicit).
+to the MAC of the entry (arp(7): delay_first_probe_time, ucast_solicit). macOS sends a request at
+once if the host has sent nothing for about two minutes (net.link.ether.inet.arp_llreach_base).
 """
 
 import sys
@@ -61,7 +62,7 @@ class SystemArpNetwork:
 
     def __init__(self) -> None:
         self._priming = PrimingSockets()
-        self.has_states = sys.platform != "darwin"
+        self.has_states = True
 
     def now(self) -> float:
         return time.monotonic()

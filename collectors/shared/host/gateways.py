@@ -7,6 +7,9 @@ from typing import NamedTuple
 _IPV6_LINK_PREFIX = 64
 """The usual prefix length of an IPv6 link (RFC 4291, section 2.5.4). It is used on Windows, where
 psutil reports no netmask for IPv6 addresses."""
+_TUNNEL_GATEWAY = "fe80::"
+"""The gateway of the default routes that macOS adds for its own tunnels (utun). It is not a host.
+Every Mac has these routes, even without a network."""
 
 
 class SystemGateway(NamedTuple):
@@ -27,10 +30,13 @@ def read_gateways() -> tuple[SystemGateway, ...]:
         # Each entry is (gateway, interface, is preferred). The preferred one is sorted first.
         entries = [tuple(entry) for entry in _list_or_empty(table.get(family))]
         for gateway, interface, *_ in sorted(entries, key=lambda entry: not entry[-1]):
+            address = str(gateway).split("%")[0]
+            if address == _TUNNEL_GATEWAY:
+                continue
             addresses_by_family = netifaces.ifaddresses(str(interface))
             listed = (entry for number in families for entry in addresses_by_family.get(number, ()))
             addresses = frozenset(str(e["addr"]).split("%")[0] for e in listed if "addr" in e)
-            gateways.append(SystemGateway(str(gateway).split("%")[0], addresses))
+            gateways.append(SystemGateway(address, addresses))
     return tuple(gateways)
 
 

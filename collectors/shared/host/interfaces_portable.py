@@ -13,6 +13,7 @@ import psutil
 from collectors.contract import Interface, InterfaceAddress, Unavailable
 from collectors.shared.addresses import is_loopback, normal_mac
 from collectors.shared.host.gateways import SystemGateway, parse_prefix_length, read_gateways
+from collectors.shared.host.link_stats import read_link_stats
 from collectors.shared.host.local_network import LocalInterface, LocalNetwork, best_route_first
 
 _WIRELESS_NAMES = ("Wi-Fi", "WLAN", "Wireless")  # on Windows; macOS names all interfaces en0, en1
@@ -22,7 +23,7 @@ _FAMILIES: Mapping[int, Literal["ipv4", "ipv6"]] = {socket.AF_INET: "ipv4", sock
 
 def read_interfaces() -> LocalNetwork:
     """Read psutil and netifaces. Raises OSError if the system denies the list of interfaces."""
-    addresses, stats = psutil.net_if_addrs(), psutil.net_if_stats()
+    addresses, stats = psutil.net_if_addrs(), read_link_stats()
     try:
         gateways = read_gateways()
     except (OSError, ValueError) as error:

@@ -13,6 +13,7 @@ from collectors.application.readers.network.dhcp import Dhcp, dhcp_fields
 from collectors.application.readers.network.wireless import Wireless, wireless_fields
 from collectors.application.source import Reading, available, either, left_out, source
 from collectors.contract import Field, InterfaceFields
+from collectors.shared.host.link_stats import read_link_stats
 from collectors.shared.text import clean_text
 
 SOURCE: Final = "psutil"
@@ -50,7 +51,7 @@ ReadLinks = Callable[[tuple[str, ...], Deadline], Links]
 
 @source("interfaces", SOURCE, "network.interfaceCount")
 def read_interfaces(deadline: Deadline, links: ReadLinks) -> Reading:
-    stats = psutil.net_if_stats()
+    stats = read_link_stats()
     addresses = psutil.net_if_addrs()
     counters = psutil.net_io_counters(pernic=True)
     names = tuple(sorted(stats))[:INTERFACES_MAX]

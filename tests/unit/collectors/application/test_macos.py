@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import platform
 import plistlib
 import tempfile
 from datetime import UTC, datetime
@@ -14,7 +15,9 @@ from hypothesis import strategies as st
 from collectors.application.deadline import Deadline
 from collectors.application.macos import commands, dhcp, profiler, readers
 from collectors.application.readers.network.dhcp import dhcp_fields
+from collectors.application.readers.network.interfaces import Links
 from collectors.application.readers.network.wireless import Wireless
+from collectors.shared.host import operating_system
 from collectors.shared.run_command import Output
 from collectors.shared.text import decode
 from tests.sizes import examples
@@ -51,6 +54,21 @@ def test_usb_devices_are_parsed_from_macos_26() -> None:
     (scanner,) = profiler.parse_usb(fixture("macos/usb-host.json"))
     assert (scanner.vendor_id, scanner.vendor) == (0x05E0, "Symbol Technologies")
     assert scanner.speed_megabits == 12.0
+
+
+def test_usb_devices_of_macos_26_are_read_if_python_was_built_for_an_older_macos(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "SystemVersionPlatform.plist"
+    file.write_bytes(plistlib.dumps({"ProductName": "macOS", "ProductVersion": "26.1"}))
+    monkeypatch.setattr(platform, "mac_ver", lambda: ("16.0", ("", "", ""), "arm64"))
+    assert operating_system.macos_version(file) == "26.1"
+    assert operating_system.macos_version(tmp_path / "missing") == "16.0"
+    file.write_bytes(b"<plist>")
+    assert operating_system.macos_version(file) == "16.0"
+    monkeypatch.setattr(readers, "macos_version", lambda: "26.1")
+    reading = readers.read_usb(DEADLINE, profile)
+    assert by_key(reading)["peripherals.usbCount"].value == 1
 
 
 def test_usb_facts_are_read() -> None:
@@ -135,6 +153,16 @@ def test_battery_levels_of_bluetooth_devices_are_parsed(
         assert device.battery_fraction == expected
 
 
+@pytest.mark.parametrize(
+    ("speed", "megabits"),
+    [("1.5 Mb/s", 1.5), ("1,5 Mb/s", 1.5), ("20 Gb/s", 20000.0), ("super_speed_plus_by_2", 20000)],
+)
+def test_speeds_of_usb_devices_are_parsed(speed: str, megabits: float) -> None:
+    entry = {"_name": "Mouse", "vendor_id": "0x046d", "device_speed": speed}
+    (mouse,) = profiler.parse_usb(json.dumps({"SPUSBDataType": [entry]}).encode())
+    assert mouse.speed_megabits == megabits
+
+
 def test_usb_placeholders_of_macos_are_ignored() -> None:
     entry = {"vendor_id": "apple_vendor_id", "product_id": "0x8600", "serial_num": "Not Provided"}
     (device,) = profiler.parse_usb(json.dumps({"SPUSBDataType": [entry]}).encode())
@@ -194,6 +222,46 @@ def test_wifi_facts_are_parsed_on_macos() -> None:
     assert interfaces["awdl0"].status == "not-applicable"
 
 
+GERMAN_PORTS = """
+Hardware Port: Ethernet
+Device: en0
+Ethernet Address: 00:00:5e:00:53:01
+
+Hardware Port: WLAN
+Device: en1
+Ethernet Address: 00:00:5e:00:53:02
+"""
+
+
+def read_links(
+    monkeypatch: pytest.MonkeyPatch, ports: str, profile: readers.Profile = profile
+) -> Links:
+    monkeypatch.setattr(commands, "ask", lambda *_, deadline: ports)
+    monkeypatch.setattr(dhcp, "read_dhcp", lambda *_: {})
+    return readers.read_links(("en0", "en1", "lo0"), DEADLINE, profile)
+
+
+def test_wifi_is_recognised_in_every_language_of_the_system(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    types = {"lo0": "loopback", "en0": "ethernet", "en1": "wifi"}
+    assert read_links(monkeypatch, GERMAN_PORTS).types == types
+    arabic = GERMAN_PORTS.replace("WLAN", "\u0648\u0627\u064a")
+    assert read_links(monkeypatch, arabic).types == types
+
+
+def test_a_late_system_profiler_affects_only_the_facts_about_wifi(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def late(*_: object) -> bytes:
+        raise TimeoutError("system_profiler did not answer before the deadline")
+
+    links = read_links(monkeypatch, GERMAN_PORTS, late)
+    assert links.types == {"lo0": "loopback", "en0": "ethernet", "en1": "wifi"}
+    assert set(links.wireless) == {"en1"}
+    assert links.wireless["en1"].status == "collection-failed"
+
+
 PACKET = Output(0, fixture("macos/ipconfig-getpacket.txt"), b"")
 
 
@@ -226,6 +294,9 @@ def test_without_the_stored_lease_only_its_times_are_missing(tmp_path: Path) -> 
 
 def test_an_interface_without_a_dhcp_packet_has_a_static_address(tmp_path: Path) -> None:
     assert dhcp.parse_packet(Output(1, b"", b""), tmp_path).is_used is False
+    for status in (b"not found", b"interface doesn't exist"):
+        error = b"ipconfig_get_packet(en6) failed: " + status + b"\n"
+        assert dhcp.parse_packet(Output(1, b"", error), tmp_path).is_used is False
     inform = PACKET.data.replace(b"yiaddr = 192.168.1.20", b"yiaddr = 0.0.0.0")
     assert dhcp.parse_packet(Output(0, inform, b""), tmp_path).is_used is False
     known = dhcp.read_dhcp(["en9"], DEADLINE, lambda *_: Output(1, b"", b"no interface"), tmp_path)
@@ -261,6 +332,53 @@ def test_output_of_macos_commands_is_parsed() -> None:
     assert ports == {"en0": "ethernet", "en1": "wifi", "bridge0": "bridge"}
     version = commands.parse_sw_vers("ProductName:\t\tmacOS\nProductVersion:\t\t15.5\n")
     assert version == {"ProductName": "macOS", "ProductVersion": "15.5"}
+
+
+def test_name_servers_for_single_domains_and_interfaces_are_left_out() -> None:
+    text = """DNS configuration
+
+resolver #1
+  search domain[0] : vpn.example
+  nameserver[0] : 10.8.0.1
+  if_index : 22 (utun4)
+  flags    : Supplemental, Request A records, Request AAAA records
+  order    : 101400
+
+resolver #2
+  search domain[0] : venue.example
+  nameserver[0] : 192.168.1.1
+  if_index : 14 (en0)
+  flags    : Request A records
+  reach    : 0x00020002 (Reachable,Directly Reachable Address)
+  order    : 200000
+
+resolver #3
+  domain   : test
+  nameserver[0] : 127.0.0.1
+  flags    : Request A records
+
+DNS configuration (for scoped queries)
+
+resolver #1
+  nameserver[0] : 192.168.7.1
+  if_index : 15 (en1)
+  flags    : Scoped, Request A records
+"""
+    assert commands.parse_name_servers(text) == ("192.168.1.1",)
+
+
+def test_the_locale_is_that_of_the_system_and_not_of_the_service(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("LANG", "C.UTF-8")  # as in the property list of the daemon
+    assert by_key(readers.read_regional_settings(DEADLINE, tmp_path))["os.locale"].value is None
+    preferences = tmp_path / "Library/Preferences/.GlobalPreferences.plist"
+    preferences.parent.mkdir(parents=True)
+    preferences.write_bytes(plistlib.dumps({"AppleLocale": "de_AT"}, fmt=plistlib.FMT_BINARY))
+    fields = by_key(readers.read_regional_settings(DEADLINE, tmp_path))
+    assert fields["os.locale"].value == "de_AT"
+    preferences.write_bytes(b"malformed")
+    assert by_key(readers.read_regional_settings(DEADLINE, tmp_path))["os.locale"].value is None
 
 
 def test_facts_about_services_are_read() -> None:

@@ -1,6 +1,8 @@
 """The facts about the programs that the configuration lists in ``watch_processes``."""
 
 import os
+from collections.abc import Callable
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -91,3 +93,32 @@ def test_use_of_each_core_is_measured_between_two_readings(monkeypatch: pytest.M
     assert uses == [0.25, 0.0]
     assert facts["cpu.useFraction"] == 0.125
     assert facts["cpu.busiestCoreUseFraction"] == 0.25
+
+
+def frequency(raised: Exception | None = None, *, megahertz: float = 0.0) -> Callable[[], object]:
+    def cpu_freq() -> object:
+        if raised is not None:
+            raise raised
+        return SimpleNamespace(current=megahertz)
+
+    return cpu_freq
+
+
+@pytest.mark.parametrize(
+    ("cpu_freq", "expected"),
+    [
+        (frequency(megahertz=3504.0), 3504),
+        (frequency(megahertz=4.5), None),  # psutil on an Apple M4
+        (frequency(SystemError("returned a result with an exception set")), None),  # on an M5
+        (frequency(NotImplementedError()), None),
+    ],
+    ids=["m2", "m4", "m5", "arm-board"],
+)
+def test_an_impossible_frequency_is_left_out_and_the_use_is_still_measured(
+    cpu_freq: Callable[[], object], expected: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(psutil, "cpu_freq", cpu_freq)
+    monkeypatch.setattr(resources, "WINDOW_S", 0.001)
+    fields = by_key(resources.read_cpu(DEADLINE))
+    assert fields["cpu.frequencyMegahertz"].value == expected
+    assert fields["cpu.useFraction"].status == "available"

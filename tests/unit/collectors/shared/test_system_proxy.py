@@ -63,6 +63,20 @@ def test_the_address_of_the_proxy_script_of_macos_is_returned_without_secrets() 
     assert script_address("darwin", lambda: parse_scutil_proxy(disabled)) is None
 
 
+def test_the_proxy_script_of_a_single_interface_of_macos_is_ignored() -> None:
+    scoped = """<dictionary> {
+  ProxyAutoConfigEnable : 0
+  __SCOPED__ : <dictionary> {
+    utun4 : <dictionary> {
+      ProxyAutoConfigEnable : 1
+      ProxyAutoConfigURLString : http://vpn.example/proxy.pac
+    }
+  }
+}
+"""
+    assert parse_scutil_proxy(scoped) is None
+
+
 @pytest.mark.parametrize(
     ("address", "expected"),
     [

@@ -1,11 +1,13 @@
 """The state of a watched device follows from the MACs that answer ARP."""
 
+import sys
 from collections.abc import Mapping
+from contextlib import closing
 
 import pytest
 
 from collectors.contract import LearnedPrinter, WatchedDevice
-from collectors.shared.arp.resolver import Resolver
+from collectors.shared.arp.resolver import Resolver, SystemArpNetwork
 from collectors.shared.watched_devices import (
     Answers,
     Expectation,
@@ -158,6 +160,14 @@ def test_an_entry_of_a_table_without_states_is_accepted_after_a_second() -> None
         kernel.wait()
     assert resolver.answers == {HOME: MAC}
     assert kernel.now() - 100 < 2
+
+
+def test_the_table_of_macos_shows_which_entries_are_confirmed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with closing(SystemArpNetwork()) as network:
+        assert network.has_states
 
 
 def test_a_confirmed_address_gets_no_datagram() -> None:

@@ -4,7 +4,9 @@ import socket
 from typing import NamedTuple
 
 import psutil
+import pytest
 
+from agent.adapters.connectivity import link_portable
 from agent.adapters.connectivity.link import summarize
 from agent.adapters.connectivity.link_portable import assemble
 from agent.rules.connectivity.cause import LinkState
@@ -74,8 +76,30 @@ def test_virtual_interfaces_of_windows_do_not_count_as_a_link() -> None:
     assert (link.interface, link.has_link) == ("Ethernet", False)
 
 
+def test_interfaces_of_virtual_machines_on_a_mac_do_not_count_as_a_link() -> None:
+    machine = {**MACOS, "vmenet0": [], "bridge100": [], "anpi0": []}
+    assert state(machine, "darwin", down="en0").has_link is False
+
+
 def test_the_link_of_a_mac_without_a_gateway_is_known() -> None:
     link = state(MACOS, "darwin", last="en0")
     assert (link.interface, link.has_link, link.has_route) == ("en0", True, False)
     link = state(MACOS, "darwin", down="en0")
     assert (link.interface, link.has_link) == ("en0", False)
+
+
+def test_the_gateway_of_a_link_is_contacted_at_the_interface_that_leads_to_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gateway = SystemGateway("fe80::fe", frozenset({"10.0.0.20"}))
+    stats = {name: Stats(isup=True) for name in MACOS}
+    tables = assemble(MACOS, stats, {}, (gateway,), "darwin")
+    monkeypatch.setattr(link_portable, "_read_tables", lambda: tables)
+    monkeypatch.setattr(socket, "if_nametoindex", {"lo0": 1, "en0": 14}.__getitem__)
+    reading = link_portable.read_link(None, needs_ipv4=False)
+    assert (reading.state.gateway, reading.index) == ("fe80::fe", 14)
+
+
+def test_an_interface_that_the_system_does_not_know_has_no_number() -> None:
+    assert link_portable.system_index("no such interface") == 0
+    assert link_portable.system_index(None) == 0

@@ -189,3 +189,19 @@ def test_a_daemon_that_exited_with_an_error_is_failed() -> None:
     assert parse_print(stopped, is_installed=True).activity == "stopped"
     failed = stopped.replace("(never exited)", "2")
     assert parse_print(failed, is_installed=True).detail == "last exit code 2"
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "last terminating signal = Killed: 9",
+        "last exit reason = OS_REASON_CODESIGNING",
+        "last exit code = 78: EX_CONFIG",
+    ],
+)
+def test_a_service_that_a_signal_or_the_system_ended_has_failed(end: str) -> None:
+    text = RUNNING.replace("state = running", "state = spawn scheduled")
+    state = parse_print(text.replace("last exit code = (never exited)", end), is_installed=True)
+    assert (state.activity, state.detail) == ("failed", end.replace(" = ", " "))
+    restarted = RUNNING.replace("last exit code = (never exited)", end)
+    assert parse_print(restarted, is_installed=True).activity == "running"

@@ -103,16 +103,21 @@ class Netifaces:
         return {
             "default": {2: ("192.168.1.1", "en0")},
             2: [("10.0.0.1", "en1", False), ("192.168.1.1", "en0", True)],
-            30: [("fe80::1%en0", "en0", True)],
+            # macOS adds a default route for each of its own tunnels.
+            30: [("fe80::%utun0", "utun0", False), ("fe80::1%en0", "en0", True)],
         }
 
     def ifaddresses(self, interface: str) -> dict[int, list[dict[str, str]]]:
         if interface == "en1":
             return {2: [{"addr": "10.0.0.20"}], 18: [{"addr": "00:1a:2b:3c:4d:5e"}]}
+        if interface == "utun0":
+            return {30: [{"addr": "fe80::9%utun0"}]}
         return {2: [{"addr": "192.168.1.7"}], 30: [{"addr": "fe80::7%en0"}, {"peer": "fe80::8"}]}
 
 
-def test_the_default_gateway_of_each_family_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_gateway_of_each_family_comes_first_and_those_of_tunnels_are_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "netifaces", Netifaces())
     wifi, wire = frozenset({"192.168.1.7", "fe80::7"}), frozenset({"10.0.0.20"})
     assert read_gateways() == (

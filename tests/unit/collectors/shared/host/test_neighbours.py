@@ -19,9 +19,12 @@ from collectors.shared.host.neighbours_windows import parse_ip_net_table, read_n
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 
 ARP = """\
-? (192.168.1.1) at 0:1a:2b:3:4:5 on en0 ifscope [ethernet]
-? (192.168.1.40) at (incomplete) on en0 ifscope [ethernet]
-? (224.0.0.251) at 1:0:5e:0:0:fb on en0 ifscope permanent [ethernet]
+Neighbor                Linklayer Address Expire(O) Expire(I)          Netif Refs Prbs
+192.168.1.1             0:1a:2b:3:4:5     2m38s     41s            en0    1
+192.168.1.30            0:1a:2b:3:4:30    1m20s     expired        en0    1   12
+192.168.1.40            (incomplete)      1m16s     expired        en0    2   35
+192.168.1.50            0:1a:2b:3:4:50    (none)    (none)         en0
+224.0.0.251             1:0:5e:0:0:fb     (none)    (none)         en0
 """
 NDP = """\
 Neighbor                                Linklayer Address  Netif Expire    St Flgs Prbs
@@ -37,11 +40,27 @@ MAC = "00:1a:2b:03:04:05"
 
 
 def test_omitted_zeros_in_macs_of_macos_are_restored() -> None:
-    assert parse_arp(ARP) == (
-        LinkNeighbour(0, "192.168.1.1", MAC, "stale"),
-        LinkNeighbour(0, "192.168.1.40", None, "resolving"),
-        LinkNeighbour(0, "224.0.0.251", "01:00:5e:00:00:fb", "stale"),
+    assert parse_arp(ARP)[0] == LinkNeighbour(0, "192.168.1.1", MAC, "reachable")
+
+
+def test_a_neighbour_of_macos_that_was_silent_for_minutes_is_not_confirmed() -> None:
+    assert {entry.address: entry.state for entry in parse_arp(ARP)} == {
+        "192.168.1.1": "reachable",
+        "192.168.1.30": "stale",
+        "192.168.1.40": "resolving",
+        "192.168.1.50": "reachable",
+        "224.0.0.251": "reachable",
+    }
+
+
+def test_the_best_entry_of_a_neighbour_of_two_interfaces_of_macos_is_used() -> None:
+    rows = (
+        "192.168.1.1             (incomplete)      1m16s     expired        en1    1\n",
+        "192.168.1.1             0:1a:2b:3:4:5     1m16s     expired        en2    1\n",
+        "192.168.1.1             0:1a:2b:3:4:5     2m38s     41s            en0    1\n",
     )
+    best = LinkNeighbour(0, "192.168.1.1", MAC, "reachable")
+    assert parse_arp("".join(rows)) == parse_arp("".join(reversed(rows))) == (best,)
 
 
 def test_ipv6_neighbours_of_macos_lose_their_scope() -> None:
