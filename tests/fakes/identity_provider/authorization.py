@@ -7,7 +7,7 @@ import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from authlib.oauth2.rfc6749 import AuthorizationServer, ClientMixin, OAuth2Request
 from authlib.oauth2.rfc6749.grants import AuthorizationCodeGrant, RefreshTokenGrant
@@ -18,7 +18,9 @@ from authlib.oidc.core.grants import OpenIDCode
 from joserfc import jwt
 from joserfc.jwk import KeySet, RSAKey
 
-CLIENT_ID, CLIENT_SECRET = "venue", "a secret of the client"
+CLIENT_ID: Final = "venue"
+CLIENT_SECRET: Final = "a secret: 100%41 + €"
+"""A secret whose characters the service must encode (RFC 6749, 2.3.1)."""
 Claims = dict[str, Any]
 
 

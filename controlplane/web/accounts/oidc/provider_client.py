@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final
+from urllib.parse import quote
 
 import httpx2
 
@@ -157,11 +158,12 @@ class ProviderClient:
         from authlib.oauth2.client import DEFAULT_HEADERS
 
         metadata = await self.metadata()
-        authentication = ClientAuth(
-            self.provider.client_id,
-            self.provider.client_secret,
-            metadata.client_authentication(self.provider),
-        )
+        method = metadata.client_authentication(self.provider)
+        client_id, secret = self.provider.client_id, self.provider.client_secret
+        if method == "client_secret_basic" and secret is not None:
+            # RFC 6749, 2.3.1. `%20` is used for a space because all providers decode it.
+            client_id, secret = quote(client_id, safe=""), quote(secret, safe="")
+        authentication = ClientAuth(client_id, secret, method)
         body = str(httpx2.QueryParams(dict(fields)))
         url, headers, body = authentication.prepare(
             "POST", metadata.token_endpoint, dict(DEFAULT_HEADERS), body
