@@ -19,6 +19,7 @@ from agent.wire.addresses import is_loopback_url
 from controlplane.accounts.oidc.claims import (
     Claims,
     UnknownKeyError,
+    has_groups,
     read_claims,
     verify_id_token,
 )
@@ -94,6 +95,9 @@ class ProviderClient:
         """
         if refresh_token is not None:
             fields = {"grant_type": "refresh_token", "refresh_token": refresh_token}
+            if self.provider.is_entra:
+                # Entra ID sends an ID token, and so the groups, only if `openid` is requested.
+                fields["scope"] = " ".join(self.provider.scopes)
             answer = await self._answer(await self._tokens(fields), now)
         else:
             userinfo = await self._userinfo(access_token)
@@ -117,7 +121,27 @@ class ProviderClient:
             id_token = await self._verify(tokens.get("id_token"), access_token, nonce, now)
         has_userinfo = (await self.metadata()).userinfo_endpoint is not None
         userinfo = await self._userinfo(access_token) if has_userinfo else {}
+        if not has_groups(userinfo, self.provider):
+            self._require_groups_later(id_token, refresh_token, is_sign_in=nonce is not None)
         return Answer(read_claims(id_token, userinfo, self.provider), access_token, refresh_token)
+
+    def _require_groups_later(
+        self, id_token: Mapping[str, Any] | None, refresh_token: str | None, *, is_sign_in: bool
+    ) -> None:
+        """Refuse answers that would end memberships of users who are still in their groups.
+
+        Called if userinfo has no groups. A refreshed answer need not have an ID token either
+        (OpenID Connect Core, 12.2). Then the session ends, because nothing confirms its groups.
+        The memberships remain until the next sign-in, because nothing states that the user has
+        left the groups.
+        """
+        if id_token is None:
+            raise ProviderRefusedError("the provider sent no groups when it was asked again")
+        if is_sign_in and refresh_token is None and has_groups(id_token, self.provider):
+            raise ProviderRefusedError(
+                f"{self.provider.label} sends the groups only when you sign in, so they cannot be"
+                " checked later: ask the operator to request the scope offline_access"
+            )
 
     async def _verify(
         self, token: object, access_token: str, nonce: str | None, now: datetime
