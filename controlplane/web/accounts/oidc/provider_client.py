@@ -6,11 +6,12 @@ are not kept open, because a provider is called rarely.
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import quote
 
 import httpx2
@@ -34,6 +35,10 @@ METADATA_CACHED_S: Final = 3600.0
 KEYS_REFETCH_S: Final = 30.0
 """If an ID token was signed with an unknown key, the provider's keys are fetched again, unless they
 were fetched less than this time before."""
+TEMPORARY_ERRORS: Final = frozenset({"server_error", "temporarily_unavailable"})
+"""OAuth errors that do not concern the user: the same call may succeed later. Entra ID defines the
+second one for its token endpoint."""
+_ERROR_CODE: Final = re.compile(r"[a-z_]{1,64}")
 TOKEN_MAX: Final = 16_384
 """Maximum length of a token that is stored."""
 
@@ -219,17 +224,37 @@ class ProviderClient:
 
 
 def _parse(status: int, body: bytes) -> Mapping[str, Any]:
-    """Return the JSON object of a reply. A refusal is a 4xx, except 404, 408 and 429."""
+    """Return the JSON object of a reply.
+
+    A refusal is a 4xx, except 404, 408, 429 and an OAuth error that is temporary.
+    """
     temporary = {HTTPStatus.NOT_FOUND, HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
     is_refusal = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
     if is_refusal and status not in temporary:
-        raise ProviderRefusedError(f"the provider refused (status {status})")
+        error = _error_code(body)
+        if error in TEMPORARY_ERRORS:
+            raise ProviderUnavailableError(f"it answered with {error}")
+        raise ProviderRefusedError(f"the provider refused ({error or f'status {status}'})")
     if status != HTTPStatus.OK:
         raise ProviderUnavailableError(f"it answered with status {status}")
-    try:
-        content = json.loads(body)
-    except (ValueError, RecursionError):
-        raise ProviderUnavailableError("its reply is not JSON") from None
+    content = _json(body)
+    if content is None:
+        raise ProviderUnavailableError("its reply is not JSON")
     if not isinstance(content, dict):
         raise ProviderUnavailableError("its reply is not a JSON object")
     return content
+
+
+def _error_code(body: bytes) -> str | None:
+    """Return the error code in a refusal (RFC 6749, 5.2), if it has a valid one."""
+    content = _json(body)
+    error = content.get("error") if isinstance(content, dict) else None
+    return error if isinstance(error, str) and _ERROR_CODE.fullmatch(error) else None
+
+
+def _json(body: bytes) -> object:
+    """Return the value of a JSON text. None if it is null or not valid."""
+    try:
+        return cast("object", json.loads(body))
+    except (ValueError, RecursionError):
+        return None

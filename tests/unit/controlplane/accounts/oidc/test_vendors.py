@@ -214,6 +214,41 @@ async def test_userinfo_without_groups_ends_the_membership_if_it_had_groups_befo
     assert memberships(service) == []
 
 
+# ---------------------------------------------------------------------------- refusals
+
+
+async def test_a_temporary_error_does_not_end_the_session(
+    service: RunningService, process: ProviderProcess
+) -> None:
+    """Entra ID: the client is to retry after ``temporarily_unavailable``."""
+    visitor = await sign_in(service)
+    process.control(replies={"/token": [400, '{"error": "temporarily_unavailable"}']})
+    await run_checks(service, LIMIT_S)
+    assert (await visitor.post(OVERVIEW)).status_code == 401
+    process.control(replies={})
+    await run_checks(service, 60)
+    assert (await visitor.post(OVERVIEW)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ('{"error": "invalid_client"}', "(invalid_client)"),
+        ('{"error": "<b>"}', "(status 401)"),
+        ('{"error": 1}', "(status 401)"),
+        ("[1]", "(status 401)"),
+        ("no", "(status 401)"),
+    ],
+)
+async def test_a_refusal_names_the_error_of_the_provider(
+    service: RunningService, process: ProviderProcess, body: str, reason: str
+) -> None:
+    """If the client secret has expired, the operator must be able to see it."""
+    process.control(replies={"/token": [401, body]})
+    reply = await Visitor(service).sign_in_with_provider()
+    assert (reply.status_code, reason in reply.text) == (403, True)
+
+
 # ---------------------------------------------------------------------------- requests
 
 
