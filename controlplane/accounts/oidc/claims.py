@@ -6,7 +6,8 @@ secret (RFC 8725, 3.1).
 """
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -72,9 +73,7 @@ def verify_id_token(
     if not isinstance(token, str):
         raise ProviderRefusedError("the provider sent no ID token")
     try:
-        # Keys of symmetric algorithms are dropped: the provider publishes only public keys.
-        public = [each for each in keys["keys"] if each.get("kty") != "oct"]
-        key_set = KeySet.import_key_set({"keys": public})
+        key_set = KeySet(_public_keys(keys["keys"]))
         decoded = jwt.decode(token, key_set, algorithms=ALGORITHMS)
         claims = CodeIDToken(
             decoded.claims,
@@ -92,6 +91,23 @@ def verify_id_token(
         # The last three are raised for keys and claims of unexpected types.
         raise ProviderRefusedError(f"the ID token is not valid ({type(error).__name__})") from None
     return dict(claims)
+
+
+def _public_keys(keys: Iterable[Any]) -> list[Any]:
+    """Return the keys that can be used.
+
+    Keys of symmetric algorithms are dropped: the provider publishes only public keys. Keys of
+    unknown types and curves are ignored (RFC 7517, 5), so that a provider can add such a key.
+    """
+    from joserfc.errors import JoseError
+    from joserfc.jwk import import_key
+
+    results = []
+    for each in keys:
+        if each.get("kty") != "oct":
+            with suppress(JoseError, ValueError, TypeError, KeyError):
+                results.append(import_key(each))
+    return results
 
 
 def read_claims(

@@ -3,9 +3,11 @@
 The claims have the form that the documents of the providers define.
 """
 
+import json
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import httpx2
 import pytest
 from sqlalchemy import select
 
@@ -247,6 +249,30 @@ async def test_a_refusal_names_the_error_of_the_provider(
     process.control(replies={"/token": [401, body]})
     reply = await Visitor(service).sign_in_with_provider()
     assert (reply.status_code, reason in reply.text) == (403, True)
+
+
+# ---------------------------------------------------------------------------- keys
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"kty": "AKP", "alg": "ML-DSA-44", "pub": "AAAA"},
+        {"kty": "EC", "crv": "BP-256", "x": "AAAA", "y": "AAAA"},
+        {"kty": "OKP", "crv": "Ed1", "x": "AAAA"},
+        {"kty": "RSA"},
+        {"kty": 1},
+        {},
+    ],
+)
+async def test_keys_that_cannot_be_used_are_ignored(
+    service: RunningService, process: ProviderProcess, other: dict[str, Any]
+) -> None:
+    async with httpx2.AsyncClient(trust_env=False) as http:
+        keys = (await http.get(f"{process.issuer}/keys")).json()["keys"]
+    text = json.dumps({"keys": [{"kid": "other", **other}, *keys]})
+    process.control(replies={"/keys": [200, text]})
+    await sign_in(service)
 
 
 # ---------------------------------------------------------------------------- requests
