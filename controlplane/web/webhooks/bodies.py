@@ -20,6 +20,12 @@ TITLES: Final = {
 }
 LISTED_MAX: Final = 40
 """Maximum number of alerts in one message for users. Slack permits 50 blocks."""
+TEAMS_BYTES_MAX: Final = 20_000
+"""Maximum size of a body for Teams.
+
+Teams permits 28,672 bytes in the form in which it stores a message. There, a body of 24,453 bytes
+had 28,897 bytes. The workflow has answered 202 before it finds that a message is too large.
+"""
 
 
 def body_for(kind: str, target: str, bodies: Bodies) -> bytes:
@@ -44,12 +50,12 @@ def summary_of(bodies: Bodies) -> str:
     return f"{firing} alerts firing and {len(bodies) - firing} resolved at {where}"
 
 
-def lines_of(bodies: Bodies) -> list[str]:
-    """Return one line for each alert, the firing ones first."""
+def lines_of(bodies: Bodies, listed_max: int = LISTED_MAX) -> list[str]:
+    """Return one line for each of the first ``listed_max`` alerts, the firing ones first."""
     ordered = sorted(bodies, key=lambda each: str(each["type"]))
     lines = [f"{TITLES[each['type']]} ({each['severity']}): {each['text']}" for each in ordered]
-    more = len(lines) - LISTED_MAX
-    return [*lines[:LISTED_MAX], f"and {more} more"] if more > 0 else lines
+    more = len(lines) - listed_max
+    return [*lines[:listed_max], f"and {more} more"] if more > 0 else lines
 
 
 def link_of(bodies: Bodies) -> str | None:
@@ -64,16 +70,20 @@ def _webhook(_target: str, bodies: Bodies) -> Mapping[str, Any]:
 
 
 def _slack(_target: str, bodies: Bodies) -> Mapping[str, Any]:
+    """Return the body for an incoming webhook of Slack.
+
+    Text of alerts is only in ``plain_text`` or escaped, so that names of devices can neither notify
+    users nor add links. The link is not a button: a click on a button also calls the Slack app, and
+    Slack displays a warning if the app has no address for that.
+    """
     blocks: list[Any] = [
         {"type": "section", "text": {"type": "plain_text", "text": line[:3000]}}
         for line in lines_of(bodies)
     ]
     link = link_of(bodies)
     if link is not None:
-        text = {"type": "plain_text", "text": "Acknowledge or silence"}
-        blocks.append(
-            {"type": "actions", "elements": [{"type": "button", "text": text, "url": link}]}
-        )
+        text = f"<{_escaped(link)}|Acknowledge or silence>"
+        blocks.append({"type": "section", "text": {"type": "mrkdwn", "text": text}})
     return {"text": _escaped(summary_of(bodies)), "blocks": blocks}
 
 
@@ -83,20 +93,38 @@ def _escaped(text: str) -> str:
 
 
 def _teams(_target: str, bodies: Bodies) -> Mapping[str, Any]:
-    title = {"type": "TextBlock", "text": summary_of(bodies), "weight": "Bolder", "wrap": True}
-    lines = [{"type": "TextBlock", "text": line, "wrap": True} for line in lines_of(bodies)]
+    """Return the body for a workflow of Teams, with fewer alerts if it would be too large."""
+    listed_max = LISTED_MAX
+    while True:
+        message = _teams_message(bodies, listed_max)
+        if listed_max == 1 or len(json.dumps(message)) <= TEAMS_BYTES_MAX:
+            return message
+        listed_max -= 1
+
+
+def _teams_message(bodies: Bodies, listed_max: int) -> Mapping[str, Any]:
+    title = _teams_text(summary_of(bodies), weight="Bolder")
     link = link_of(bodies)
     actions = [{"type": "Action.OpenUrl", "title": "Acknowledge or silence", "url": link}]
     card = {
         "$schema": CARD_SCHEMA,
         "type": "AdaptiveCard",
         "version": "1.4",
-        "body": [title, *lines],
+        "body": [title, *map(_teams_text, lines_of(bodies, listed_max))],
         "actions": actions if link is not None else [],
     }
     kind = "application/vnd.microsoft.card.adaptive"
     attachment = {"contentType": kind, "contentUrl": None, "content": card}
     return {"type": "message", "attachments": [attachment]}
+
+
+def _teams_text(text: str, **style: str) -> Mapping[str, Any]:
+    """Return a block of plain text.
+
+    A ``TextBlock`` would render Markdown, so that the name of a device could contain a link, and a
+    name with underscores would lose them.
+    """
+    return {"type": "RichTextBlock", "inlines": [{"type": "TextRun", "text": text, **style}]}
 
 
 def _pagerduty(target: str, bodies: Bodies) -> Mapping[str, Any]:

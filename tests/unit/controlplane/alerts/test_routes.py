@@ -115,10 +115,12 @@ async def test_slack_teams_and_pagerduty_each_get_bodies_in_their_own_format(
     by_host = {each.url.host: json.loads(each.content) for each in fleet.route_webhook.received}
     slack = by_host["hooks.slack.example.com"]
     assert slack["text"].startswith("Firing: till-01 (loc-0001) is offline since 20 Nov 12:")
-    assert [each["type"] for each in slack["blocks"]] == ["section", "actions"]
+    assert [each["type"] for each in slack["blocks"]] == ["section", "section"]
     (attachment,) = by_host["teams.example.com"]["attachments"]
     assert attachment["contentType"] == "application/vnd.microsoft.card.adaptive"
     (action,) = attachment["content"]["actions"]
+    link = f"<{action['url']}|Acknowledge or silence>"
+    assert slack["blocks"][-1]["text"] == {"type": "mrkdwn", "text": link}
     event = by_host["events.pagerduty.com"]
     assert (event["routing_key"], event["event_action"]) == (ROUTING_KEY, "trigger")
     assert action["url"] == f"http://service/#/alerts/{event['dedup_key']}"
