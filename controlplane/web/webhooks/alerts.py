@@ -22,7 +22,7 @@ from controlplane.settings import Settings
 from controlplane.storage.monitoring_tables import AlertRoute, Notification
 from controlplane.web.observability.metrics import Metrics, TrackerResult
 from controlplane.web.webhooks.bodies import body_for, url_for
-from controlplane.web.webhooks.mail import mail_of
+from controlplane.web.webhooks.mail import REPLY_TIMEOUT_S, mail_of
 from controlplane.web.webhooks.sending import BATCH, Claim, backoff_s
 
 RETRY_PERIOD: Final = timedelta(days=3)
@@ -108,12 +108,13 @@ class AlertOutbox:
         self, session: Session, row: Notification, route: AlertRoute | None, now: datetime
     ) -> Claim:
         row.attempts += 1
-        wait_s = self.settings.delivery_timeout_s + backoff_s(row.attempts)
-        row.due_at = now + timedelta(seconds=wait_s)
+        is_mail = route is not None and route.kind == "email"
+        timeout_s = self.settings.delivery_timeout_s + (REPLY_TIMEOUT_S if is_mail else 0)
+        row.due_at = now + timedelta(seconds=timeout_s + backoff_s(row.attempts))
         row.updated_at = now
         bodies = bodies_of(session, row)
         if route is not None and route.kind == "email":
-            mail = mail_of(row.id, route.target, bodies, self.settings.smtp, row.created_at)
+            mail = mail_of(row.id, route.target, bodies, self.settings.smtp, row.scheduled_at)
             return Claim(row.id, row.id, "", row.attempts, b"", mail=mail)
         kind = "webhook" if route is None else route.kind
         secret, url = self.settings.notify_secret, self.settings.notify_url or ""
