@@ -89,7 +89,9 @@ class AlertOutbox:
         )
         return [self._claim(session, row, route, now) for row, route in session.execute(query)]
 
-    def conclude(self, session: Session, claim: Claim, now: datetime, *, reason: str) -> str:
+    def conclude(
+        self, session: Session, claim: Claim, now: datetime, *, reason: str, wait_s: float = 0
+    ) -> str:
         query = select(Notification).where(Notification.id == claim.id).with_for_update()
         row = session.scalars(query).one()
         if row.status != "pending":
@@ -98,7 +100,9 @@ class AlertOutbox:
         if not reason or now - row.scheduled_at > RETRY_PERIOD:
             row.status, row.due_at = "failed" if reason else "sent", None
         else:
-            row.due_at = now + timedelta(seconds=backoff_s(claim.attempt))
+            row.due_at = now + timedelta(seconds=max(backoff_s(claim.attempt), wait_s))
+        if wait_s:
+            _postpone(session, row, now + timedelta(seconds=wait_s))
         return row.status
 
     def count(self, metrics: Metrics, result: TrackerResult) -> None:
@@ -127,6 +131,21 @@ class AlertOutbox:
                 secret, row.id, headers["webhook-timestamp"], content
             )
         return Claim(row.id, row.id, url_for(kind, url), row.attempts, content, headers)
+
+
+def _postpone(session: Session, notification: Notification, until: datetime) -> None:
+    """Send the receiver of a notification nothing before ``until``.
+
+    Slack limits messages for each webhook, and may disable an app that ignores the limit.
+    """
+    query = select(Notification).where(
+        Notification.route == notification.route, Notification.due_at < until
+    )
+    if notification.route != OPERATOR_ROUTE:
+        query = query.where(Notification.organization_id == notification.organization_id)
+    # A locked row is skipped: another process concludes an attempt for it, or attempts it now.
+    for row in session.scalars(query.with_for_update(skip_locked=True)):
+        row.due_at = until
 
 
 def signature(secret: bytes, message_id: str, timestamp: str, content: bytes) -> str:

@@ -167,6 +167,26 @@ async def test_the_delivery_log_has_the_error_and_the_next_attempt(fleet: Routed
     assert delivery["dueAt"] > delivery["updatedAt"]
 
 
+@pytest.mark.parametrize(("requested", "waited"), [("600", 600), ("86400", 3600)])
+async def test_a_receiver_that_limits_messages_gets_none_before_the_time_that_it_requests(
+    fleet: RoutedFleet, service: RunningService, requested: str, waited: int
+) -> None:
+    route = (await fleet.add_route(kind="slack"))["route"]
+    fleet.route_webhook = Webhook(429)
+    fleet.route_webhook.headers["Retry-After"] = requested
+    for _ in range(2):
+        await fleet.call("/routes/test", {"routeId": route["id"]})
+    await fleet.deliver()
+    service.clock.advance(waited - 1)
+    await fleet.deliver()
+    # The wait concerns all notifications of the route, not only the one that was refused.
+    assert len(fleet.route_webhook.received) == 1
+    fleet.route_webhook = Webhook(200)
+    service.clock.advance(2)
+    await fleet.deliver()
+    assert len(fleet.route_webhook.received) == 2
+
+
 async def test_the_delivery_log_has_pages(fleet: RoutedFleet) -> None:
     route = (await fleet.add_route())["route"]
     for _ in range(5):
