@@ -133,6 +133,39 @@ async def test_slack_teams_and_pagerduty_each_get_bodies_in_their_own_format(
     }  # fmt: skip
 
 
+async def test_a_route_that_becomes_a_pagerduty_route_sends_each_alert_that_waited_in_a_group(
+    fleet: RoutedFleet,
+) -> None:
+    first, second, third, *_ = await fleet.add(10)
+    route = (await fleet.add_route(kind="slack", groupMinutes=60))["route"]
+    fleet.offline = {first}
+    assert len(await fleet.minutes(10)) == 1
+    fleet.offline |= {second, third}
+    assert await fleet.minutes(10) == []
+    await fleet.add_route(id=route["id"], kind="pagerduty", target=ROUTING_KEY)
+    events = await fleet.minutes(1)
+    assert [each["event_action"] for each in events] == ["trigger", "trigger"]
+    names = {each["payload"]["custom_details"]["instanceId"] for each in events}
+    assert names == {second.instance_id, third.instance_id}
+    log = (await fleet.call("/deliveries"))["deliveries"]
+    assert [each["status"] for each in log] == ["sent", "sent", "failed", "sent"]
+    assert [len(each["texts"]) for each in log] == [1, 1, 0, 1]
+
+
+async def test_an_alert_that_resolves_does_not_overtake_its_start_after_the_end_of_a_digest(
+    fleet: RoutedFleet,
+) -> None:
+    device, *_ = await fleet.add(3)
+    route = (await fleet.add_route(kind="email", target="ada@example.com", digest=True))["route"]
+    fleet.offline = {device}
+    assert await fleet.minutes(10) == []
+    await fleet.add_route(id=route["id"], kind="pagerduty", target=ROUTING_KEY)
+    fleet.offline = set()
+    events = await fleet.minutes(20)
+    assert [each["event_action"] for each in events] == ["trigger", "resolve"]
+    assert len({each["dedup_key"] for each in events}) == 1
+
+
 OUTAGE_MINUTES: Final = sizes.amount(medium=3 * 60, large=24 * 60)
 
 
