@@ -28,7 +28,8 @@ from controlplane.storage.monitoring_tables import AlertRoute, NotifiedAlert
 PREFIX: Final = f"{ALERTS}/routes"
 ROUTES_MAX: Final = 20
 ADDRESSES_MAX: Final = 10
-ROUTING_KEY: Final = re.compile(r"[A-Za-z0-9]{32}")
+ROUTING_KEY: Final = re.compile(r"(eu:)?[A-Za-z0-9]{32}")
+"""A routing key of PagerDuty. The prefix selects the service region EU."""
 
 
 def route_operations() -> tuple[Procedure, ...]:

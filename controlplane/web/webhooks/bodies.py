@@ -11,6 +11,11 @@ from typing import Any, Final
 Bodies = Sequence[Mapping[str, Any]]
 """The alerts of a notification, as `alerts.messages.body_of` describes them."""
 PAGERDUTY_URL: Final = "https://events.pagerduty.com/v2/enqueue"
+PAGERDUTY_EU_URL: Final = "https://events.eu.pagerduty.com/v2/enqueue"
+"""The address for accounts in the service region EU. Both addresses are constants, so that the
+owner of a route cannot choose the host that receives the routing key."""
+PAGERDUTY_EU: Final = "eu:"
+"""The prefix of a target that selects the service region EU."""
 CARD_SCHEMA: Final = "http://adaptivecards.io/schemas/adaptive-card.json"
 TITLES: Final = {
     "alert.firing": "Firing",
@@ -31,13 +36,16 @@ had 28,897 bytes. The workflow has answered 202 before it finds that a message i
 def body_for(kind: str, target: str, bodies: Bodies) -> bytes:
     """Return the JSON body for a kind of route.
 
-    ``target`` is the routing key for PagerDuty. The other kinds do not use it.
+    ``target`` is the routing key for PagerDuty, with or without `PAGERDUTY_EU`. The other kinds do
+    not use it.
     """
     return json.dumps(BUILDERS[kind](target, bodies)).encode()
 
 
 def url_for(kind: str, target: str) -> str:
-    return PAGERDUTY_URL if kind == "pagerduty" else target
+    if kind != "pagerduty":
+        return target
+    return PAGERDUTY_EU_URL if target.startswith(PAGERDUTY_EU) else PAGERDUTY_URL
 
 
 def summary_of(bodies: Bodies) -> str:
@@ -131,7 +139,7 @@ def _pagerduty(target: str, bodies: Bodies) -> Mapping[str, Any]:
     body = bodies[-1]  # notifications of this kind are not grouped
     is_resolved = body["type"] == "alert.resolved"
     event: dict[str, Any] = {
-        "routing_key": target,
+        "routing_key": target.removeprefix(PAGERDUTY_EU),
         "event_action": "resolve" if is_resolved else "trigger",
         "dedup_key": body["alertId"],
     }

@@ -166,6 +166,17 @@ async def test_an_alert_that_resolves_does_not_overtake_its_start_after_the_end_
     assert len({each["dedup_key"] for each in events}) == 1
 
 
+async def test_a_pagerduty_route_to_the_region_eu_displays_only_the_end_of_its_key(
+    fleet: RoutedFleet,
+) -> None:
+    route = (await fleet.add_route(kind="pagerduty", target=f"eu:{ROUTING_KEY}"))["route"]
+    assert route["receiver"] == "…R0R0"
+    await fleet.call("/routes/test", {"routeId": route["id"]})
+    await fleet.deliver()
+    (request,) = fleet.route_webhook.received
+    assert request.url.host == "events.eu.pagerduty.com"
+
+
 OUTAGE_MINUTES: Final = sizes.amount(medium=3 * 60, large=24 * 60)
 
 
@@ -272,6 +283,7 @@ async def test_a_changed_route_keeps_its_target_and_a_disabled_one_sends_nothing
         ({"kind": "slack", "target": "http://hooks.example.com/in"}, "target"),
         ({"kind": "teams", "target": None}, "target"),
         ({"kind": "pagerduty", "target": "short"}, "target"),
+        ({"kind": "pagerduty", "target": f"us:{ROUTING_KEY}"}, "target"),
         ({"kind": "pagerduty", "target": ROUTING_KEY, "groupMinutes": 5}, "groupMinutes"),
         ({"kind": "email", "target": "ada"}, "target"),
         ({"kind": "email", "target": ",".join(f"a{n}@example.com" for n in range(11))}, "target"),

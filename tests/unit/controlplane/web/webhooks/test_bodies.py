@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from controlplane.web.webhooks.bodies import LISTED_MAX, TEAMS_BYTES_MAX, body_for
+from controlplane.web.webhooks.bodies import LISTED_MAX, TEAMS_BYTES_MAX, body_for, url_for
 
 NAME = "<!channel> *till*_01_ [Acknowledge](https://evil.example) <at>all</at> & co"
 URL = "https://venue.example/#/alerts/1"
@@ -63,3 +63,12 @@ def test_a_teams_message_with_long_texts_lists_fewer_alerts() -> None:
 def test_a_teams_message_with_short_texts_lists_as_many_alerts_as_a_slack_message() -> None:
     alerts = [alert(f"till-{number} (loc-0001) is offline") for number in range(100)]
     assert len(card_texts(built("teams", *alerts))) == LISTED_MAX + 2
+
+
+def test_an_account_in_the_region_eu_has_an_address_of_its_own() -> None:
+    key = "R0" * 16
+    assert url_for("pagerduty", key) == "https://events.pagerduty.com/v2/enqueue"
+    assert url_for("pagerduty", f"eu:{key}") == "https://events.eu.pagerduty.com/v2/enqueue"
+    for target in (key, f"eu:{key}"):
+        event = json.loads(body_for("pagerduty", target, [alert()]))
+        assert event["routing_key"] == key
