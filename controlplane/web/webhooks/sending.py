@@ -19,7 +19,6 @@ import httpx2
 from sqlalchemy.orm import Session
 
 from agent.wire.addresses import is_loopback_url
-from controlplane.client.waiting import seconds_of
 from controlplane.web.core import Core
 from controlplane.web.observability.metrics import Metrics, TrackerResult
 from controlplane.web.webhooks.mail import send_mail
@@ -143,8 +142,15 @@ async def _post(outbox: Outbox, client: httpx2.AsyncClient, claim: Claim) -> tup
         ) as response:
             if response.is_success:
                 return "", 0
-            wait_s = seconds_of(response.headers.get("Retry-After")) or 0
             reason = f"the {outbox.name} answered {response.status_code}"
-            return reason, min(wait_s, RETRY_AFTER_MAX_S)
+            return reason, _requested_wait_s(response.headers.get("Retry-After", ""))
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         return f"{type(error).__name__}: {error}", 0
+
+
+def _requested_wait_s(retry_after: str) -> float:
+    """Return the seconds of a ``Retry-After``. A date is ignored, because no known receiver sends
+    one.
+    """
+    is_number = retry_after.isascii() and retry_after.isdecimal()
+    return min(float(retry_after), RETRY_AFTER_MAX_S) if is_number else 0

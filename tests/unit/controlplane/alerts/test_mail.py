@@ -275,6 +275,10 @@ async def test_the_date_of_a_digest_is_the_time_at_which_it_was_due(
     (claimed,) = service.database.write(claim)
     assert claimed.mail is not None
     assert parsedate_to_datetime(claimed.mail["Date"]) == due.replace(microsecond=0)
+    # Another process does not send the e-mail while the server may still be processing it.
+    later = due + timedelta(seconds=SETTINGS.delivery_timeout_s + mails.REPLY_TIMEOUT_S)
+    outbox = AlertOutbox(SETTINGS, is_for_organizations=True)
+    assert service.database.write(lambda session: outbox.claim(session, later)) == []
 
 
 def test_a_service_without_an_smtp_server_sends_no_mail() -> None:

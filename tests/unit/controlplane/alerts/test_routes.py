@@ -211,7 +211,11 @@ async def test_the_delivery_log_has_the_error_and_the_next_attempt(fleet: Routed
     assert delivery["dueAt"] > delivery["updatedAt"]
 
 
-@pytest.mark.parametrize(("requested", "waited"), [("600", 600), ("86400", 3600)])
+@pytest.mark.parametrize(
+    ("requested", "waited"),
+    [("600", 600), ("86400", 3600), ("9" * 5000, 3600)],
+    ids=["10 min", "a day", "5000 digits"],
+)
 async def test_a_receiver_that_limits_messages_gets_none_before_the_time_that_it_requests(
     fleet: RoutedFleet, service: RunningService, requested: str, waited: int
 ) -> None:
