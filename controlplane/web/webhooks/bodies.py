@@ -7,6 +7,7 @@ documentation of PagerDuty's Events API v2.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 Bodies = Sequence[Mapping[str, Any]]
 """The alerts of a notification, as `alerts.messages.body_of` describes them."""
@@ -16,6 +17,9 @@ PAGERDUTY_EU_URL: Final = "https://events.eu.pagerduty.com/v2/enqueue"
 owner of a route cannot choose the host that receives the routing key."""
 PAGERDUTY_EU: Final = "eu:"
 """The prefix of a target that selects the service region EU."""
+SLACK_HOSTS: Final = frozenset({"hooks.slack.com", "hooks.slack-gov.com"})
+SLACK_PATH: Final = "/services/"
+"""The start of the paths of Slack's incoming webhooks. Slack's workflows have other paths."""
 CARD_SCHEMA: Final = "http://adaptivecards.io/schemas/adaptive-card.json"
 TITLES: Final = {
     "alert.firing": "Firing",
@@ -36,8 +40,8 @@ had 28,897 bytes. The workflow has answered 202 before it finds that a message i
 def body_for(kind: str, target: str, bodies: Bodies) -> bytes:
     """Return the JSON body for a kind of route.
 
-    ``target`` is the routing key for PagerDuty, with or without `PAGERDUTY_EU`. The other kinds do
-    not use it.
+    ``target`` is the routing key for PagerDuty, with or without `PAGERDUTY_EU`, and otherwise the
+    URL.
     """
     return json.dumps(BUILDERS[kind](target, bodies)).encode()
 
@@ -71,7 +75,15 @@ def link_of(bodies: Bodies) -> str | None:
     return next((each["url"] for each in bodies if each.get("url")), None)
 
 
-def _webhook(_target: str, bodies: Bodies) -> Mapping[str, Any]:
+def _webhook(target: str, bodies: Bodies) -> Mapping[str, Any]:
+    """Return the body that docs/alerts.md describes.
+
+    An incoming webhook of Slack gets the body for Slack instead, because Slack would execute the
+    mentions in ``text``, such as ``<!channel>`` in the name of a device.
+    """
+    url = urlsplit(target)
+    if url.hostname in SLACK_HOSTS and url.path.startswith(SLACK_PATH):
+        return _slack(target, bodies)
     if len(bodies) == 1:
         return bodies[0]
     return {"type": "alert.group", "text": summary_of(bodies), "alerts": list(bodies)}

@@ -40,6 +40,14 @@ def test_a_name_with_markup_neither_mentions_users_nor_adds_links_in_slack() -> 
     assert link == {"type": "mrkdwn", "text": f"<{URL}|Acknowledge or silence>"}
 
 
+def test_slack_gets_escaped_text_from_a_route_for_any_webhook_too() -> None:
+    for host in ("hooks.slack.com", "HOOKS.SLACK.COM:443", "hooks.slack-gov.com"):
+        content = body_for("webhook", f"https://{host}/services/T0/B0/x", [alert()])
+        assert json.loads(content) == built("slack", alert())
+    for url in ("https://hooks.slack.com/triggers/T0/1/x", "https://hooks.example.com/services/x"):
+        assert json.loads(body_for("webhook", url, [alert()])) == alert()
+
+
 def test_a_slack_message_has_no_interactive_elements() -> None:
     types = {block["type"] for block in built("slack", alert(), alert())["blocks"]}
     assert types == {"section"}
