@@ -185,6 +185,33 @@ def new_notification(
     )
 
 
+def split_groups(session: Session, organization_id: str, route: str, now: datetime) -> None:
+    """Send each undelivered alert of a route in a notification of its own, from now on.
+
+    This is for a route that no longer groups alerts. An event for PagerDuty has only one alert, and
+    an alert that resolves must not overtake the notification that it fires.
+    """
+    query = select(Notification).where(
+        Notification.organization_id == organization_id,
+        Notification.route == route,
+        Notification.status == "pending",
+    )
+    grouped = session.scalars(query.order_by(Notification.position).with_for_update()).all()
+    for notification in grouped:
+        notification.status, notification.due_at, notification.updated_at = "failed", None, now
+        notification.error = "the route no longer groups alerts: each one is sent separately"
+        alerts = select(NotifiedAlert).where(NotifiedAlert.notification == notification.id)
+        own: dict[uuid.UUID, Notification] = {}
+        for row in session.scalars(alerts.order_by(NotifiedAlert.position)).all():
+            if row.alert_id not in own:
+                own[row.alert_id] = new_notification(
+                    organization_id, route, str(row.alert_id), now, now
+                )
+                session.add(own[row.alert_id])
+                session.flush()  # so that their positions are in the order of the alerts
+            row.notification = own[row.alert_id].id
+
+
 def bodies_of(session: Session, notification: Notification) -> list[dict[str, Any]]:
     """Return the newest body of each alert in a notification, in the order of the alerts."""
     query = select(NotifiedAlert).where(NotifiedAlert.notification == notification.id)

@@ -228,11 +228,11 @@ class AlertRoute(Base):
     """A receiver of the notifications of an organization, with matchers.
 
     ``kind`` is webhook, email, slack, teams or pagerduty. ``target`` is a URL, e-mail addresses
-    joined by commas, or the routing key of PagerDuty. ``secret`` signs the notifications of a
-    webhook (`web.webhooks.alerts.read_secret`); it is empty for other kinds. Empty ``severities``
-    or ``locations`` match all alerts. ``group_minutes`` is the shortest time between two
-    notifications about alerts of the same rule and location; 0 means that each alert has
-    notifications of its own. ``is_digest`` means one e-mail a day with all alerts.
+    joined by commas, or the routing key of PagerDuty (`web.webhooks.bodies`). ``secret`` signs the
+    notifications of a webhook (`web.webhooks.alerts.read_secret`); it is empty for other kinds.
+    Empty ``severities`` or ``locations`` match all alerts. ``group_minutes`` is the shortest time
+    between two notifications about alerts of the same rule and location; 0 means that each alert
+    has notifications of its own. ``is_digest`` means one e-mail a day with all alerts.
     """
 
     __tablename__ = "alert_routes"

@@ -14,7 +14,7 @@ from controlplane.accounts.members.rules import require_owner
 from controlplane.accounts.messages import EmptyRequest
 from controlplane.accounts.names import require_known
 from controlplane.accounts.users import require_email
-from controlplane.alerts.notifications import Route, add_alert
+from controlplane.alerts.notifications import Route, add_alert, split_groups
 from controlplane.alerts.operations import messages
 from controlplane.alerts.operations.alerts import PREFIX as ALERTS
 from controlplane.devices.locations.alert_webhook import give_up, host_of, new_secret
@@ -28,7 +28,8 @@ from controlplane.storage.monitoring_tables import AlertRoute, NotifiedAlert
 PREFIX: Final = f"{ALERTS}/routes"
 ROUTES_MAX: Final = 20
 ADDRESSES_MAX: Final = 10
-ROUTING_KEY: Final = re.compile(r"[A-Za-z0-9]{32}")
+ROUTING_KEY: Final = re.compile(r"(eu:)?[A-Za-z0-9]{32}")
+"""A routing key of PagerDuty. The prefix selects the service region EU."""
 
 
 def route_operations() -> tuple[Procedure, ...]:
@@ -65,10 +66,13 @@ def set_route(context: RequestContext, body: messages.RouteRequest) -> messages.
         raise invalid_field("digest", "is only possible for e-mail")
     if body.group_minutes and body.kind == "pagerduty":
         raise invalid_field("groupMinutes", "must be 0: PagerDuty groups alerts itself")
+    was_grouped = row.is_digest or bool(row.group_minutes)
     row.name, row.kind, row.is_digest = body.name, body.kind, body.digest
     row.severities, row.locations = list(body.severities), list(body.locations)
     row.group_minutes, row.is_enabled = body.group_minutes, body.enabled
     context.session.add(row)
+    if was_grouped and not (body.digest or body.group_minutes):
+        split_groups(context.session, context.organization_id, row.id, context.now)
     if not body.enabled:
         give_up(context.session, context.organization_id, row.id, context.now)
     _note(context, "alert_route.set", row)

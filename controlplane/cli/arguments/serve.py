@@ -75,8 +75,9 @@ COMMANDS: Final = (
             option("--notify-url", "URL", "webhook URL for alert notifications"),
             option("--notify-secret-file", "FILE", "file with the secret that signs alert"
                    " notifications: whsec_ and Base64", type=Path),
-            option("--smtp", "HOST:PORT", "SMTP server for e-mail notifications of alerts; TLS by"
-                   " STARTTLS is required, except at a loopback address", type=host_port),
+            option("--smtp", "HOST:PORT", "SMTP server for e-mail notifications of alerts; TLS is"
+                   " required, except at a loopback address: from the start on port 465,"
+                   " otherwise by STARTTLS", type=host_port),
             option("--smtp-from", "ADDRESS", "sender of the e-mails"),
             option("--smtp-user", "NAME", "user at the SMTP server (default: no authentication)"),
             option("--smtp-password-file", "FILE", "file with the password of --smtp-user",

@@ -22,7 +22,7 @@ from controlplane.settings import Settings
 from controlplane.storage.monitoring_tables import AlertRoute, Notification
 from controlplane.web.observability.metrics import Metrics, TrackerResult
 from controlplane.web.webhooks.bodies import body_for, url_for
-from controlplane.web.webhooks.mail import mail_of
+from controlplane.web.webhooks.mail import REPLY_TIMEOUT_S, mail_of
 from controlplane.web.webhooks.sending import BATCH, Claim, backoff_s
 
 RETRY_PERIOD: Final = timedelta(days=3)
@@ -89,7 +89,9 @@ class AlertOutbox:
         )
         return [self._claim(session, row, route, now) for row, route in session.execute(query)]
 
-    def conclude(self, session: Session, claim: Claim, now: datetime, *, reason: str) -> str:
+    def conclude(
+        self, session: Session, claim: Claim, now: datetime, *, reason: str, wait_s: float = 0
+    ) -> str:
         query = select(Notification).where(Notification.id == claim.id).with_for_update()
         row = session.scalars(query).one()
         if row.status != "pending":
@@ -98,7 +100,9 @@ class AlertOutbox:
         if not reason or now - row.scheduled_at > RETRY_PERIOD:
             row.status, row.due_at = "failed" if reason else "sent", None
         else:
-            row.due_at = now + timedelta(seconds=backoff_s(claim.attempt))
+            row.due_at = now + timedelta(seconds=max(backoff_s(claim.attempt), wait_s))
+        if wait_s:
+            _postpone(session, row, now + timedelta(seconds=wait_s))
         return row.status
 
     def count(self, metrics: Metrics, result: TrackerResult) -> None:
@@ -108,12 +112,13 @@ class AlertOutbox:
         self, session: Session, row: Notification, route: AlertRoute | None, now: datetime
     ) -> Claim:
         row.attempts += 1
-        wait_s = self.settings.delivery_timeout_s + backoff_s(row.attempts)
-        row.due_at = now + timedelta(seconds=wait_s)
+        is_mail = route is not None and route.kind == "email"
+        timeout_s = self.settings.delivery_timeout_s + (REPLY_TIMEOUT_S if is_mail else 0)
+        row.due_at = now + timedelta(seconds=timeout_s + backoff_s(row.attempts))
         row.updated_at = now
         bodies = bodies_of(session, row)
         if route is not None and route.kind == "email":
-            mail = mail_of(row.id, route.target, bodies, self.settings.smtp, row.created_at)
+            mail = mail_of(row.id, route.target, bodies, self.settings.smtp, row.scheduled_at)
             return Claim(row.id, row.id, "", row.attempts, b"", mail=mail)
         kind = "webhook" if route is None else route.kind
         secret, url = self.settings.notify_secret, self.settings.notify_url or ""
@@ -126,6 +131,21 @@ class AlertOutbox:
                 secret, row.id, headers["webhook-timestamp"], content
             )
         return Claim(row.id, row.id, url_for(kind, url), row.attempts, content, headers)
+
+
+def _postpone(session: Session, notification: Notification, until: datetime) -> None:
+    """Send the receiver of a notification nothing before ``until``.
+
+    Slack limits messages for each webhook, and may disable an app that ignores the limit.
+    """
+    query = select(Notification).where(
+        Notification.route == notification.route, Notification.due_at < until
+    )
+    if notification.route != OPERATOR_ROUTE:
+        query = query.where(Notification.organization_id == notification.organization_id)
+    # A locked row is skipped: another process concludes an attempt for it, or attempts it now.
+    for row in session.scalars(query.with_for_update(skip_locked=True)):
+        row.due_at = until
 
 
 def signature(secret: bytes, message_id: str, timestamp: str, content: bytes) -> str:

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.message import EmailMessage
-from typing import Protocol
+from typing import Final, Protocol
 from uuid import UUID
 
 import httpx2
@@ -27,6 +27,9 @@ log = logging.getLogger("controlplane.web.webhooks.sending")
 BATCH = 8
 BACKOFF_FIRST_S = 5
 BACKOFF_MAX_S = 600
+RETRY_AFTER_MAX_S: Final = 3600
+"""Longest wait that a receiver can request with ``Retry-After``. It delays only messages for this
+receiver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +64,14 @@ class Outbox(Protocol):
     def claim(self, session: Session, now: datetime) -> Sequence[Claim]:
         """Return at most ``BATCH`` due messages, and count the attempts."""
 
-    def conclude(self, session: Session, claim: Claim, now: datetime, *, reason: str) -> str:
+    def conclude(
+        self, session: Session, claim: Claim, now: datetime, *, reason: str, wait_s: float = 0
+    ) -> str:
         """Store the result of an attempt. Return the new status of the message.
 
         Args:
             reason: why the attempt failed, or "" after success.
+            wait_s: how long the receiver wants no further messages.
         """
 
     def count(self, metrics: Metrics, result: TrackerResult) -> None:
@@ -99,16 +105,19 @@ def backoff_s(attempt: int) -> float:
 
 
 async def _send(core: Core, client: httpx2.AsyncClient, outbox: Outbox, claim: Claim) -> None:
+    wait_s = 0.0
     try:
         if claim.mail is not None:
             reason = await asyncio.to_thread(send_mail, core.settings, claim.mail)
         else:
             async with asyncio.timeout(core.settings.delivery_timeout_s):
-                reason = await _post(outbox, client, claim)
+                reason, wait_s = await _post(outbox, client, claim)
     except TimeoutError:
         reason = f"the {outbox.name} did not answer in time"
     now = core.clock()
-    status = await core.write(lambda session: outbox.conclude(session, claim, now, reason=reason))
+    status = await core.write(
+        lambda session: outbox.conclude(session, claim, now, reason=reason, wait_s=wait_s)
+    )
     outbox.count(core.metrics, "retried" if status == "pending" else "failed" if reason else "sent")
     log.log(
         logging.WARNING if reason else logging.INFO,
@@ -121,8 +130,8 @@ async def _send(core: Core, client: httpx2.AsyncClient, outbox: Outbox, claim: C
     )
 
 
-async def _post(outbox: Outbox, client: httpx2.AsyncClient, claim: Claim) -> str:
-    """Return the reason of a failure, or "" after success.
+async def _post(outbox: Outbox, client: httpx2.AsyncClient, claim: Claim) -> tuple[str, float]:
+    """Return the reason of a failure, or "" after success, and the wait that the reply requests.
 
     The body of the reply is not read, because it may have any size.
     """
@@ -132,7 +141,16 @@ async def _post(outbox: Outbox, client: httpx2.AsyncClient, claim: Claim) -> str
             "POST", claim.url, content=claim.content, headers=headers
         ) as response:
             if response.is_success:
-                return ""
-            return f"the {outbox.name} answered {response.status_code}"
+                return "", 0
+            reason = f"the {outbox.name} answered {response.status_code}"
+            return reason, _requested_wait_s(response.headers.get("Retry-After", ""))
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        return f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {error}", 0
+
+
+def _requested_wait_s(retry_after: str) -> float:
+    """Return the seconds of a ``Retry-After``. A date is ignored, because no known receiver sends
+    one.
+    """
+    is_number = retry_after.isascii() and retry_after.isdecimal()
+    return min(float(retry_after), RETRY_AFTER_MAX_S) if is_number else 0

@@ -70,7 +70,9 @@ class TrackerOutbox:
             claims.append(Claim(event.event_id, report.id, url, attempt, encode(event)))
         return claims
 
-    def conclude(self, session: Session, claim: Claim, now: datetime, *, reason: str) -> str:
+    def conclude(
+        self, session: Session, claim: Claim, now: datetime, *, reason: str, wait_s: float = 0
+    ) -> str:
         query = select(Report).where(Report.id == claim.key).with_for_update()
         report = session.scalars(query).one()
         if report.tracker_status != "pending":
@@ -80,7 +82,7 @@ class TrackerOutbox:
         elif claim.attempt >= self.settings.tracker_attempts_max:
             _settle(report, "failed", now)
         else:
-            report.tracker_due_at = now + timedelta(seconds=backoff_s(claim.attempt))
+            report.tracker_due_at = now + timedelta(seconds=max(backoff_s(claim.attempt), wait_s))
             report.updated_at = now
         return report.tracker_status
 

@@ -3,18 +3,29 @@
 import asyncio
 import email
 import email.policy
+import json
 import ssl
-from collections.abc import AsyncIterator
+import uuid
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
+from sqlalchemy.orm import Session as DatabaseSession
 
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
+from controlplane.alerts.notifications import new_notification
 from controlplane.settings import Settings, Smtp
-from controlplane.web.webhooks.mail import send_mail
+from controlplane.storage.monitoring_tables import NotifiedAlert
+from controlplane.web.webhooks import mail as mails
+from controlplane.web.webhooks.alerts import AlertOutbox
+from controlplane.web.webhooks.mail import mail_of, send_mail
+from controlplane.web.webhooks.sending import Claim
 from tests.fakes.tls_front import make_authority, server_context
 from tests.unit.controlplane.alerts.fleet_of_routes import SETTINGS, RoutedFleet, routed_fleet
 from tests.unit.controlplane.running_service import RunningService
@@ -26,8 +37,9 @@ PASSWORD = "correct horse"
 class Mailbox:
     """Stores the messages that the server accepts.
 
-    ``answer`` is the server's reply to a message. The server refuses the recipient ``unknown``.
-    ``encrypted`` is, for each stored message, whether it arrived over TLS.
+    ``answer`` is the server's reply to a message, which it sends after ``delay_s``. The server
+    refuses the recipient ``unknown``. ``farewell`` is its reply to QUIT. ``encrypted`` is, for each
+    stored message, whether it arrived over TLS.
     """
 
     def __init__(self) -> None:
@@ -35,6 +47,8 @@ class Mailbox:
         self.recipients: list[str] = []
         self.encrypted: list[bool] = []
         self.answer = "250 OK"
+        self.delay_s = 0.0
+        self.farewell = "221 Bye"
         self.unknown = ""
 
     async def handle_RCPT(  # noqa: N802 - aiosmtpd calls this name
@@ -54,7 +68,13 @@ class Mailbox:
             self.messages.append(message)
             self.recipients += envelope.rcpt_tos
             self.encrypted.append(session.ssl is not None)
+        await asyncio.sleep(self.delay_s)
         return self.answer
+
+    async def handle_QUIT(  # noqa: N802 - aiosmtpd calls this name
+        self, _server: SMTP, _session: Session, _envelope: Envelope
+    ) -> str:
+        return self.farewell
 
 
 @dataclass(frozen=True)
@@ -166,6 +186,99 @@ async def test_a_wrong_password_is_the_reason_of_the_failure(trusted: MailServer
 async def test_a_refused_connection_is_the_reason_of_the_failure(trusted: MailServer) -> None:
     smtp = replace(trusted.smtp, port=9)
     assert "refused" in await asyncio.to_thread(send_mail, replace(SETTINGS, smtp=smtp), mail())
+
+
+async def test_a_server_that_scans_a_mail_for_longer_than_a_request_may_take_gets_it_once(
+    trusted: MailServer,
+) -> None:
+    trusted.mailbox.delay_s = 2
+    settings = replace(SETTINGS, smtp=trusted.smtp, delivery_timeout_s=1)
+    assert await asyncio.to_thread(send_mail, settings, mail()) == ""
+    assert len(trusted.mailbox.messages) == 1
+
+
+async def test_an_accepted_mail_is_a_success_whatever_the_server_replies_to_quit(
+    trusted: MailServer,
+) -> None:
+    trusted.mailbox.farewell = "421 closing"
+    settings = replace(SETTINGS, smtp=trusted.smtp)
+    assert await asyncio.to_thread(send_mail, settings, mail()) == ""
+    assert len(trusted.mailbox.messages) == 1
+
+
+async def test_a_connection_to_port_465_begins_with_tls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority, mailbox = make_authority(tmp_path), Mailbox()
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
+    listener = await asyncio.get_running_loop().create_server(
+        lambda: SMTP(mailbox, hostname="mail.example"),
+        "127.0.0.1",
+        0,
+        ssl=server_context(tmp_path, authority),
+    )
+    async with listener:
+        port = listener.sockets[0].getsockname()[1]
+        monkeypatch.setattr(mails, "IMPLICIT_TLS_PORT", port)
+        smtp = Smtp(host="127.0.0.1", port=port, sender="alerts@venue.example")
+        assert await asyncio.to_thread(send_mail, replace(SETTINGS, smtp=smtp), mail()) == ""
+        assert len(mailbox.messages) == 1
+        monkeypatch.delenv("SSL_CERT_FILE")
+        reason = await asyncio.to_thread(send_mail, replace(SETTINGS, smtp=smtp), mail())
+        assert reason.startswith(ssl.SSLCertVerificationError.__name__)
+
+
+DATE = datetime(2026, 11, 21, 7, tzinfo=UTC)
+BODY = {
+    "type": "alert.firing", "severity": "warning", "text": "kase-ā is offline", "locationId": "l",
+}  # fmt: skip
+
+
+def built_mail(recipients: str, sender: str = "alerts@venue.example") -> EmailMessage:
+    smtp = Smtp(host="127.0.0.1", port=9, sender=sender)
+    return mail_of("msg_1", recipients, [BODY], smtp, DATE)
+
+
+def test_a_mail_is_ascii_so_that_the_server_needs_no_extension() -> None:
+    message = built_mail("ada@kafejnīca.example,bob@example.com", "alerts@kafejnīca.example")
+    content = message.as_bytes()
+    assert content.isascii()
+    domain = "kafejnīca.example".encode("idna").decode()
+    assert message["To"] == f"ada@{domain}, bob@example.com"
+    assert message["From"] == f"alerts@{domain}"
+    assert message["Message-ID"] == f"<msg_1@{domain}>"
+    assert b"=?" not in content.partition(b"Subject:")[0]
+    assert "kase-ā is offline" in message.get_content()
+
+
+def test_a_domain_that_would_become_another_domain_is_unchanged() -> None:
+    assert built_mail("ada@straße.example")["To"] == "ada@straße.example"
+
+
+async def test_the_date_of_a_digest_is_the_time_at_which_it_was_due(
+    fleet: RoutedFleet, service: RunningService
+) -> None:
+    route = await fleet.add_route(kind="email", target="ada@example.com", digest=True)
+    organization_id, now = DEFAULT_ORGANIZATION, service.clock()
+    due = now + timedelta(hours=19)
+
+    def claim(session: DatabaseSession) -> Sequence[Claim]:
+        digest = new_notification(organization_id, route["route"]["id"], "digest", due, now)
+        alert = NotifiedAlert(
+            notification=digest.id, route=digest.route, alert_id=uuid.uuid4(), is_resolved=False,
+            body=json.dumps(BODY),
+        )  # fmt: skip
+        session.add_all((digest, alert))
+        session.flush()
+        return AlertOutbox(SETTINGS, is_for_organizations=True).claim(session, due)
+
+    (claimed,) = service.database.write(claim)
+    assert claimed.mail is not None
+    assert parsedate_to_datetime(claimed.mail["Date"]) == due.replace(microsecond=0)
+    # Another process does not send the e-mail while the server may still be processing it.
+    later = due + timedelta(seconds=SETTINGS.delivery_timeout_s + mails.REPLY_TIMEOUT_S)
+    outbox = AlertOutbox(SETTINGS, is_for_organizations=True)
+    assert service.database.write(lambda session: outbox.claim(session, later)) == []
 
 
 def test_a_service_without_an_smtp_server_sends_no_mail() -> None:

@@ -115,10 +115,12 @@ async def test_slack_teams_and_pagerduty_each_get_bodies_in_their_own_format(
     by_host = {each.url.host: json.loads(each.content) for each in fleet.route_webhook.received}
     slack = by_host["hooks.slack.example.com"]
     assert slack["text"].startswith("Firing: till-01 (loc-0001) is offline since 20 Nov 12:")
-    assert [each["type"] for each in slack["blocks"]] == ["section", "actions"]
+    assert [each["type"] for each in slack["blocks"]] == ["section", "section"]
     (attachment,) = by_host["teams.example.com"]["attachments"]
     assert attachment["contentType"] == "application/vnd.microsoft.card.adaptive"
     (action,) = attachment["content"]["actions"]
+    link = f"<{action['url']}|Acknowledge or silence>"
+    assert slack["blocks"][-1]["text"] == {"type": "mrkdwn", "text": link}
     event = by_host["events.pagerduty.com"]
     assert (event["routing_key"], event["event_action"]) == (ROUTING_KEY, "trigger")
     assert action["url"] == f"http://service/#/alerts/{event['dedup_key']}"
@@ -129,6 +131,50 @@ async def test_slack_teams_and_pagerduty_each_get_bodies_in_their_own_format(
     assert last["events.pagerduty.com"] == {
         "routing_key": ROUTING_KEY, "event_action": "resolve", "dedup_key": event["dedup_key"],
     }  # fmt: skip
+
+
+async def test_a_route_that_becomes_a_pagerduty_route_sends_each_alert_that_waited_in_a_group(
+    fleet: RoutedFleet,
+) -> None:
+    first, second, third, *_ = await fleet.add(10)
+    route = (await fleet.add_route(kind="slack", groupMinutes=60))["route"]
+    fleet.offline = {first}
+    assert len(await fleet.minutes(10)) == 1
+    fleet.offline |= {second, third}
+    assert await fleet.minutes(10) == []
+    await fleet.add_route(id=route["id"], kind="pagerduty", target=ROUTING_KEY)
+    events = await fleet.minutes(1)
+    assert [each["event_action"] for each in events] == ["trigger", "trigger"]
+    names = {each["payload"]["custom_details"]["instanceId"] for each in events}
+    assert names == {second.instance_id, third.instance_id}
+    log = (await fleet.call("/deliveries"))["deliveries"]
+    assert [each["status"] for each in log] == ["sent", "sent", "failed", "sent"]
+    assert [len(each["texts"]) for each in log] == [1, 1, 0, 1]
+
+
+async def test_an_alert_that_resolves_does_not_overtake_its_start_after_the_end_of_a_digest(
+    fleet: RoutedFleet,
+) -> None:
+    device, *_ = await fleet.add(3)
+    route = (await fleet.add_route(kind="email", target="ada@example.com", digest=True))["route"]
+    fleet.offline = {device}
+    assert await fleet.minutes(10) == []
+    await fleet.add_route(id=route["id"], kind="pagerduty", target=ROUTING_KEY)
+    fleet.offline = set()
+    events = await fleet.minutes(20)
+    assert [each["event_action"] for each in events] == ["trigger", "resolve"]
+    assert len({each["dedup_key"] for each in events}) == 1
+
+
+async def test_a_pagerduty_route_to_the_region_eu_displays_only_the_end_of_its_key(
+    fleet: RoutedFleet,
+) -> None:
+    route = (await fleet.add_route(kind="pagerduty", target=f"eu:{ROUTING_KEY}"))["route"]
+    assert route["receiver"] == "…R0R0"
+    await fleet.call("/routes/test", {"routeId": route["id"]})
+    await fleet.deliver()
+    (request,) = fleet.route_webhook.received
+    assert request.url.host == "events.eu.pagerduty.com"
 
 
 OUTAGE_MINUTES: Final = sizes.amount(medium=3 * 60, large=24 * 60)
@@ -163,6 +209,30 @@ async def test_the_delivery_log_has_the_error_and_the_next_attempt(fleet: Routed
     assert delivery["attempts"] >= 1
     assert delivery["error"] == "the organization's route answered 503"
     assert delivery["dueAt"] > delivery["updatedAt"]
+
+
+@pytest.mark.parametrize(
+    ("requested", "waited"),
+    [("600", 600), ("86400", 3600), ("9" * 5000, 3600)],
+    ids=["10 min", "a day", "5000 digits"],
+)
+async def test_a_receiver_that_limits_messages_gets_none_before_the_time_that_it_requests(
+    fleet: RoutedFleet, service: RunningService, requested: str, waited: int
+) -> None:
+    route = (await fleet.add_route(kind="slack"))["route"]
+    fleet.route_webhook = Webhook(429)
+    fleet.route_webhook.headers["Retry-After"] = requested
+    for _ in range(2):
+        await fleet.call("/routes/test", {"routeId": route["id"]})
+    await fleet.deliver()
+    service.clock.advance(waited - 1)
+    await fleet.deliver()
+    # The wait concerns all notifications of the route, not only the one that was refused.
+    assert len(fleet.route_webhook.received) == 1
+    fleet.route_webhook = Webhook(200)
+    service.clock.advance(2)
+    await fleet.deliver()
+    assert len(fleet.route_webhook.received) == 2
 
 
 async def test_the_delivery_log_has_pages(fleet: RoutedFleet) -> None:
@@ -217,6 +287,7 @@ async def test_a_changed_route_keeps_its_target_and_a_disabled_one_sends_nothing
         ({"kind": "slack", "target": "http://hooks.example.com/in"}, "target"),
         ({"kind": "teams", "target": None}, "target"),
         ({"kind": "pagerduty", "target": "short"}, "target"),
+        ({"kind": "pagerduty", "target": f"us:{ROUTING_KEY}"}, "target"),
         ({"kind": "pagerduty", "target": ROUTING_KEY, "groupMinutes": 5}, "groupMinutes"),
         ({"kind": "email", "target": "ada"}, "target"),
         ({"kind": "email", "target": ",".join(f"a{n}@example.com" for n in range(11))}, "target"),

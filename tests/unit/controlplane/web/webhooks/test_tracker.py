@@ -20,10 +20,14 @@ URL = "http://tracker.invalid/hook"
 
 
 class Webhook:
-    """A webhook that returns the given answers in order, then the last answer for each request."""
+    """A webhook that returns the given answers in order, then the last answer for each request.
+
+    ``headers`` are the headers of each reply.
+    """
 
     def __init__(self, *answers: int | Exception) -> None:
         self.answers = list(answers)
+        self.headers: dict[str, str] = {}
         self.received: list[httpx2.Request] = []
 
     def __call__(self, request: httpx2.Request) -> httpx2.Response:
@@ -31,7 +35,7 @@ class Webhook:
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer
-        return httpx2.Response(answer)
+        return httpx2.Response(answer, headers=self.headers)
 
 
 @pytest.fixture
@@ -74,6 +78,20 @@ async def test_a_report_is_sent_once(service: RunningService) -> None:
     (summary,) = (await device.detail())["reports"]
     assert summary["trackerEventId"] == event["eventId"]
     assert "payload" not in event
+
+
+async def test_a_failed_attempt_is_repeated_after_the_time_that_the_tracker_requests(
+    service: RunningService,
+) -> None:
+    await submit_report(service)
+    webhook = Webhook(503, 204)
+    webhook.headers["Retry-After"] = "60"
+    async with client(webhook) as http:
+        assert await send_due(service.core, http, TrackerOutbox(service.core.settings)) == 1
+        service.clock.advance(59)
+        assert await send_due(service.core, http, TrackerOutbox(service.core.settings)) == 0
+        service.clock.advance(2)
+        assert await send_due(service.core, http, TrackerOutbox(service.core.settings)) == 1
 
 
 async def test_a_failed_attempt_is_repeated_later_with_the_same_event(
