@@ -83,7 +83,8 @@ class LinkRecords:
     def put(self, source: str, packet: bytes) -> None:
         """Queue a packet, unless its announcer has sent more than its share of this round.
 
-        Packets from addresses of this machine's printers are always queued.
+        Packets from addresses of this machine's printers are put in the queue even beyond that
+        share. The queue itself drops packets of any announcer if it is full.
         """
         announcer = self.announcer(source)
         is_printer = source in self.quota.identifiers().addresses
