@@ -61,7 +61,7 @@ def show_status(screen: Screen, resolved: ResolvedState, config: Path | None) ->
     if resolved.is_closed:
         return _show_public(screen, resolved)
     snapshot = _snapshot(resolved.state)
-    if name := machine_name(snapshot.install_id or ""):
+    if name := machine_name(snapshot.machine or ""):
         screen.paragraph(name, "strong")
     show_upgrade(screen)
     if snapshot.pid is None:
@@ -79,10 +79,14 @@ def show_status(screen: Screen, resolved: ResolvedState, config: Path | None) ->
 
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
-    """The content of the state directory. ``pid`` is None if no daemon runs."""
+    """The content of the state directory.
+
+    ``pid`` is None if no daemon runs. ``machine`` is the machine's name at the service and in
+    reports, usually its host name (`legacy_install_id` of the contract).
+    """
 
     pid: int | None
-    install_id: str | None
+    machine: str | None
     status: DaemonStatus | None
 
     @property
@@ -96,8 +100,8 @@ class _Snapshot:
 
 def _snapshot(state: StateDirectory) -> _Snapshot:
     pid, record = state.holder(), DeviceRecordFile(state).peek()
-    install_id = None if record is None else record.legacy_install_id
-    return _Snapshot(pid, install_id, _without_secrets(StatusFile(state).read()))
+    machine = None if record is None else record.legacy_install_id
+    return _Snapshot(pid, machine, _without_secrets(StatusFile(state).read()))
 
 
 def show_upgrade(screen: Screen) -> None:
@@ -119,7 +123,7 @@ def _document(state: StateDirectory) -> tuple[dict[str, Any], int]:
         "running": snapshot.pid is not None,
         "pid": snapshot.pid,
         "state_dir": str(state.path),
-        "machine": snapshot.install_id,
+        "machine": snapshot.machine,
         "connection": _connection(state) or None,
         "daemon": None if snapshot.status is None else to_plain(snapshot.status),
         "upgrade": upgrade_document(),
@@ -161,7 +165,10 @@ def _show_public(screen: Screen, resolved: ResolvedState) -> int:
 
 
 def _without_secrets(status: DaemonStatus | None) -> DaemonStatus | None:
-    """Redact the details. An older version may have written the file with secrets."""
+    """Redact the details of the problems, and the activity.
+
+    An older version may have written the file with secrets.
+    """
     if status is None:
         return None
     problems = tuple(p.model_copy(update={"detail": redact(p.detail)}) for p in status.problems)
@@ -190,7 +197,7 @@ def _show_absent(
 ) -> None:
     screen.line(("not running", "bad"))
     if status is not None:
-        screen.fact("last seen", f"{ago(status.written_at)}, version {status.version}")
+        screen.fact("last status", f"{ago(status.written_at)}, version {status.version}")
     screen.fact("state", str(resolved.state.path))
     for line in _advice(resolved, config):
         screen.paragraph(f"→ {line}")

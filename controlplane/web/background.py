@@ -16,7 +16,7 @@ from agent.wire.sd_notify import Notifier
 from controlplane.accounts.keys.key_store import note_uses, revoke_unused, revoked_keys
 from controlplane.alerts.evaluation import evaluate_fleet
 from controlplane.audit.retention import delete_old_entries
-from controlplane.devices.findings.judging import judge_again, note_old_reports
+from controlplane.devices.findings.judging import judge_again, stop_counting_old_reports
 from controlplane.devices.overview.summaries import store_old_contents, summarize_old_reports
 from controlplane.devices.requests.delivery import keys_with_new_requests
 from controlplane.devices.retention import delete_old_monitoring
@@ -168,7 +168,12 @@ async def poll_changes(core: Core) -> None:
     core.keys.apply_poll(changes.revoked, changes.versions, polled_at_s)
     changed_credentials = core.streams.changed(changes.versions)
     core.feeds.notify(
-        (*changes.revoked, *changed_credentials, *changes.requested, *core.feeds.truncated_keys)
+        (
+            *changes.revoked,
+            *changed_credentials,
+            *changes.requested,
+            *core.feeds.keys_with_more_commands,
+        )
     )
     if changed_credentials:
         core.console_feeds.poll_again()
@@ -203,9 +208,9 @@ async def _sweep(core: Core) -> None:
     expired_count, deleted_count = await core.write(lambda session: sweep(session, now))
     if expired_count or deleted_count:
         log.info("expired %d requests, deleted %d old challenges", expired_count, deleted_count)
-    await _in_steps(core, partial(note_old_reports, now=now))
-    if revoked_keys := await core.write(lambda session: revoke_unused(session, now)):
-        log.info("revoked %d API keys that were not used in time", revoked_keys)
+    await _in_steps(core, partial(stop_counting_old_reports, now=now))
+    if revoked_count := await core.write(lambda session: revoke_unused(session, now)):
+        log.info("revoked %d API keys that were not used in time", revoked_count)
 
 
 async def watch_fleet(core: Core) -> None:

@@ -23,8 +23,8 @@ def test_fleet_reconnects_soon_with_little_extra_load(outage_s: float) -> None:
     assert outcome.steady == pytest.approx(DEVICES / 60, rel=0.1)
     assert 10 < outcome.back_s <= BACK_WITHIN_S
     assert outcome.peak_share <= PEAK_MAX
-    assert outcome.refused == outcome.late == 0
-    assert (outcome.not_connected > 0) == (outage_s > 0)
+    assert outcome.refused_calls == outcome.late_calls == 0
+    assert (outcome.calls_without_listener > 0) == (outage_s > 0)
 
 
 def test_small_fleet_reconnects_immediately() -> None:

@@ -57,7 +57,7 @@ def daemon(context: Context) -> Outcome:
     except StateError as error:
         return fail_by(error).with_facts(daemon_pid=pid)
     if pid is None:
-        last = f"; it was last seen {ago(status.written_at)}" if status else ""
+        last = f"; it last wrote its status {ago(status.written_at)}" if status else ""
         return _not_running(context, f"the agent does not run{last}")
     if status is None or status.pid != pid:
         holder = f"process {pid}" if pid else "an unknown process"

@@ -83,7 +83,9 @@ class LinkRecords:
     def put(self, source: str, packet: bytes) -> None:
         """Queue a packet, unless its announcer has sent more than its share of this round.
 
-        Packets from addresses of this machine's printers are always queued.
+        Packets from addresses of this machine's printers are put in the queue even beyond that
+        share. A full queue drops the newest packet of the announcer with the most bytes in it, even
+        if that is a printer.
         """
         announcer = self.announcer(source)
         is_printer = source in self.quota.identifiers().addresses

@@ -17,7 +17,7 @@ from controlplane.storage.tables import Device, Report
 REPORTS_A_STEP: Final = 20
 """The most reports that one call of `judge_again` judges."""
 OLD_A_STEP: Final = 200
-"""The most reports that one call of `note_old_reports` marks as too old."""
+"""The most reports that one call of `stop_counting_old_reports` marks as too old."""
 
 
 def judge_again(session: Session, now: datetime) -> int:
@@ -38,7 +38,7 @@ def judge_again(session: Session, now: datetime) -> int:
     return len(rows)
 
 
-def note_old_reports(session: Session, now: datetime) -> int:
+def stop_counting_old_reports(session: Session, now: datetime) -> int:
     """Stop counting the findings in some reports that are too old.
 
     Returns the number of reports.

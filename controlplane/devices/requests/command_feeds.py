@@ -93,7 +93,7 @@ class CommandFeeds:
                 del self._streams[key_id]
 
     @property
-    def truncated_keys(self) -> tuple[UUID, ...]:
+    def keys_with_more_commands(self) -> tuple[UUID, ...]:
         """Return the keys that may have more waiting commands than the last poll returned."""
         return tuple(self._truncated)
 

@@ -49,9 +49,9 @@ class OutageResult:
     peak: float
     back_s: float
     """Time from the service's return until the last stream was open."""
-    not_connected: int
-    refused: int
-    late: int
+    calls_without_listener: int
+    refused_calls: int
+    late_calls: int
 
     @property
     def peak_share(self) -> float:
@@ -61,8 +61,9 @@ class OutageResult:
         return (
             f"{self.devices:,} devices, {self.outage_s:3.0f} s of outage: all streams back after "
             f"{self.back_s:5.1f} s  steady {self.steady:.0f}/s  peak {self.peak:.0f}/s "
-            f"(×{self.peak_share:.1f})  {self.not_connected} not connected, "
-            f"{self.refused} refused, {self.late} late"
+            f"(×{self.peak_share:.1f})  "
+            f"{self.calls_without_listener} calls without listener, "
+            f"{self.refused_calls} refused, {self.late_calls} late"
         )
 
 
@@ -104,9 +105,9 @@ async def _simulate(devices: int, outage_s: float, crowd: int, peak_over_s: int)
                 steady=tally.mean(cut_s - INTERVAL_S, cut_s),
                 peak=tally.peak(cut_s, clock.monotonic(), peak_over_s),
                 back_s=back_s,
-                not_connected=tally.not_connected,
-                refused=tally.refused,
-                late=tally.late,
+                calls_without_listener=tally.calls_without_listener,
+                refused_calls=tally.refused_calls,
+                late_calls=tally.late_calls,
             )
         finally:
             for task in running:

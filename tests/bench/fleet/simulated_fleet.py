@@ -57,11 +57,11 @@ class Tally:
     """Counts calls by the second in which they began. Failed attempts are included."""
 
     calls: dict[int, int] = field(default_factory=dict)
-    not_connected: int = 0
+    calls_without_listener: int = 0
     """Calls while no process listened at the address."""
-    refused: int = 0
+    refused_calls: int = 0
     """Calls that were answered with 429 or 503."""
-    late: int = 0
+    late_calls: int = 0
     """Calls that were not answered in time."""
 
     def note(self, at_s: float) -> None:
@@ -136,7 +136,7 @@ class SimulatedService:
     def _admit(self, caller: Caller) -> None:
         self.tally.note(self._clock.monotonic())
         if not self._is_up:
-            self.tally.not_connected += 1
+            self.tally.calls_without_listener += 1
             raise ServiceUnavailable("connection-refused", "the service is not running")
         self._fairness.admit(caller)
 
@@ -146,7 +146,7 @@ class SimulatedService:
         self._busy_until_s = max(self._busy_until_s, now_s) + cost_s * self._crowd
         wait_s = self._busy_until_s - now_s
         if wait_s > TIMEOUT_S:
-            self.tally.late += 1
+            self.tally.late_calls += 1
         async with asyncio.timeout(TIMEOUT_S):
             await self._clock.sleep(wait_s)
         if not self._is_up:
@@ -160,7 +160,7 @@ class SimulatedService:
         except TimeoutError:
             raise ServiceUnavailable("timeout", "no answer in time") from None
         except Refusal as refusal:
-            self.tally.refused += 1
+            self.tally.refused_calls += 1
             headers = {name.lower(): value for name, value in refusal.headers.items()}
             error = error_of(refusal.status, headers, b"", self._clock.now())
             assert error is not None

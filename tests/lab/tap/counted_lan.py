@@ -32,7 +32,7 @@ class CountedLan(TapLan):
 
     def play(self, plan: LanPlan) -> None:
         super().play(plan)
-        self.traffic.play(plan)
+        self.traffic.use_plan(plan)
         assert isinstance(plan, LabPlan)
         self._filters_multicast = plan.filters_multicast
         self._agent = socket.inet_aton(plan.agent_address)

@@ -45,7 +45,8 @@ _IP_NAMES: Final = {1: "ICMP", 2: "IGMP"}
 _TLS_HANDSHAKE = 0x16
 _UDP_HEADER = 8
 _STREAM_MAX = 1 << 16
-"""Maximum number of bytes of a connection that are stored. Later requests are not counted."""
+"""Maximum number of bytes of a connection that are stored. A request whose head is cut off there is
+counted as unknown bytes. Later requests are not counted."""
 
 Connection = tuple[bytes, int, int]
 """The address of the host, its port, and the port of the agent's machine."""
@@ -59,16 +60,20 @@ class Traffic:
         self.payload: Counter[tuple[str, str]] = Counter()
         self._terminals = set(map(mac_bytes, terminals))
         self._excluded = set(map(socket.inet_aton, excluded))
+        self._excluded_macs: set[bytes] = set()
         self._kinds_by_address: dict[bytes, str] = {}
         self._next_sequence: dict[Connection, int] = {}
         self._streams: defaultdict[Connection, bytearray] = defaultdict(bytearray)
         self._kinds_by_connection: dict[Connection, str] = {}
         self._snmp_requests: Counter[tuple[str, str]] = Counter()
 
-    def play(self, plan: LanPlan) -> None:
-        """Store the kind of each device."""
+    def use_plan(self, plan: LanPlan) -> None:
+        """Store the kind of each device of ``plan``."""
         self._kinds_by_address = {
             socket.inet_aton(h.address): self._kind_of(h, plan) for h in plan.hosts
+        }
+        self._excluded_macs = {
+            mac_bytes(h.mac) for h in plan.hosts if socket.inet_aton(h.address) in self._excluded
         }
 
     def _kind_of(self, host: LanHost, plan: LanPlan) -> str:
@@ -88,8 +93,8 @@ class Traffic:
             self._count(kind, "ARP", 0)
         elif frame.kind == frames.ETHERTYPE_IPV4 and (packet := frames.read_ipv4(frame.body)):
             self._check_packet(self._kind(frame, packet.destination), packet)
-        elif frame.kind == _ETHERTYPE_IPV6 and frame.destination.startswith(_IPV6_MULTICAST):
-            self._count(ALL, "IPv6", max(0, len(frame.body) - _IPV6_HEADER))
+        elif frame.kind == _ETHERTYPE_IPV6 and (kind := self._ipv6_kind(frame.destination)):
+            self._count(kind, "IPv6", max(0, len(frame.body) - _IPV6_HEADER))
         else:
             self._count("no device", f"frames of type {frame.kind:04x}", 0)
 
@@ -101,6 +106,17 @@ class Traffic:
         if address[0] in _MULTICAST or address == _BROADCAST:
             return ALL
         return self._kinds_by_address.get(address, "no device")
+
+    def _ipv6_kind(self, mac: bytes) -> str | None:
+        """Return who gets an IPv6 packet that was sent to a MAC: all, or a protected device.
+
+        Returns None for any other device.
+        """
+        if mac.startswith(_IPV6_MULTICAST):
+            return ALL
+        if mac in self._terminals:
+            return TERMINAL
+        return EXCLUDED if mac in self._excluded_macs else None
 
     def _check_packet(self, kind: str, packet: frames.Ipv4) -> None:
         if packet.protocol == frames.TCP and (segment := frames.read_tcp(packet.body)):

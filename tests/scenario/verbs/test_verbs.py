@@ -63,7 +63,7 @@ MESSAGES: Mapping[tuple[str, str], str] = {
     ("running service", "user doctor"): "it runs as process",
     ("running service", "user run"): "runs as a user of its own: `sudo venue-agent service start`",
     ("stopped service", "root status"): "start it: `venue-agent service start`",
-    ("stopped service", "root doctor"): "the agent does not run; it was last seen",
+    ("stopped service", "root doctor"): "the agent does not run; it last wrote its status",
     ("stopped service", "root enroll"): "enrolled before",
     ("stopped service", "user status"): "according to systemd, it does not run",
     ("stopped service", "user doctor"): "start it: `sudo venue-agent service start`",

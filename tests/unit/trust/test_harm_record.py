@@ -89,11 +89,15 @@ def test_snmp_requests_are_recognised(pdu: int, name: str) -> None:
     assert snmp_request(long_form) == name
 
 
-OWN, PRINTER, TERMINAL = (f"10.0.0.{n}" for n in (2, 9, 10))
-PRINTER_MAC, TERMINAL_MAC = "02:00:00:00:00:09", "02:00:00:00:00:10"
+OWN, PRINTER, TERMINAL, EXCLUDED = (f"10.0.0.{n}" for n in (2, 9, 10, 11))
+PRINTER_MAC, TERMINAL_MAC, EXCLUDED_MAC = (f"02:00:00:00:00:{n}" for n in ("09", "10", "11"))
 PLAN = LanPlan(
     "10.0.0.0/24", OWN, "10.0.0.1",
-    (LanHost(PRINTER, PRINTER_MAC, (80, 9100)), LanHost(TERMINAL, TERMINAL_MAC, (80,))),
+    (
+        LanHost(PRINTER, PRINTER_MAC, (80, 9100)),
+        LanHost(TERMINAL, TERMINAL_MAC, (80,)),
+        LanHost(EXCLUDED, EXCLUDED_MAC, (80,)),
+    ),
 )  # fmt: skip
 
 
@@ -130,8 +134,35 @@ def test_forbidden_traffic_is_counted_by_kind_of_device(
     mac: str, address: str, port: int, payload: bytes, forbidden: dict[str, int]
 ) -> None:
     traffic = Traffic([TERMINAL_MAC], [])
-    traffic.play(PLAN)
+    traffic.use_plan(PLAN)
     for frame in frames_with_payload(mac, address, port, payload):
         traffic.check_frame(frame)
     assert traffic.forbidden() == forbidden
     assert all(request in PERMITTED for _, request in traffic.requests()) or forbidden
+
+
+@pytest.mark.parametrize(
+    ("mac", "forbidden"),
+    [
+        (
+            TERMINAL_MAC,
+            {
+                "packets of IPv6 to a payment terminal": 1,
+                "bytes of IPv6 to a payment terminal": 1,
+            },
+        ),
+        (EXCLUDED_MAC, {"packets of IPv6 to a excluded device": 1}),
+        (PRINTER_MAC, {}),
+        ("33:33:00:00:00:fb", {}),
+    ],
+)
+def test_ipv6_to_terminals_and_excluded_devices_is_forbidden(
+    mac: str, forbidden: dict[str, int]
+) -> None:
+    traffic = Traffic([TERMINAL_MAC], [EXCLUDED])
+    traffic.use_plan(PLAN)
+    packet = bytes(40) + b"x"
+    traffic.check_frame(
+        frames.ethernet(mac_bytes(mac), mac_bytes("02:00:00:00:00:02"), 0x86DD, packet)
+    )
+    assert traffic.forbidden() == forbidden

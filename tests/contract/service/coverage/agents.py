@@ -1,4 +1,4 @@
-"""The contract's statements about the agent protocol, and the tests of each."""
+"""The contract's statements about the agent protocol (MCP for AI assistants), and their tests."""
 
 from typing import Final
 
@@ -97,7 +97,8 @@ AGENTS: Final = (
             ),
             row("OAuth tokens are accepted", OFFICIAL_OAUTH),
             not_observable(
-                "arguments and results of the tools", "ours: [agent-protocol.md](agent-protocol.md)"
+                "arguments and results of the tools",
+                "not documented; decided by this project: [agent-protocol.md](agent-protocol.md)",
             ),
         ),
     ),

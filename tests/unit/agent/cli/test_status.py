@@ -118,7 +118,7 @@ def test_status_reports_not_running_without_a_daemon(
     assert capsys.readouterr().out.startswith("not running\n")
 
 
-def test_status_of_a_stopped_daemon_has_the_time_it_was_last_seen(
+def test_status_of_a_stopped_daemon_shows_when_it_last_wrote_its_status(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     state = StateDirectory(config.parent / "state")
@@ -126,7 +126,7 @@ def test_status_of_a_stopped_daemon_has_the_time_it_was_last_seen(
     timestamp = (datetime.now(UTC) - timedelta(days=2)).isoformat()
     StatusFile(state).write(status_of(config.parent, written_at=timestamp))
     assert main(["status", "--config", str(config)]) == 2
-    assert "last seen    2 d ago" in capsys.readouterr().out
+    assert "last status  2 d ago" in capsys.readouterr().out
 
 
 def test_status_reports_a_daemon_without_a_status_file_as_starting(

@@ -71,7 +71,10 @@ class Judgement:
         if any(device not in self.own for device in named_devices) or (
             named_devices and self.prints and not is_back
         ):
-            yield "moved, but to a device that never was its printer, or it still prints"
+            yield (
+                "moved, but to a device that never was the queue's printer, or although the printer"
+                " at the old address prints"
+            )
         for name in _TAKEN.findall(reason):
             at = [self.venue.at(address) for address in self.truth.addresses]
             if not any(device in at for device in self.owned[name]) or self.own[0] in at:
@@ -170,9 +173,10 @@ def test_no_verdict_contradicts_what_cups_would_do():
 
 
 def _check_strangers(judgements: list[Judgement], matches: PrinterMatches) -> None:
-    """Check that a stranger is not matched with queues that have different addresses.
+    """Check that a queue is matched with a stranger only if it has the addresses of its queue.
 
-    A stranger is a different device at the address of a queue's printer. It has the queue's id.
+    A stranger is a device that answers at the address of a queue's printer instead of the printer.
+    Its ``id`` is that of this queue.
     """
     targets = {
         f"cups:{judgement.queue.name}": judgement.truth.addresses for judgement in judgements

@@ -63,12 +63,22 @@ async def test_a_print_port_is_tried_by_one_socket_only(monkeypatch: pytest.Monk
     assert (lossy.attempt_count, lossy.most_at_once) == (1, 1)
 
 
-async def test_a_refused_connection_is_not_retried() -> None:
+async def test_a_refused_connection_is_not_retried(monkeypatch: pytest.MonkeyPatch) -> None:
+    attempted_ports: list[int] = []
+    attempt = connection._attempt
+
+    async def counted_attempt(address: str, port: int) -> socket.socket:
+        attempted_ports.append(port)
+        return await attempt(address, port)
+
+    monkeypatch.setattr(connection, "_attempt", counted_attempt)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
         with pytest.raises(ConnectionRefusedError):
-            async with connect("127.0.0.1", taken.getsockname()[1], is_tls=False):
+            async with connect("127.0.0.1", port, is_tls=False):
                 pass
+    assert attempted_ports == [port]
 
 
 async def test_a_cancelled_query_closes_its_connections(monkeypatch: pytest.MonkeyPatch) -> None:

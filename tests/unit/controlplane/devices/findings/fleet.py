@@ -16,7 +16,7 @@ from agent.wire.codec import encode
 from agent.wire.device_operations import EnrollRequest
 from agent.wire.operator_operations import RevokeRequest
 from agent.wire.vocabulary import Kind
-from controlplane.devices.findings.judging import note_old_reports
+from controlplane.devices.findings.judging import stop_counting_old_reports
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.remote_control.enrollment import DescribedDevice, challenge, enroll
@@ -184,7 +184,7 @@ class Fleet:
             for device in self.devices:
                 self._simulate_day(session, device)
             self.now = end - timedelta(seconds=1)
-            while note_old_reports(session, self.now):
+            while stop_counting_old_reports(session, self.now):
                 pass
             self.now = end
             session.flush()

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from agent.presentation.findings.findings import APPLICATION_RULES, NETWORK_RULES
 from agent.wire import routes
-from controlplane.devices.findings.judging import judge_again, note_old_reports
+from controlplane.devices.findings.judging import judge_again, stop_counting_old_reports
 from controlplane.devices.findings.rules import (
     NON_RULE_SUBJECTS,
     RULES_OF_BOTH_KINDS,
@@ -134,7 +134,7 @@ async def test_findings_of_old_reports_and_of_revoked_devices_are_not_counted(
     await office.call(routes.REVOKE, instanceId=office.instance_id)
     assert (await counts(service))["printer-moved"] == (1, 0, 1)
     service.clock.advance(8 * DAY_S)
-    step = partial(note_old_reports, now=service.clock())
+    step = partial(stop_counting_old_reports, now=service.clock())
     assert service.database.write(step) == 1
     assert service.database.write(step) == 0
     assert (await counts(service))["printer-moved"] == (0, 1, 0)

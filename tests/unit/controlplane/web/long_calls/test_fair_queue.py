@@ -52,7 +52,7 @@ async def run_ready_tasks() -> None:
 async def end_all(calls: Calls, first: Iterable[str]) -> list[str]:
     """End the calls in the order in which they started, until no call runs. Return this order.
 
-    ``first`` are the first calls of this order. Calls that have already ended are permitted.
+    ``first`` are the first calls of this order. They may have ended already.
     """
     await calls.end(*first)
     at = len(list(first))
