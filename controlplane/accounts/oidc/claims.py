@@ -6,7 +6,8 @@ secret (RFC 8725, 3.1).
 """
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -72,9 +73,7 @@ def verify_id_token(
     if not isinstance(token, str):
         raise ProviderRefusedError("the provider sent no ID token")
     try:
-        # Keys of symmetric algorithms are dropped: the provider publishes only public keys.
-        public = [each for each in keys["keys"] if each.get("kty") != "oct"]
-        key_set = KeySet.import_key_set({"keys": public})
+        key_set = KeySet(_public_keys(keys["keys"]))
         decoded = jwt.decode(token, key_set, algorithms=ALGORITHMS)
         claims = CodeIDToken(
             decoded.claims,
@@ -94,13 +93,31 @@ def verify_id_token(
     return dict(claims)
 
 
+def _public_keys(keys: Iterable[Any]) -> list[Any]:
+    """Return the keys that can be used.
+
+    Keys of symmetric algorithms are dropped: the provider publishes only public keys. Keys of
+    unknown types and curves are ignored (RFC 7517, 5), so that a provider can add such a key.
+    """
+    from joserfc.errors import JoseError
+    from joserfc.jwk import import_key
+
+    results = []
+    for each in keys:
+        if each.get("kty") != "oct":
+            with suppress(JoseError, ValueError, TypeError, KeyError):
+                results.append(import_key(each))
+    return results
+
+
 def read_claims(
     id_token: Mapping[str, Any] | None, userinfo: Mapping[str, Any], provider: IdentityProvider
 ) -> Claims:
     """Return the claims of userinfo and of the ID token, if any. Userinfo takes precedence.
 
     Raises:
-        ProviderRefusedError: the two are about different users, or name no user.
+        ProviderRefusedError: the two are about different users, name no user, or do not contain
+            the user's groups because there are too many.
     """
     claims = {**(id_token or {}), **userinfo}
     subject = claims.get("sub")
@@ -108,24 +125,67 @@ def read_claims(
         raise ProviderRefusedError("the ID token and userinfo are about different users")
     if not isinstance(subject, str) or not 0 < len(subject) <= SUBJECT_MAX or "\0" in subject:
         raise ProviderRefusedError("the provider sent no usable id of the user")
+    if not has_groups(claims, provider) and any(
+        _has_too_many_groups(each, provider.groups_claim) for each in (id_token or {}, userinfo)
+    ):
+        raise ProviderRefusedError(
+            f"you are in too many groups at {provider.label}, so it did not send them: ask your"
+            " administrator to send only the groups that are assigned to the application"
+        )
     name = claims.get("name")
     return Claims(
         subject=subject,
-        email=_email(claims),
+        email=_email(claims, id_token or {}, provider),
         name=_printable(name)[:NAME_MAX] if isinstance(name, str) else "",
         groups=_groups(claims.get(provider.groups_claim)),
     )
 
 
-def _email(claims: Mapping[str, Any]) -> str | None:
+def _email(
+    claims: Mapping[str, Any], id_token: Mapping[str, Any], provider: IdentityProvider
+) -> str | None:
+    """Return the address that the provider has verified, or None.
+
+    Entra ID never sends ``email_verified``. Its optional claim ``xms_edov`` states that the domain
+    of the address is verified. This is secure only for the address in the same ID token, because
+    the address in userinfo can be one that the user has set.
+    """
+    if "email_verified" in claims:
+        verified = claims["email_verified"]
+        is_verified = verified is True or verified == "true"  # Amazon Cognito sends a string
+    elif provider.is_entra:
+        claims = id_token
+        is_verified = claims.get("xms_edov") in (True, 1, "1", "true")  # true and "1" were observed
+    else:
+        is_verified = False
     email = claims.get("email")
-    if not isinstance(email, str) or claims.get("email_verified") is not True:
+    if not is_verified or not isinstance(email, str):
         return None
     try:
         # Normalized, because two addresses that are displayed alike must not have two accounts.
         return require_email(unicodedata.normalize("NFC", email))
     except ValueError:
         return None
+
+
+def has_groups(claims: Mapping[str, Any], provider: IdentityProvider) -> bool:
+    """Return whether the claims contain the user's groups. The list of groups can be empty."""
+    return claims.get(provider.groups_claim) is not None
+
+
+def _has_too_many_groups(claims: Mapping[str, Any], groups_claim: str) -> bool:
+    """Return whether the provider left out the groups and refers to another place for them.
+
+    Entra ID does so for users of more than 200 groups. To read this as "no groups" would end
+    memberships of users who are still in their groups.
+
+    Args:
+        claims: of one document. ``_claim_names`` is defined in OpenID Connect Core, 5.6.2, and
+            ``hasgroups`` by Entra ID.
+    """
+    sources = claims.get("_claim_names")
+    is_elsewhere = isinstance(sources, dict) and groups_claim in sources
+    return is_elsewhere or (groups_claim == "groups" and "hasgroups" in claims)
 
 
 def _groups(value: object) -> frozenset[str]:

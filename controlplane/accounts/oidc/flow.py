@@ -9,12 +9,16 @@ import hashlib
 import hmac
 import secrets
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from controlplane.accounts.oidc.errors import ProviderRefusedError
 from controlplane.accounts.oidc.metadata import ProviderMetadata
-from controlplane.accounts.oidc.providers import IdentityProvider
+from controlplane.accounts.oidc.providers import GOOGLE_ISSUER, IdentityProvider
+
+OFFLINE_ACCESS: Final = "offline_access"
+"""The scope that asks for a refresh token (OpenID Connect Core, 11)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +47,22 @@ class Flow:
         return self._derive("code_verifier")
 
     def authorization_url(self, metadata: ProviderMetadata) -> str:
+        """Return the address at which the provider asks the user to sign in.
+
+        Google refuses the scope ``offline_access``. It sends a refresh token for other parameters,
+        and without ``prompt=consent`` only at the user's first sign-in.
+        """
         from authlib.oauth2.client import OAuth2Client
 
+        scopes: Sequence[str] = self.provider.scopes
+        extra: dict[str, str] = {}
+        if self.provider.issuer == GOOGLE_ISSUER and OFFLINE_ACCESS in scopes:
+            scopes = [each for each in scopes if each != OFFLINE_ACCESS]
+            extra = {"access_type": "offline", "prompt": "consent"}
         client = OAuth2Client(
             None,
             client_id=self.provider.client_id,
-            scope=" ".join(self.provider.scopes),
+            scope=" ".join(scopes),
             redirect_uri=self.redirect_uri,
             code_challenge_method="S256",
         )
@@ -57,6 +71,7 @@ class Flow:
             state=self.state,
             nonce=self.nonce,
             code_verifier=self.code_verifier,
+            **extra,
         )
         return str(url)
 

@@ -9,6 +9,8 @@ from controlplane.accounts.oidc.errors import ProviderUnavailableError
 from controlplane.accounts.oidc.providers import IdentityProvider, is_secure
 
 PATH: Final = "/.well-known/openid-configuration"
+ISSUER_MAX: Final = 256
+"""Maximum length of the issuer in a message."""
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint")
 
 
@@ -49,7 +51,10 @@ def parse_metadata(content: object, issuer: str) -> ProviderMetadata:
         name = ".".join(map(str, error.errors()[0]["loc"]))
         raise ProviderUnavailableError(f"its metadata has no valid {name}") from None
     if metadata.issuer != issuer:
-        raise ProviderUnavailableError("its metadata names a different issuer")
+        named = metadata.issuer[:ISSUER_MAX]
+        raise ProviderUnavailableError(
+            f"its metadata names the issuer {named!r}, and the configuration {issuer!r}"
+        )
     for name in _ENDPOINTS:
         address = getattr(metadata, name)
         if address is not None and not is_secure(address):

@@ -27,6 +27,16 @@ ROLES: Final = ("viewer", "manager", "owner")
 """The roles, from the fewest permissions to the most."""
 FILE_MAX_BYTES: Final = 65_536
 SECRET_MAX: Final = 4096
+ENTRA_HOSTS: Final = frozenset(
+    {
+        "login.microsoftonline.com",
+        "login.microsoftonline.us",
+        "login.partner.microsoftonline.cn",
+        "sts.windows.net",
+    }
+)
+"""The hosts of the issuers of Microsoft Entra ID, in all its clouds."""
+GOOGLE_ISSUER: Final = "https://accounts.google.com"
 _ID: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 _DOMAIN: Final = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+")
 Line = Annotated[str, StringConstraints(min_length=1, max_length=256)]
@@ -104,6 +114,11 @@ class IdentityProvider(_TomlTable):
         if "openid" not in self.scopes:
             raise ValueError("scopes must contain openid")
         return self
+
+    @property
+    def is_entra(self) -> bool:
+        """Whether the provider is Microsoft Entra ID."""
+        return urlsplit(self.issuer).hostname in ENTRA_HOSTS
 
     def is_trusted_for(self, email: str) -> bool:
         return email.rpartition("@")[2].lower() in self.domains

@@ -25,7 +25,7 @@ STEP_S: Final = 30
 def make_providers(home: Path, provider: ProviderProcess) -> Path:
     """Sign Ada in at the provider, and return the service's file of identity providers."""
     provider.control(claims=ADA, now=int(time.time()))
-    (home / "secret").write_text(CLIENT_SECRET)
+    (home / "secret").write_text(CLIENT_SECRET, encoding="utf-8")
     file = home / "providers.toml"
     file.write_text(
         f'[[provider]]\nid = "contoso"\nlabel = "Contoso"\nissuer = "{provider.issuer}"\n'

@@ -44,7 +44,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _control(self, data: dict[str, Any]) -> None:
         self.state.apply(data)
-        self._send(200, {"calls": self.state.calls})
+        self._send(200, {"calls": self.state.calls, "token_requests": self.state.token_requests})
 
     def _metadata(self, _data: dict[str, Any]) -> None:
         issuer = self.state.issuer
@@ -84,7 +84,11 @@ class Handler(BaseHTTPRequestHandler):
         if self.state.is_disabled:
             return self._send(400, {"error": "invalid_grant"})
         request = Request("POST", self.state.issuer + "/token", dict(self.headers), data)
+        self.state.token_requests.append(data)
         status, body, _ = Server(self.state).create_token_response(request)
+        is_refresh = status == 200 and data["grant_type"] == "refresh_token"
+        if is_refresh and self.state.refreshes_id_tokens:
+            body["id_token"] = self.state.issue_id_token()
         return self._send(status, body)
 
     def _userinfo(self, _data: dict[str, Any]) -> None:
@@ -93,9 +97,9 @@ class Handler(BaseHTTPRequestHandler):
         if token_record is None or self.state.is_disabled:
             return self._send(401, {"error": "invalid_token"})
         # The groups can have changed since the token was issued. Return the current groups.
-        return self._send(
-            200, {**token_record.claims, "groups": self.state.claims.get("groups", [])}
-        )
+        groups = self.state.claims.get("groups", [])
+        claims = {**token_record.claims, "groups": groups, **self.state.userinfo}
+        return self._send(200, {name: value for name, value in claims.items() if value is not None})
 
     def _send(self, status: int, content: object) -> None:
         text = content if isinstance(content, str) else json.dumps(content)

@@ -7,7 +7,7 @@ import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from authlib.oauth2.rfc6749 import AuthorizationServer, ClientMixin, OAuth2Request
 from authlib.oauth2.rfc6749.grants import AuthorizationCodeGrant, RefreshTokenGrant
@@ -18,7 +18,9 @@ from authlib.oidc.core.grants import OpenIDCode
 from joserfc import jwt
 from joserfc.jwk import KeySet, RSAKey
 
-CLIENT_ID, CLIENT_SECRET = "venue", "a secret of the client"
+CLIENT_ID: Final = "venue"
+CLIENT_SECRET: Final = "a secret: 100%41 + €"
+"""A secret whose characters the service must encode (RFC 6749, 2.3.1)."""
 Claims = dict[str, Any]
 
 
@@ -32,11 +34,14 @@ class State:
         id_token: changes of the ID token's claims; None removes a claim.
         algorithm: the signature algorithm of ID tokens: RS256, none, or HS256 with the public key
             as the secret.
+        userinfo: changes of the claims of userinfo; None removes a claim.
+        refreshes_id_tokens: whether a refreshed answer has an ID token with the user's claims.
         is_disabled: whether tokens and userinfo are refused.
         metadata: changes of the provider's metadata document.
         answer: changes of the parameters that ``/authorize`` sends to the client; None removes one.
         replies: replaces the replies to some paths; maps each path to a status and a text.
         tokens: the access tokens and the refresh tokens that are valid.
+        token_requests: the fields of each call of ``/token``.
         calls: the path of each request that the provider received.
     """
 
@@ -47,18 +52,30 @@ class State:
     algorithm: str = "RS256"
     is_disabled: bool = False
     issues_refresh_tokens: bool = True
+    refreshes_id_tokens: bool = False
+    userinfo: Claims = field(default_factory=dict)
     metadata: Claims = field(default_factory=dict)
     answer: Claims = field(default_factory=dict)
     replies: dict[str, tuple[int, str]] = field(default_factory=dict)
     keys: list[RSAKey] = field(default_factory=list)
     codes: dict[str, "Code"] = field(default_factory=dict)
     tokens: dict[str, "Token"] = field(default_factory=dict)
+    token_requests: list[dict[str, str]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
 
     def rotate(self) -> None:
         """Replace the signing key."""
         parameters = {"kid": secrets.token_hex(4), "use": "sig"}
         self.keys = [RSAKey.generate_key(2048, parameters, private=True)]
+
+    def issue_id_token(self) -> str:
+        """Return an ID token with the current claims of the user, as for a refreshed answer."""
+        claims = {
+            **self.claims, "iss": self.issuer, "aud": CLIENT_ID,
+            "iat": self.now, "exp": self.now + 3600, **self.id_token,
+        }  # fmt: skip
+        present = {name: value for name, value in claims.items() if value is not None}
+        return str(jwt.encode({"alg": "RS256", "kid": self.keys[0].kid}, present, self.keys[0]))
 
     def apply(self, changes: Mapping[str, Any]) -> None:
         for name, value in changes.items():

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -20,6 +20,7 @@ ADA = {
 }
 DEFAULTS: dict[str, Any] = {
     "id_token": {}, "algorithm": "RS256", "is_disabled": False, "issues_refresh_tokens": True,
+    "refreshes_id_tokens": False, "userinfo": {}, "token_requests": [],
     "metadata": {}, "answer": {}, "replies": {}, "codes": {}, "tokens": {}, "calls": [],
 }  # fmt: skip
 
@@ -30,10 +31,19 @@ class ProviderProcess:
 
     def control(self, **changes: Any) -> list[str]:
         """Change the provider's state. Return the paths of all calls that it has received."""
+        calls: list[str] = self._control(changes)["calls"]
+        return calls
+
+    def token_requests(self) -> list[dict[str, str]]:
+        """Return the fields of each call of the token endpoint."""
+        requests: list[dict[str, str]] = self._control({})["token_requests"]
+        return requests
+
+    def _control(self, changes: Mapping[str, Any]) -> dict[str, Any]:
         body = json.dumps(changes).encode()
         with urllib.request.urlopen(f"{self.issuer}/control", body, timeout=20) as reply:
-            calls: list[str] = json.loads(reply.read())["calls"]
-        return calls
+            answer: dict[str, Any] = json.loads(reply.read())
+        return answer
 
     def reset(self, now: datetime) -> None:
         """Restore the defaults: Ada is signed in at the provider."""

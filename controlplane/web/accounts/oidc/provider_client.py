@@ -6,11 +6,13 @@ are not kept open, because a provider is called rarely.
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, cast
+from urllib.parse import quote
 
 import httpx2
 
@@ -18,6 +20,7 @@ from agent.wire.addresses import is_loopback_url
 from controlplane.accounts.oidc.claims import (
     Claims,
     UnknownKeyError,
+    has_groups,
     read_claims,
     verify_id_token,
 )
@@ -32,6 +35,10 @@ METADATA_CACHED_S: Final = 3600.0
 KEYS_REFETCH_S: Final = 30.0
 """If an ID token was signed with an unknown key, the provider's keys are fetched again, unless they
 were fetched less than this time before."""
+TEMPORARY_ERRORS: Final = frozenset({"server_error", "temporarily_unavailable"})
+"""OAuth errors that do not concern the user: the same call may succeed later. Entra ID defines the
+second one for its token endpoint."""
+_ERROR_CODE: Final = re.compile(r"[a-z_]{1,64}")
 TOKEN_MAX: Final = 16_384
 """Maximum length of a token that is stored."""
 
@@ -93,6 +100,9 @@ class ProviderClient:
         """
         if refresh_token is not None:
             fields = {"grant_type": "refresh_token", "refresh_token": refresh_token}
+            if self.provider.is_entra:
+                # Entra ID sends an ID token, and so the groups, only if `openid` is requested.
+                fields["scope"] = " ".join(self.provider.scopes)
             answer = await self._answer(await self._tokens(fields), now)
         else:
             userinfo = await self._userinfo(access_token)
@@ -116,7 +126,27 @@ class ProviderClient:
             id_token = await self._verify(tokens.get("id_token"), access_token, nonce, now)
         has_userinfo = (await self.metadata()).userinfo_endpoint is not None
         userinfo = await self._userinfo(access_token) if has_userinfo else {}
+        if not has_groups(userinfo, self.provider):
+            self._require_groups_later(id_token, refresh_token, is_sign_in=nonce is not None)
         return Answer(read_claims(id_token, userinfo, self.provider), access_token, refresh_token)
+
+    def _require_groups_later(
+        self, id_token: Mapping[str, Any] | None, refresh_token: str | None, *, is_sign_in: bool
+    ) -> None:
+        """Refuse answers that would end memberships of users who are still in their groups.
+
+        Called if userinfo has no groups. A refreshed answer need not have an ID token either
+        (OpenID Connect Core, 12.2). Then the session ends, because nothing confirms its groups.
+        The memberships remain until the next sign-in, because nothing states that the user has
+        left the groups.
+        """
+        if id_token is None:
+            raise ProviderRefusedError("the provider sent no groups when it was asked again")
+        if is_sign_in and refresh_token is None and has_groups(id_token, self.provider):
+            raise ProviderRefusedError(
+                f"{self.provider.label} sends the groups only when you sign in, so they cannot be"
+                " checked later: ask the operator to request the scope offline_access"
+            )
 
     async def _verify(
         self, token: object, access_token: str, nonce: str | None, now: datetime
@@ -157,11 +187,12 @@ class ProviderClient:
         from authlib.oauth2.client import DEFAULT_HEADERS
 
         metadata = await self.metadata()
-        authentication = ClientAuth(
-            self.provider.client_id,
-            self.provider.client_secret,
-            metadata.client_authentication(self.provider),
-        )
+        method = metadata.client_authentication(self.provider)
+        client_id, secret = self.provider.client_id, self.provider.client_secret
+        if method == "client_secret_basic" and secret is not None:
+            # RFC 6749, 2.3.1. `%20` is used for a space because all providers decode it.
+            client_id, secret = quote(client_id, safe=""), quote(secret, safe="")
+        authentication = ClientAuth(client_id, secret, method)
         body = str(httpx2.QueryParams(dict(fields)))
         url, headers, body = authentication.prepare(
             "POST", metadata.token_endpoint, dict(DEFAULT_HEADERS), body
@@ -193,17 +224,37 @@ class ProviderClient:
 
 
 def _parse(status: int, body: bytes) -> Mapping[str, Any]:
-    """Return the JSON object of a reply. A refusal is a 4xx, except 404, 408 and 429."""
+    """Return the JSON object of a reply.
+
+    A refusal is a 4xx, except 404, 408, 429 and an OAuth error that is temporary.
+    """
     temporary = {HTTPStatus.NOT_FOUND, HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
     is_refusal = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
     if is_refusal and status not in temporary:
-        raise ProviderRefusedError(f"the provider refused (status {status})")
+        error = _error_code(body)
+        if error in TEMPORARY_ERRORS:
+            raise ProviderUnavailableError(f"it answered with {error}")
+        raise ProviderRefusedError(f"the provider refused ({error or f'status {status}'})")
     if status != HTTPStatus.OK:
         raise ProviderUnavailableError(f"it answered with status {status}")
-    try:
-        content = json.loads(body)
-    except (ValueError, RecursionError):
-        raise ProviderUnavailableError("its reply is not JSON") from None
+    content = _json(body)
+    if content is None:
+        raise ProviderUnavailableError("its reply is not JSON")
     if not isinstance(content, dict):
         raise ProviderUnavailableError("its reply is not a JSON object")
     return content
+
+
+def _error_code(body: bytes) -> str | None:
+    """Return the error code in a refusal (RFC 6749, 5.2), if it has a valid one."""
+    content = _json(body)
+    error = content.get("error") if isinstance(content, dict) else None
+    return error if isinstance(error, str) and _ERROR_CODE.fullmatch(error) else None
+
+
+def _json(body: bytes) -> object:
+    """Return the value of a JSON text. None if it is null or not valid."""
+    try:
+        return cast("object", json.loads(body))
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,322 @@
+"""Tests of the differences between the providers that companies use.
+
+The claims have the form that the documents of the providers define.
+"""
+
+import json
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import httpx2
+import pytest
+from sqlalchemy import select
+
+from controlplane.accounts.oidc import providers
+from controlplane.accounts.oidc.claims import read_claims
+from controlplane.accounts.oidc.errors import ProviderRefusedError, ProviderUnavailableError
+from controlplane.accounts.oidc.flow import Flow
+from controlplane.accounts.oidc.metadata import parse_metadata
+from controlplane.accounts.oidc.providers import IdentityProvider
+from controlplane.storage.account_tables import Membership, SignInSession
+from controlplane.storage.audit_tables import AuditEntry
+from tests.fakes.identity_provider.process import ProviderProcess
+from tests.unit.controlplane.accounts.oidc.conftest import provider_at
+from tests.unit.controlplane.accounts.oidc.test_sessions import LIMIT_S, run_checks, sign_in
+from tests.unit.controlplane.accounts.oidc.visitor import Visitor
+from tests.unit.controlplane.accounts.people import OVERVIEW
+from tests.unit.controlplane.running_service import RunningService
+
+TENANT = "11111111-2222-3333-4444-555555555555"
+ENTRA = provider_at(f"https://login.microsoftonline.com/{TENANT}/v2.0")
+ENTRA_ADA = {"sub": "ada-1", "email": "ada@contoso.example", "name": "Ada"}
+"""The claims of Entra ID's userinfo. It cannot have more."""
+MANY_GROUPS = {
+    "groups": None,
+    "_claim_names": {"groups": "src1"},
+    "_claim_sources": {"src1": {"endpoint": "https://graph.example/users/1/getMemberObjects"}},
+}
+METADATA = {
+    "authorization_endpoint": "https://accounts.google.com/o/oauth2/v2/auth",
+    "token_endpoint": "https://oauth2.googleapis.com/token",
+    "jwks_uri": "https://www.googleapis.com/oauth2/v3/certs",
+}
+
+
+@pytest.fixture
+def entra(monkeypatch: pytest.MonkeyPatch, process: ProviderProcess) -> ProviderProcess:
+    """Let the fake provider be Entra ID: only its ID tokens have groups and ``xms_edov``."""
+    monkeypatch.setattr(providers, "ENTRA_HOSTS", frozenset({"127.0.0.1"}))
+    return process
+
+
+def be_entra(process: ProviderProcess, *, groups: list[str], **changes: Any) -> None:
+    process.control(
+        claims={**ENTRA_ADA, "xms_edov": "1", "groups": groups},
+        userinfo={"xms_edov": None, "groups": None},
+        refreshes_id_tokens=True,
+        **changes,
+    )
+
+
+def memberships(service: RunningService) -> list[str]:
+    query = select(Membership.organization_id)
+    return service.database.read(lambda session: list(session.scalars(query)))
+
+
+def sessions(service: RunningService) -> list[SignInSession]:
+    return service.database.read(lambda session: list(session.scalars(select(SignInSession))))
+
+
+def last_detail(service: RunningService) -> str:
+    query = select(AuditEntry.detail).order_by(AuditEntry.position.desc()).limit(1)
+    return service.database.read(lambda session: session.scalars(query).one()) or ""
+
+
+# ---------------------------------------------------------------------------- verified addresses
+
+
+@pytest.mark.parametrize("value", [True, "true", "1", 1])
+def test_entra_verifies_an_address_with_xms_edov(value: object) -> None:
+    id_token = {**ENTRA_ADA, "xms_edov": value}
+    assert read_claims(id_token, ENTRA_ADA, ENTRA).email == "ada@contoso.example"
+
+
+@pytest.mark.parametrize(
+    ("id_token", "userinfo"),
+    [
+        (ENTRA_ADA, ENTRA_ADA),
+        ({**ENTRA_ADA, "xms_edov": False}, ENTRA_ADA),
+        ({**ENTRA_ADA, "xms_edov": "0"}, ENTRA_ADA),
+        ({**ENTRA_ADA, "xms_edov": [1]}, ENTRA_ADA),
+        # The ID token verifies only its own address.
+        ({"sub": "ada-1", "xms_edov": True}, ENTRA_ADA),
+        (ENTRA_ADA, {**ENTRA_ADA, "xms_edov": True}),
+        ({**ENTRA_ADA, "xms_edov": True, "email_verified": False}, ENTRA_ADA),
+    ],
+)
+def test_entra_does_not_verify_other_addresses(
+    id_token: dict[str, Any], userinfo: dict[str, Any]
+) -> None:
+    assert read_claims(id_token, userinfo, ENTRA).email is None
+
+
+def test_the_verified_address_of_entra_is_the_one_in_the_id_token() -> None:
+    userinfo = {**ENTRA_ADA, "email": "boss@contoso.example"}
+    claims = read_claims({**ENTRA_ADA, "xms_edov": True}, userinfo, ENTRA)
+    assert claims.email == "ada@contoso.example"
+
+
+@pytest.mark.parametrize(
+    "issuer", ["https://evil.example/login.microsoftonline.com", "https://login.contoso.example"]
+)
+def test_only_entra_verifies_addresses_with_xms_edov(issuer: str) -> None:
+    claims = read_claims({**ENTRA_ADA, "xms_edov": True}, ENTRA_ADA, provider_at(issuer))
+    assert claims.email is None
+
+
+async def test_a_verification_can_be_a_string(
+    service: RunningService, process: ProviderProcess
+) -> None:
+    """Userinfo of Amazon Cognito has the string "true"."""
+    process.control(userinfo={"email_verified": "true"})
+    await sign_in(service)
+
+
+# ---------------------------------------------------------------------------- groups
+
+
+async def test_a_user_of_entra_signs_in_and_stays_signed_in(
+    service: RunningService, entra: ProviderProcess
+) -> None:
+    be_entra(entra, groups=["venue-owners"])
+    visitor = await sign_in(service)
+    await run_checks(service, 900)
+    assert (await visitor.post(OVERVIEW)).status_code == 200
+    # Entra ID sends an ID token only if the scope `openid` is requested.
+    first, *refreshed = entra.token_requests()
+    assert "scope" not in first
+    assert {each["scope"] for each in refreshed} == {"openid email profile"}
+    be_entra(entra, groups=[])
+    await run_checks(service, LIMIT_S)
+    assert memberships(service) == []
+
+
+async def test_a_refresh_at_another_provider_requests_no_scope(
+    service: RunningService, process: ProviderProcess
+) -> None:
+    """A provider may have granted fewer scopes, and refuses more (RFC 6749, section 6)."""
+    await sign_in(service)
+    await run_checks(service, LIMIT_S)
+    assert all("scope" not in each for each in process.token_requests())
+
+
+async def test_a_sign_in_is_refused_if_its_groups_cannot_be_checked_later(
+    service: RunningService, entra: ProviderProcess
+) -> None:
+    """Without a refresh token only userinfo could be asked, and it has no groups."""
+    be_entra(entra, groups=["venue-owners"], issues_refresh_tokens=False)
+    reply = await Visitor(service).sign_in_with_provider()
+    assert (reply.status_code, "offline_access" in reply.text) == (403, True)
+    assert sessions(service) == []
+
+
+@pytest.mark.parametrize("overage", [MANY_GROUPS, {"groups": None, "hasgroups": True}])
+async def test_too_many_groups_are_a_refusal_and_not_the_end_of_the_membership(
+    service: RunningService, entra: ProviderProcess, overage: dict[str, Any]
+) -> None:
+    be_entra(entra, groups=["venue-owners"])
+    await sign_in(service)
+    entra.control(id_token=overage)
+    await run_checks(service, LIMIT_S)
+    assert (memberships(service), sessions(service)) == (["org-0001"], [])
+    assert "too many groups" in last_detail(service)
+    reply = await Visitor(service).sign_in_with_provider()
+    assert (reply.status_code, "too many groups" in reply.text) == (403, True)
+    assert memberships(service) == ["org-0001"]
+
+
+def test_too_many_groups_do_not_matter_to_another_claim() -> None:
+    """The application roles of Entra ID are always complete."""
+    provider = ENTRA.model_copy(update={"groups_claim": "roles"})
+    id_token = {**ENTRA_ADA, "roles": ["Owner"], **MANY_GROUPS, "hasgroups": True}
+    assert read_claims(id_token, ENTRA_ADA, provider).groups == {"Owner"}
+    del id_token["roles"]
+    assert read_claims(id_token, ENTRA_ADA, provider).groups == frozenset()
+
+
+def test_groups_of_any_claim_can_be_in_another_place() -> None:
+    provider = provider_at("https://contoso.example").model_copy(
+        update={"groups_claim": "https://contoso.example/groups"}
+    )
+    names = {"https://contoso.example/groups": "src1"}
+    with pytest.raises(ProviderRefusedError, match="too many groups"):
+        read_claims({"sub": "a", "_claim_names": names}, {"sub": "a"}, provider)
+
+
+async def test_a_refreshed_answer_without_groups_ends_only_the_session(
+    service: RunningService, process: ProviderProcess
+) -> None:
+    """OpenID Connect Core, 12.2: a refreshed answer need not have an ID token."""
+    process.control(userinfo={"groups": None})
+    await sign_in(service)
+    await run_checks(service, LIMIT_S)
+    assert (memberships(service), sessions(service)) == (["org-0001"], [])
+    assert "no groups" in last_detail(service)
+    await sign_in(service)
+
+
+async def test_userinfo_without_groups_ends_the_membership_if_it_had_groups_before(
+    service: RunningService, process: ProviderProcess
+) -> None:
+    """Some providers leave out the claim if the user has no groups."""
+    process.control(issues_refresh_tokens=False)
+    await sign_in(service)
+    process.control(userinfo={"groups": None})
+    await run_checks(service, LIMIT_S)
+    assert memberships(service) == []
+
+
+# ---------------------------------------------------------------------------- refusals
+
+
+async def test_a_temporary_error_does_not_end_the_session(
+    service: RunningService, process: ProviderProcess
+) -> None:
+    """Entra ID: the client is to retry after ``temporarily_unavailable``."""
+    visitor = await sign_in(service)
+    process.control(replies={"/token": [400, '{"error": "temporarily_unavailable"}']})
+    await run_checks(service, LIMIT_S)
+    assert (await visitor.post(OVERVIEW)).status_code == 401
+    process.control(replies={})
+    await run_checks(service, 60)
+    assert (await visitor.post(OVERVIEW)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ('{"error": "invalid_client"}', "(invalid_client)"),
+        ('{"error": "<b>"}', "(status 401)"),
+        ('{"error": 1}', "(status 401)"),
+        ("[1]", "(status 401)"),
+        ("no", "(status 401)"),
+    ],
+)
+async def test_a_refusal_names_the_error_of_the_provider(
+    service: RunningService, process: ProviderProcess, body: str, reason: str
+) -> None:
+    """If the client secret has expired, the operator must be able to see it."""
+    process.control(replies={"/token": [401, body]})
+    reply = await Visitor(service).sign_in_with_provider()
+    assert (reply.status_code, reason in reply.text) == (403, True)
+
+
+# ---------------------------------------------------------------------------- keys
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"kty": "AKP", "alg": "ML-DSA-44", "pub": "AAAA"},
+        {"kty": "EC", "crv": "BP-256", "x": "AAAA", "y": "AAAA"},
+        {"kty": "OKP", "crv": "Ed1", "x": "AAAA"},
+        {"kty": "RSA"},
+        {"kty": 1},
+        {},
+    ],
+)
+async def test_keys_that_cannot_be_used_are_ignored(
+    service: RunningService, process: ProviderProcess, other: dict[str, Any]
+) -> None:
+    async with httpx2.AsyncClient(trust_env=False) as http:
+        keys = (await http.get(f"{process.issuer}/keys")).json()["keys"]
+    text = json.dumps({"keys": [{"kid": "other", **other}, *keys]})
+    process.control(replies={"/keys": [200, text]})
+    await sign_in(service)
+
+
+# ---------------------------------------------------------------------------- requests
+
+
+def google(*scopes: str) -> IdentityProvider:
+    provider = provider_at(providers.GOOGLE_ISSUER)
+    return provider.model_copy(update={"scopes": ("openid", "email", *scopes)})
+
+
+@pytest.mark.parametrize(
+    ("provider", "expected"),
+    [
+        (google("offline_access"), ("openid email", "offline", "consent")),
+        (google(), ("openid email", None, None)),
+        (
+            ENTRA.model_copy(update={"scopes": ("openid", "offline_access")}),
+            ("openid offline_access", None, None),
+        ),
+    ],
+)
+def test_google_gets_a_parameter_for_a_refresh_token_instead_of_a_scope(
+    provider: IdentityProvider, expected: tuple[str | None, ...]
+) -> None:
+    metadata = parse_metadata({"issuer": provider.issuer, **METADATA}, provider.issuer)
+    url = Flow.begin(provider, "https://venue.example/callback").authorization_url(metadata)
+    fields = dict(parse_qsl(urlsplit(url).query))
+    assert tuple(fields.get(each) for each in ("scope", "access_type", "prompt")) == expected
+
+
+@pytest.mark.parametrize(
+    ("configured", "named"),
+    [
+        # Auth0 and authentik: the issuer ends with a slash.
+        ("https://contoso.auth0.example", "https://contoso.auth0.example/"),
+        # Entra ID without a tenant.
+        (
+            "https://login.microsoftonline.com/common/v2.0",
+            "https://login.microsoftonline.com/{tenantid}/v2.0",
+        ),
+    ],
+)
+def test_the_message_about_a_wrong_issuer_names_the_right_one(configured: str, named: str) -> None:
+    with pytest.raises(ProviderUnavailableError) as caught:
+        parse_metadata({"issuer": named, **METADATA}, configured)
+    assert repr(named) in str(caught.value)
+    assert repr(configured) in str(caught.value)
