@@ -18,8 +18,9 @@ the field ``request_id``, "report %s" sets ``report_id``, and "binding %s" sets 
 REPEATS_MAX: Final = 2
 """How often the same warning or error is logged in a window of WINDOW_S."""
 VARIANTS_MAX: Final = 20
-"""How many different messages of one template are logged in a window. Untrusted input can cause any
-number of them. The template is the message before its arguments are inserted."""
+"""How many messages of level INFO, and how many different warnings or errors, of one template are
+logged in a window. Untrusted input can cause any number of them. The template is the message before
+its arguments are inserted."""
 WINDOW_S: Final = 60.0
 ENTRIES_MAX: Final = 200
 """Maximum number of messages and templates that are counted at the same time."""

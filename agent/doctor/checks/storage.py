@@ -85,7 +85,7 @@ def disk_space(context: Context) -> Outcome:
         and (inodes := os.statvfs(path)).f_files
         and inodes.f_favail < FREE_INODES_FAIL
     ):
-        return fail("the file system has no inodes left", f"remove files at {path}")
+        return fail(f"only {inodes.f_favail} inodes free", f"remove files at {path}")
     return ok(text)
 
 

@@ -146,14 +146,15 @@ def read_temperatures(_: Deadline, root: Path) -> Fields:
     sensors = (*chips, *_thermal_zones(root, hwmon_chips))[:_SENSORS_MAX]
     reliable = (sensor for sensor in sensors if _is_reliable(sensor, sensors))
     hottest = min(reliable, key=lambda sensor: sensor.margin, default=None)
-    reason = "this machine shows no temperature sensor"
+    no_sensor = "this machine shows no temperature sensor"
     texts = tuple(f"{sensor.name} {sensor.celsius:.1f}" for sensor in sensors)
     celsius, limit = (hottest.celsius, hottest.limit) if hottest else (None, None)
-    no_limit = "the hottest sensor reports no limit"
+    no_hottest = "no temperature sensor is reliable" if sensors else no_sensor
+    no_limit = "the hottest sensor reports no limit" if hottest else no_hottest
     return (
-        either("hardware.temperatureCelsius", HWMON, celsius, reason, "not-applicable"),
+        either("hardware.temperatureCelsius", HWMON, celsius, no_hottest, "not-applicable"),
         either("hardware.temperatureLimitCelsius", HWMON, limit, no_limit, "not-applicable"),
-        either("hardware.temperatures", HWMON, texts or None, reason, "not-applicable"),
+        either("hardware.temperatures", HWMON, texts or None, no_sensor, "not-applicable"),
     )
 
 

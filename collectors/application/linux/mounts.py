@@ -39,8 +39,9 @@ def read_mounts(root: Path) -> tuple[Mount, ...]:
 def error_count(root: Path, device: str) -> int | None:
     """Return the number of errors of an ext4 file system (sysfs-fs-ext4 of the kernel).
 
-    Returns None if the device itself refuses writes, as a worn memory card does. A count of 0 would
-    mean that a read-only file system was mounted read-only on purpose.
+    Returns None if the device itself refuses writes, as a worn memory card does. The finding about
+    read-only disks ignores a disk with a count of 0, because such a disk was mounted read-only on
+    purpose.
     """
     # /dev/mapper/NAME, which LVM uses, is a link. Sysfs uses the name of its target.
     name = (root / device.lstrip("/")).resolve().name

@@ -61,7 +61,7 @@ class ArpWindow:
             del self._sent[address]
 
     def settles_at(self) -> float | None:
-        """Return the time after which no address is expected to answer for the first time.
+        """Return the time after which no further address is expected to be resolved.
 
         Returns None until the kernel has begun to resolve all addresses.
         """

@@ -12,6 +12,7 @@ from controlplane.retail.registry import OPERATIONS as RETAIL
 from controlplane.support import routes as support
 from controlplane.web.openapi.interfaces import OPERATIONS
 from tests.contract.service.calls import agents
+from tests.contract.service.calls.devices import VERSION_1_TITLE
 from tests.contract.service.coverage.tables import coverage_tables
 from tests.paths import ROOT
 
@@ -134,8 +135,6 @@ _RETAIL_REFUSALS: Final = (
 _AGENTS_REFUSALS: Final = (
     agents.MISTAKE, agents.FOREIGN, agents.MALFORMED, agents.NO_CREDENTIAL, agents.OTHER_METHOD,
 )  # fmt: skip
-VERSION_1: Final = f"POST {devices.REPORT_DETAIL} 1"
-"""Title of the example of a report with a payload of version 1."""
 
 
 def operations() -> tuple[str, ...]:
@@ -192,7 +191,7 @@ def _operation(operation: Operation, examples: Mapping[str, str]) -> Iterator[st
     yield examples[f"POST {operation.path}"]
     if operation.path == devices.REPORT_DETAIL:
         yield "A report of kind application has a payload of version 1:\n"
-        yield examples[VERSION_1]
+        yield examples[VERSION_1_TITLE]
 
 
 def _retail(examples: Mapping[str, str]) -> Iterator[str]:

@@ -166,7 +166,7 @@ def take_pages(till: Till, shots: Shots, tab: Browser, link: str) -> None:
     tab.set_view(WIDE, 900, "light")
     tab.open(link, "document.querySelector('#home a.name')")
     report = _fragment_of_report(tab)
-    for folder, theme, width in shots.forms(WIDE, WIDE, PHONE):
+    for folder, theme, width in shots.forms(WIDE, PHONE):
         tab.set_view(width, 900, theme)
         for name, place, ready in (
             ("console", "#/", "document.querySelector('#home a.name')"),
@@ -188,10 +188,10 @@ def take_audit(home: Path, shots: Shots, tab: Browser) -> None:
 def take_figures(home: Path, shots: Shots, tab: Browser) -> None:
     """Take pictures of a location's figures of a week, from a service with a generated merchant."""
     with figures_console(home / "figures.db", tab):
-        for folder, theme, width in shots.forms(WIDE, WIDE, PHONE):
+        for folder, theme, width in shots.forms(WIDE, PHONE):
             tab.set_view(width, 1000, theme)
             # The pictures of the documents end below the list of items. The rest of the page, the
-            # week and further currencies, is only in the pictures of ``--every``.
+            # section "Best hours" and further currencies, is only in the pictures of ``--every``.
             last_element = ".pair" if folder == shots.to else "#venue"
             bottom = f"document.querySelector('{last_element}').getBoundingClientRect().bottom"
             tab.set_view(width, int(tab.value(bottom)), theme)

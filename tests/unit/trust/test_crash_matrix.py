@@ -26,6 +26,6 @@ def test_each_result_is_one_that_the_crash_tests_allow() -> None:
         assert reports in allowed, case
 
 
-def test_failpoints_with_a_case_have_no_reason_for_a_missing_case() -> None:
+def test_no_failpoint_has_both_a_case_and_a_reason_for_having_none() -> None:
     with_case = {failpoint for scene in SCENES for failpoint in scene.occurrences}
     assert not with_case & NOT_IN_A_REQUEST.keys()

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from controlplane.accounts.oauth.metadata import RESOURCE_PATH as PATH
-from tests.contract.service.calls.recorder import NEVER, Json, Recorder
+from tests.contract.service.calls.recorder import UNKNOWN_ID, Json, Recorder
 
 TOOL: Final = "tool "
 """Prefix of the title of each example that calls a tool. The constants below are further titles."""
@@ -31,7 +31,7 @@ async def record(recorder: Recorder) -> None:
     change = "set_catalog_availability"
     await _call(recorder, change, {"goodId": good, "status": "inactive"}, TOOL + change)
     await _call(recorder, "query_sales", {"period": "lastWeek"}, MISTAKE)
-    await _call(recorder, change, {"goodId": str(NEVER), "status": "active"}, FOREIGN)
+    await _call(recorder, change, {"goodId": str(UNKNOWN_ID), "status": "active"}, FOREIGN)
     await _send(recorder, [_request("ping", {})], MALFORMED)
     await _send(recorder, _request("ping", {}), NO_CREDENTIAL, secret="")
     await recorder.call("GET", PATH, title=OTHER_METHOD)

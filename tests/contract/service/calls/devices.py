@@ -7,11 +7,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from agent.wire import routes
 from tests.contract import golden
-from tests.contract.service.calls.recorder import NEVER, Json, Recorder
+from tests.contract.service.calls.recorder import UNKNOWN_ID, Json, Recorder
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 KEY: Final = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 SECONDS_BETWEEN_CALLS: Final = 5
+VERSION_1_TITLE: Final = f"POST {routes.REPORT_DETAIL} 1"
+"""Title of the example of a report with a payload of version 1, which has the kind application."""
 
 
 async def record(recorder: Recorder) -> None:
@@ -82,20 +84,20 @@ def payload_outcome(payload: Json) -> str:
 def _payload(kind: str) -> Json:
     """Return the full payload of this kind, with a report id that depends only on the kind."""
     payload: Json = golden.document_of(f"payloads/{kind}-full")
-    return payload | {"reportId": str(uuid.uuid5(NEVER, kind))}
+    return payload | {"reportId": str(uuid.uuid5(UNKNOWN_ID, kind))}
 
 
 async def _operator(recorder: Recorder, device: SimulatedDevice) -> None:
     await recorder.call("POST", routes.LIST_DEVICES, body={})
     await recorder.call("POST", routes.DEVICE_DETAIL, body={"instanceId": device.instance_id})
     for kind in ("application", "network"):
-        title = f"POST {routes.REPORT_DETAIL}" + (" 1" if kind == "application" else "")
+        title = VERSION_1_TITLE if kind == "application" else f"POST {routes.REPORT_DETAIL}"
         body: Any = {"reportId": _payload(kind)["reportId"]}
         await recorder.call("POST", routes.REPORT_DETAIL, body=body, title=title)
 
 
 async def _refusals(recorder: Recorder, device: SimulatedDevice) -> None:
-    missing = {"instanceId": str(NEVER)}
+    missing = {"instanceId": str(UNKNOWN_ID)}
     reader = recorder.service.make_key(can_write=False)
     other_location = recorder.service.make_key(locations=["loc-0002"])
     device_body = {"instanceId": device.instance_id}

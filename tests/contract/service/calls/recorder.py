@@ -17,7 +17,7 @@ from tests.contract.service.layout import MORE, format_json
 from tests.unit.controlplane.running_service import RunningService
 
 Json = dict[str, Any]
-NEVER: Final = uuid.UUID(int=0)
+UNKNOWN_ID: Final = uuid.UUID(int=0)
 """An id that does not exist."""
 NOT_LISTED: Final = "not shown"
 """Title of the calls that are not examples. Only their replies are used."""

@@ -3,7 +3,7 @@
 import uuid
 
 from controlplane.retail import routes
-from tests.contract.service.calls.recorder import NEVER, NOT_LISTED, OTHER, Json, Recorder
+from tests.contract.service.calls.recorder import NOT_LISTED, OTHER, UNKNOWN_ID, Json, Recorder
 from tests.unit.controlplane.retail.retailer import new_key
 
 SOLD_FROM = "2026-11-10T00:00:00Z"
@@ -95,7 +95,7 @@ async def _sales(recorder: Recorder) -> None:
 
 
 async def _refusals(recorder: Recorder) -> None:
-    missing = routes.GOOD.format(good_id=NEVER)
+    missing = routes.GOOD.format(good_id=UNKNOWN_ID)
     cursor = "?status=completed&cursor=none"
     await recorder.call("GET", routes.SALES, title="400 of a parameter")
     await recorder.call("GET", routes.SALES, query=cursor, title="400 of a cursor")

@@ -180,6 +180,32 @@ def test_the_reported_temperature_comes_from_the_connected_sensor_closest_to_its
 def test_temperatures_of_a_machine_without_sensors_are_not_applicable(tmp_path: Path) -> None:
     for field in hardware.read_temperatures(DEADLINE, tmp_path).fields:
         assert field.status == "not-applicable"
+        assert field.reason == "this machine shows no temperature sensor"
+
+
+@pytest.mark.parametrize("sensor", ["nct6775 SYSTIN", "nvme Sensor 1"])
+def test_a_machine_with_only_unreliable_sensors_lists_them_and_has_no_hottest_sensor(
+    tmp_path: Path, sensor: str
+) -> None:
+    chip, label = sensor.split(" ", 1)
+    files = {"name": chip, "temp1_label": label, "temp1_input": "41000", "temp1_crit": "90000"}
+    root = plant(tmp_path, {f"sys/class/hwmon/hwmon0/{name}": text for name, text in files.items()})
+    fields = by_key(hardware.read_temperatures(DEADLINE, root))
+    assert fields["hardware.temperatures"].value == (f"{sensor} 41.0",)
+    for key in ("hardware.temperatureCelsius", "hardware.temperatureLimitCelsius"):
+        assert fields[key].status == "not-applicable"
+        assert fields[key].reason == "no temperature sensor is reliable"
+
+
+def test_the_reason_for_a_missing_limit_is_that_the_hottest_sensor_reports_none(
+    tmp_path: Path,
+) -> None:
+    zone = "sys/class/thermal/thermal_zone0"
+    root = plant(tmp_path, {f"{zone}/type": "acpitz", f"{zone}/temp": "51000"})
+    fields = by_key(hardware.read_temperatures(DEADLINE, root))
+    assert fields["hardware.temperatureCelsius"].value == 51.0
+    limit = fields["hardware.temperatureLimitCelsius"]
+    assert limit.reason == "the hottest sensor reports no limit"
 
 
 def test_pressure_stall_information_is_read(tmp_path: Path) -> None:
