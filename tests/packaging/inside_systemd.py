@@ -461,7 +461,7 @@ def run_steps(steps: list[Callable[[], None]], unit: str = UNIT) -> None:
         began_s = processor_s()
         try:
             wall_s = timed(step)
-        except (AssertionError, TimeoutError):
+        except Exception:
             log = run("journalctl", "-u", unit, "-n", "60", "-o", "short-monotonic", expect=None)
             sys.stderr.write(log.stdout)
             raise

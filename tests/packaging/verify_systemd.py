@@ -78,6 +78,9 @@ def overlay_of_this_machine(place: Path) -> Iterator[Path]:
             # Start only the units that the steps need.
             target = merged / "etc/systemd/system/multi-user.target.wants"
             shutil.rmtree(target, ignore_errors=True)
+            # Commands that root ran on this machine may have left a state here.
+            for name in ("venue-agent", "venue-control"):
+                shutil.rmtree(merged / "var/lib" / name, ignore_errors=True)
             _hide_python(merged)
             yield merged
         finally:

@@ -1,4 +1,4 @@
-"""Adds ``devices.symbols``: a text with one character for each subject of the device.
+"""Adds ``counted_devices.symbols``: a text with one character for each subject of the device.
 
 Also adds an index of these texts, and the subject ``device``, which counts each device that is not
 revoked. The index of printer problems gets the columns that the list of the worst printers reads.
@@ -15,8 +15,9 @@ COUNTED = sa.table(
     "counted_devices",
     *map(sa.column, ("device", "organization_id", "location_id", "platform", "version")),
     sa.column("subjects", sa.JSON()),
+    sa.column("symbols"),
 )
-DEVICES = sa.table("devices", *map(sa.column, ("position", "revoked_at", "symbols")))
+DEVICES = sa.table("devices", *map(sa.column, ("position", "revoked_at")))
 SUBJECTS = sa.table("finding_subjects", sa.column("position"), sa.column("subject"))
 MISSING = """
     INSERT INTO counted_devices (device, organization_id, location_id, platform, version, subjects)
@@ -42,16 +43,13 @@ def upgrade() -> None:
     )
     empty = sa.text("''")
     symbols = sa.Column("symbols", sa.Text(), server_default=empty, nullable=False)
-    op.add_column("devices", symbols)
+    op.add_column("counted_devices", symbols)
     op.execute(MISSING)
     for location in ("location_id", "''"):
         op.execute(NUMBERS.format(location=location))
     _fill_symbols()
-    columns = [
-        "organization_id", "location_id", "platform", "app_version", "position", "symbols",
-        "priority", "severity", "legacy_install_id", "instance_id", "binding_id",
-    ]  # fmt: skip
-    op.create_index("devices_by_group", "devices", columns)
+    columns = ["organization_id", "location_id", "platform", "version", "device", "symbols"]
+    op.create_index("counted_devices_by_location", "counted_devices", columns)
     op.drop_index("printer_problems_by_organization", "printer_problems")
     columns = [
         "organization_id", "until", "since", "device", "printer_id", "name", "location_id",
@@ -76,19 +74,17 @@ def _fill_symbols() -> None:
     connection.execute(sa.insert(SUBJECTS), [{"subject": each} for each in used])
     numbers = connection.execute(sa.select(SUBJECTS.c.subject, SUBJECTS.c.position))
     symbols = {subject: chr(ord(" ") + number) for subject, number in numbers}
-    key: sa.BindParameter[int] = sa.bindparam("key")
+    key = COUNTED.c.device == sa.bindparam("key")
     connection.execute(
         sa.update(COUNTED)
-        .where(COUNTED.c.device == key)
-        .values(subjects=sa.bindparam("new_subjects")),
-        [{"key": device, "new_subjects": subjects} for device, subjects in rows],
-    )
-    connection.execute(
-        sa.update(DEVICES)
-        .where(DEVICES.c.position == key)
-        .values(symbols=sa.bindparam("new_symbols")),
+        .where(key)
+        .values(subjects=sa.bindparam("new_subjects"), symbols=sa.bindparam("new_symbols")),
         [
-            {"key": device, "new_symbols": "".join(symbols[each] for each in subjects)}
+            {
+                "key": device,
+                "new_subjects": subjects,
+                "new_symbols": "".join(symbols[each] for each in subjects),
+            }
             for device, subjects in rows
         ],
     )
