@@ -75,7 +75,11 @@ def _drives(root: Path) -> list[Path]:
 
 
 def parse_udisks(objects: Objects) -> Health:
-    """Return the SMART verdicts, by the name of the block device."""
+    """Return the SMART verdicts, by the name of the block device.
+
+    A drive whose SMART data UDisks2 has never read (``SmartUpdated`` is 0) has no verdict. Its
+    other properties have their initial values.
+    """
     verdicts = {}
     for interfaces in objects.values():
         block = interfaces.get(f"{_UDISKS}.Block", {})
@@ -125,10 +129,12 @@ def _wear(key: str, entry: Path) -> Field:
 
 def _verdict(drive: dict[str, dict[str, Any]]) -> str | None:
     ata = drive.get(f"{_UDISKS}.Drive.Ata", {})
-    if ata.get("SmartEnabled") is True and isinstance(ata.get("SmartFailing"), bool):
+    is_read = ata.get("SmartUpdated") != 0
+    if is_read and ata.get("SmartEnabled") is True and isinstance(ata.get("SmartFailing"), bool):
         return "failing" if ata["SmartFailing"] else "good"
-    warnings = drive.get(f"{_UDISKS}.NVMe.Controller", {}).get("SmartCriticalWarning")
-    if isinstance(warnings, list):
+    nvme = drive.get(f"{_UDISKS}.NVMe.Controller", {})
+    warnings = nvme.get("SmartCriticalWarning")
+    if isinstance(warnings, list) and nvme.get("SmartUpdated") != 0:
         return "failing" if warnings else "good"
     return None
 
@@ -160,7 +166,7 @@ def _health(
         if known_health.status not in {"not-applicable", "unsupported"}:
             return absent(key, "UDisks2", known_health.status, known_health.reason)
         return _ask_health(key, name, ask_drive, deadline)
-    reason = "the drive has no SMART verdict"
+    reason = "UDisks2 has no SMART verdict of the drive"
     return either(key, "UDisks2", known_health.get(name), reason)
 
 

@@ -35,7 +35,7 @@ def read_system(_: Deadline, root: Path) -> Fields:
     release = _release(root)
     version = release.get("VERSION") or release.get("VERSION_ID")
     build = release.get("BUILD_ID") or release.get("IMAGE_VERSION")
-    build = build or read_line(root / "etc/debian_version")
+    build = build or _debian_release(root)
     no_version = "a rolling distribution has no version"
     no_build = "this distribution has no build numbers"
     return (
@@ -117,6 +117,15 @@ def locale_name(root: Path) -> str | None:
         if name := settings.get("LC_ALL") or settings.get("LANG"):
             return name
     return os.environ.get("LC_ALL") or os.environ.get("LANG")
+
+
+def _debian_release(root: Path) -> str | None:
+    """Return the point release of Debian, such as 12.11.
+
+    On Ubuntu and unreleased versions of Debian, the file names a codename, such as bookworm/sid.
+    """
+    text = read_line(root / "etc/debian_version")
+    return text if text and text[0].isdigit() else None
 
 
 def _release(root: Path) -> dict[str, str]:

@@ -14,6 +14,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from collectors.application.readers.network.dhcp import INFINITE
 from collectors.application.system_bus import Objects
 from collectors.sandbox import LEASES
 from collectors.shared.addresses import plain_address
@@ -27,6 +28,13 @@ _BLOCK = re.compile(r"^lease\s*\{(.*?)^\}", re.MULTILINE | re.DOTALL)
 _STATEMENT = re.compile(r"^\s*(?:option\s+)?([a-z-]+)\s+([^;]{1,256});", re.MULTILINE)
 _EXPIRES = re.compile(r"\d\s+(\d{4}/\d{1,2}/\d{1,2} \d{1,2}:\d{2}:\d{2})")
 _EPOCH = re.compile(r"epoch\s+(\d{1,12})")
+
+_SPAN_WORD = re.compile(r"([0-9]{1,12})(|s|min|h|d|w|month|y)")
+_SPAN_UNITS: Final = {
+    "": 1, "s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800,
+    "month": 2_629_800, "y": 31_557_600,
+}  # fmt: skip
+"""The units of time spans of systemd, in seconds."""
 
 _BOOTP_BYTES: Final = 236
 _COOKIE: Final = b"\x63\x82\x53\x63"
@@ -108,7 +116,20 @@ def parse_networkd(text: str) -> Iterator[Lease]:
     address = plain_address(values.get("ADDRESS", ""))
     if address is not None:
         server = plain_address(values.get("SERVER_ADDRESS", ""))
-        yield Lease(address, server, whole_number(values.get("LIFETIME")))
+        yield Lease(address, server, parse_time_span(values.get("LIFETIME", "")))
+
+
+def parse_time_span(text: str) -> float | None:
+    """Return the seconds of a time span of systemd (systemd.time(7)), or None if it is malformed.
+
+    Newer versions of systemd-networkd write ``1h 30min`` or ``infinity``, older ones ``5400``.
+    """
+    if text == "infinity":
+        return INFINITE
+    words = [_SPAN_WORD.fullmatch(word) for word in text.split()[:8]]
+    if not words or None in words:
+        return None
+    return sum(int(word[1]) * _SPAN_UNITS[word[2]] for word in words if word)
 
 
 def parse_dhclient(text: str) -> Iterator[Lease]:

@@ -49,6 +49,27 @@ def dhcp_message(address: str, *options: tuple[int, bytes]) -> bytes:
     return fixed + b"\x63\x82\x53\x63\x00" + option_bytes + b"\xff"
 
 
+@pytest.mark.parametrize(
+    ("lifetime", "seconds"),
+    [
+        ("3600", 3600),
+        ("12h", 43_200),
+        ("1h 30min", 5400),
+        ("1w 3d", 864_000),
+        ("1month 5s", 2_629_805),
+        ("infinity", INFINITE),
+        ("", None),
+        ("soon", None),
+        ("1h soon", None),
+    ],
+)
+def test_the_lifetime_of_networkd_is_a_number_or_a_time_span(
+    lifetime: str, seconds: float | None
+) -> None:
+    (lease,) = leases.parse_networkd(f"ADDRESS={ADDRESS}\nLIFETIME={lifetime}\n")
+    assert lease == Lease(ADDRESS, None, seconds)
+
+
 DHCPCD = dhcp_message(
     ADDRESS, (53, b"\x05"), (51, (3600).to_bytes(4, "big")), (54, bytes((192, 168, 1, 1)))
 )

@@ -151,6 +151,27 @@ def test_the_parser_of_df_output_accepts_any_bytes(data: bytes) -> None:
     disk_space.parse_df(data)
 
 
+@pytest.mark.parametrize(("updated_at", "verdicts"), [(0, {}), (1_795_446_000, {"sda": "good"})])
+@pytest.mark.parametrize(
+    ("interface", "smart_data"),
+    [
+        ("Drive.Ata", {"SmartEnabled": True, "SmartFailing": False}),
+        ("NVMe.Controller", {"SmartCriticalWarning": []}),
+    ],
+)
+def test_a_drive_whose_smart_data_was_never_read_has_no_verdict(
+    interface: str, smart_data: dict[str, object], updated_at: int, verdicts: dict[str, str]
+) -> None:
+    block = {"Device": [*b"/dev/sda\0"], "Drive": "/drive"}
+    objects = {
+        "/block": {"org.freedesktop.UDisks2.Block": block},
+        "/drive": {
+            f"org.freedesktop.UDisks2.{interface}": {**smart_data, "SmartUpdated": updated_at}
+        },
+    }
+    assert drives.parse_udisks(objects) == verdicts
+
+
 def test_udisks_returns_drive_health() -> None:
     assert drives.parse_udisks(parse_objects(fixture("linux/udisks.json"))) == {
         "sda": "failing",

@@ -33,6 +33,13 @@ def test_os_release_is_parsed(tmp_path: Path) -> None:
     assert facts["os.build"] == "12.11"
 
 
+def test_the_codename_of_debian_is_not_the_build_of_ubuntu(tmp_path: Path) -> None:
+    ubuntu = 'NAME="Ubuntu"\nVERSION="22.04.5 LTS (Jammy Jellyfish)"\nID=ubuntu\nID_LIKE=debian\n'
+    root = plant(tmp_path, {"etc/os-release": ubuntu, "etc/debian_version": "bookworm/sid\n"})
+    build = by_key(operating_system.read_system(DEADLINE, root))["os.build"]
+    assert build.status == "not-applicable"
+
+
 def test_fields_of_a_system_without_os_release_have_a_status(tmp_path: Path) -> None:
     fields = by_key(operating_system.read_system(DEADLINE, tmp_path))
     assert fields["os.name"].status == "unsupported"
