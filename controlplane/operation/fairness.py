@@ -27,7 +27,8 @@ STREAM_RETRY_S = 30
 up to twice this value (`spread`)."""
 FREE_S = 0.25
 """The processor seconds of a call of the agent protocol that are not charged to the key's limit for
-large bodies, which is the smallest. Most of these calls take a tenth of this time.
+large bodies (``Settings.processing_share``), which is the smallest limit of processor time. Most of
+these calls take a tenth of this time.
 """
 QUEUE_RETRY_S = 5
 """Shortest wait in seconds that a caller is given when the queue of its organization is full."""

@@ -200,7 +200,7 @@ def bench_lan(key: str, runs: int | None, *, every: bool) -> list[str]:
         rows = [Row(**raw) for raw in json.loads(rows_path.read_text("utf-8"))]
     show(lan, plan, rows)
     missed = missed_goals(key, plan, rows)
-    if overflows is not None and _overflow_count() != overflows:
+    if overflows is not None and (_overflow_count() or 0) > overflows:
         missed.append("the kernel's neighbour table overflowed")
     for goal in missed:
         print(f"  MISSED: {goal}")
@@ -242,7 +242,9 @@ def main() -> int:
         print(f"this machine cannot simulate a LAN: {error}", file=sys.stderr)
         return 2
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
-    print(f"complete runs, including the start of the interpreter; {os.cpu_count()} CPUs{load}")
+    print(
+        f"times of whole runs, including the start of the interpreter; {os.cpu_count()} CPUs{load}"
+    )
     missed = [bench_lan(key, options.runs, every=options.every) for key in options.lan]
     return 1 if any(missed) else 0
 

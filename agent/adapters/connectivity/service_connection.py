@@ -22,9 +22,13 @@ AGAIN_AFTER_S: Final = 0.3
 ADDRESSES_MAX: Final = 3
 _HOSTS_MAX_BYTES: Final = 1 << 20
 _UNREACHABLE: Final = frozenset(
-    {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EACCES}
+    {
+        *(errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN),
+        *(errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EACCES),
+    }
 )
-"""The errors that this machine or a router reports if no packet can reach the service."""
+"""The errors that this machine or a router reports if no packet can reach the service. EAFNOSUPPORT
+means that IPv6 is disabled in the kernel."""
 _WINDOWS_UNREACHABLE: Final = frozenset({1231, 1232})
 """ERROR_NETWORK_UNREACHABLE and ERROR_HOST_UNREACHABLE of Windows. Their `errno` is EINVAL."""
 _BEST_FIRST: Final[tuple[ServiceAnswer, ...]] = ("connected", "refused", "silent", "unreachable")

@@ -49,7 +49,7 @@ def _ask(address: DebugAddress, deadline: Deadline) -> bytes:
     if reply.status != 200:
         raise ValueError(f"{PEER} answered with status {reply.status}")
     if len(reply.body) > BODY_MAX_BYTES:
-        raise ValueError(f"{PEER} sent more than its answer requires")
+        raise ValueError(f"{PEER} sent more than {BODY_MAX_BYTES // 1024} KiB")
     if not reply.is_whole:
         raise ValueError(f"{PEER} ended its answer early")
     return reply.body

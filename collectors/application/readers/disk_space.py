@@ -33,8 +33,8 @@ from collectors.shared.text import clean_text
 MOUNTS_MAX: Final = 32
 SOURCE: Final = "statvfs"
 SPACE_S: Final = 1.5
-"""Time limit. If a disk does not report its size within this time, its fields get the status
-collection-failed, which creates a finding.
+"""Time limit of `df`. If a disk does not report its size within this time, its fields get the
+status collection-failed, which creates a finding.
 """
 
 _DENIED = re.compile(rb"Permission denied|Operation not permitted")

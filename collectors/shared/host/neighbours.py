@@ -47,11 +47,12 @@ def parse_proc_arp(text: str) -> tuple[LinkNeighbour, ...]:
 
 
 def parse_arp(text: str) -> tuple[LinkNeighbour, ...]:
-    """Parse ``arp -anl`` of macOS: neighbour, MAC, two times, interface, counters (arp(8)).
+    """Parse ``arp -anl`` of macOS: neighbour, MAC, two expiry times, interface, counters.
 
-    Each byte of a MAC is printed without a leading zero. ``(incomplete)`` stands for no MAC. The
-    second time is ``expired`` if the neighbour has sent nothing for about two minutes. It is
-    ``(none)`` for permanent entries. macOS keeps an entry for 20 minutes.
+    Source: arp(8). Each byte of a MAC is printed without a leading zero. ``(incomplete)`` stands
+    for no MAC. The second expiry time, ``Expire(I)``, is ``expired`` if the neighbour has sent
+    nothing for about two minutes. It is ``(none)`` for permanent entries. macOS keeps an entry for
+    20 minutes.
     """
     return _best(
         entry

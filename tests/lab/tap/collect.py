@@ -1,10 +1,10 @@
 """Runs collectors inside the simulated LAN and stores their results for a test outside of it.
 
-    python -m tests.lab.tap.collect JOBS.json RESULT.json [CANCEL_STEP]
+    python -m tests.lab.tap.collect JOBS.json RESULT.json CANCEL_STEP
 
-The script runs one collector for each job, all at the same time. With ``CANCEL_STEP`` each is
-cancelled at the first progress event of that step. Before the collectors start, the entries under
-``stale`` in JOBS.json are added to the neighbour table.
+The script runs one collector for each job, all at the same time. Unless ``CANCEL_STEP`` is empty,
+each is cancelled at the first progress event of that step. Before the collectors start, the entries
+under ``stale`` in JOBS.json are added to the neighbour table.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Tests of the schemas of remoteControl in `tests/fakes/schemas`.
+"""Tests of the schemas of remoteControl in `tests/fakes/remote_control`.
 
 The schemas refuse replies that the contract does not define.
 """

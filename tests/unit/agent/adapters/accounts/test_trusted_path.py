@@ -1,4 +1,7 @@
-"""Tests of the check whether other users could change the file at a path. Owners are simulated."""
+"""Tests of the check whether other users could change the file at a path.
+
+The tests choose the trusted owners.
+"""
 
 import grp
 import os

@@ -276,12 +276,15 @@ async def test_a_datagram_that_windows_reports_as_refused_is_an_answer_of_the_ga
     assert refused is is_answer
 
 
-@pytest.mark.parametrize("number", [1231, 1232])
-def test_an_unreachable_service_is_recognised_on_windows(
-    monkeypatch: pytest.MonkeyPatch, number: int
+@pytest.mark.parametrize(
+    "error",
+    [windows_error(1231), windows_error(1232), OSError(errno.EAFNOSUPPORT, "IPv6 is disabled")],
+)
+def test_an_unreachable_service_is_recognised(
+    monkeypatch: pytest.MonkeyPatch, error: OSError
 ) -> None:
     async def fail(*_: object) -> None:
-        raise windows_error(number)
+        raise error
 
     async def run() -> None:
         monkeypatch.setattr(asyncio.get_running_loop(), "sock_connect", fail)

@@ -1,4 +1,6 @@
-"""Tests of a simulated week: the list equals the plan, whatever the order of the reports."""
+"""Tests that the service lists the incidents of a planned week, in whatever order the reports
+arrive.
+"""
 
 import uuid
 from datetime import timedelta
