@@ -26,6 +26,8 @@ _UPPER = re.compile(r"(?:^|,)upperdir=([^,]+)")
 _USER_ID = re.compile(r"(?:^|,)user_id=(\d+)")
 _APP_IMAGE: Final = "/.mount_"
 """The AppImage runtime mounts the image of a program at a directory whose name begins with this."""
+_BY_NUMBER: Final = "/sys/dev/block/"
+"""Contains links to the directories of devices. Their names are the device numbers."""
 _MOUNTINFO_MAX_BYTES: Final = 1024 * 1024
 
 
@@ -45,7 +47,9 @@ def error_count(root: Path, device: str) -> int | None:
     """
     # /dev/mapper/NAME, which LVM uses, is a link. Sysfs uses the name of its target.
     name = (root / device.lstrip("/")).resolve().name
-    if not device.startswith("/dev/") or read_number(root / "sys/class/block" / name / "ro"):
+    if not device.startswith(("/dev/", _BY_NUMBER)) or read_number(
+        root / "sys/class/block" / name / "ro"
+    ):
         return None
     return read_number(root / "sys/fs/ext4" / name / "errors_count")
 
@@ -70,11 +74,16 @@ def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
             read_only="ro" in device_columns[2].split(","),
             remote=device_columns[0] in _NETWORK or device_columns[0].split(".")[0] == "fuse",
             upper=_unescaped(upper[1]) if (upper := _UPPER.search(device_columns[2])) else "",
-            device=_unescaped(device_columns[1]),
+            device=_device(_unescaped(device_columns[1]), mount_columns[2]),
         )
         if not _belongs_to_user(mount, device_columns[2]):
             mounts.append((mount_columns[2], _unescaped(device_columns[1]), mount))
     return tuple(mounts)
+
+
+def _device(name: str, number: str) -> str:
+    """Return a path of the device. Without an initramfs, the kernel calls that of / "/dev/root"."""
+    return f"{_BY_NUMBER}{number}" if name == "/dev/root" else name
 
 
 def data_mounts(entries: Iterable[tuple[str, str, Mount]]) -> tuple[Mount, ...]:

@@ -16,6 +16,13 @@ from collectors.shared.sysfs import children, read_line, read_text, whole_number
 OS_RELEASE: Final = "os-release"
 
 _ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)$")
+_REBOOT_RECORDERS: Final = (
+    "etc/kernel/postinst.d/unattended-upgrades",
+    "etc/kernel/postinst.d/update-notifier",
+    "etc/kernel/postinst.d/reboot-notifier",
+    "usr/share/update-notifier/notify-reboot-required",
+)
+"""Programs that create /run/reboot-required when an update requires a restart."""
 _WATCHDOG_BITS: Final = ((0x20, "watchdog"), (0x01, "overheating"), (0x10, "power-failure"))
 """WDIOF_CARDRESET, WDIOF_OVERHEAT, WDIOF_POWERUNDER of linux/watchdog.h."""
 
@@ -80,15 +87,15 @@ def boot_reason(root: Path) -> Field:
 def pending_reboot(root: Path) -> Field:
     """Return whether an update requires a restart.
 
-    Debian and related distributions create a file for this. Others do not record it.
+    Some packages of Debian and related distributions create a file for this. Raspberry Pi OS does
+    not install these packages. Without them, a missing file has no meaning.
     """
     key = "os.pendingReboot"
     if (root / "run/reboot-required").exists():
         return available(key, "/run/reboot-required", True)
-    family = _release(root)
-    if "debian" in f"{family.get('ID', '')} {family.get('ID_LIKE', '')}".split():
+    if any((root / path).exists() for path in _REBOOT_RECORDERS):
         return available(key, "/run/reboot-required", False)
-    return unsupported(key, "/run/reboot-required", "this distribution does not record it")
+    return unsupported(key, "/run/reboot-required", "this system does not record it")
 
 
 @source("regional settings", "/etc", "os.timeZone", "os.locale")

@@ -60,7 +60,7 @@ which Windows writes them."""
 class Mount:
     """A mounted file system. A ``remote`` one is provided by another machine or by a program.
 
-    ``device`` is what is mounted, such as ``/dev/sda1``; "" if not known.
+    ``device`` is what is mounted, such as ``/dev/sda1`` or ``/sys/dev/block/8:1``; "" if not known.
     ``upper`` is the directory in which an overlay stores the data that was written to it.
     ``errors`` is the number of errors that the kernel found in the file system, or None if that is
     not known.

@@ -88,6 +88,22 @@ def test_the_errors_of_a_file_system_on_lvm_are_counted(tmp_path: Path) -> None:
     assert mounts.error_count(tmp_path, "/dev/mapper/vg-root") == 3
 
 
+def test_the_errors_of_a_root_disk_without_a_device_file_are_counted(tmp_path: Path) -> None:
+    line = "25 1 179:2 / / ro,relatime shared:1 - ext4 /dev/root ro\n"
+    root = plant(
+        tmp_path,
+        {
+            "proc/self/mountinfo": line,
+            "sys/fs/ext4/mmcblk0p2/errors_count": "0\n",
+            "sys/devices/mmcblk0/mmcblk0p2/ro": "0\n",
+        },
+    )
+    (root / "sys/dev/block").mkdir(parents=True)
+    (root / "sys/dev/block/179:2").symlink_to("../../devices/mmcblk0/mmcblk0p2")
+    (mount,) = mounts.read_mounts(root)
+    assert (mount.path, mount.read_only, mount.errors) == ("/", True, 0)
+
+
 def test_the_space_of_each_mount_is_reported() -> None:
     listed = (Mount("/", "ext4", False), Mount("/home/anna", "nfs4", True, remote=True))
 

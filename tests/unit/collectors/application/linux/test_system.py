@@ -49,6 +49,8 @@ def test_fields_of_a_system_without_os_release_have_a_status(tmp_path: Path) -> 
 def test_a_pending_reboot_is_detected(tmp_path: Path) -> None:
     assert operating_system.pending_reboot(tmp_path).status == "unsupported"
     plant(tmp_path, {"etc/os-release": OS_RELEASE})
+    assert operating_system.pending_reboot(tmp_path).status == "unsupported"
+    plant(tmp_path, {"etc/kernel/postinst.d/unattended-upgrades": ""})
     assert operating_system.pending_reboot(tmp_path).value is False
     plant(tmp_path, {"run/reboot-required": ""})
     assert operating_system.pending_reboot(tmp_path).value is True
