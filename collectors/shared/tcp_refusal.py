@@ -29,7 +29,7 @@ def report_refusal_at_once(connection: socket.socket, winsock: Any = None) -> No
     if sys.platform == "win32":
         import ctypes  # the idle daemon of other systems does not need it
 
-        library = winsock or ctypes.WinDLL("ws2_32")
+        library = winsock or ctypes.windll.ws2_32  # loaded once, not for each connection
         returned = ctypes.c_uint32()
         library.WSAIoctl(
             ctypes.c_size_t(connection.fileno()), ctypes.c_uint32(_SIO_TCP_INITIAL_RTO),

@@ -166,11 +166,11 @@ def _servers_of_registry() -> tuple[str, ...]:
 
         with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, _INTERFACES_KEY) as parent:
             for number in range(winreg.QueryInfoKey(parent)[0]):
-                name = winreg.EnumKey(parent, number)
-                with winreg.OpenKey(parent, name) as key:
+                guid = winreg.EnumKey(parent, number)
+                with winreg.OpenKey(parent, guid) as key:
                     count = winreg.QueryInfoKey(key)[1]
                     entries = (winreg.EnumValue(key, at) for at in range(count))
-                    interfaces[name] = {name: data for name, data, _ in entries}
+                    interfaces[guid] = {name: data for name, data, _ in entries}
     return servers_of_interfaces(interfaces, _interfaces_in_use())
 
 
