@@ -49,6 +49,10 @@ SIGN_INS_PER_S = 1.0
 SIGN_INS_BURST = 30
 """Limits of the attempts to sign in from one network. Attempts beyond the limits do not
 reach the database."""
+SQLITE_CALLS_MAX = 3
+"""Maximum number of calls that read or write an SQLite database at once. The driver releases the
+interpreter lock for each row. The more calls run at once, the more often threads pass on this lock:
+a call with 80 rows takes a third less processor time than with seven calls at once."""
 
 
 class Transact(Protocol):
@@ -169,7 +173,10 @@ class Core:
         self._signing_keys_read_at_s = 0.0
         self._database = database
         self._threads = ThreadPoolExecutor(settings.worker_threads, "database")
-        self._turns = FairQueue(max(1, settings.worker_threads - 1))
+        calls_max = settings.worker_threads - 1
+        if database.postgresql is None:
+            calls_max = min(calls_max, SQLITE_CALLS_MAX)
+        self._turns = FairQueue(max(1, calls_max))
         self._long_calls = long_calls or LongCalls.in_threads(database, settings, thread_time)
         self._parsing = ThreadPoolExecutor(1, "bodies")
 
