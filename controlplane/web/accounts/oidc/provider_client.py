@@ -35,9 +35,12 @@ METADATA_CACHED_S: Final = 3600.0
 KEYS_REFETCH_S: Final = 30.0
 """If an ID token was signed with an unknown key, the provider's keys are fetched again, unless they
 were fetched less than this time before."""
-TEMPORARY_ERRORS: Final = frozenset({"server_error", "temporarily_unavailable"})
-"""OAuth errors that do not concern the user: the same call may succeed later. Entra ID defines the
-second one for its token endpoint."""
+NOT_ABOUT_USER: Final = frozenset(
+    {"server_error", "temporarily_unavailable", "invalid_client", "unauthorized_client"}
+)
+"""OAuth errors that do not concern the user: the same call can succeed later, for example when the
+operator has replaced an expired client secret. Entra ID defines ``temporarily_unavailable`` for its
+token endpoint."""
 _ERROR_CODE: Final = re.compile(r"[a-z_]{1,64}")
 TOKEN_MAX: Final = 16_384
 """Maximum length of a token that is stored."""
@@ -226,13 +229,13 @@ class ProviderClient:
 def _parse(status: int, body: bytes) -> Mapping[str, Any]:
     """Return the JSON object of a reply.
 
-    A refusal is a 4xx, except 404, 408, 429 and an OAuth error that is temporary.
+    A refusal is a 4xx, except 404, 408, 429 and the OAuth errors in `NOT_ABOUT_USER`.
     """
     temporary = {HTTPStatus.NOT_FOUND, HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
     is_refusal = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
     if is_refusal and status not in temporary:
         error = _error_code(body)
-        if error in TEMPORARY_ERRORS:
+        if error in NOT_ABOUT_USER:
             raise ProviderUnavailableError(f"it answered with {error}")
         raise ProviderRefusedError(f"the provider refused ({error or f'status {status}'})")
     if status != HTTPStatus.OK:

@@ -219,12 +219,19 @@ async def test_userinfo_without_groups_ends_the_membership_if_it_had_groups_befo
 # ---------------------------------------------------------------------------- refusals
 
 
-async def test_a_temporary_error_does_not_end_the_session(
-    service: RunningService, process: ProviderProcess
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (400, "temporarily_unavailable"),  # Entra ID: the client is to retry
+        (401, "invalid_client"),  # the client secret has expired
+        (400, "unauthorized_client"),
+    ],
+)
+async def test_an_error_that_does_not_concern_the_user_does_not_end_the_session(
+    service: RunningService, process: ProviderProcess, status: int, error: str
 ) -> None:
-    """Entra ID: the client is to retry after ``temporarily_unavailable``."""
     visitor = await sign_in(service)
-    process.control(replies={"/token": [400, '{"error": "temporarily_unavailable"}']})
+    process.control(replies={"/token": [status, f'{{"error": "{error}"}}']})
     await run_checks(service, LIMIT_S)
     assert (await visitor.post(OVERVIEW)).status_code == 401
     process.control(replies={})
@@ -235,7 +242,7 @@ async def test_a_temporary_error_does_not_end_the_session(
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ('{"error": "invalid_client"}', "(invalid_client)"),
+        ('{"error": "invalid_grant"}', "(invalid_grant)"),
         ('{"error": "<b>"}', "(status 401)"),
         ('{"error": 1}', "(status 401)"),
         ("[1]", "(status 401)"),
@@ -245,10 +252,17 @@ async def test_a_temporary_error_does_not_end_the_session(
 async def test_a_refusal_names_the_error_of_the_provider(
     service: RunningService, process: ProviderProcess, body: str, reason: str
 ) -> None:
-    """If the client secret has expired, the operator must be able to see it."""
     process.control(replies={"/token": [401, body]})
     reply = await Visitor(service).sign_in_with_provider()
     assert (reply.status_code, reason in reply.text) == (403, True)
+
+
+async def test_a_sign_in_with_an_expired_client_secret_names_the_error_of_the_provider(
+    service: RunningService, process: ProviderProcess
+) -> None:
+    process.control(replies={"/token": [401, '{"error": "invalid_client"}']})
+    reply = await Visitor(service).sign_in_with_provider()
+    assert (reply.status_code, "it answered with invalid_client" in reply.text) == (503, True)
 
 
 # ---------------------------------------------------------------------------- keys
