@@ -20,6 +20,7 @@ WITH_ARGUMENT_IN_NAME: Final = frozenset({"finding", "incident"})
 """Conditions for which an organization can have several rules, with different arguments."""
 HOURS_MAX: Final = 24 * 365
 """Maximum argument of the condition ``no_report_for``."""
+HOURS_DIGITS: Final = len(str(HOURS_MAX))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +89,8 @@ def check_argument(condition: Condition, argument: str) -> None:
         raise ValueError("must be the id of a finding")
     if condition == "version_older_than" and not parse_version(argument):
         raise ValueError("must be a version such as 1.2.0")
-    if condition == "no_report_for" and not (
-        argument.isdecimal() and argument.isascii() and 1 <= int(argument[:6]) <= HOURS_MAX
-    ):
+    is_short_number = argument.isdecimal() and argument.isascii() and len(argument) <= HOURS_DIGITS
+    if condition == "no_report_for" and not (is_short_number and 1 <= int(argument) <= HOURS_MAX):
         raise ValueError(f"must be a number of hours from 1 to {HOURS_MAX}")
     if condition in {"offline", "broken", "site_outage"} and argument:
         raise ValueError("must be empty for this condition")

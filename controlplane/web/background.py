@@ -27,7 +27,7 @@ from controlplane.remote_control.retention import delete_old, sweep
 from controlplane.storage.notifications import listen, publish
 from controlplane.web.accounts.oidc.session_checks import CHECK_INTERVAL_S, check_sessions
 from controlplane.web.core import Core
-from controlplane.web.webhooks.alerts import AlertOutbox
+from controlplane.web.webhooks.alerts import AlertOutbox, Receivers
 from controlplane.web.webhooks.public_addresses import public_client
 from controlplane.web.webhooks.sending import Outbox, send_due, webhook_client
 from controlplane.web.webhooks.tracker import TrackerOutbox
@@ -104,8 +104,9 @@ async def _start_outboxes(core: Core, stack: AsyncExitStack) -> list[asyncio.Tas
         send = partial(send_due, core, client, outbox)
         tasks.append(_start(outbox.name, settings.tracker_interval_s, send))
     client = await stack.enter_async_context(public_client(settings.delivery_timeout_s))
-    send = partial(send_to_organizations, core, client)
-    tasks.append(_start("organizations' webhooks", settings.tracker_interval_s, send))
+    for receivers in ("webhooks", "mail"):
+        send = partial(send_to_organizations, core, client, receivers)
+        tasks.append(_start(f"organizations' {receivers}", settings.tracker_interval_s, send))
     return tasks
 
 
@@ -229,12 +230,14 @@ async def _delete_old_monitoring(core: Core) -> None:
     await core.write(lambda session: delete_old_volumes(session, now))
 
 
-async def send_to_organizations(core: Core, client: httpx2.AsyncClient) -> int:
-    """Send the due alert notifications to the routes of organizations.
+async def send_to_organizations(
+    core: Core, client: httpx2.AsyncClient, receivers: Receivers
+) -> int:
+    """Send the due alert notifications to the webhooks or e-mail addresses of organizations.
 
     Returns the number of attempts.
     """
-    outbox, now = AlertOutbox(core.settings, is_for_organizations=True), core.clock()
+    outbox, now = AlertOutbox(core.settings, receivers), core.clock()
     total = 0
     if await core.read(lambda session: outbox.has_due(session, now)):
         while count := await send_due(core, client, outbox):

@@ -12,9 +12,9 @@ import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Literal
 
-from sqlalchemy import exists, func, select
+from sqlalchemy import exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from controlplane.alerts.notifications import OPERATOR_ROUTE, bodies_of
@@ -29,23 +29,24 @@ RETRY_PERIOD: Final = timedelta(days=3)
 ERROR_MAX: Final = 300
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - a prefix
 SECRET_BYTES: Final = range(24, 65)
+Receivers = Literal["operator", "webhooks", "mail"]
+"""The operator's webhook, or the routes of all organizations to webhooks or to e-mail addresses."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlertOutbox:
-    """The notifications for the operator's webhook, or for the routes of organizations.
+    """The notifications for some of the receivers.
 
-    Attributes:
-        is_for_organizations: whether it has the notifications for the routes of organizations.
-            Otherwise it has the notifications for the operator's webhook.
+    E-mails have an outbox of their own, because an SMTP server can take a minute for each one. They
+    must not delay notifications for webhooks.
     """
 
     settings: Settings
-    is_for_organizations: bool = False
+    receivers: Receivers = "operator"
 
     @property
     def name(self) -> str:
-        return "organization's route" if self.is_for_organizations else "webhook"
+        return "webhook" if self.receivers == "operator" else "organization's route"
 
     def has_due(self, session: Session, now: datetime) -> bool:
         """Return whether the due time of any notification has passed.
@@ -72,16 +73,21 @@ class AlertOutbox:
             .outerjoin(AlertRoute, is_route)
             .where(Notification.due_at <= now, ~has_pending_predecessor)
         )
-        if self.is_for_organizations:
+        if self.receivers == "operator":
+            due = due.where(Notification.route == OPERATOR_ROUTE)
+        else:
+            is_mail = AlertRoute.kind == "email"
+            is_webhook = or_(AlertRoute.id.is_(None), ~is_mail)
+            due = due.where(
+                Notification.route != OPERATOR_ROUTE,
+                is_mail if self.receivers == "mail" else is_webhook,
+            )
             # Only one notification of each route, so that a slow receiver delays no other route.
-            due = due.where(Notification.route != OPERATOR_ROUTE)
             oldest = due.with_only_columns(func.min(Notification.position)).group_by(
                 Notification.organization_id, Notification.route
             )
             positions = session.scalars(oldest.order_by(func.random()).limit(BATCH))
             due = due.where(Notification.position.in_(positions.all()))
-        else:
-            due = due.where(Notification.route == OPERATOR_ROUTE)
         query = (
             due.order_by(Notification.due_at, Notification.position)
             .limit(BATCH)

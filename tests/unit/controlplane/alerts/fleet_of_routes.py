@@ -1,12 +1,13 @@
 """A fleet whose organization has routes, and helpers that set its rules, routes and silences."""
 
 import json
-from typing import Any
+from typing import Any, Final
 
 import httpx2
 
 from controlplane.settings import Settings, Smtp
 from controlplane.web.background import send_to_organizations
+from controlplane.web.webhooks.alerts import Receivers
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, Browser, make_user
 from tests.unit.controlplane.alerts.test_evaluation import Fleet
 from tests.unit.controlplane.running_service import RunningService
@@ -14,6 +15,8 @@ from tests.unit.controlplane.web.webhooks.test_tracker import Webhook
 
 PREFIX = "/console/api/alerts"
 Json = dict[str, Any]
+RECEIVERS: Final[tuple[Receivers, ...]] = ("webhooks", "mail")
+"""The receivers of organizations. Each has an outbox of its own."""
 SETTINGS = Settings(
     rate_per_s=0,
     argon2_memory_kib=MEMORY_KIB,
@@ -50,7 +53,8 @@ class RoutedFleet(Fleet):
 
     async def deliver(self) -> None:
         async with httpx2.AsyncClient(transport=httpx2.MockTransport(self.route_webhook)) as http:
-            await send_to_organizations(self.service.core, http)
+            for receivers in RECEIVERS:
+                await send_to_organizations(self.service.core, http, receivers)
 
     async def minutes(self, count: float) -> list[Json]:
         """Advance the time. Return the bodies that the routes received in that time."""

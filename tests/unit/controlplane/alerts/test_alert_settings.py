@@ -297,6 +297,7 @@ async def test_each_change_is_in_the_audit_log_once(fleet: RoutedFleet) -> None:
         ({"condition": "version_older_than", "argument": "new"}, 400),
         ({"condition": "no_report_for", "argument": "0"}, 400),
         ({"condition": "no_report_for", "argument": "9" * 30}, 400),
+        ({"condition": "no_report_for", "argument": "000001" + "9" * 30}, 400),
         ({"argument": "x"}, 400),
         ({"locationId": "unknown"}, 404),
         ({"forMinutes": -1}, 400),

@@ -152,7 +152,7 @@ class FleetWithWebhooks(Fleet):
         async with httpx2.AsyncClient(
             transport=httpx2.MockTransport(self.organization_webhook)
         ) as http:
-            await send_to_organizations(self.service.core, http)
+            await send_to_organizations(self.service.core, http, "webhooks")
 
 
 async def test_the_webhook_of_the_organization_replaces_the_webhook_of_the_operator(
@@ -210,11 +210,11 @@ async def test_undelivered_notifications_end_when_the_webhook_is_removed(
     own = Webhook(500)
     async with httpx2.AsyncClient(transport=httpx2.MockTransport(own)) as http:
         for _ in range(2):
-            assert await send_to_organizations(service.core, http) == 1
+            assert await send_to_organizations(service.core, http, "webhooks") == 1
             service.clock.advance(60)
         await owner.post(f"{PREFIX}/remove")
         await set_webhook(owner)
-        assert await send_to_organizations(service.core, http) == 0
+        assert await send_to_organizations(service.core, http, "webhooks") == 0
     assert {str(each.url) for each in own.received} == {URL}
 
 
@@ -228,12 +228,12 @@ async def test_notifications_of_one_organization_do_not_delay_those_of_another(
                 session, now, of, count
             )
         )
-    outbox = AlertOutbox(service.core.settings, is_for_organizations=True)
+    outbox = AlertOutbox(service.core.settings, "webhooks")
     claims = service.database.write(lambda session: outbox.claim(session, now))
     assert {each.id for each in claims} == {"msg_org-a_0", "msg_org-b_0"}
     own = Webhook(204)
     async with httpx2.AsyncClient(transport=httpx2.MockTransport(own)) as http:
-        assert await send_to_organizations(service.core, http) == 2 * BATCH - 1
+        assert await send_to_organizations(service.core, http, "webhooks") == 2 * BATCH - 1
 
 
 class Names:

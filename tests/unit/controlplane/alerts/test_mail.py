@@ -27,7 +27,12 @@ from controlplane.web.webhooks.alerts import AlertOutbox
 from controlplane.web.webhooks.mail import mail_of, send_mail
 from controlplane.web.webhooks.sending import Claim
 from tests.fakes.tls_front import make_authority, server_context
-from tests.unit.controlplane.alerts.fleet_of_routes import SETTINGS, RoutedFleet, routed_fleet
+from tests.unit.controlplane.alerts.fleet_of_routes import (
+    RECEIVERS,
+    SETTINGS,
+    RoutedFleet,
+    routed_fleet,
+)
 from tests.unit.controlplane.running_service import RunningService
 
 pytestmark = pytest.mark.medium
@@ -270,15 +275,44 @@ async def test_the_date_of_a_digest_is_the_time_at_which_it_was_due(
         )  # fmt: skip
         session.add_all((digest, alert))
         session.flush()
-        return AlertOutbox(SETTINGS, is_for_organizations=True).claim(session, due)
+        return AlertOutbox(SETTINGS, "mail").claim(session, due)
 
     (claimed,) = service.database.write(claim)
     assert claimed.mail is not None
     assert parsedate_to_datetime(claimed.mail["Date"]) == due.replace(microsecond=0)
     # Another process does not send the e-mail while the server may still be processing it.
     later = due + timedelta(seconds=SETTINGS.delivery_timeout_s + mails.REPLY_TIMEOUT_S)
-    outbox = AlertOutbox(SETTINGS, is_for_organizations=True)
+    outbox = AlertOutbox(SETTINGS, "mail")
     assert service.database.write(lambda session: outbox.claim(session, later)) == []
+
+
+async def test_a_slow_smtp_server_does_not_delay_notifications_for_webhooks(
+    fleet: RoutedFleet, service: RunningService
+) -> None:
+    routes = {
+        "mail": await fleet.add_route(kind="email", target="ada@example.com"),
+        "webhooks": await fleet.add_route(name="Hook"),
+    }
+    now = service.clock()
+
+    def claims(session: DatabaseSession) -> dict[str, list[str]]:
+        added = {
+            receivers: new_notification(
+                DEFAULT_ORGANIZATION, each["route"]["id"], receivers, now, now
+            )
+            for receivers, each in routes.items()
+        }
+        session.add_all(added.values())
+        session.flush()
+        keys = {row.id: row.group_key for row in added.values()}
+        return {
+            receivers: [
+                keys[claim.id] for claim in AlertOutbox(SETTINGS, receivers).claim(session, now)
+            ]
+            for receivers in RECEIVERS
+        }
+
+    assert service.database.write(claims) == {"webhooks": ["webhooks"], "mail": ["mail"]}
 
 
 def test_a_service_without_an_smtp_server_sends_no_mail() -> None:

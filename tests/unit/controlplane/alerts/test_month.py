@@ -26,7 +26,7 @@ from controlplane.settings import Settings
 from controlplane.storage.monitoring_tables import AlertRoute, AlertSilence
 from controlplane.storage.tables import Device
 from controlplane.web.background import send_to_organizations
-from tests.unit.controlplane.alerts.fleet_of_routes import SETTINGS
+from tests.unit.controlplane.alerts.fleet_of_routes import RECEIVERS, SETTINGS
 from tests.unit.controlplane.alerts.notification_oracle import (
     Notification,
     PlayedRoute,
@@ -221,7 +221,8 @@ async def test_exactly_the_expected_notifications_are_delivered(
             service.database.write(
                 lambda session, index=index, at=at: played.step(session, index, at)
             )
-            await send_to_organizations(service.core, http)
+            for receivers in RECEIVERS:
+                await send_to_organizations(service.core, http, receivers)
     expected_counts = expected_notifications(expected(week, ticks), routes, silences, ticks)
     count = sum(expected_counts.values())
     print(f"seed {seed}: {count} notifications are expected in {len(ticks)} minutes")
