@@ -58,8 +58,9 @@ def run(options: argparse.Namespace) -> int:
         for report in reports:
             save_report(report, home)
             _show(report)
-        for kind in KINDS:
-            print(f"Page: {_relative(home / f'{kind}.html')}", flush=True)
+        for report in reports:
+            if report.payload is not None:
+                print(f"Page: {_relative(home / f'{report.kind}.html')}", flush=True)
         if options.keep:
             _print("Open the console with this link, which works once. Ctrl-C ends the demo.")
             print(link, flush=True)

@@ -54,11 +54,12 @@ class Order:
 def listing_of(context: RequestContext, name: str, arguments: Model) -> tuple[str, ...]:
     """Return what must be the same on each page: the organization, the name, and the arguments.
 
-    The arguments ``cursor`` and ``limit`` are left out, because they can differ from page to page.
+    The cursor and the page size (``limit`` or ``size``) are left out, because they can differ from
+    page to page.
     """
     plain = to_plain(arguments)
-    plain.pop("cursor", None)
-    plain.pop("limit", None)
+    for name in ("cursor", "limit", "size"):
+        plain.pop(name, None)
     return (context.caller.organization_id, name, json.dumps(plain, sort_keys=True))
 
 

@@ -235,13 +235,13 @@ async def test_a_receiver_that_limits_messages_gets_none_before_the_time_that_it
     assert len(fleet.route_webhook.received) == 2
 
 
-async def test_the_delivery_log_has_pages(fleet: RoutedFleet) -> None:
+async def test_the_delivery_log_has_pages_of_different_sizes(fleet: RoutedFleet) -> None:
     route = (await fleet.add_route())["route"]
     for _ in range(5):
         await fleet.call("/routes/test", {"routeId": route["id"]})
     delivery_ids, cursor = [], {}
-    for size in (2, 2, 1):
-        reply = await fleet.call("/deliveries", {"size": 2, **cursor})
+    for size in (2, 1, 2):
+        reply = await fleet.call("/deliveries", {"size": size, **cursor})
         assert len(reply["deliveries"]) == size
         delivery_ids += [each["id"] for each in reply["deliveries"]]
         cursor = {"cursor": reply["nextCursor"]}
