@@ -19,6 +19,11 @@ from agent.wire.controls import without_controls
 CUPS_SOCKETS: Final = (Path("/run/cups/cups.sock"), Path("/private/var/run/cupsd"))
 ANSWER_MAX: Final = 65536
 STEP_S: Final = 2.0
+RESTART_CUPS: Final = (
+    "launchctl kickstart -k system/org.cups.cupsd"
+    if sys.platform == "darwin"
+    else "systemctl restart cups.socket cups"
+)
 
 
 def print_system(context: Context) -> Outcome:
@@ -39,14 +44,11 @@ def judge_cups(path: Path) -> Outcome:
             with request(sock, "localhost", 80, "HEAD", "/", Connection="close"):
                 return ok("CUPS answers")
     except HTTPException:
-        return warn("CUPS does not answer with HTTP", "systemctl restart cups")
+        return warn("CUPS does not answer with HTTP", RESTART_CUPS)
     except PermissionError:
         return warn(f"{path} is closed to this user", "add the agent's user to the group lp")
     except OSError as error:
-        return fail(
-            f"CUPS does not answer ({error.strerror or error})",
-            "systemctl restart cups.socket cups",
-        )
+        return fail(f"CUPS does not answer ({error.strerror or error})", RESTART_CUPS)
 
 
 def kiosk(context: Context) -> Outcome:

@@ -185,7 +185,8 @@ PROGRAM_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "service.printSpooler.state, service.printSpooler.startType, printqueue.queues",
         "failed, or stopped and not disabled; and the queues cannot be read",
         "The {service} is not running: nothing can be printed.",
-        "start it (`systemctl start cups`, or services.msc: Print Spooler)",
+        "start it (Linux: `systemctl start cups`; macOS: `launchctl kickstart"
+        " system/org.cups.cupsd`; Windows: services.msc, Print Spooler)",
         _spooler_stopped,
     ),
     ProblemRule(

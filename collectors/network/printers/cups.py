@@ -1,6 +1,7 @@
 """Reads the queues of this machine's CUPS over IPP (CUPS-Get-Printers)."""
 
 import os
+import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -36,7 +37,12 @@ _ATTRIBUTES = (
 _QUEUES_FILE = Path("/etc/cups/printers.conf")
 """CUPS creates this file when the first queue is set up, on macOS as well."""
 
-NOT_RUNNING = "the print spooler (CUPS) does not run: start it (`systemctl start cups`)"
+START_COMMAND = (
+    "launchctl kickstart system/org.cups.cupsd"
+    if sys.platform == "darwin"
+    else "systemctl start cups"
+)
+NOT_RUNNING = f"the print spooler (CUPS) does not run: start it (`{START_COMMAND}`)"
 _HARMLESS_REASONS = frozenset({"none", "cups-ipp-conformance-failure-report"})
 
 
