@@ -84,11 +84,13 @@ class LearnedPrinter:
 class NetworkJob:
     """Bounds of one network report.
 
-    If ``subnets`` is empty, the private networks of this machine are scanned. With ``device_only``
-    the collector contacts only this machine's own addresses, and no packet leaves the machine.
-    ``max_hosts`` limits the addresses to scan, and ``max_services`` the announced services.
-    ``enrich`` allows the queries of the allow-list (IPP attributes, web page titles, reverse mDNS).
-    ``snmp_community`` allows one SNMP query to each of this machine's printers.
+    If ``subnets`` is empty, the private networks of this machine are scanned. ``exclude`` are the
+    addresses and networks that are not contacted. With ``device_only`` the collector contacts only
+    this machine's own addresses, and no packet leaves the machine. ``ports`` are tried on each
+    host. ``max_hosts`` limits the addresses to scan, and ``max_services`` the announced services.
+    ``mdns_service_types`` are browsed in addition to the usual types. ``enrich`` allows the queries
+    of the allow-list (IPP attributes, web page titles, reverse mDNS). If ``snmp_community`` is not
+    empty, it allows one SNMP query to each of this machine's printers.
 
     ``devices`` are the watched devices. The payment terminals among them are only resolved by ARP.
     ``learned`` are the identities that this machine's printers and the watched devices had in
