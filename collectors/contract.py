@@ -171,10 +171,11 @@ class DeviceState:
     """Whether a watched device is on the network, and where.
 
     "present": it answers at its address, or anywhere if it has no address. "moved": it answers at
-    ``address`` instead of ``moved_from``. "absent": nothing answers at ``address``. "replaced":
-    another device answers there. "unknown": it could not be checked, for ``reason``. ``address`` is
-    None only if no address of the device is known. ``other_mac`` is the MAC of another device that
-    answers at the expected address.
+    ``address`` instead of ``moved_from``. "absent": nothing answers at ``address``; or the device
+    has no configured address, and its MAC answers nowhere in the network. "replaced": another
+    device answers at ``address``. "unknown": it could not be determined, for ``reason``.
+    ``address`` is None only if no address of the device is known. ``other_mac`` is a MAC that
+    answers at the expected address, but is not the known MAC of the device.
     """
 
     device: WatchedDevice

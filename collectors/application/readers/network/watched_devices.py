@@ -1,7 +1,8 @@
 """Reads whether the watched devices are on the network, and where.
 
-The devices receive only ARP requests. If a device with a known MAC does not answer at its address,
-ARP requests are also sent to all addresses of this machine's /24 network.
+The devices receive only ARP requests and empty datagrams (`shared/arp/priming.py`). If a device
+with a known MAC does not answer at its address, all addresses of this machine's /24 network are
+resolved in the same way.
 """
 
 import ipaddress
