@@ -84,11 +84,13 @@ class LearnedPrinter:
 class NetworkJob:
     """Bounds of one network report.
 
-    If ``subnets`` is empty, the private networks of this machine are scanned. With ``device_only``
-    the collector contacts only this machine's own addresses, and no packet leaves the machine.
-    ``max_hosts`` limits the addresses to scan, and ``max_services`` the announced services.
-    ``enrich`` allows the queries of the allow-list (IPP attributes, web page titles, reverse mDNS).
-    ``snmp_community`` allows one SNMP query to each of this machine's printers.
+    If ``subnets`` is empty, the private networks of this machine are scanned. ``exclude`` are the
+    addresses and networks that are not contacted. With ``device_only`` the collector contacts only
+    this machine's own addresses, and no packet leaves the machine. ``ports`` are tried on each
+    host. ``max_hosts`` limits the addresses to scan, and ``max_services`` the announced services.
+    ``mdns_service_types`` are browsed in addition to the usual types. ``enrich`` allows the queries
+    of the allow-list (IPP attributes, web page titles, reverse mDNS). If ``snmp_community`` is not
+    empty, it allows one SNMP query to each of this machine's printers.
 
     ``devices`` are the watched devices. The payment terminals among them are only resolved by ARP.
     ``learned`` are the identities that this machine's printers and the watched devices had in
@@ -169,10 +171,11 @@ class DeviceState:
     """Whether a watched device is on the network, and where.
 
     "present": it answers at its address, or anywhere if it has no address. "moved": it answers at
-    ``address`` instead of ``moved_from``. "absent": nothing answers at ``address``. "replaced":
-    another device answers there. "unknown": it could not be checked, for ``reason``. ``address`` is
-    None only if no address of the device is known. ``other_mac`` is the MAC of another device that
-    answers at the expected address.
+    ``address`` instead of ``moved_from``. "absent": nothing answers at ``address``; or the device
+    has no configured address, and its MAC answers nowhere in the network. "replaced": another
+    device answers at ``address``. "unknown": it could not be determined, for ``reason``.
+    ``address`` is None only if no address of the device is known. ``other_mac`` is a MAC that
+    answers at the expected address, but is not the known MAC of the device.
     """
 
     device: WatchedDevice

@@ -1,7 +1,7 @@
 """Formats events as JSON lines that are not longer than the parent accepts.
 
-Each source of facts is bounded, so normally nothing is cut. If the facts are too long anyway, the
-largest part is cut first, and a limitation describes the cut.
+Each source of facts is bounded, so normally nothing is cut. If the facts are too long anyway, parts
+of them are left out, and a limitation describes the cut.
 """
 
 import json
@@ -56,7 +56,7 @@ def _cut_network(facts: NetworkFacts, most_bytes: int) -> NetworkFacts:
     """Keep as many services and endpoints as fit. Endpoints of this machine's printers come first.
 
     Devices take turns: the first service and endpoint of every device are kept before the second
-    ones of any device. So a device with few services and endpoints loses none of them.
+    ones of any device. So the devices with the most services and endpoints lose some of them first.
     """
     bare = replace(
         facts,

@@ -51,7 +51,7 @@ _SIGNALS: Final = 1 << 1
 # These numbers are the same on every architecture that the agent runs on (asm-generic/unistd.h).
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _RULE_PATH_BENEATH: Final = 1
-_VERSION: Final = 1 << 0
+_GET_VERSION: Final = 1 << 0  # a flag of _CREATE_RULESET: return the ABI version
 _PR_SET_NO_NEW_PRIVS: Final = 38
 
 _REASONS: Final = {
@@ -88,7 +88,7 @@ class _PathBeneath(ctypes.Structure):
 
 def abi_version() -> int:
     """Return the kernel's version of the interface. Raises OSError with a readable reason."""
-    return _call(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION))
+    return _call(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_GET_VERSION))
 
 
 def restrict_this_thread(rules: Iterable[Rule]) -> None:

@@ -75,7 +75,8 @@ Print systems use this resolver, so they wait as long for a name."""
 _DISCOVERY_SHARE = 0.8
 """The share of the job's maximum duration after which the scan and mDNS end."""
 _RESERVE_S = 0.3
-"""How much earlier than at the job's maximum duration the collection ends, to send the facts."""
+"""How long before the job's maximum duration the collection ends. Then the facts are still sent in
+time."""
 _GRACE_S = 0.2
 """How long to wait for threads that are not done when the run ends. All threads share this time."""
 _POLL_S = 0.05

@@ -47,9 +47,9 @@ class OpenPort:
 class Discoveries:
     """Hosts and open ports, each once, in the order in which the scan found them. Thread-safe.
 
-    IPP ports cannot be taken until their queues are known. This machine (``own`` addresses) is not
-    queried for its name or for the queues of its spooler, because both are read directly.
-    ``is_complete`` is set when the scan adds nothing more.
+    `take_ports` returns an IPP port only after the queues of the IPP ports are known. This machine
+    (``own`` addresses) is not queried for its name or for the queues of its spooler, because both
+    are read directly. ``is_complete`` is set when the scan adds nothing more.
     """
 
     own: Collection[str] = ()

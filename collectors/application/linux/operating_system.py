@@ -24,7 +24,8 @@ _REBOOT_RECORDERS: Final = (
 )
 """Programs that create /run/reboot-required when an update requires a restart."""
 _WATCHDOG_BITS: Final = ((0x20, "watchdog"), (0x01, "overheating"), (0x10, "power-failure"))
-"""WDIOF_CARDRESET, WDIOF_OVERHEAT, WDIOF_POWERUNDER of linux/watchdog.h."""
+"""Bits of a watchdog's boot status, each with the reason for the restart that it stands for:
+WDIOF_CARDRESET, WDIOF_OVERHEAT and WDIOF_POWERUNDER of linux/watchdog.h."""
 
 
 def parse_assignments(text: str) -> dict[str, str]:
@@ -87,8 +88,9 @@ def boot_reason(root: Path) -> Field:
 def pending_reboot(root: Path) -> Field:
     """Return whether an update requires a restart.
 
-    Some packages of Debian and related distributions create a file for this. Raspberry Pi OS does
-    not install these packages. Without them, a missing file has no meaning.
+    Some packages of Debian and related distributions create /run/reboot-required if an update
+    requires a restart. Raspberry Pi OS does not install these packages. Without them, a missing
+    file has no meaning.
     """
     key = "os.pendingReboot"
     if (root / "run/reboot-required").exists():
@@ -127,9 +129,10 @@ def locale_name(root: Path) -> str | None:
 
 
 def _debian_release(root: Path) -> str | None:
-    """Return the point release of Debian, such as 12.11.
+    """Return the point release of Debian from /etc/debian_version, such as 12.11.
 
-    On Ubuntu and unreleased versions of Debian, the file names a codename, such as bookworm/sid.
+    On Ubuntu and on unreleased versions of Debian, this file contains a codename instead, such as
+    bookworm/sid. Then the result is None.
     """
     text = read_line(root / "etc/debian_version")
     return text if text and text[0].isdigit() else None

@@ -37,4 +37,4 @@ def _stalled(key: str, path: Path) -> Field:
         share = parse_pressure(read_text(path))
     except OSError:
         share = None
-    return either(key, source, share, "this kernel does not account for pressure")
+    return either(key, source, share, "this kernel does not measure how long tasks wait")

@@ -55,11 +55,12 @@ _UNIT_OF_CGROUP = re.compile(
 )
 _NO_SERVICE: Final = Restarts(reason="only restarts of system services are counted")
 _EARLIEST_US: Final = 1_000_000
+"""A smaller timestamp is no time: systemd reports 0 for "never"."""
 _LATEST_US: Final = 253_402_300_799_000_000
 """The last second that a datetime can represent (in the year 9999), in microseconds since 1970."""
 
-States = Callable[[Sequence[str], Deadline], dict[str, UnitState]]
-Unit = Callable[[str, Deadline], Properties]
+ReadStates = Callable[[Sequence[str], Deadline], dict[str, UnitState]]
+ReadProperties = Callable[[str, Deadline], Properties]
 
 
 def read_unit(unit: str, deadline: Deadline) -> Properties:
@@ -69,10 +70,12 @@ def read_unit(unit: str, deadline: Deadline) -> Properties:
 
 @source("services", SOURCE, *service_keys(ROLES))
 def read_services(
-    deadline: Deadline, states: States = unit_states, unit: Unit = read_unit
+    deadline: Deadline,
+    read_states: ReadStates = unit_states,
+    read_properties: ReadProperties = read_unit,
 ) -> Fields:
     unit_names = [name for _, names in ROLES.values() for name in names]
-    installed_units = states(unit_names, deadline)
+    installed_units = read_states(unit_names, deadline)
     fields: list[Field] = []
     for role, (title, candidates) in ROLES.items():
         name = choose_unit(candidates, installed_units)
@@ -81,7 +84,8 @@ def read_services(
             reason = f"no {title} is installed"
             fields += all_absent(keys, SOURCE, "not-applicable", reason)
         else:
-            fields += unit_fields(keys, name, installed_units[name], unit(name, deadline))
+            properties = read_properties(name, deadline)
+            fields += unit_fields(keys, name, installed_units[name], properties)
     return tuple(fields)
 
 
@@ -109,13 +113,15 @@ def unit_fields(
     )
 
 
-def count_restarts(root: Path, pid: int, deadline: Deadline, unit: Unit = read_unit) -> Restarts:
+def count_restarts(
+    root: Path, pid: int, deadline: Deadline, read_properties: ReadProperties = read_unit
+) -> Restarts:
     """Return how often systemd restarted the service that a process belongs to."""
     try:
         service = parse_service(read_text(root / "proc" / str(pid) / "cgroup"))
         if service is None:
             return _NO_SERVICE
-        restarts = unit(service, deadline).get("NRestarts")
+        restarts = read_properties(service, deadline).get("NRestarts")
     except Exception as error:  # noqa: BLE001 - it becomes the reason of the field
         status, reason = status_of(error)
         return Restarts(status=status, reason=reason)

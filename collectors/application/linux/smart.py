@@ -37,9 +37,10 @@ def read_health(device: str, deadline: Deadline) -> str:
 def start_checks(devices: Iterable[str]) -> AskDrive:
     """Start smartctl for each drive. Return a function that waits for the result of one drive.
 
-    A process that can open a drive can read all files on it. Therefore the confined collector must
-    not be able to start smartctl, and smartctl is started before the confinement. If smartctl is
-    not installed, the returned function raises NotInstalled.
+    smartctl must open the drive. A process that can open a drive can read all files on it, so a
+    confined collector cannot open drives, and neither can the programs that it starts. Therefore
+    call this before the confinement. If smartctl is not installed, the returned function raises
+    NotInstalled.
     """
     running = {}
     for device in devices:

@@ -9,7 +9,7 @@ from collectors.shared.run_command import run_command
 from collectors.shared.text import decode
 
 _SCOPED: Final = "\nDNS configuration (for "
-"""The beginning of the sections for queries of a certain interface or service."""
+"""The beginning of the title of a section with resolvers for one interface or service only."""
 _RESOLVER = re.compile(r"^resolver #\d+$", re.MULTILINE)
 _SUPPLEMENTAL = re.compile(r"^\s*domain\s*:|^\s*flags\s*:.*\bSupplemental\b", re.MULTILINE)
 """Marks a resolver for the names of certain domains only, for example those of a VPN."""
@@ -24,6 +24,7 @@ _TYPES: Final = (
     ("bluetooth", "bluetooth"),
     ("usb", "ethernet"),
 )
+"""Parts of the names of ports, each with the type of the interface. The first match counts."""
 
 
 def ask(*arguments: str, deadline: Deadline) -> str:
@@ -41,9 +42,10 @@ def parse_sw_vers(text: str) -> dict[str, str]:
 
 
 def parse_name_servers(text: str) -> tuple[str, ...]:
-    """Return the name servers for names of every domain in the output of `scutil --dns`.
+    """Return the name servers that macOS queries for any name, from the output of `scutil --dns`.
 
-    Each one is returned once, in the order of the output.
+    Name servers for certain domains, interfaces or services are left out. Each one is returned
+    once, in the order of the output.
     """
     resolvers = _RESOLVER.split(text.partition(_SCOPED)[0])
     return name_servers(

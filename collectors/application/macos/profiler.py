@@ -185,7 +185,10 @@ def parse_drives(data: bytes, data_type: str) -> tuple[Object, ...]:
 
 
 def _known(entry: Object, *names: str) -> str | None:
-    """Return the first text of ``names`` in an entry, or None if macOS marks it as unknown."""
+    """Return the value of the first key in ``names`` that has a text.
+
+    Returns None if no key has one, or if macOS marks the value as unknown.
+    """
     value = text(entry, *names)
     return None if value in _PLACEHOLDERS else value
 

@@ -91,7 +91,10 @@ def read_boot(_: Deadline) -> Fields:
 
 @source("regional settings", "/etc", "os.timeZone", "os.locale")
 def read_regional_settings(_: Deadline, root: Path = Path("/")) -> Fields:
-    """Read the settings of the system. The environment of a service has a locale of its own."""
+    """Read the settings of the system from its files.
+
+    The environment variables are not read, because those of a service may have another locale.
+    """
     return (
         either("os.timeZone", "/etc/localtime", time_zone(root), "no time zone is set"),
         either("os.locale", "AppleLocale", _locale(root / _PREFERENCES), _NOT_REPORTED),

@@ -34,7 +34,8 @@ _TIME_ERROR: Final = 5
 
 
 _SETTERS: Final = frozenset({"vmtoolsd", "VBoxService", "prltoolsd", "htpdate"})
-"""Guest tools, which set the clock of a virtual machine to that of its host, and htpdate(8)."""
+"""Programs that set the clock, but do not report to the kernel that it is synchronised: guest
+tools, which set the clock of a virtual machine to that of its host, and htpdate(8)."""
 _CONTAINER_MARKS: Final = ("run/systemd/container", "run/.containerenv", ".dockerenv")
 """Files that exist only in containers. The clock of a container is set by a program on its host,
 which the container cannot see."""
@@ -62,7 +63,11 @@ class Timex(ctypes.Structure):
 
 
 def adjtimex(call: str = ADJTIMEX) -> tuple[int, Timex]:
-    """Return the clock state that the call returned, and the struct it filled. Raises OSError."""
+    """Call the C function with the name ``call``.
+
+    Returns its result, which is the state of the clock, and the struct that it filled. Raises
+    OSError.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     figures = Timex()
     state = getattr(libc, call)(ctypes.byref(figures))

@@ -83,7 +83,8 @@ class Space:
 
 
 Answers = dict[str, Space | Unreadable | str]
-"""The space, or the reason why it is unknown, by mount path."""
+"""By mount path: the space, or why it is unknown. A text is the reason of fields with the status
+collection-failed, and an `Unreadable` has a reason and a status of its own."""
 
 
 @source("disk", SOURCE, "disk.mounts")
@@ -174,7 +175,8 @@ def holds_data(path: str, options: Sequence[str], label: Callable[[str], str]) -
     """Return whether programs of the machine store data on a mount.
 
     Programs store no data on macOS's system volumes, CDs, removable drives (such as an installation
-    stick) and recovery partitions. A recovery partition is always nearly full, which is no fault.
+    stick) and recovery partitions. A recovery partition is always nearly full. If it were reported,
+    there would be a finding about a full disk, although nothing is wrong.
 
     Args:
         options: options of the mount, as psutil names them.

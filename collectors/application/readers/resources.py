@@ -24,7 +24,8 @@ SOURCE: Final = "psutil"
 WINDOW_S: Final = 1.0
 CORES_MAX: Final = 64
 FREQUENCY_MIN_MHZ: Final = 50
-"""psutil returns 4 MHz for an Apple M4, and 0 if the frequency is unknown."""
+"""A lower frequency counts as unknown: psutil returns 4 MHz for an Apple M4, and 0 if it does not
+know the frequency."""
 
 
 @source("memory", SOURCE, "memory.totalBytes", "memory.availableBytes", "memory.usedFraction")

@@ -37,8 +37,9 @@ _ERRORS: Final = {
 _QUEUE_PAUSED: Final = 0x0001
 """The bit PRINTER_STATUS_PAUSED of Win32_Printer.PrinterState. A paused queue has no PrinterStatus
 of its own."""
-_PAUSED: Final = 0x0001
-_BROKEN: Final = 0x0002 | 0x0020 | 0x0040 | 0x0200 | 0x0400
+_JOB_PAUSED: Final = 0x0001
+"""The bit "paused" of Win32_PrintJob.StatusMask."""
+_JOB_STOPPED: Final = 0x0002 | 0x0020 | 0x0040 | 0x0200 | 0x0400
 """Bits of Win32_PrintJob.StatusMask: error, offline, paper out, blocked, user intervention."""
 
 
@@ -60,12 +61,12 @@ def parse_usb(answer: Section) -> tuple[UsbDevice, ...]:
     for row in answer.rows:
         match = _HARDWARE.match(text(row, "Hardware") or "")
         if match:
-            kind = f"{match[1]}-{match[2]}".lower()
-            (parts if match[3] else parents).setdefault(kind, []).append(row)
+            usb_id = f"{match[1]}-{match[2]}".lower()
+            (parts if match[3] else parents).setdefault(usb_id, []).append(row)
     return tuple(
-        _usb_device(kind, number, row, parts.get(kind, []))
-        for kind in {**parents, **parts}
-        for number, row in enumerate(parents.get(kind, [{}]), start=1)
+        _usb_device(usb_id, position, row, parts.get(usb_id, []))
+        for usb_id in {**parents, **parts}
+        for position, row in enumerate(parents.get(usb_id, [{}]), start=1)
     )
 
 
@@ -97,8 +98,8 @@ def parse_jobs(answer: Section) -> tuple[Job, ...]:
     return tuple(
         Job(
             queue=clean_text(text(row, "Queue") or "", 128),
-            held=bool((number(row, "StatusMask") or 0) & _PAUSED),
-            stopped=bool((number(row, "StatusMask") or 0) & _BROKEN),
+            held=bool((number(row, "StatusMask") or 0) & _JOB_PAUSED),
+            stopped=bool((number(row, "StatusMask") or 0) & _JOB_STOPPED),
             age_s=max(0, age) if (age := number(row, "AgeSeconds")) is not None else None,
         )
         for row in answer.rows
@@ -113,21 +114,21 @@ def read_devices(deadline: Deadline) -> Reading:
     return read_groups(GROUPS, read_sections(powershell.DEVICES, deadline))
 
 
-def _usb_device(kind: str, number: int, parent: Object, parts: Sequence[Object]) -> UsbDevice:
+def _usb_device(usb_id: str, position: int, parent: Object, parts: Sequence[Object]) -> UsbDevice:
     """Return a USB device with its interfaces.
 
     Args:
-        kind: The vendor and product id, such as ``04b8-0e15``.
-        number: The number of the device among those of the same kind, from 1.
+        usb_id: The vendor and product id, such as ``04b8-0e15``.
+        position: The position of the device among those with the same ``usb_id``, from 1.
         parent: The row of the device.
         parts: The rows of its interfaces.
     """
-    vendor_id, product_id = (int(part, 16) for part in kind.split("-"))
+    vendor_id, product_id = (int(part, 16) for part in usb_id.split("-"))
     instance_hash = text(parent, "InstanceHash")
-    suffix = instance_hash or (str(number) if number > 1 else None)
+    suffix = instance_hash or (str(position) if position > 1 else None)
     rows = (parent, *parts)
     return UsbDevice(
-        place=f"{kind}-{suffix}" if suffix else kind,
+        place=f"{usb_id}-{suffix}" if suffix else usb_id,
         vendor_id=vendor_id,
         product_id=product_id,
         vendor=next((maker for row in rows if (maker := text(row, "Manufacturer"))), None),

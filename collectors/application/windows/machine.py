@@ -289,11 +289,11 @@ def _services(sections: Sections) -> tuple[Field, ...]:
     return tuple(fields)
 
 
-def _service(names: tuple[str, ...], service: str, row: Object | None) -> list[Field]:
-    name, state, start, since, restarts = names
+def _service(keys: tuple[str, ...], service: str, row: Object | None) -> list[Field]:
+    name, state, start, since, restarts = keys
     if row is None:
         reason = "the service is not installed"
-        return [not_applicable(key, SOURCE, reason) for key in names]
+        return [not_applicable(key, SOURCE, reason) for key in keys]
     return [
         available(name, SOURCE, service),
         either(state, SOURCE, (text(row, "State") or "").lower(), _NOT_REPORTED),

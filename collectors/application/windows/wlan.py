@@ -77,7 +77,7 @@ Entries = Callable[[uuid.UUID, Connection], bytes]
 def read_wireless() -> dict[uuid.UUID, Wireless]:
     """Return the network of each Wi-Fi interface. Raises WlanError.
 
-    Returns {} if Wi-Fi is not installed on this system.
+    Returns {} if Wi-Fi is not installed on this system, or if its service does not run.
     """
     if sys.platform == "win32":
         try:

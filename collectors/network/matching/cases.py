@@ -68,8 +68,9 @@ class Case:
             if other_match.by == "MAC" and not other_match.is_by_name
         )
         if self.observation is not None and self.observation.contact == "open":
-            # The open port may be on another interface of the same device, so weak evidence of a
-            # device elsewhere does not count.
+            # The open port may be on another interface of the same device. So a MAC in the host
+            # name is no evidence of a device elsewhere. If the device at the destination has an
+            # identity of the printer, only a MAC is such evidence.
             other_matches = [
                 e for e in other_matches if not (e.is_by_name or self.comparison.has_claim)
             ]

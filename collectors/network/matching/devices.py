@@ -119,8 +119,10 @@ class DeviceIndex:
         A host name is compared with and without ``.local``. An instance name also matches in the
         form of a queue name. The last three bytes of a MAC also match.
         """
-        store = self._stores[kind]
-        return tuple(store.get(value.lower() if kind in _NAMES else value, ())) if value else ()
+        if not value:
+            return ()
+        key = value.lower() if kind in _LOWER_CASE_KINDS else value
+        return tuple(self._stores[kind].get(key, ()))
 
     def is_shared(self, mac_address: str, old_address: str = "") -> bool:
         """Return whether several devices have this MAC. Then it identifies none of them.
@@ -183,7 +185,7 @@ def is_one_device(one: Device, other: Device) -> bool:
     return not any(is_other_model(a, b) for a in one.models for b in other.models)
 
 
-_NAMES = ("hostnames", "instances")
+_LOWER_CASE_KINDS = ("hostnames", "instances")
 
 
 def _keys(kind: str, device: Device) -> Iterator[str]:

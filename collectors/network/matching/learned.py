@@ -27,7 +27,9 @@ def with_learned(
 def learn(
     matches: Iterable[tuple[KnownPrinter, Device, str]], devices: Sequence[Device]
 ) -> Iterator[LearnedPrinter]:
-    """Yield the identity of each printer in ``matches``: (printer, its device, the address used).
+    """Yield the identity of each printer in ``matches``.
+
+    Each match has a printer, its device, and the address of this device to store with the identity.
 
     A MAC, UUID or serial number that two devices share is left out, because it identifies neither:
     some makers give one UUID or serial number to many devices, and a router may answer ARP for

@@ -55,6 +55,7 @@ def read_interfaces(deadline: Deadline, links: ReadLinks) -> Reading:
     addresses = psutil.net_if_addrs()
     counters = psutil.net_io_counters(pernic=True)
     names = tuple(sorted(stats))[:INTERFACES_MAX]
+    # One entry of an interface is its MAC.
     cut_count = sum(
         max(0, len(address_list) - ADDRESSES_MAX - 1) for address_list in addresses.values()
     )

@@ -27,7 +27,7 @@ WAIT_S: Final = 2.0
 a network may lose a single packet."""
 
 _NO_ROUTE: Final = "no route to it"
-_WITHOUT_ROUTE: Final = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL}
+_NO_ROUTE_ERRORS: Final = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL}
 _PORT: Final = 53
 _RESERVE_S: Final = 0.2  # the part of the remaining time that is not used for waiting
 _WAIT_MIN_S: Final = 1.0  # if less time remains, no name server is queried
@@ -161,7 +161,7 @@ def _connect(server: str, port: int) -> socket.socket:
 def _describe(error: OSError) -> str:
     if isinstance(error, ConnectionRefusedError | ConnectionResetError):
         return f"its port {_PORT} is closed"
-    if error.errno in _WITHOUT_ROUTE:
+    if error.errno in _NO_ROUTE_ERRORS:
         return _NO_ROUTE
     return error.strerror or str(error)
 

@@ -39,7 +39,7 @@ TLS_KEYS: Final = (
 )
 
 _PORTS: Final = {"http": 80, "https": 443}
-_ATTEMPTS_MAX: Final = 4
+_ADDRESSES_MAX: Final = 4  # at most this many addresses of the service are tried
 
 T = TypeVar("T")
 Address = tuple[socket.AddressFamily, tuple[str, int]]
@@ -123,7 +123,7 @@ def resolve(host: str, port: int, deadline: Deadline) -> list[Address]:
         entries = lookup.result()
     except UnicodeError:
         raise OSError("the service's name is not a host name") from None
-    return [(entry[0], (str(entry[4][0]), port)) for entry in entries[:_ATTEMPTS_MAX]]
+    return [(entry[0], (str(entry[4][0]), port)) for entry in entries[:_ADDRESSES_MAX]]
 
 
 def _connect(addresses: list[Address], deadline: Deadline) -> socket.socket:

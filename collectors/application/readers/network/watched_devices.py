@@ -1,7 +1,8 @@
 """Reads whether the watched devices are on the network, and where.
 
-The devices receive only ARP requests. If a device with a known MAC does not answer at its address,
-ARP requests are also sent to all addresses of this machine's /24 network.
+The devices receive only ARP requests and empty datagrams (`shared/arp/priming.py`). If a device
+with a known MAC does not answer at its address, all addresses of this machine's /24 network are
+resolved in the same way.
 """
 
 import ipaddress
@@ -122,10 +123,11 @@ class Search:
     """One search for the devices. ``local`` is this machine's network.
 
     If a device with a known MAC is missing, all addresses of the /24 network are resolved (the
-    sweep). ``table`` is the neighbour table before the search. ``swept`` are the addresses of the
-    sweep that are not in ``table``. The sweep waits only for answers from ``swept``. It does not
-    wait for the addresses in ``table``, because they belong to other devices. If a missing device
-    takes such an address, it announces the address, and the kernel updates the entry.
+    sweep). ``table`` is the neighbour table before the search: the MAC of each address. ``swept``
+    are the addresses of the sweep that are not in ``table``. The sweep waits only for answers from
+    ``swept``. It does not wait for the addresses in ``table``, because they belong to other
+    devices. If a missing device takes such an address, it announces the address, and the kernel
+    updates the entry.
     """
 
     expected: Sequence[Expectation]
@@ -214,7 +216,7 @@ class Search:
     def _neighbourhood(self, missing: Sequence[Expectation]) -> Iterator[str]:
         """Yield the addresses of this machine's /24 network on each link of a missing device.
 
-        The link of a device without an address is the one with the default route.
+        A device without an address counts as on the first link (`_is_on`).
         """
         for number, link in enumerate(self._links):
             for own_address in link.interface.addresses:
@@ -231,6 +233,7 @@ class Search:
 def _is_on(address: str | None, network: Network, number: int) -> bool:
     """Return whether a device is on the link with this number, which has ``network``.
 
-    The link with the default route has the number 0.
+    A device without an address counts as on link 0, which has the preferred default route of all
+    links.
     """
     return number == 0 if address is None else ipaddress.ip_address(address) in network

@@ -63,7 +63,7 @@ def wireless_fields(wireless: Wireless | None) -> tuple[Field, ...]:
 
 
 def band_and_channel(frequency_mhz: int | None) -> tuple[str | None, int | None]:
-    """Return the band and channel of a centre frequency. Both are None if it is unknown."""
+    """Return the band and channel of a centre frequency. Both are None if no band contains it."""
     if frequency_mhz == _CHANNEL_14_MHZ:
         return "2.4 GHz", 14
     for band, frequencies, start in _BANDS:
