@@ -136,7 +136,7 @@ def require_database(option: str | None) -> None:
 
 
 def service_options() -> argparse.Namespace:
-    """Return the options of `serve` of the service that is installed on this machine."""
+    """Return the options with which the service that is installed on this machine runs `serve`."""
     from controlplane.cli.main import build_parser
 
     return build_parser().parse_args(["serve", f"@{OPTIONS}"])
