@@ -142,7 +142,7 @@ def _evaluate_locations(
 def _active_at(
     organization_id: str, bound: Iterable[Device], rules: Mapping[str, Rule], active: ActiveDevices
 ) -> dict[str, frozenset[UUID]]:
-    """Return the devices of a location for which the conditions of its rules are active."""
+    """Return, by the name of a rule, the bound devices for which its condition is active."""
     return {
         name: frozenset(each.instance_id for each in bound if each.position in positions)
         for name, rule in rules.items()

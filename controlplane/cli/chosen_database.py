@@ -67,7 +67,7 @@ def chosen_database(option: str | None) -> ChosenDatabase:
 
 @contextlib.contextmanager
 def opened(url: str | None) -> Iterator[Database]:
-    """Open the chosen database as its owner. Raises CommandError."""
+    """Open the chosen database, as the service's user if necessary. Raises CommandError."""
     try:
         choice = chosen_database(url)
         with choice.as_its_owner(), closing(Database(choice.url, connections=1)) as database:

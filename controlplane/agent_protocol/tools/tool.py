@@ -18,7 +18,7 @@ LOCATIONS_MAX = 100
 
 
 class ToolError(Exception):
-    """An error that the AI assistant gets instead of a result. Its text names what to change."""
+    """An error that the language model gets instead of a result. Its text names what to change."""
 
 
 @dataclass(frozen=True, slots=True)

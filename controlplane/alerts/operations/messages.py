@@ -148,7 +148,7 @@ class RulesReply(Tolerant):
 class RuleRequest(Exact):
     """A rule. It replaces the rule with the same condition and location.
 
-    For the conditions ``finding`` and ``incident``, it only replaces a rule with the same argument.
+    For the conditions ``finding`` and ``incident``, the argument must be the same too.
     """
 
     condition: Condition
