@@ -18,9 +18,9 @@ from controlplane.storage.tables import Device, Report
 ActiveDevices = dict[tuple[str, Rule], frozenset[int]]
 """The row keys of devices (``Device.position``), by organization id and rule."""
 Reader = Callable[[Session, str, Rule, datetime], Iterable[int]]
-"""Returns the row keys of the devices of an organization for which a rule's condition is active.
+"""Takes an organization id, a rule and the present time.
 
-It takes the organization id, the rule and the present time.
+Returns the row keys of the organization's devices for which the condition of the rule is active.
 """
 
 

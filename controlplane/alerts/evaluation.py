@@ -98,17 +98,18 @@ def _evaluate_locations(
     counts = _counts(session, location_keys)
     time_zones, silences = zones(session, location_keys), read_silences(session, now)
     notifier = Notifier(session, settings, now)
-    for location in location_keys:
-        location_devices, before = devices.get(location, ()), states.get(location, {})
+    for location_key in location_keys:
+        organization_id, location_id = location_key
+        location_devices, before = devices.get(location_key, ()), states.get(location_key, {})
         rules = Rules(
             timedelta(seconds=settings.alert_fire_after_s),
             timedelta(seconds=settings.alert_resolve_after_s),
-            by_name=rules_at(stored_rules.get(location[0], ()), location[1]),
+            by_name=rules_at(stored_rules.get(organization_id, ()), location_id),
         )
         bound = [each for each in location_devices if each.priority != Priority.REVOKED]
-        total, online = counts.get(location, (0, 0))
+        total, online = counts.get(location_key, (0, 0))
         facts = facts_of(
-            by_location[location],
+            by_location[location_key],
             [BoundDevice(d.instance_id, d.last_seen_at, d.severity == "bad") for d in bound],
             now,
             settings.offline_window,
@@ -117,22 +118,22 @@ def _evaluate_locations(
             others_online=online - sum(each.priority in ONLINE for each in bound),
             unbound=frozenset(key.instance_id for key in before if key.instance_id)
             - {each.instance_id for each in bound},
-            active=_active_at(location[0], bound, rules.by_name, active),
+            active=_active_at(organization_id, bound, rules.by_name, active),
         )
         after, transitions = evaluate(before, facts, now, rules)
-        store.write_states(session, location, before, after)
+        store.write_states(session, location_key, before, after)
         for transition in transitions:
             rule = rules.by_name.get(transition.key.condition)
             name, detail = describe(session, transition, rule, location_devices, len(facts.offline))
             alert = store.record_transition(
-                session, location, transition, rule=rule, detail=detail, now=now
+                session, location_key, transition, rule=rule, detail=detail, now=now
             )
             if not transition.is_resolved:
                 alert.is_muted = is_silenced(alert, silences, now)
             notifier.notify(
                 alert,
-                name or location[1],
-                time_zones.get(location),
+                name or location_id,
+                time_zones.get(location_key),
                 is_resolved=transition.is_resolved,
             )
     _notify_unmuted(session, notifier, silences, now)
@@ -141,7 +142,7 @@ def _evaluate_locations(
 def _active_at(
     organization_id: str, bound: Iterable[Device], rules: Mapping[str, Rule], active: ActiveDevices
 ) -> dict[str, frozenset[UUID]]:
-    """Return the devices of a location for which the conditions of its rules are active."""
+    """Return, by the name of a rule, the bound devices for which its condition is active."""
     return {
         name: frozenset(each.instance_id for each in bound if each.position in positions)
         for name, rule in rules.items()

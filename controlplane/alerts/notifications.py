@@ -25,8 +25,8 @@ OPERATOR_ROUTE: Final = ""
 DIGEST_HOUR: Final = 7
 """Hour of the day, in UTC, at which a daily digest is sent."""
 GROUP_MAX: Final = 100
-"""Maximum number of starts and ends of alerts in one notification. A digest with more becomes
-several notifications of the same time."""
+"""Maximum number of starts and ends of alerts in one notification. If a digest has more, it becomes
+several notifications, which are sent at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,10 +186,11 @@ def new_notification(
 
 
 def split_groups(session: Session, organization_id: str, route: str, now: datetime) -> None:
-    """Send each undelivered alert of a route in a notification of its own, from now on.
+    """Move each undelivered alert of a route to a notification of its own, which is due now.
 
-    This is for a route that no longer groups alerts. An event for PagerDuty has only one alert, and
-    an alert that resolves must not overtake the notification that it fires.
+    This is for a route that no longer groups alerts. An event for PagerDuty can contain only one
+    alert. The route now sends each new notification at once. If an alert still waited with its
+    group, the notification that it resolves could overtake the notification that it fires.
     """
     query = select(Notification).where(
         Notification.organization_id == organization_id,

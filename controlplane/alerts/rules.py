@@ -6,7 +6,7 @@ location. Each evaluation finds a condition active, inactive or unknown.
 1. A condition *begins* at an evaluation that finds it active if the previous evaluation did not.
    If an evaluation finds the condition unknown before its alert has fired, the condition begins
    again at the next evaluation that finds it active.
-2. An alert *fires* once every evaluation for ``fire_after`` has found the condition active.
+2. An alert *fires* when all evaluations during ``fire_after`` have found the condition active.
 3. A firing alert *resolves* once the condition has been inactive for ``resolve_after``. An
    evaluation that finds the condition active restarts this time. An evaluation that finds it
    unknown does not restart it.
@@ -19,9 +19,9 @@ location. Each evaluation finds a condition active, inactive or unknown.
    other device was online before. Three or more devices are enough if they are at least four
    fifths of the devices that were online before. Once the alert has fired, the outage lasts as
    long as enough devices are offline, no matter when they became offline.
-6. While the site outage of a location is active, firing or flapping, it *inhibits* alerts of its
-   devices with the conditions `INHIBITED_BY_OUTAGE`: they do not fire. In the same way, the
-   condition ``offline`` of a device inhibits its alert ``no_report_for``.
+6. While the site outage of a location is active, firing or flapping, it *inhibits* alerts of the
+   location's devices with the conditions `INHIBITED_BY_OUTAGE`: these alerts do not fire. In the
+   same way, the condition ``offline`` of a device inhibits its alert ``no_report_for``.
 7. A device is offline only if it should be online (`devices.locations.status`), and only after
    monitoring has run for long enough (``can_detect_offline``). If a device is in maintenance, its
    active conditions are unknown. The condition ``no_report_for`` is also unknown while the device

@@ -1,4 +1,4 @@
-"""Stores the states of conditions and the alerts."""
+"""Stores alerts, and the states of conditions between evaluations."""
 
 import uuid
 from collections.abc import Mapping

@@ -81,7 +81,7 @@ def venues(context: RequestContext, body: messages.NarrowedQuery) -> messages.Ve
 
 
 def venue_pulse(context: RequestContext, body: messages.LocationQuery) -> messages.Pulse:
-    """Return the number of orders by weekday and hour."""
+    """Return the number of orders of the 28 days before today, by weekday and hour."""
     venue = pulse(pulse_facts(context, query_location(context, body.location_id)))
     return messages.Pulse(
         venues=(

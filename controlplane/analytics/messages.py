@@ -55,7 +55,11 @@ class LocationQuery(Exact):
 
 
 class FiguresQuery(LocationQuery):
-    """``from`` and ``to`` are the first and last local date of the period ``custom``."""
+    """``from`` and ``to`` are the first and last local date of the period ``custom``.
+
+    The ``locationMode`` ``all`` selects every location that the caller may see. ``locationId`` must
+    be one of them.
+    """
 
     period: Period = "today"
     first: Absent[FullDate] = Field(default=None, alias="from")

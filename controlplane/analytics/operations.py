@@ -39,6 +39,6 @@ def financial_summary(
 def venue_financial_pulse(
     context: RequestContext, body: messages.LocationQuery
 ) -> messages.FinancialPulse:
-    """Return the figures of today until now, and of yesterday until the same time."""
+    """Return the net of today until now and of yesterday until the same time, and the activity."""
     facts = pulse_facts(context, query_location(context, body.location_id))
     return messages.FinancialPulse(venues=(pulse(facts),))

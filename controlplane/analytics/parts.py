@@ -19,13 +19,13 @@ def period(question: Question) -> messages.FiguresPeriod:
 
 
 def summary_period(question: Question) -> messages.SummaryPeriod:
-    by_currency = buckets(question.locations, question.hours())
+    buckets_by_currency = buckets(question.locations, question.hours())
     return messages.SummaryPeriod(
         windows=question.windows,
         currencies=tuple(
             CurrencySummary.model_construct(
                 **{name: getattr(currency, name) for name in CurrencyFigures.model_fields},
-                buckets=tuple(by_currency.get(currency.currency, ())),
+                buckets=tuple(buckets_by_currency.get(currency.currency, ())),
             )
             for currency in figures_part(question)
         ),
@@ -33,14 +33,14 @@ def summary_period(question: Question) -> messages.SummaryPeriod:
 
 
 def buckets_part(question: Question) -> tuple[messages.CurrencyBuckets, ...]:
-    by_currency = buckets(question.locations, question.hours())
+    buckets_by_currency = buckets(question.locations, question.hours())
     # The models are not validated, because that is slow for tens of thousands of buckets.
     return tuple(
         messages.CurrencyBuckets.model_construct(
-            currency=currency, buckets=tuple(by_currency.get(currency, ()))
+            currency=currency, buckets=tuple(buckets_by_currency.get(currency, ()))
         )
         for currency in sorted(
-            {location.currency for location in question.locations} | set(by_currency)
+            {location.currency for location in question.locations} | set(buckets_by_currency)
         )
     )
 

@@ -71,7 +71,7 @@ class Question:
 def question(context: RequestContext, body: FiguresQuery) -> Question:
     """Return the locations and days of a query.
 
-    Raises a refusal if the caller has no access to the location, or if the dates are invalid.
+    Raises a refusal if `query_location` refuses the location, or if the dates are invalid.
     """
     period = PeriodQuery(body.period, body.first, body.last)
     location = query_location(context, body.location_id)
@@ -94,7 +94,10 @@ def days_of(
 
 
 def query_location(context: RequestContext, location_id: str) -> QueryLocation:
-    """Return a location of the organization. Raises a refusal if the caller has no access to it."""
+    """Return a location of the organization.
+
+    Raises a refusal if the caller has no access to it, or if it does not exist or has no figures.
+    """
     # Access is checked first, so that the reply does not reveal whether a foreign location exists.
     context.require_access(context.organization_id, location_id, "location")
     location_key = {"organization_id": context.organization_id, "location_id": location_id}

@@ -22,8 +22,8 @@ from controlplane.storage.merchant.merchant_tables import PaymentMethod
 from controlplane.storage.statements import in_steps
 
 TRADED: Final = ("gross", "discount", "sale_count", "undone")
-"""The columns that `Reader.trading` sums. ``undone`` is the refunded goods of the day's sales,
-whenever they were refunded.
+"""The columns that `Reader.trading` sums. ``undone`` is the sum of the goods of all refunds of the
+day's sales, whenever the refunds were made.
 """
 Part = TypeVar("Part", DaySums, ItemSums)
 SumsByColumns = tuple[str, Mapping[str, Any], Part]
@@ -97,7 +97,7 @@ class Reader:
             yield from self._rows(_HOURS, locations=day_range.locations, first=first, last=last)
 
     def trading(self, day_ranges: Iterable[DayRange]) -> list[DayRow]:
-        """Return the sums of each day and currency over all locations, in order."""
+        """Return the sums over all locations, ordered by day and currency."""
         by_day: dict[tuple[int, str], HourSums] = {}
         for day_range in day_ranges:
             for day, currency, *sums in self._sum(
@@ -121,13 +121,13 @@ class Reader:
     def days(
         self, day_ranges: Iterable[DayRange], columns: Sequence[str]
     ) -> Iterator[SumsByColumns[DaySums]]:
-        """Yield sums by currency and these columns of the rollup of days."""
+        """Yield sums by currency and ``columns`` of the rollup of days."""
         return self._sums_by(rollup_tables.DayRollup, DaySums, day_ranges, columns)
 
     def item_days(
         self, day_ranges: Iterable[DayRange], columns: Sequence[str]
     ) -> Iterator[SumsByColumns[ItemSums]]:
-        """Yield sums by currency, snapshot and these columns of the rollup of articles."""
+        """Yield sums by currency, snapshot and ``columns`` of the rollup of items by day."""
         return self._sums_by(
             rollup_tables.ItemDayRollup, ItemSums, day_ranges, ("snapshot", *columns)
         )

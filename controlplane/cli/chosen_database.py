@@ -67,7 +67,7 @@ def chosen_database(option: str | None) -> ChosenDatabase:
 
 @contextlib.contextmanager
 def opened(url: str | None) -> Iterator[Database]:
-    """Open the chosen database as its owner. Raises CommandError."""
+    """Open the chosen database, as the service's user if necessary. Raises CommandError."""
     try:
         choice = chosen_database(url)
         with choice.as_its_owner(), closing(Database(choice.url, connections=1)) as database:
@@ -136,7 +136,7 @@ def require_database(option: str | None) -> None:
 
 
 def service_options() -> argparse.Namespace:
-    """Return the options of `serve` of the service that is installed on this machine."""
+    """Return the options with which the service that is installed on this machine runs `serve`."""
     from controlplane.cli.main import build_parser
 
     return build_parser().parse_args(["serve", f"@{OPTIONS}"])

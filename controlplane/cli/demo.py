@@ -1,7 +1,8 @@
 """``venue-control demo``: a service, an agent and their reports on one machine.
 
-The processes and reports are real; the venue is simulated (``controlplane.demo``). The service
-listens on loopback, the agent enrolls with it, and each kind of report is requested once.
+The processes and reports are real. The venue is simulated (``controlplane.demo``), unless ``--lan``
+is given. The service listens on loopback, the agent enrolls with it, and each kind of report is
+requested once.
 """
 
 import argparse

@@ -171,10 +171,10 @@ def report_new_locations(ids: Sequence[str]) -> None:
         )
 
 
-def shortened(values: Sequence[str], most: int) -> str:
+def shortened(values: Sequence[str], count_max: int) -> str:
     """Return the first values, and the number of the values that are left out."""
-    text = ", ".join(values[:most])
-    return f"{text} and {len(values) - most} more" if len(values) > most else text
+    text = ", ".join(values[:count_max])
+    return f"{text} and {len(values) - count_max} more" if len(values) > count_max else text
 
 
 def require_location_ids(ids: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""A tool is a function with a model of its arguments and a model of its result."""
+"""A tool of the agent protocol: a function whose arguments and result are Pydantic models."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,9 +23,10 @@ class ToolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """``run`` returns a short text and the result, within one transaction.
+    """A tool that AI assistants can call.
 
-    For ``is_long``, see `controlplane.operation.operation.Operation`.
+    ``run`` returns a short text and the result, within one transaction. ``writes`` and ``is_long``
+    have the same meaning as in `controlplane.operation.operation.Procedure`.
     """
 
     name: str
@@ -74,7 +75,7 @@ def named_locations(
 
     If ``location_ids`` is None, return all locations that the caller has access to.
 
-    Raises a refusal if the caller has no access to a named location.
+    Raises a refusal if a named location has no figures, or if the caller has no access to it.
     """
     if location_ids is None:
         return visible_locations(context)

@@ -74,7 +74,10 @@ class AcknowledgeRequest(Exact):
 
 
 class SilenceRecord(Tolerant):
-    """A silence. A null matcher matches everything."""
+    """A silence. Its matchers are ``location_id``, ``instance_id`` and ``rule``, a rule's name.
+
+    A null matcher matches everything.
+    """
 
     id: Uuid
     location_id: str | None
@@ -97,7 +100,7 @@ class SilencesReply(Tolerant):
 
 
 class SilenceRequest(Exact):
-    """A silence. A null matcher matches everything. ``since`` null means now."""
+    """A silence, with the matchers of `SilenceRecord`. ``since`` null means now."""
 
     location_id: Location | None
     instance_id: Uuid | None
@@ -145,7 +148,7 @@ class RulesReply(Tolerant):
 class RuleRequest(Exact):
     """A rule. It replaces the rule with the same condition and location.
 
-    For the conditions ``finding`` and ``incident``, it only replaces a rule with the same argument.
+    For the conditions ``finding`` and ``incident``, the argument must be the same too.
     """
 
     condition: Condition
@@ -210,7 +213,7 @@ class RouteRequest(Exact):
 class RouteReply(Tolerant):
     """``secret`` is null unless the request has set the target of a webhook.
 
-    It signs the notifications to this target. No other reply contains it.
+    The service signs the notifications to this target with it. No other reply contains it.
     """
 
     route: RouteRecord

@@ -142,7 +142,7 @@ def _route(context: RequestContext, route_id: str) -> AlertRoute:
 
 
 def _target(context: RequestContext, body: messages.RouteRequest) -> str:
-    """Return the checked target. Raises a refusal."""
+    """Return the target in the form in which it is stored. Raises a refusal if it is invalid."""
     target = body.target or ""
     try:
         if body.kind == "email":
@@ -151,7 +151,7 @@ def _target(context: RequestContext, body: messages.RouteRequest) -> str:
             if not ROUTING_KEY.fullmatch(target):
                 raise ValueError("must be a routing key, which has 32 letters and digits")
             return target
-        host_of(target)
+        host_of(target)  # raises ValueError if the target is not the address of a webhook
     except ValueError as error:
         raise invalid_field("target", str(error)) from None
     return target

@@ -109,7 +109,7 @@ COMMANDS: Final = (
         ),
     ),
     Command("device", "devices.verbs:show", "show a device with its requests and reports",
-            (positional("instance", _NAME), _RECORD, _SERVICE)),
+            (_DEVICE, _RECORD, _SERVICE)),
     Command(
         "request", "requests.create:create", "request reports from devices",
         (

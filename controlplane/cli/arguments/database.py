@@ -53,7 +53,7 @@ _FILE: Final = partial(positional, "file", nargs="?", default="-")
 GROUPS: Final = {
     "keys": "create, list and revoke API keys",
     "users": "manage the users of an organization and their roles",
-    "support": "link support channels with organizations",
+    "support": "link support chats with organizations",
     "support channels": "manage the contact details of support",
     "locations": "set names, opening hours and maintenance windows of locations",
     "retail": "manage access to the retail API",
@@ -144,8 +144,8 @@ COMMANDS: Final = (
         (
             option("--passwords", None, "whether members may sign in with a password",
                    choices=("accepted", "refused")),
-            option("--second-factor", None, "whether a password also needs a second factor",
-                   choices=("optional", "required")),
+            option("--second-factor", None, "whether a sign-in with a password also needs a second"
+                   " factor", choices=("optional", "required")),
             _ORGANIZATION, DATABASE,
         ),
         (
@@ -157,9 +157,9 @@ COMMANDS: Final = (
             (_ORGANIZATION, DATABASE)),
     Command(
         "support link", "support.verbs:create_link",
-        "create a token that links a channel, and print it",
+        "create a token that links a support chat with an organization, and print it",
         (
-            option("--channel", "TEXT", "name of the channel, shown to the merchant",
+            option("--channel", "TEXT", "name of the chat, shown to the merchant",
                    required=True),
             option("--asked-by", "NAME", "name of the support employee, shown to the merchant",
                    required=True),
@@ -176,14 +176,15 @@ COMMANDS: Final = (
     Command("support channels list", "support.verbs:list_channels",
             "list the contact details of support", (DATABASE,)),
     Command(
-        "support channels set", "support.verbs:set_channel", "add a channel or change its hours",
+        "support channels set", "support.verbs:set_channel",
+        "add a contact channel or change its hours",
         (*_CHANNEL, option("--hours", "TEXT", "hours of support (default: not stated)"), DATABASE),
         (
             'venue-control support channels set phone "+971 4 123 4567" --hours "Mon-Fri 9-18"',
             "venue-control support channels set email support@example.com",
         ),
     ),
-    Command("support channels remove", "support.verbs:remove_channel", "remove a channel",
+    Command("support channels remove", "support.verbs:remove_channel", "remove a contact channel",
             (*_CHANNEL, DATABASE)),
     Command(
         "audit", "audit:show", "list requests and changes with their user or API key",
@@ -292,8 +293,8 @@ COMMANDS: Final = (
     Command(
         "sandbox run", "sandbox:run", "generate sales as time passes, until Ctrl-C",
         (
-            option("--every", "SECONDS", "time between two writes", type=within(float, 0.1, 3600),
-                   default=5.0),
+            option("--every", "SECONDS", "time between two writes of new sales",
+                   type=within(float, 0.1, 3600), default=5.0),
             flag("--once", "generate the sales until now, then exit"),
             _ORGANIZATION, DATABASE,
         ),

@@ -43,8 +43,9 @@ COMMANDS: Final = (
             option("--workers", "N", "number of processes; more than one requires PostgreSQL",
                    type=count, default=1),
             option("--tracker-url", "URL", "webhook that gets a message about each report"),
-            option("--tracker-attempts", "N", "delivery attempts for a report to the webhook of"
-                   " --tracker-url", type=count, default=_DEFAULTS.tracker_attempts_max),
+            option("--tracker-attempts", "N", "maximum number of attempts to send the message about"
+                   " a report to --tracker-url", type=count,
+                   default=_DEFAULTS.tracker_attempts_max),
             option("--online-window", "SECONDS", "time after a heartbeat in which a device is"
                    " online", type=seconds, default=_DEFAULTS.online_window_s),
             option("--request-ttl", "SECONDS", "time until a request expires", type=seconds,
@@ -76,8 +77,8 @@ COMMANDS: Final = (
             option("--notify-secret-file", "FILE", "file with the secret that signs alert"
                    " notifications: whsec_ and Base64", type=Path),
             option("--smtp", "HOST:PORT", "SMTP server for e-mail notifications of alerts; TLS is"
-                   " required, except at a loopback address: from the start on port 465,"
-                   " otherwise by STARTTLS", type=host_port),
+                   " required, except at a loopback address; it begins with the connection on"
+                   " port 465, and with STARTTLS on other ports", type=host_port),
             option("--smtp-from", "ADDRESS", "sender of the e-mails"),
             option("--smtp-user", "NAME", "user at the SMTP server (default: no authentication)"),
             option("--smtp-password-file", "FILE", "file with the password of --smtp-user",

@@ -17,7 +17,7 @@ YEARS: Final = range(1971, 3000)
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _DURATION: Final = re.compile(r"(\d{1,9})([mhd])", re.ASCII)
 _UNITS_S: Final = {"m": 60, "h": 3600, "d": 86_400}
-_TIMES: Final = (
+_TIME_ERROR: Final = (
     f"must be a time such as 7d, 2026-11-20 or 2026-11-20T09:30, from {YEARS[0]} to {YEARS[-1]}"
 )
 
@@ -117,9 +117,9 @@ def time_range(text: str) -> TimeRange:
             )
         timestamp = datetime.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(_TIMES) from None
+        raise argparse.ArgumentTypeError(_TIME_ERROR) from None
     if timestamp.year not in YEARS:
-        raise argparse.ArgumentTypeError(_TIMES)
+        raise argparse.ArgumentTypeError(_TIME_ERROR)
     timestamp = timestamp if timestamp.tzinfo else timestamp.astimezone()
     return TimeRange(timestamp, timestamp)
 

@@ -41,7 +41,7 @@ class Filters:
         options, version = self.options, device.app_version or ""
         names = {device.location_id.casefold(), (device.location_name or "").casefold()}
         return (
-            _matches_one(names, [location_name.casefold() for location_name in options.location])
+            _matches_one(names, [text.casefold() for text in options.location])
             and self.state in (None, state_of(device))
             and _matches_one({device.platform}, options.platform)
             and _matches_one({version}, options.app_version)

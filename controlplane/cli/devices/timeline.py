@@ -19,7 +19,10 @@ class TimelineReply(Tolerant):
 
 
 def timeline_lines(client: OperationsClient, instance_id: UUID) -> tuple[str, ...]:
-    """Return the lines to print, or no lines if the service does not have the console's API."""
+    """Return the lines to print.
+
+    There are no lines if the call fails, for example because the service has no console API.
+    """
     try:
         body = DeviceDetailRequest(instance_id=instance_id)
         timeline = client.post(PATH, body, TimelineReply).timeline

@@ -51,7 +51,7 @@ def list_all(options: argparse.Namespace) -> int:
             raise CommandError("this service does not report the health of devices")
         matching = fleet.healths(client, options.search) if options.search.strip() else None
     if matching is not None:
-        options.search = ""  # the service has applied the search, which includes reports
+        options.search = ""  # the service has applied the search, also to the newest reports
     devices = [
         ListedDevice(**dict(device), health=(healths or {}).get(device.instance_id))
         for device in Filters(options).of(devices_of_service)
@@ -71,7 +71,12 @@ def list_all(options: argparse.Namespace) -> int:
 
 
 def print_devices(devices: Sequence[Device], *, is_cut: bool, all_count: int | None = None) -> None:
-    """Print a table of devices. ``all_count`` is the number of devices before filtering."""
+    """Print a table of devices.
+
+    Args:
+        is_cut: whether the service has more devices than the client has read.
+        all_count: number of devices before filtering.
+    """
     from controlplane.cli.screen.tables import print_note  # rich is slow to import
 
     print_records(

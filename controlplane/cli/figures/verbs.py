@@ -78,14 +78,14 @@ def _body(
 ) -> FiguresQuery:
     """Return the body of a query. Raises UsageError if it violates the contract."""
     days = {"from": options.first, "to": options.last}
-    filter_values = {
+    fields = {
         "locationId": location_id,
         "period": period,
         "locationMode": "all" if is_all else "single",
         **{name: day.isoformat() for name, day in days.items() if day is not None},
     }
     try:
-        return validate(filter_values, FiguresQuery)
+        return validate(fields, FiguresQuery)
     except ValidationError as error:
         raise UsageError(f"the query is not valid: {error}") from error
 

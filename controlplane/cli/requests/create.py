@@ -130,7 +130,10 @@ def _run(
 def _finish(
     client: OperationsClient, progress: Progress, batch: RequestBatch, options: argparse.Namespace
 ) -> bool:
-    """Print the results. Returns whether all requests were successful."""
+    """Print the results.
+
+    Returns whether all requests were successful. Without --wait, this means that they were created.
+    """
     from controlplane.cli.requests import results  # rich is slow to import
 
     request_results = []

@@ -182,7 +182,7 @@ def _good_of(client: RetailClient, text: str) -> Good:
         raise CommandError(f"there is no good {text}", hint) from error
     except ValueError:
         start = text.casefold()
-    matches = (article for article in client.goods() if start and str(article.id).startswith(start))
+    matches = (each for each in client.goods() if start and str(each.id).startswith(start))
     return only_match(text, {match.id: match for match in matches}, "good", hint)
 
 

@@ -87,7 +87,7 @@ def _print(rows: Sequence[SaleRow], *, is_cut: bool) -> None:
 
 
 def _summary(rows: Sequence[SaleRow]) -> str:
-    """Return ``12 sales, 310.50 AED, 12.00 EUR``."""
+    """Return ``12 sales, 310.50 AED``, with a total for each currency."""
     totals: Counter[str] = Counter()
     for row in rows:
         totals[row.currency] += row.total
