@@ -19,6 +19,7 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, ClassVar, Final
 
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from controlplane.accounts.throttle import network_of
@@ -33,6 +34,10 @@ PIPELINED_MAX = 1
 """Maximum number of requests of a connection that wait for the reply to an earlier request. If
 more arrive, the service replies to the requests before them, and then closes the connection. The
 client can send the unanswered requests again (RFC 9112, section 9.3.2)."""
+BODY_AWAITED_S = 5
+"""How long a request waits for its body before the application handles it. If many clients send
+slow bodies, most of these connections are closed before that, which takes little processor time.
+Only bodies are awaited that uvicorn reads before the application does."""
 ADDRESS_MAX: Final = 64
 _SILENT: Final = logging.Logger("silent", logging.CRITICAL)
 _RESET: Final = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
@@ -108,6 +113,9 @@ class BoundedProtocol(HttpToolsProtocol):
         """Bytes received since the service began to wait for a head."""
         self._awaited_max_bytes = HEAD_MAX_BYTES
         self._is_awaited = False
+        self._unstarted: tuple[Any, Any] | None = None
+        """The request that waits for its body, with the application that will handle it."""
+        self._start_timer: asyncio.TimerHandle | None = None
         self._has_pipelined_too_many = False
         self._running: Any = None
         """The request that the application handles, as uvicorn's ``RequestResponseCycle``."""
@@ -128,6 +136,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._awaited_bytes += len(data)
         super().data_received(data)
+        self._limit_wait_for_body()
         if self._head_timer is None:
             self._count()
         elif self._awaited_bytes > self._awaited_max_bytes:
@@ -149,8 +158,13 @@ class BoundedProtocol(HttpToolsProtocol):
         self._stop_awaiting_head()
         super().on_headers_complete()
 
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._start_waiting_request()
+
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        self._limit_wait_for_body()
         if not self.transport.is_closing() and not self.pipeline and self._head_timer is None:
             self._await_head()
 
@@ -166,6 +180,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._stop_awaiting_read()
         self._stop_awaiting_head()
         self._limit_unread_replies()
+        self._stop_waiting_for_body()
         # uvicorn reports the disconnection only to the newest request, which may not have begun.
         if self._running is not None and not self._running.response_complete:
             self._running.disconnected = True
@@ -197,7 +212,27 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         self._running = cycle
-        super()._start_asgi_task(cycle, app)
+        is_whole = not cycle.more_body
+        if is_whole or cycle.waiting_for_100_continue or not _has_short_body(cycle.scope):
+            super()._start_asgi_task(cycle, app)
+        else:
+            self._unstarted = cycle, app
+
+    def _limit_wait_for_body(self) -> None:
+        if self._unstarted is not None and self._start_timer is None:
+            self._start_timer = self.loop.call_later(BODY_AWAITED_S, self._start_waiting_request)
+
+    def _start_waiting_request(self) -> None:
+        if self._unstarted is not None:
+            cycle, app = self._unstarted
+            self._stop_waiting_for_body()
+            super()._start_asgi_task(cycle, app)
+
+    def _stop_waiting_for_body(self) -> None:
+        self._unstarted = None
+        if self._start_timer is not None:
+            self._start_timer.cancel()
+            self._start_timer = None
 
     def _await_head(self) -> None:
         self._awaited_bytes = 0
@@ -262,6 +297,16 @@ class BoundedProtocol(HttpToolsProtocol):
             head = f"HTTP/1.1 {status.value} {status.phrase}\r\nConnection: close\r\n"
             self.transport.write(f"{head}Content-Length: 0\r\n\r\n".encode())
             self.transport.close()
+
+
+def _has_short_body(scope: Any) -> bool:
+    """Return whether uvicorn reads the whole body before the application asks for it."""
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            return int(value) <= HIGH_WATER_LIMIT
+        if name == b"transfer-encoding":
+            return False
+    return True
 
 
 def bounded_protocol(settings: Settings) -> type[BoundedProtocol]:

@@ -189,6 +189,39 @@ async def test_networks_behind_a_trusted_proxy_are_distinguished() -> None:
             assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
 
 
+async def test_the_application_gets_a_request_with_its_whole_short_body() -> None:
+    """The application does not read the body, so otherwise its reply would come first."""
+    async with serve() as port, connect(port) as (reader, writer), connect(port) as other:
+        writer.write(post("/", 2) + b"x")
+        await writer.drain()
+        other[1].write(REQUEST)
+        assert (await other[0].readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+        assert not reader._buffer  # type: ignore[attr-defined]
+        writer.write(b"x")
+        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        post("/", 2) + b"x",
+        post("/", 2, "Expect: 100-continue"),
+        post("/", 1_000_000),
+        post("/", 2).replace(b"Content-Length: 2", b"Transfer-Encoding: chunked"),
+        REQUEST + post("/", 2),
+    ],
+    ids=["slow", "continue", "large", "chunked", "pipelined"],
+)
+async def test_the_application_gets_a_request_without_its_whole_body(
+    head: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "BODY_AWAITED_S", 0.05)
+    async with serve() as port, connect(port) as (reader, writer):
+        writer.write(head)
+        for _ in range(head.count(b" HTTP/1.1")):
+            assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+
+
 async def test_a_client_that_does_not_read_loses_its_connection() -> None:
     async with serve(write_timeout_s=0.05) as port, connect(port) as (_, writer):
         writer.transport.pause_reading()  # type: ignore[attr-defined]
