@@ -71,7 +71,9 @@ class Case:
             # The open port may be on another interface of the same device, so weak evidence of a
             # device elsewhere does not count.
             other_matches = [
-                e for e in other_matches if not (e.is_by_name or self.comparison.has_claim)
+                e
+                for e in other_matches
+                if not (e.is_by_name or self.comparison.has_shared_identity)
             ]
         return by_mac or tuple(other_matches)
 
