@@ -110,7 +110,7 @@ def drop_capabilities() -> None:
     """Drop the capabilities of root (capset(2)), also for all child processes.
 
     With them a confined process of root could still load a kernel module or read the machine's
-    memory. An error is ignored: if the system-call filter of a service refuses capset(2), the
+    memory. An error is ignored: if the system-call filter of a systemd unit refuses capset(2), the
     process has no capabilities anyway.
     """
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)

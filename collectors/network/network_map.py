@@ -116,7 +116,8 @@ def by_importance(
         if endpoint.matched_printer_ids:
             return 0
         if is_long and endpoint.status != "reachable" and endpoint.mac_address is None:
-            # A turn after all others: the address has no known MAC, so it may be forged.
+            # This turn comes after all others, which have lower numbers: the address has no known
+            # MAC, so it may be forged.
             return LONG_LIST
         device = endpoint.mac_address or announcers.get(endpoint.address, endpoint.address)
         counts[device] += 1

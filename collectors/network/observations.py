@@ -282,9 +282,9 @@ class Observations:
     """All observations, by address and by port.
 
     ``announcers`` maps an address to the device that announced it first. ``scanned_networks``
-    (``192.168.1.0/24``) are the ranges in which every address was tried, so that a missing answer
-    is evidence. ``own_networks`` are the networks of this machine's addresses. ``attempts`` has the
-    results of connections to print ports (see `CollectedFacts`).
+    (``192.168.1.0/24``) are the ranges in which every address was tried: an address in them that is
+    not in ``hosts`` did not answer. ``own_networks`` are the networks of this machine's addresses.
+    ``attempts`` has the results of connections to print ports (see `CollectedFacts`).
     """
 
     hosts: Mapping[str, HostObservation] = field(default_factory=dict)

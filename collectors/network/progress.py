@@ -114,7 +114,11 @@ def destinations_in(collected: CollectedFacts) -> tuple[KnownPrinter, ...]:
 
 
 def answers_in(collected: CollectedFacts) -> Enrichment:
-    """Return the answers so far. Names of hosts that announced a name themselves are left out."""
+    """Return the answers so far.
+
+    The names of this machine, and of hosts that announced a service themselves, are left out: they
+    are known without these answers.
+    """
     services = services_in(collected).services
     announced_addresses = {a for s in services if not s.is_hearsay for a in s.addresses}
     announced_addresses |= collected.local.own_addresses

@@ -72,7 +72,9 @@ class Case:
             # name is no evidence of a device elsewhere. If the device at the destination has an
             # identity of the printer, only a MAC is such evidence.
             other_matches = [
-                e for e in other_matches if not (e.is_by_name or self.comparison.has_claim)
+                e
+                for e in other_matches
+                if not (e.is_by_name or self.comparison.has_shared_identity)
             ]
         return by_mac or tuple(other_matches)
 

@@ -102,7 +102,7 @@ class _Judge:
         ports = [(e.address, e.port) for e in observations if is_own(symptoms.printer, e)]
         unique_keys = tuple(dict.fromkeys((*((key,) if key else ()), *ports)))
         return Verdict(
-            symptoms.status, reason, key, unique_keys, device, is_certain=device is not None
+            symptoms.status, reason, key, unique_keys, device, is_device_named=device is not None
         )
 
     def _unresolved(self, case: Case, row: Row) -> Verdict:
@@ -112,7 +112,7 @@ class _Judge:
                 f"ambiguous between {addresses}: all have its {verdicts.name_kind(case.printer)}"
             )
             symptoms = Symptoms(case.printer, row.status, evidence)
-            return replace(self._explained(symptoms), is_certain=True)
+            return replace(self._explained(symptoms), is_device_named=True)
         symptoms = verdicts.unresolved_symptoms(case)
         if row.outcome == "unresolved":
             return self._explained(symptoms)
@@ -262,7 +262,7 @@ class _Judge:
 
 
 def _printer(printer: KnownPrinter, verdict: Verdict, hints: Hints) -> Printer:
-    is_lost = printer.transport == "network" and not verdict.is_certain and not printer.backend
+    is_lost = printer.transport == "network" and not verdict.is_device_named and not printer.backend
     matched_endpoint = join_host_port(*verdict.endpoint) if verdict.endpoint else None
     return Printer(
         id=printer.id,

@@ -1,9 +1,9 @@
 """Recognises which device is a given printer: by its MAC, or by two other identities. Pure.
 
 The other identities are the serial number, the UUID, the host name, and the MAC inside the
-printer's UUID, which counts if the device has this MAC. One of these identities alone is only a
-hint, because mDNS relays repeat the UUIDs of printers, and some makers use one UUID or serial
-number for many devices.
+printer's UUID, if the device has that MAC. One of these identities alone is only a hint, because
+mDNS relays repeat the UUIDs of printers, and some makers use one UUID or serial number for many
+devices.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,24 +22,26 @@ from collectors.network.observations import KnownPrinter, PortObservation
 from collectors.shared.addresses import PRINT_PORTS
 
 By = Literal["UUID", "MAC", "serial number", "host name", "MAC from its UUID", "DNS-SD name"]
+"""The kind of the evidence. "MAC from its UUID": the printer's UUID contains the device's MAC."""
 Likeness = Literal["same", "unknown", "different"]
 
 _QUEUES_OF_A_SERVER = ("printers/", "classes/")
+"""The first parts of the paths of queues that a CUPS server shares."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Whether a device is the printer.
 
-    ``by`` is the evidence that it is, and ``text`` the evidence that it is not. ``has_claim``: this
-    is unknown, but the device has one of the printer's identities other than the MAC.
-    ``contradicts_learned``: the device differs from the identity that the agent has learned for the
-    printer.
+    ``by`` is the evidence that it is, and ``text`` the evidence that it is not.
+    ``has_shared_identity``: ``likeness`` is "unknown", but the device has one of the printer's
+    identities other than the MAC. ``contradicts_learned``: the device differs from the identity
+    that the agent has learned for the printer.
     """
 
     likeness: Likeness
     by: By | None = None
-    has_claim: bool = False
+    has_shared_identity: bool = False
     text: str = ""
     contradicts_learned: bool = False
 
@@ -73,7 +75,7 @@ def compare(
     on cable and Wi-Fi.
     """
     macs = _own_macs(device, index, "")
-    same = tuple(_claims(printer, device, macs))
+    same = tuple(_shared_identities(printer, device, macs))
     if _has_mac(known_macs(printer), macs):
         return Comparison("same", "MAC")
     if len(same) > 1:
@@ -88,7 +90,7 @@ def compare(
         return Comparison("different", text=text, contradicts_learned=True)
     if text := _difference_from_setup(printer, device, macs, observation):
         return Comparison("different", text=f"{text}, so it may be another device")
-    return Comparison("unknown", has_claim=bool(same))
+    return Comparison("unknown", has_shared_identity=bool(same))
 
 
 def find_matches(printer: KnownPrinter, index: DeviceIndex) -> tuple[Match, ...]:
@@ -108,7 +110,7 @@ def find_alike(printer: KnownPrinter, index: DeviceIndex) -> tuple[tuple[Device,
     device shares with the printer.
     """
     for by in ("UUID", "MAC from its UUID", "serial number", "host name"):
-        if devices := _with_claim(printer, by, index):
+        if devices := _devices_sharing(printer, by, index):
             return devices, by
     return (), None
 
@@ -129,7 +131,7 @@ def may_have_mac(printer: KnownPrinter, device: Device) -> bool:
 def _match(printer: KnownPrinter, device: Device, index: DeviceIndex) -> Match | None:
     old_address = next(iter(printer.addresses), "")
     macs = _own_macs(device, index, old_address)
-    same = tuple(_claims(printer, device, macs))
+    same = tuple(_shared_identities(printer, device, macs))
     ports = {observation.port for observation in device.observations}
     if not ports & {*PRINT_PORTS, printer.port} or _contradicts(printer, device):
         return None
@@ -141,12 +143,12 @@ def _match(printer: KnownPrinter, device: Device, index: DeviceIndex) -> Match |
 
 
 def find_candidates(printer: KnownPrinter, index: DeviceIndex) -> Iterable[Device]:
-    """Return the devices with any identity of a printer."""
+    """Return the devices that have a MAC, UUID, serial number or host name of a printer."""
     devices: dict[Device, None] = {}
     for mac in known_macs(printer):
         devices |= dict.fromkeys(index.having("mac_addresses", mac))
     for by in ("UUID", "serial number", "host name"):
-        devices |= dict.fromkeys(_with_claim(printer, by, index))
+        devices |= dict.fromkeys(_devices_sharing(printer, by, index))
     return devices
 
 
@@ -188,7 +190,7 @@ def _values(printer: KnownPrinter, by: By) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for value in values if value))
 
 
-def _with_claim(printer: KnownPrinter, by: By, index: DeviceIndex) -> tuple[Device, ...]:
+def _devices_sharing(printer: KnownPrinter, by: By, index: DeviceIndex) -> tuple[Device, ...]:
     """Return the devices that have the printer's identity of the kind ``by``."""
     if by == "MAC from its UUID":
         kind, values = "mac_addresses", [mac_in_uuid(e) for e in _values(printer, "UUID")]
@@ -199,7 +201,9 @@ def _with_claim(printer: KnownPrinter, by: By, index: DeviceIndex) -> tuple[Devi
     return tuple(dict.fromkeys(d for key in keys for d in index.having(kind, key)))
 
 
-def _claims(printer: KnownPrinter, device: Device, macs: tuple[str, ...]) -> Iterator[By]:
+def _shared_identities(
+    printer: KnownPrinter, device: Device, macs: tuple[str, ...]
+) -> Iterator[By]:
     """Yield the kinds of identities, besides the MAC, that a printer and a device share."""
     uuids = _values(printer, "UUID")
     if set(uuids) & set(device.uuids):

@@ -17,8 +17,10 @@ from collectors.shared.addresses import RAW_PRINT_PORTS, parse_networks
 
 Status = Literal["reachable", "unreachable", "unknown"]
 OutOfReach = Literal["", "link-local", "wrong mask", "other network"]
-"""Why this machine cannot print to an address. ``wrong mask``: the address is outside of this
-machine's network, but would be inside of it with the usual mask (/24)."""
+"""Why this machine cannot print to an address. ``link-local``: a device without a DHCP server has
+assigned the address to itself (169.254.0.0/16). ``wrong mask``: the address is outside of this
+machine's network, but would be inside of it with the usual mask (/24). ``other network``: it would
+be outside with the usual mask, too."""
 
 FailedLookup = Literal["", "host name", "name server", "service", "other"]
 """The look-up that fails, so that the print system does not reach the printer. ``host name``: the
@@ -68,15 +70,15 @@ class Symptoms:
     ``seen`` describes the observation and the evidence by which the printer was matched. If the
     printer has moved, ``old_address_state`` describes what is now at its old address, and
     ``set_up_as`` are the names of the printers that are set up with its new address.
-    ``device_at`` is the address at which the printer's device was recognised, if it is not the
-    announced address.
+    ``device_at`` is the address at which the printer's device was recognised, with the evidence:
+    ``192.168.1.61 (same MAC)``. It is "" if this is the announced address.
     ``out_of_reach`` is the reason why this machine cannot print to ``address``.
     ``attempts`` are the results of all connections to the printer's port, oldest first.
     ``is_answering``: some port of the address accepts or refuses connections.
     ``other`` describes why the device at the address is not the printer.
     ``may_have_replaced``: this other device may be a replacement of the printer.
     ``is_queue_missing``: the device answered that it does not have the queue.
-    ``other_open_ports`` lists print ports of the device that are open instead of ``port``.
+    ``other_open_ports`` lists the open print ports of the device if ``port`` is not open.
     ``occupant_name`` is the name of a device at the address that has no print port.
     ``models`` are the models that the device reports or announces.
     ``own_reasons`` are the printer-state-reasons that the printer itself reports, and
@@ -106,6 +108,7 @@ class Symptoms:
 
     @property
     def contact(self) -> PortState | None:
+        """The result of the last connection to the printer's port. None if there was none."""
         return self.attempts[-1] if self.attempts else None
 
     @property
@@ -159,14 +162,17 @@ class Symptoms:
 
     @property
     def resume(self) -> str:
+        """The command that resumes the queue, or what to do in the queue's window on Windows."""
         return self._command("cupsenable", "end “Pause Printing” and “Use Printer Offline”")
 
     @property
     def accept(self) -> str:
+        """The command that makes the queue accept jobs, or what to do on Windows."""
         return self._command("cupsaccept", "let it accept documents")
 
     @property
     def cancel(self) -> str:
+        """The command that cancels all jobs of the queue, or what to do on Windows."""
         return self._command("cancel -a", "cancel all documents")
 
     def is_in(self, network: str) -> bool:

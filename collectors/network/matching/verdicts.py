@@ -32,9 +32,9 @@ class Verdict:
 
     ``endpoint`` is the address and port that the printer was matched with. ``marked`` are all
     endpoints that belong to the printer. ``device`` is its device. The agent learns the identity of
-    this device with the address ``learned_at``, unless ``learned_at`` is "". ``is_certain``: the
-    reason already names the device, or the devices that it may be, so no hint (`Hints`) is added.
-    ``taken_by`` is a different device that accepts connections at the printer's address.
+    this device with the address ``learned_at``, unless ``learned_at`` is "". ``is_device_named``:
+    the reason already names the device, or the devices that it may be, so no hint (`Hints`) is
+    added. ``taken_by`` is a different device that accepts connections at the printer's address.
     """
 
     status: Status
@@ -43,7 +43,7 @@ class Verdict:
     marked: tuple[Key, ...] = ()
     device: Device | None = None
     learned_at: str = ""
-    is_certain: bool = False
+    is_device_named: bool = False
     taken_by: Device | None = None
 
 
@@ -175,7 +175,7 @@ def _may_be_state_of(observation: PortObservation, printer: KnownPrinter) -> boo
 
 
 def other_open_ports(device: Device, port: int) -> str:
-    """Return a list of the device's other print ports that accept connections."""
+    """Return a list of the device's print ports, other than ``port``, that accept connections."""
     open_ports = {
         observation.port for observation in device.observations if observation.contact == "open"
     }

@@ -32,6 +32,7 @@ from collectors.shared.addresses import Network, is_outside
 from collectors.shared.arp.proxy_arp import MacCensus
 
 SERVICES_PER_HOST_MAX = 64
+"""The most services that are listed at one address."""
 SERVICES_PER_ANNOUNCER_MAX = 256
 """This is enough for print servers, which announce three services for each of their queues."""
 HOSTS_PER_ANNOUNCER_MAX = 64
@@ -40,6 +41,7 @@ of a whole network."""
 LISTED_MAX = 4096
 """The most pairs of a service and an address, of all announcers together."""
 ANNOUNCERS_NAMED_MAX = 8
+"""The most announcers that get a limitation of their own, for each kind of limitation."""
 NO_HOST = "no host"
 
 _Pair = tuple[int, str]  # the number of a service, and one of its addresses
@@ -156,7 +158,7 @@ def choose_services(
 def _believed(
     services: Sequence[MdnsService], link: LinkLayer
 ) -> tuple[list[MdnsService], Counter[str]]:
-    """Return the services without false addresses, and without unreachable ones (`_elsewhere`).
+    """Return the services without false addresses and without unreachable ones (`_elsewhere`).
 
     Also returns the number of services that had false addresses, by the address that announced
     them. Only an address that does not belong to the announcer can be false. It is false if the
@@ -212,6 +214,7 @@ def _elsewhere(
 
     Usually they belong to containers and tunnels of the announcing host, and this machine cannot
     reach them. Returns an empty set if the service would have no IPv4 address without them.
+    ``others`` are those of a service's ``addresses`` that do not belong to its announcer.
     """
 
     def is_here(address: str) -> bool:
@@ -226,11 +229,11 @@ def _elsewhere(
 class _Listing:
     """Chooses the addresses at which each service is listed.
 
-    Services and addresses that identify this machine's printers come first. Then the services at
-    their announcers' own addresses follow, then those at addresses of other hosts (hearsay). Within
-    each of these groups, announcers take turns. ``_announced`` and ``_listed`` count the services
-    of each announcer. ``_hosts`` are the addresses at which services of each announcer are listed.
-    ``_listed_at`` counts the services that are listed at each address.
+    Services and addresses that identify this machine's printers come first. Services at their
+    announcers' own addresses come next, and services at addresses of other hosts (hearsay) come
+    last. Within each of these groups, announcers take turns. ``_announced`` and ``_listed`` count
+    the services of each announcer. ``_hosts`` maps each announcer to the addresses at which its
+    services are listed. ``_listed_at`` counts the services that are listed at each address.
     """
 
     def __init__(

@@ -21,8 +21,8 @@ SOURCES_MAX = 2048
 """The most addresses whose records are stored for one interface. Addresses that answer a direct
 query are stored beyond this limit."""
 QUEUED_MAX = 4096
-"""The most packets that wait to be parsed."""
 QUEUED_MAX_BYTES = 6 * 2**20
+"""The most packets that wait to be parsed, and the most bytes of these packets."""
 PARSED_MAX_BYTES = 16 * 2**20
 """The most bytes of packets that are parsed between two rounds of questions. One announcer alone
 gets at most half of them."""
@@ -53,7 +53,7 @@ class LinkRecords:
         self._queue = FairQueue(QUEUED_MAX, QUEUED_MAX_BYTES)
         self._parsing_pool = Pool(PARSED_MAX_BYTES)
         self._question_pool = Pool(QUESTIONS_MAX)
-        self._type_pool = Pool(2 * TYPES_MAX)
+        self._type_pool = Pool(2 * TYPES_MAX)  # one announcer alone gets at most half of a pool
 
     def __len__(self) -> int:
         return sum(len(book.instances) for book in self._books.values())

@@ -88,18 +88,20 @@ _MODEL_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "_soundtouch._tcp": ("model",),
     "_viziocast._tcp": ("mdl",),
 }
+"""The TXT keys that may contain the model, by service type. The first one with a model counts."""
 _NAME_KEYS: Final[Mapping[str, str]] = {
     "_amzn-wplay._tcp": "n",
     "_esphomelib._tcp": "friendly_name",
     "_googlecast._tcp": "fn",
     "_viziocast._tcp": "name",
 }
+"""The TXT key that contains the name that users gave the device, by service type."""
 _DRIVER = re.compile(
     r" foomatic\b.*| - (cups|ipp|gutenprint)\b.*|,? \(?(driverless|hpcups|hpijs|using)\b.*|, \d.*",
     re.IGNORECASE,
 )
-_MAC_BEFORE = re.compile(r"[0-9a-f]{12}@(?=.)", re.IGNORECASE)
-_MAC_AFTER = re.compile(r" \[[0-9a-f:]{17}\]$", re.IGNORECASE)
+_MAC_BEFORE = re.compile(r"[0-9a-f]{12}@(?=.)", re.IGNORECASE)  # 0A1B2C3D4E5F@Bar
+_MAC_AFTER = re.compile(r" \[[0-9a-f:]{17}\]$", re.IGNORECASE)  # till [0a:1b:2c:3d:4e:5f]
 _APPLE = re.compile(r"[A-Za-z]+\d+,\d+")
 _TECHNICAL = re.compile(
     r"[0-9a-f]{12}|([0-9a-f]{2}:){5}|[0-9a-f]{8}-[0-9a-f]{4}|RINCON_|^amzn\.", re.IGNORECASE

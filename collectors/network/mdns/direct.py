@@ -1,7 +1,7 @@
 """Queries each host for its services by unicast.
 
-This is done if too much is announced by multicast, or if a printer of this machine needs mDNS and
-no multicast packet arrives.
+This is done if multicast packets were lost or too much was announced. It is also done if a printer
+of this machine needs mDNS and no multicast packet arrives.
 
 The source address of a multicast packet is easily forged. Each host is queried from a separate port
 with a random id. So the answer certainly comes from the queried host, unless another machine takes
@@ -36,7 +36,7 @@ FIRST_ANSWER_S = 1.2
 SETTLE_S = 0.35
 """If no host sends anything for this long, no more answers are expected (RFC 6762, section 6)."""
 _QUESTIONS_PER_PACKET = 8  # some small responders read only the first questions of a packet
-_TURN_S = 0.05
+_TURN_S = 0.05  # the longest wait for packets in one turn of the loop
 _RETRY_AFTER_S = 0.5  # a host that has not answered by then is queried once more
 
 

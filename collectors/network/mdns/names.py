@@ -18,10 +18,10 @@ ADDRESSES_MAX = 512
 ROUND_INTERVAL_S = 1.0
 LAST_WAIT_S = 0.4
 ROUNDS = 2
-_TURN_S = 0.02
+_TURN_S = 0.02  # the longest wait for packets in one turn of the loop
 _BATCH_INTERVAL_S = 0.04
 """Time between packets, so that one packet can have the questions for many hosts."""
-_DRAIN_MAX = 2048
+_DRAIN_MAX = 2048  # the most packets that are read from a socket at once
 _REVERSE_DOMAIN = b"\x04arpa"
 PARSED_PER_HOST_MAX = 32
 """The most packets that are parsed from one host."""
@@ -37,7 +37,7 @@ def ask_names(
     *,
     open_link: OpenLink = open_link,
 ) -> tuple[HostName, ...]:
-    """Query hosts for their names as the scan finds them, and return the names.
+    """Query each host for its name as soon as the scan finds the host. Return the names.
 
     Each host is queried only on its own link. Its own answer is preferred to names that other hosts
     give for its address. A host that does not answer is queried once more after a second (RFC 6762,
@@ -65,7 +65,7 @@ class _Names:
     def __init__(self, links: Sequence[LinkSockets]) -> None:
         self._links = links
         self._answers = NameAnswers()
-        self._processed = 0
+        self._processed_count = 0
         self._tries: dict[str, int] = {}
         self._sent_at_s: dict[str, float] = {}
 
@@ -92,8 +92,8 @@ class _Names:
         return tuple(HostName(address, name) for address, name in names if name)
 
     def _add_addresses(self, addresses: Sequence[str]) -> None:
-        for address in addresses[self._processed : ADDRESSES_MAX]:
-            self._processed += 1
+        for address in addresses[self._processed_count : ADDRESSES_MAX]:
+            self._processed_count += 1
             if any(link.is_neighbour((address, 0, 0, link.index)) for link in self._links):
                 self._tries[self._answers.add_address(address)] = 0
 

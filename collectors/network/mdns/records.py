@@ -18,6 +18,7 @@ from collectors.network.observations import NO_IDENTIFIERS, PrinterIdentifiers
 from collectors.shared.text import decode_text
 
 ENUMERATION = "_services._dns-sd._udp.local"
+"""The name whose PTR records list service types (RFC 6763, section 9)."""
 TYPES_MAX = 256
 ADDRESSES_PER_HOST_MAX = 8
 TXT_PAIRS_MAX = 64
@@ -105,7 +106,7 @@ class RecordBook:
         self._quota = quota
         self._instance_pool = quota.instances[":" in source]
         self._pooled = 0  # the number of instances that were taken from the pool
-        self._records_max = 2 * quota.services + 64
+        self._records_max = 2 * quota.services + 64  # of one table
 
     def add(self, records: Iterable[Record]) -> bool:
         """Store the records. Returns whether anything was new."""

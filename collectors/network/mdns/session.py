@@ -33,10 +33,10 @@ RESOLVE_PER_TURN = 400
 """The most questions for missing records that are sent at once on one interface."""
 KNOWN_ANSWERS_MAX = 500
 TYPES_PER_PACKET = 8
-_TURN_S = 0.05
+_TURN_S = 0.05  # the longest wait for packets in one turn of the loop
 _RECEIVED_PER_TURN = 2048
 _PARSING_S = 0.005  # short, so that the kernel's small receive buffer is emptied in time
-_SEEN_MAX = 16_384
+_SEEN_MAX = 16_384  # the most packets of one interface that are recognised if they arrive again
 _PROGRESS_INTERVAL_S = 0.25
 
 End = Literal["settled", "crowded", "deadline", "cancelled"]

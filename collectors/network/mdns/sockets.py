@@ -30,7 +30,7 @@ RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
 """The receive buffer that is requested, so that a burst of thousands of answers is not lost. The
 kernel may give less."""
 
-_ADDRESSES_MAX = 4096
+_ADDRESSES_MAX = 4096  # the most addresses in the cache of `LinkSockets.receive`
 _HOPS = 255  # RFC 6762, section 11
 _GROUP = socket.inet_aton(GROUP_V4)
 _IP_PKTINFO = 8  # linux/in.h, not in the socket module

@@ -35,6 +35,7 @@ PACKET_MAX_BYTES = 1400
 """The most bytes of a question packet, well below an Ethernet frame (RFC 6762, section 17)."""
 
 MESSAGE_MAX_BYTES = 9000
+"""The most bytes of a received message. RFC 6762, section 17, permits no larger ones."""
 
 _RECORD = struct.Struct("!HHIH")
 _FIRST_QUESTION = b"\xc0\x0c"  # a compression pointer to the name that follows the header

@@ -51,8 +51,8 @@ def read_cups_printers(
 ) -> KnownPrinters:
     """Return the queues of the local CUPS, if there is one. Never raises.
 
-    ``lpstat`` is run if CUPS does not answer over IPP. ``queues_file`` exists if CUPS has queues,
-    even if it is not running.
+    If CUPS runs but does not answer over IPP, ``lpstat`` is run. ``queues_file`` exists if CUPS has
+    queues, even if it is not running.
     """
     request = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=_ATTRIBUTES)
     try:

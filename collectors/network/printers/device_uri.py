@@ -38,9 +38,9 @@ Kind = Literal["network", "dns-sd", "usb", "bluetooth", "serial", "virtual", "un
 class DeviceUri:
     """The content of a device URI.
 
-    ``queue`` is the path or the name of the queue at ``host``. ``path`` is a device path. ``model``
-    is given for USB and HP URIs. ``is_usb`` is True if a URI of the kind "unknown" names a USB
-    device.
+    The kind is "virtual" if the queue prints to no device, for example to a PDF file. ``queue`` is
+    the path or the name of the queue at ``host``. ``path`` is a device path. ``model`` is given for
+    USB and HP URIs. ``is_usb`` is True if a URI of the kind "unknown" names a USB device.
     """
 
     scheme: str

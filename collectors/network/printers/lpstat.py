@@ -33,8 +33,8 @@ def parse_lpstat(text: str) -> dict[str, str]:
     """Parse the lines ``device for NAME: URI``. Returns the device URI of each queue.
 
     The lines may be in any language, because on macOS lpstat uses the language of the system
-    settings, not the locale. A path in place of the URI is a local device. ``NAME/instance`` is the
-    same queue with other options.
+    settings, not the locale. A path in place of the URI is a local device or a file.
+    ``NAME/instance`` is the same queue with other options.
     """
     matches = (_LINE.fullmatch(line.strip()) for line in text.splitlines())
     uris: dict[str, str] = {}

@@ -78,7 +78,10 @@ def read_windows_printers(
 
 
 def _printer(entry: SpoolerPrinter, registry: Registry) -> KnownPrinter | None:
-    """Convert a printer of the spooler. Returns None if it prints to a file or a program."""
+    """Convert a printer of the spooler.
+
+    Returns None if it prints to a file, to a program or over a remote-desktop connection.
+    """
     # A printer pool lists its ports, separated by commas. Only the first one is examined.
     port_name = entry.port_name.split(",")[0].strip()
     if not port_name or _VIRTUAL.match(port_name):

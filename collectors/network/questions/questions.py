@@ -1,8 +1,8 @@
 """Sends questions to open ports. Only the questions of an allow-list are ever sent.
 
 IPP printers are queried for their attributes on port 631, web servers for the page "/" on a few
-ports, and hosts for their names by multicast DNS. No byte is sent to any other port: a status
-request to port 9100 would print paper, and payment terminals listen on port 8443.
+ports, and hosts for their names by multicast DNS. This module sends no byte to any other port: a
+status request to port 9100 would print paper, and payment terminals listen on port 8443.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ def enrich(
     run: Run,
     ask: Ask | None = None,
 ) -> Enrichment:
-    """Query hosts and ports as the scan finds them, and return the answers.
+    """Query each host and port as soon as the scan finds it. Return the answers.
 
     Ends when ``discoveries`` are complete and every port was queried, or at ``deadline_s``
     (``time.monotonic()``). Hosts are queried for their names by multicast DNS on ``interfaces``.

@@ -15,8 +15,8 @@ from collectors.shared.arp.priming import SETTLE_S
 from collectors.shared.arp.table_room import ROOM_UNKNOWN, TableRoom
 
 SLOT_S = 5.0
-"""After this time an address leaves the window, even if the kernel did not report that it failed.
-The kernel reports the failure after three seconds, and slightly later on a busy machine."""
+"""After this time an address leaves the window, even if the kernel has reported no failure. The
+kernel reports a failure after three seconds, and slightly later on a busy machine."""
 
 
 class ArpWindow:

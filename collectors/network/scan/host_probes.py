@@ -4,7 +4,7 @@ At most eight connections are open at once, and only one of them to a print port
 receipt printers accept one connection at a time. A port that does not answer is tried once more
 with a second socket, because the kernel would repeat a lost SYN only after one second. If other
 ports of the host answer, a silent port gets a last try one second later. If only few ports are
-silent, those that are not print ports also get a try before that.
+silent, each of them that is not a print port also gets a try before its last one.
 
 Pure: callers pass ``now``, in seconds of a monotonic clock.
 """
@@ -77,10 +77,10 @@ class HostProbes:
     ``ipp_last`` the IPP port is tried after the other print ports: the scan's connection to it
     stays open for an IPP query, and the printer may accept no other connection meanwhile.
 
-    ``_tries`` has the number of tries of each port, and ``_tries_max`` is the limit. A print port
-    is not tried again before the time in ``_next_print_s``.
-    ``_rounds`` is 1 at first, 2 after `retry_soon` has started another try, and 3 if no port gets a
-    further try.
+    ``silent`` are the ports that did not answer, or were reported as unreachable. ``_tries`` has
+    the number of tries of each port, and ``_tries_max`` is the limit. A print port is not tried
+    again before the time in ``_next_print_s``. ``_rounds`` is 1 at first, 2 after `retry_soon` has
+    started another try, and 3 if no port gets a further try.
     """
 
     def __init__(
@@ -142,6 +142,7 @@ class HostProbes:
 
     @property
     def next_due(self) -> float | None:
+        """The next time at which a try times out or the pause before a print port ends."""
         timestamps = [probe.due for probe in self._in_flight.values()]
         if not self._is_print_port_in_flight():
             printing = self._next_print_ports()

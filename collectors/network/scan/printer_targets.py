@@ -29,6 +29,8 @@ from collectors.shared.addresses import (
 from collectors.shared.host.local_network import LocalInterface
 
 USUAL_PORTS = PRINT_PORTS[:3]
+"""The ports that a scan of the printers alone tries. Later connections try them at a printer whose
+port is not known."""
 PRINTERS_MAX = 64
 _DOUBTFUL = ("refused", "no-answer")
 

@@ -98,7 +98,7 @@ class Sweep:
         self._tries = tries
         self._terminals = terminals
         self._window = ArpWindow([target for target in targets if target.way == "arp"], room)
-        self._has_window = any(target.way == "arp" for target in targets)
+        self._has_arp_targets = any(target.way == "arp" for target in targets)
         self._direct = deque(target for target in targets if target.way != "arp")
         self._direct_total = len(self._direct)
         self._total = len(targets)
@@ -222,7 +222,7 @@ class Sweep:
 
         Returns None if there is no limit, or none yet, and -inf if that time has passed.
         """
-        if not self._has_window or not self._window.is_settled(now):
+        if not self._has_arp_targets or not self._window.is_settled(now):
             return None
         self._settled_s = min(now, self._settled_s)
         latest_s = self._settled_s + PRINT_PORTS_WAIT_S
