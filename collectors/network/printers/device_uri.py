@@ -18,7 +18,7 @@ from collectors.shared.text import clean_text
 IPP_OVER_USB_PORT = 60000
 """The first port at which the ipp-usb daemon provides USB printers on the loopback interface."""
 
-_IPP_OVER_USB_PORTS = range(IPP_OVER_USB_PORT, IPP_OVER_USB_PORT + 536)
+_IPP_OVER_USB_PORTS = range(IPP_OVER_USB_PORT, 65536)
 _DEFAULT_PORTS = {"ipp": 631, "ipps": 631, "http": 80, "https": 443, "socket": 9100, "lpd": 515}
 _SERVICE_NAME = re.compile(r"(.+)\.(_[^.]+\._(?:tcp|udp))\.?", re.DOTALL)
 _DNS_ESCAPE = re.compile(r"\\(\d{3}|.)", re.DOTALL)  # RFC 1035, section 5.1

@@ -11,8 +11,8 @@ from collectors.network.printers.usb import UsbPrinter
 
 _UNNAMED = "no plugged-in USB printer has a model that matches the name of this printer"
 _SEVERAL = (
-    "several USB printers of this model are plugged in without a serial number, so it is unknown"
-    " which of them is this printer"
+    "several plugged-in USB printers match, and no serial number distinguishes them, so it is"
+    " unknown which of them is this printer"
 )
 _MAYBE_USED = "it is not known whether a queue of this machine uses it"
 

@@ -136,6 +136,7 @@ PUBLISHED = {
         "ippusb://Kitchen._ipp._tcp.local/",
         "ipp://Kitchen%20(USB)._ipp._tcp.local/",
         "ipp://localhost:60001/ipp/print",
+        "ipp://localhost:65535/ipp/print",
         "implicitclass://Kitchen_USB/",
     ),
     "bluetooth": ("bluetooth://001BA9123456/spp",),
