@@ -121,12 +121,13 @@ class RequestBatch:
                 self._poll(min(waiting, key=lambda entry: entry.next_poll_s))
 
     def _create(self, device: Device) -> None:
-        request = DeviceRequest(device)
+        request, is_sent = DeviceRequest(device), False
         body = CreateRequestRequest(instance_id=device.instance_id, kind=self._kind)
         try:
             if self._skip is not None and self._has_open_request(device):
                 self._skip(device)
                 return
+            is_sent = True
             request.reply = self._client.create_request(body)
             request.status = request.reply.status
             request.next_poll_s = time.monotonic() + self._poll_s
@@ -134,7 +135,8 @@ class RequestBatch:
             status = error.status if isinstance(error, RefusedError) else None
             if self._raises or (status not in ABOUT_ONE_DEVICE and not self.requests):
                 raise
-            outcome = "possibly requested" if status is None else "not requested"
+            is_possible = is_sent and status is None
+            outcome = "possibly requested" if is_possible else "not requested"
             request.trouble = f"{outcome}: {error}"
         self.requests.append(request)
         self._on_change(request)
