@@ -31,11 +31,11 @@ def run(options: argparse.Namespace) -> int:
             raise _error_for_systemd(error) from None
         raise NotVisible(str(error), _advice()) from None
     finally:
-        _drop_a_closed_terminal()
+        _drop_unwritten_output()
     return 0
 
 
-def _drop_a_closed_terminal() -> None:
+def _drop_unwritten_output() -> None:
     """Drop output that a closed terminal did not accept. Otherwise, Python exits with code 120."""
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -64,4 +64,5 @@ def _advice() -> str:
     """
     if not has_service_manager():
         return ""
-    return f"the service runs as a user of its own: {with_sudo('venue-agent service start')}"
+    start = with_sudo("venue-agent service start")
+    return f"start the service, which runs as a user of its own: {start}"

@@ -195,10 +195,12 @@ def _section(title: str, fields: Iterable[SnapshotField]) -> Section:
     return Section(shorten(title, NAME_LENGTH), rows)
 
 
-def _row(field: SnapshotField | BrowserField, prefix: str = "") -> FieldRow:
+def _row(field: SnapshotField | BrowserField, label_prefix: str = "") -> FieldRow:
     label = field_label(field.key)
+    if label_prefix:
+        label = label_prefix + label[:1].lower() + label[1:]
     return FieldRow(
-        label=shorten(prefix + label[:1].lower() + label[1:] if prefix else label, NAME_LENGTH),
+        label=shorten(label, NAME_LENGTH),
         value="" if field.value is None else format_value(field.key, field.value),
         source=shorten(field.source, NAME_LENGTH),
     )
