@@ -73,7 +73,9 @@ def schema() -> dict[str, Any]:
     """Return the configuration's JSON Schema."""
     document = Config.model_json_schema()
     for schema_ in (document, *document["$defs"].values()):
-        schema_.pop("description", None)  # a docstring; the packaged agent has no docstrings
+        # This description is a docstring. The packaged agent has no docstrings, but must print the
+        # same schema.
+        schema_.pop("description", None)
     return {
         "$schema": SCHEMA_DIALECT,
         **document,

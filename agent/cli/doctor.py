@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bundle",
         type=Path,
         metavar="FILE.zip",
-        help="write a file for support with a fresh report of each kind, and without secrets",
+        help="write a file for support; it has a fresh report of each kind, and no secrets",
     )
     parser.add_argument(
         "--no-collect",

@@ -49,8 +49,9 @@ def _drop_unwritten_output() -> None:
 def _error_for_systemd(error: NotVisible) -> AgentError:
     """Return the error with an exit code for systemd.
 
-    If the configuration is not readable, the exit code is 2. After this code, systemd does not
-    restart the agent.
+    If the configuration or the API key is not readable, the exit code is 2. After this code,
+    systemd does not restart the agent. For other files, the exit code is 1, and systemd restarts
+    the agent.
     """
     if isinstance(error, ConfigNotVisible):
         return ConfigError(error.problems)
