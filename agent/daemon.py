@@ -218,8 +218,9 @@ async def _while_all_run(
 ) -> LoadedConfig[Config] | None:
     """Return the result of `_wait_for_signal`. Raise AgentError if a task of ``loops`` ends first.
 
-    Each task runs `_keep_running`, which restarts its loop and never ends normally. The agent needs
-    every loop, so the agent must stop. The service manager then restarts it.
+    Each task runs `_keep_running`, which restarts its loop and never ends normally. If a task ends
+    nevertheless, the agent must stop, because it needs every loop. The service manager then
+    restarts the agent.
     """
     await asyncio.wait((signal_task, *loops), return_when=asyncio.FIRST_COMPLETED)
     if not signal_task.done():
@@ -276,7 +277,7 @@ async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
 
 
 async def _feed_the_watchdog(notifier: Notifier) -> None:
-    """Notify the watchdog from inside the event loop, so that systemd detects when it hangs."""
+    """Notify the watchdog from the event loop, so that systemd detects a hanging event loop."""
     if not notifier.watchdog_s:
         return
     while True:

@@ -42,9 +42,9 @@ def device_at_start(
         None
     }
     is_clone = len(fingerprints) > 1
-    copied_name = None
+    copied_install_id = None
     if stored_record is not None and is_clone:
-        copied_name = stored_record.legacy_install_id
+        copied_install_id = stored_record.legacy_install_id
         log.warning("this disk was copied from another machine: creating a new identity")
         quarantine_journal()
         if identity.exists():
@@ -53,7 +53,7 @@ def device_at_start(
     elif stored_record is not None and _belongs_to_another_service(stored_record, config):
         quarantine_journal()
     record = stored_record or DeviceRecord(
-        legacy_install_id=install_id_for(platform.node(), uuid4(), taken_id=copied_name)
+        legacy_install_id=install_id_for(platform.node(), uuid4(), taken_id=copied_install_id)
     )
     record = _as_configured(record, config).model_copy(
         update={"fingerprint": fingerprint or record.fingerprint}

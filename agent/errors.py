@@ -83,7 +83,7 @@ class StateError(AgentError):
 
 @contextmanager
 def as_state_error(problem: str) -> Iterator[None]:
-    """Convert an OSError of the body to a StateError.
+    """Convert an OSError that the `with` block raises to a StateError.
 
     Its message is ``problem``, followed by the message of the operating system.
     """

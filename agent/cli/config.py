@@ -34,7 +34,11 @@ ACTIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value in force. ``origin`` is "default", a file's path or a variable's name."""
+    """A value in force.
+
+    ``origin`` is "default", a file's path or a variable's name. For an entry of an array of tables,
+    such as [[printers]], ``key`` is the entry's id or name, and ``value`` has its other keys.
+    """
 
     section: str
     key: str
@@ -69,7 +73,9 @@ def schema() -> dict[str, Any]:
     """Return the configuration's JSON Schema."""
     document = Config.model_json_schema()
     for schema_ in (document, *document["$defs"].values()):
-        schema_.pop("description", None)  # a docstring; the packaged agent has no docstrings
+        # This description is a docstring. The packaged agent has no docstrings, but must print the
+        # same schema.
+        schema_.pop("description", None)
     return {
         "$schema": SCHEMA_DIALECT,
         **document,
@@ -84,7 +90,7 @@ def _check(options: argparse.Namespace) -> int:
     not permitted to read the configuration or the API key.
     """
     try:
-        source = _checked(options.config)
+        source = _validate(options.config)
     except ConfigError as error:
         if not options.json:
             raise
@@ -99,7 +105,7 @@ def _check(options: argparse.Namespace) -> int:
     return 0
 
 
-def _checked(path: Path | None) -> Path | None:
+def _validate(path: Path | None) -> Path | None:
     """Check the configuration and return the path of its file. Raises ConfigError."""
     try:
         loaded = load(Config, path)

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bundle",
         type=Path,
         metavar="FILE.zip",
-        help="write a file for support with a fresh report of each kind, and without secrets",
+        help="write a file for support; it has a fresh report of each kind, and no secrets",
     )
     parser.add_argument(
         "--no-collect",
@@ -115,7 +115,11 @@ def _code_of(results: Sequence[CheckResult]) -> int:
 
 
 def _exit_if_threads_hang(code: int) -> None:
-    """Exit at once if a check timed out: Python would wait for the thread of a hanging look-up."""
+    """Exit at once if a check timed out.
+
+    The check may hang in a name look-up, which asyncio runs in a thread of its own. When Python
+    exits, it would wait for this thread.
+    """
     if any(thread.name.startswith(THREAD_PREFIX) for thread in threading.enumerate()):
         sys.stdout.flush()
         sys.stderr.flush()

@@ -39,7 +39,8 @@ _CAUSES_WITH_TITLE: Final = (
     "name-resolution", "connection-refused", "connection-lost", "timeout", "tls", "proxy",
     "bad-reply",
 )  # fmt: skip
-"""Causes of ServiceUnavailable whose message is unclear without the title of the condition."""
+"""Causes of ServiceUnavailable whose message is unclear without the title of the condition for the
+cause (CONDITIONS)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

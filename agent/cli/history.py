@@ -149,9 +149,9 @@ def _show_again(
 
 
 def headlines_of(state: StateDirectory, rows: Sequence[HistoryRow]) -> dict[str, tuple[str, Style]]:
-    """Return the headline of each report that is still stored, by its id. Raises StateError.
+    """Return the headline and style of each report that is still stored, by the report's id.
 
-    The service shows the same headlines.
+    The service shows the same headlines. Raises StateError.
     """
     bodies = read_bodies(state, [row.report_id for row in rows if row.report_id])
     if not bodies:

@@ -100,7 +100,8 @@ def run_command(act: Callable[[], int], *, debug: bool = False, words: str = "")
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader has closed the pipe; Python must not print an error for it.
+        # The reader has closed the pipe. When Python exits, it cannot flush stdout, and would print
+        # an error for this on stderr.
         sys.stderr.close()
         return EXIT_BAD
     except Exception as error:  # noqa: BLE001 - the outermost boundary; --debug prints a traceback

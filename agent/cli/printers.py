@@ -88,7 +88,10 @@ def _read_memory(resolved: ResolvedState) -> tuple[PrinterMemory, Memory]:
 
 
 def _forget(file: PrinterMemory, memory: Memory, printer_id: str | None) -> None:
-    """Forget a printer, so that the next report accepts the device at its address."""
+    """Forget a printer, so that the next report accepts the device at its address.
+
+    ``printer_id`` is the printer's id, or the part after its first colon, such as the queue's name.
+    """
     ids = [printer.id for printer in memory.printers]
     matches = [id_ for id_ in ids if printer_id in (id_, id_.partition(":")[2])]
     if len(matches) != 1:

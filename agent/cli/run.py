@@ -31,11 +31,11 @@ def run(options: argparse.Namespace) -> int:
             raise _error_for_systemd(error) from None
         raise NotVisible(str(error), _advice()) from None
     finally:
-        _drop_a_closed_terminal()
+        _drop_unwritten_output()
     return 0
 
 
-def _drop_a_closed_terminal() -> None:
+def _drop_unwritten_output() -> None:
     """Drop output that a closed terminal did not accept. Otherwise, Python exits with code 120."""
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -49,8 +49,9 @@ def _drop_a_closed_terminal() -> None:
 def _error_for_systemd(error: NotVisible) -> AgentError:
     """Return the error with an exit code for systemd.
 
-    If the configuration is not readable, the exit code is 2. After this code, systemd does not
-    restart the agent.
+    If the configuration or the API key is not readable, the exit code is 2. After this code,
+    systemd does not restart the agent. For other files, the exit code is 1, and systemd restarts
+    the agent.
     """
     if isinstance(error, ConfigNotVisible):
         return ConfigError(error.problems)
@@ -64,4 +65,5 @@ def _advice() -> str:
     """
     if not has_service_manager():
         return ""
-    return f"the service runs as a user of its own: {with_sudo('venue-agent service start')}"
+    start = with_sudo("venue-agent service start")
+    return f"start the service, which runs as a user of its own: {start}"

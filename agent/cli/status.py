@@ -82,7 +82,8 @@ class _Snapshot:
     """The content of the state directory.
 
     ``pid`` is None if no daemon runs. ``machine`` is the machine's name at the service and in
-    reports, usually its host name (`legacy_install_id` of the contract).
+    reports, usually its host name (`legacy_install_id` of the contract). ``status`` is the last
+    status that a daemon wrote; None if there is none.
     """
 
     pid: int | None
@@ -91,6 +92,7 @@ class _Snapshot:
 
     @property
     def verdict(self) -> int:
+        """The exit code of `status`."""
         if self.pid is None:
             return NOT_RUNNING
         status = self.status
@@ -206,7 +208,8 @@ def _show_absent(
 def _advice(resolved: ResolvedState, config: Path | None) -> Iterator[str]:
     """Yield advice on how to start the agent.
 
-    Without a valid configuration, the agent cannot start. The advice is then to correct it.
+    Without a valid configuration, the agent cannot start. The advice is then how to create or
+    correct the configuration.
     """
     # These imports are only needed if no agent runs.
     from agent.doctor.processes import other_agents

@@ -1,7 +1,7 @@
 """The example configuration, which is generated from the models.
 
-Each key has one line of comment. Required keys are set. Every other key is commented out, and shows
-its default.
+Each key has one line of comment. Three keys are set, because every agent needs them. Every other
+key is commented out. It shows its default, or an example value in an array of tables.
 """
 
 import json
@@ -20,7 +20,7 @@ HEAD: Final = """\
 # VENUE_AGENT_<SECTION>__<KEY> in the environment overrides a key of this file.
 """
 
-_REQUIRED: Final = {
+_SET_KEYS: Final = {
     "base_url": "https://ops.example.com",
     "location_id": "loc-0001",
     "api_key_file": "/etc/venue-agent/api-key",
@@ -53,12 +53,15 @@ def example() -> str:
             parts.extend(_keys(model, _TABLES[section], prefix="# "))
         else:
             parts.append(f"[{section}]\n")
-            parts.extend(_keys(model, _REQUIRED))
+            parts.extend(_keys(model, _SET_KEYS))
     return "".join(parts)
 
 
 def _keys(model: type[Section], values: dict[str, str], prefix: str = "") -> Iterator[str]:
-    """Yield the lines of a table. Keys in ``values`` are set; other keys show their default."""
+    """Yield the lines of a table. Keys in ``values`` are set; other keys show their default.
+
+    ``prefix`` is written before each line. "# " comments out the whole table.
+    """
     for key, field in model.model_fields.items():
         yield f"{prefix}# {_comment(key, field)}\n"
         if key in values:

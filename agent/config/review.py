@@ -132,7 +132,7 @@ def _host_and_port_problem(address: str) -> str | None:
     """Check ``host``, ``host:port``, a bare IPv6 address or ``[v6]:port``."""
     host, port = split_host_port(address)
     if not (parse_ip(host) if ":" in host else _is_host(host)):
-        return "must be host:port, a host, [IPv6]:port or a hardware address"
+        return "must be host:port, a host, [IPv6]:port or a MAC address"
     is_number = port is None or (port.isascii() and port.isdigit() and len(port) <= 5)
     if is_number and 0 < int(port or 1) <= _PORT_MAX:
         return None

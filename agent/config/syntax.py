@@ -56,6 +56,7 @@ class _Mistake:
 
     def describe(self) -> str:
         """Return what is wrong and what to write instead."""
+        # tomllib's messages about tables and keys that appear twice begin with "Cannot".
         if not self.message.startswith("Cannot"):
             if _CURLY.search(self.line):
                 return f"the quotes are curly: write straight ones, {self._example}"
@@ -184,6 +185,7 @@ class _Mistake:
     def incomplete_list(self, which_list: str) -> str:
         if _UNQUOTED_IN_LIST.match(self.value):
             return self._without_quotes()
+        # For an unknown key, the example has the key "exclude", whose value is a list.
         example = self._example if self.key else self._example_of("exclude")
         return (
             f"{which_list} is not complete: check its commas, quotes and closing bracket: {example}"

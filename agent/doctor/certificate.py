@@ -20,8 +20,8 @@ INSPECTORS: Final = (
     "checkpoint", "cisco umbrella", "untangle", "smoothwall", "kaspersky", "eset ssl", "avast",
     "avg technologies", "bitdefender", "dr.web", "adguard", "mitmproxy", "charles proxy", "fiddler",
 )  # fmt: skip
-"""Names of products that inspect TLS, in lower case. The issuer of a certificate that the product
-creates contains the name."""
+"""Names of products that inspect TLS, in lower case. If such a product creates a certificate, the
+issuer of the certificate contains the product's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Certificate:
 
     @property
     def inspector(self) -> str | None:
-        """Return the product that inspects TLS, if the issuer's name contains its name."""
+        """Return the name of the product that inspects TLS, if the issuer's name contains it."""
         name = self.issuer.lower()
         return next((product for product in INSPECTORS if product in name), None)
 

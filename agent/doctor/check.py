@@ -62,7 +62,10 @@ class Check:
     run: Callable[[Context], Outcome]
     depends_on: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
-    fix: str = "run `venue-agent doctor` again; if it persists, send the bundle to support"
+    fix: str = (
+        "run `venue-agent doctor` again; if the problem persists, give support the file that"
+        " `venue-agent doctor --bundle FILE.zip` writes"
+    )
     deadline_s: float = DEADLINE_S
     uses_public_facts: bool = False
 

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 class CallResult:
     """The result of one call of doctor to the service.
 
-    ``current`` is the enrollment record, if the call was `current`. It is None if the call failed,
-    or if the service has no binding for the API key.
+    ``current`` is the enrollment record that the operation `current` returned. It is None for other
+    operations, if the call failed, and if the service has no binding for the API key. ``error`` is
+    None if the call succeeded.
     """
 
     current: "EnrollmentRecord | None" = None

@@ -7,7 +7,10 @@ from agent.doctor.check import CheckResult
 
 
 def cause_of(results: Iterable[CheckResult]) -> str | None:
-    """Return a failed check: one of ``results``, or the cause of one that was skipped."""
+    """Return the name of a failed check, or None.
+
+    It is a check of ``results``, or the check because of which one of them was skipped.
+    """
     for result in results:
         if result.because is not None and result.status != "unseen":
             return result.because
@@ -17,7 +20,10 @@ def cause_of(results: Iterable[CheckResult]) -> str | None:
 
 
 def hidden_by(results: Iterable[CheckResult]) -> str | None:
-    """Return the first check whose result this user cannot see, or the check that explains it."""
+    """Return the name of the first check that is "unseen", or of the check that explains this.
+
+    Return None if there is none.
+    """
     return next(
         (result.because or result.name for result in results if result.status == "unseen"), None
     )

@@ -16,7 +16,7 @@ STEP_S: Final = 3.0
 
 
 class ProxyRefused(Exception):
-    """The proxy refused CONNECT. ``status`` is that of its reply; 0 if the reply is not HTTP."""
+    """The proxy refused CONNECT. ``status`` is the reply's status; 0 if the reply is not HTTP."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)

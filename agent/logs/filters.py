@@ -18,9 +18,9 @@ the field ``request_id``, "report %s" sets ``report_id``, and "binding %s" sets 
 REPEATS_MAX: Final = 2
 """How often the same warning or error is logged in a window of WINDOW_S."""
 VARIANTS_MAX: Final = 20
-"""How many messages of level INFO, and how many different warnings or errors, of one template are
-logged in a window. Untrusted input can cause any number of them. The template is the message before
-its arguments are inserted."""
+"""Maximum number of messages of one template that are logged in a window. Of warnings and errors,
+only different messages count. Untrusted input can cause any number of different messages. The
+template is the message before its arguments are inserted."""
 WINDOW_S: Final = 60.0
 ENTRIES_MAX: Final = 200
 """Maximum number of messages and templates that are counted at the same time."""
@@ -125,7 +125,10 @@ class RepeatFilter(logging.Filter):
         return False
 
     def _expire(self, now: float) -> list[logging.LogRecord]:
-        """Drop old entries. Return a record for each dropped entry that suppressed messages."""
+        """Drop entries after their window, and the oldest ones if there are more than ENTRIES_MAX.
+
+        Return a record for each dropped entry that suppressed messages.
+        """
         summaries = []
         while self._repetitions:
             oldest = next(iter(self._repetitions.values()))

@@ -42,6 +42,8 @@ _ABSENCES: Final[dict[str, tuple[str, Severity]]] = {
     "unsupported": ("not supported here", "muted"),
     "not-applicable": ("does not apply", "muted"),
 }
+"""For each status of a missing fact: the status as text for users, and its severity. The rows have
+the order of this table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +74,9 @@ class Group:
 class AbsenceRow:
     """The missing facts that have the same status and reason.
 
-    ``facts`` lists the keys of these facts. Keys with a common prefix share one entry:
-    ``browser.permission: camera, microphone``. ``count`` is the number of keys.
+    ``status`` is a text of `_ABSENCES`. ``facts`` lists the keys of these facts. Keys with a common
+    prefix share one entry: ``browser.permission: camera, microphone``. ``count`` is the number of
+    keys.
     """
 
     status: str
@@ -195,10 +198,12 @@ def _section(title: str, fields: Iterable[SnapshotField]) -> Section:
     return Section(shorten(title, NAME_LENGTH), rows)
 
 
-def _row(field: SnapshotField | BrowserField, prefix: str = "") -> FieldRow:
+def _row(field: SnapshotField | BrowserField, label_prefix: str = "") -> FieldRow:
     label = field_label(field.key)
+    if label_prefix:
+        label = label_prefix + label[:1].lower() + label[1:]
     return FieldRow(
-        label=shorten(prefix + label[:1].lower() + label[1:] if prefix else label, NAME_LENGTH),
+        label=shorten(label, NAME_LENGTH),
         value="" if field.value is None else format_value(field.key, field.value),
         source=shorten(field.source, NAME_LENGTH),
     )

@@ -1,4 +1,4 @@
-"""Plain text output: wrapped, coloured on terminals only, without control characters.
+"""Plain text output: texts are wrapped, and lose their control characters. Terminals get colours.
 
 The fast verbs use this module instead of rich: importing rich would take as long as the rest of
 such a verb.
@@ -37,7 +37,7 @@ BELOW_INDENT: Final = 4
 class Screen:
     """Writes lines to ``stream``, wrapped to the terminal's width (default: 80).
 
-    On narrower or wider terminals, the width is limited to the range from WIDTH_MIN to WIDTH_MAX.
+    The width is at least WIDTH_MIN and at most WIDTH_MAX.
     """
 
     def __init__(self, stream: TextIO | None = None, width: int | None = None) -> None:
@@ -112,7 +112,11 @@ class Screen:
 
 
 def is_coloured(stream: TextIO) -> bool:
-    """Return whether ``stream`` is a terminal and NO_COLOR is not set (no-color.org)."""
+    """Return whether output to ``stream`` is coloured.
+
+    Only terminals get colours. Windows, terminals of the type "dumb", and users who set NO_COLOR
+    (no-color.org) get none.
+    """
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return stream.isatty() and sys.platform != "win32"

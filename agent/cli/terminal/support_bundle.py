@@ -89,7 +89,10 @@ def _status_text(context: Context) -> str:
 
 
 def _fresh_reports(context: Context) -> Iterator[FreshReport]:
-    """Collect a report of each enabled kind now, one after the other."""
+    """Collect a report of each kind now, one after the other.
+
+    If a kind gets no report, yield the reason instead.
+    """
     local, state = context.local, context.state
     for kind in KINDS:
         if local is None or state is None:
@@ -108,7 +111,7 @@ def _collect(local: LocalConfig, state: StateDirectory, kind: Kind) -> FreshRepo
     except AgentError as error:
         return FreshReport(kind, None, str(error))
     except asyncio.CancelledError:  # the user pressed Ctrl-C twice
-        return FreshReport(kind, None, "it was interrupted")
+        return FreshReport(kind, None, "the collection was interrupted")
 
 
 def _wait_for_the_daemon(state: StateDirectory) -> bool:

@@ -38,9 +38,10 @@ _TO_UNHOLD: Final = {
 class Facts:
     """What is known about the versions.
 
-    ``kept`` is the previous version, to which a failed upgrade returns. ``upgrade`` is an upgrade
-    that is not verified yet, or that was rolled back. ``status`` is None if no daemon runs, or if
-    this user is not permitted to read its status. ``is_visible`` is whether this user is permitted.
+    ``package`` is None if this machine has no supported package manager. ``kept`` is the previous
+    version, to which a failed upgrade returns. ``upgrade`` is an upgrade that is not verified yet,
+    or that was rolled back. ``status`` is None if no daemon runs, or if this user is not permitted
+    to read its status. ``is_visible`` is whether this user is permitted.
     """
 
     package: Package | None

@@ -68,14 +68,14 @@ def api_key(context: Context) -> Outcome:
 def trust_anchors(context: Context) -> Outcome:
     service = context.config.service if context.config else None
     if service is None or not service.ca_file:
-        return ok("the operating system's")
+        return ok("the operating system's certificates")
     try:
         ssl.create_default_context().load_verify_locations(service.ca_file)
     except OSError as error:
         is_no_pem = isinstance(error, ssl.SSLError)
         reason = "it contains no PEM certificate" if is_no_pem else error.strerror
         return fail(f"service.ca_file {service.ca_file}: {reason}", "correct service.ca_file")
-    return ok(f"the operating system's and {service.ca_file}")
+    return ok(f"the operating system's certificates, and {service.ca_file}")
 
 
 def printers(context: Context) -> Outcome:

@@ -37,6 +37,7 @@ PROXY_AUTHENTICATION: Final = 407
 _SET_CLOCK: Final = "set the clock: `timedatectl set-ntp true`, or this system's equivalent"
 _UNREACHABLE: Final = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})
 _LOCAL_NETWORK: Final = ("interfaces", "gateway")
+"""Names of the checks whose failure explains that this machine reaches no other network."""
 
 
 def route(context: Context) -> Outcome:

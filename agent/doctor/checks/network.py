@@ -100,7 +100,7 @@ def gateway(context: Context) -> Outcome:
 
 
 def neighbours(context: Context) -> Outcome:
-    """Check that the neighbour table can be read. It has the hardware addresses of hosts."""
+    """Check that the neighbour table can be read. It has the MAC addresses of hosts."""
     facts = _facts(context)
     reason = facts.unavailable.mac_address
     if not facts.interfaces:
@@ -108,7 +108,7 @@ def neighbours(context: Context) -> Outcome:
     if reason is not None:
         return warn(
             f"the neighbour table cannot be read: {reason}",
-            "reports will lack hardware addresses; a sandbox may forbid AF_NETLINK",
+            "reports will lack MAC addresses; a sandbox may forbid AF_NETLINK",
         )
     return ok("the neighbour table can be read")
 

@@ -81,8 +81,8 @@ def credential(context: Context) -> Outcome:
 def write_grant(context: Context) -> Outcome:
     """Check that the key has a write grant.
 
-    If the service accepts a running agent's heartbeats, the key has a write grant. Otherwise, the
-    check requests a challenge.
+    If the service has accepted a recent heartbeat of a running agent, the key has a write grant.
+    Otherwise, the check requests a challenge.
     """
     status = context.daemon
     if status is not None and status.binding and not status.is_revoked:
@@ -119,7 +119,7 @@ def location(context: Context) -> Outcome:
             return fail(
                 f"the service refuses the location {configured_location!r}: {error}", _LOCATION_FIX
             )
-        if error.status != FORBIDDEN:  # `write_grant` judges the others
+        if error.status != FORBIDDEN:  # `write_grant` judges replies with 403
             return fail(f"the service refuses to enroll this device: {error}", _REFUSAL_FIX)
     binding = context.record.binding if context.record else None
     if binding is not None and binding.location_id != configured_location:

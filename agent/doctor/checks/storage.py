@@ -137,7 +137,7 @@ def journal(context: Context) -> Outcome:
 def _unsafe(context: Context) -> Outcome | None:
     """Return a failure if other users could change the directory or replace a file in it.
 
-    Files that this user cannot read are ignored: another check reports them.
+    Files that this user cannot read are ignored: other checks report them.
 
     Raises:
         StateError: A file of the agent is unsafe, for example because another user owns it.

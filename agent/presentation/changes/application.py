@@ -120,10 +120,10 @@ def has_moved(before: float, after: float, by: float) -> bool:
 
 def _restarts(earlier: SnapshotFacts, later: SnapshotFacts) -> Iterator[Change]:
     boots = tuple(parse_timestamp(facts.machine.text("os.bootTime")) for facts in (earlier, later))
-    machine = tuple(_restarted("machine-start", "", "The machine", boots, BOOT_MOVED_S))
+    machine = tuple(_restart_change("machine-start", "", "The machine", boots, BOOT_MOVED_S))
     starts = _agent_start(earlier), _agent_start(later)
     # A restart of the machine also restarts the agent. The two are one change.
-    yield from machine or _restarted("agent-start", "", "The agent", starts, BOOT_MOVED_S)
+    yield from machine or _restart_change("agent-start", "", "The agent", starts, BOOT_MOVED_S)
 
 
 def _agent_start(facts: SnapshotFacts) -> datetime | None:
@@ -190,12 +190,13 @@ def _state_changes(earlier: Fields, later: Fields, group: _Group) -> Iterator[Ch
                 parse_timestamp(fields.text(f"{key}.{group.start_aspect}"))
                 for fields in (earlier, later)
             )
-            yield from _restarted(group.label, name, label, starts, STARTED_MOVED_S)
+            yield from _restart_change(group.label, name, label, starts, STARTED_MOVED_S)
 
 
-def _restarted(
+def _restart_change(
     code: str, thing: str, label: str, starts: tuple[datetime | None, ...], by_s: float
 ) -> Iterator[Change]:
+    """Yield a change if the two start times of a thing differ by at least ``by_s``."""
     if _differ(starts, by_s):
         old, new = (started_at.isoformat() if started_at else "" for started_at in starts)
         sentence = f"{label} was restarted: it has been running since {format_timestamp(new)}."

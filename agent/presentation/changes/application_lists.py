@@ -37,11 +37,14 @@ def list_changes(
     before: ReportWithFacts, after: ReportWithFacts
 ) -> tuple[list[Change], tuple[str, ...]]:
     """Return the changes, and sentences about what one of the reports did not check."""
-    (one, earlier), (other, later) = before, after
+    (earlier_payload, earlier), (later_payload, later) = before, after
     changes = [*_interface_changes(dict(earlier.interfaces), dict(later.interfaces))]
     lines = [
-        f"{report} was cut at its limits, so added and removed items were not compared."
-        for payload, report in ((one, "The earlier report"), (other, "This report"))
+        f"{report_name} was cut at its limits, so added and removed items were not compared."
+        for payload, report_name in (
+            (earlier_payload, "The earlier report"),
+            (later_payload, "This report"),
+        )
         if payload.snapshot.truncated
     ]
     is_whole = not lines

@@ -29,8 +29,9 @@ class Change:
     Args:
         code: The kind of change.
         thing: Identifies what changed. It does not depend on which report is the earlier one.
-        before: The earlier state; "" if the thing did not exist, or `NOT_CHECKED`.
-        after: The later state.
+        before: The earlier state; "" if the thing did not exist, or `NOT_CHECKED` if the earlier
+            report did not check the thing.
+        after: The later state, in the same form.
         severity: bad or warn if the thing became worse, good if it became better, otherwise muted.
         sentence: Plain text.
     """

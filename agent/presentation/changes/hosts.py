@@ -40,7 +40,7 @@ class _Host:
         return self.mac, self.address
 
     @property
-    def is_local(self) -> bool:
+    def is_this_machine(self) -> bool:
         return "local" in self.host.sources
 
     @property
@@ -105,7 +105,7 @@ def _split(hosts: list[_Host], is_covered: Callable[[MapHost], bool]) -> tuple[l
     """
     covered_hosts = [host for host in hosts if is_covered(host.host)]
     uncovered_hosts = [host for host in hosts if not is_covered(host.host)]
-    return [host for host in covered_hosts if not host.is_local], uncovered_hosts
+    return [host for host in covered_hosts if not host.is_this_machine], uncovered_hosts
 
 
 # ---------------------------------------------------------------------------- pairs
@@ -114,30 +114,35 @@ def _split(hosts: list[_Host], is_covered: Callable[[MapHost], bool]) -> tuple[l
 def _pair_hosts(
     before: list[_Host], after: list[_Host]
 ) -> tuple[list[_Pair], list[_Host], list[_Host]]:
-    """Return pairs of hosts in both reports, then hosts only in ``before``, then only in ``after``.
+    """Return the hosts in both reports as pairs, and the hosts in one report only.
 
+    The second result has the hosts that are only in ``before``, the third those only in ``after``.
     A device is identified by its MAC address, unless several hosts have this MAC address. If one of
     the reports has no MAC address of the device, it is identified by its IP address.
     """
     pairs: list[_Pair] = []
     for key in map(attrgetter, ("identity", "mac", "address")):
-        other_pairs = _unique(_without(pairs, after, 1), key)
+        others = _unique(_without(pairs, after, 1), key)
         pairs += [
-            (one, other_pairs[at])
-            for at, one in _unique(_without(pairs, before, 0), key).items()
-            if at in other_pairs
-            and not (one.mac and other_pairs[at].mac and one.mac != other_pairs[at].mac)
+            (one, others[value])
+            for value, one in _unique(_without(pairs, before, 0), key).items()
+            if value in others
+            and not (one.mac and others[value].mac and one.mac != others[value].mac)
         ]
     return pairs, _without(pairs, before, 0), _without(pairs, after, 1)
 
 
 def _unique(hosts: list[_Host], key: Callable[[_Host], Hashable]) -> dict[Hashable, _Host]:
-    """Return the hosts whose key no other host has."""
+    """Return the hosts whose key no other host has, by their key. Empty keys are left out."""
     counts = Counter(map(key, hosts))
-    return {at: host for host in hosts if (at := key(host)) and counts[at] == 1}
+    return {value: host for host in hosts if (value := key(host)) and counts[value] == 1}
 
 
 def _without(pairs: list[_Pair], hosts: list[_Host], side: int) -> list[_Host]:
+    """Return the hosts that are in no pair.
+
+    ``side`` is the position of these hosts in a pair: 0 for ``before``, 1 for ``after``.
+    """
     paired_ids = {id(pair[side]) for pair in pairs}
     return [host for host in hosts if id(host) not in paired_ids]
 
@@ -197,7 +202,7 @@ def _added_and_removed(removed_hosts: list[_Host], new_hosts: list[_Host]) -> It
 
 
 def _address_change(one: _Host, other: _Host) -> Change | None:
-    is_expected = any(side.is_transient or side.is_local for side in (one, other))
+    is_expected = any(side.is_transient or side.is_this_machine for side in (one, other))
     if one.address == other.address or is_expected:
         return None
     states = one.row.address, other.row.address
@@ -289,6 +294,7 @@ def own_networks(network: NetworkMap) -> frozenset[ipaddress.IPv4Network]:
 
 
 def _is_within(address: str, networks: frozenset[ipaddress.IPv4Network]) -> bool:
+    """Return whether an address is in one of the networks, or is not an IPv4 address."""
     ip = parse_ip(address)
     return not isinstance(ip, ipaddress.IPv4Address) or any(ip in network for network in networks)
 

@@ -13,7 +13,7 @@ from agent.config.file import load, review
 from agent.config.model import Config
 from agent.config.review import review_of
 
-FORM = "must be host:port, a host, [IPv6]:port or a hardware address"
+FORM = "must be host:port, a host, [IPv6]:port or a MAC address"
 SERVICE = '[service]\nbase_url = "https://ops.venue.test"\nlocation_id = "loc-0001"\n'
 
 
