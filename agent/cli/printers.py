@@ -93,7 +93,7 @@ def _forget(file: PrinterMemory, memory: Memory, printer_id: str | None) -> None
     ``printer_id`` is the printer's id, or the part after its first colon, such as the queue's name.
     """
     ids = [printer.id for printer in memory.printers]
-    matches = [id_ for id_ in ids if printer_id in (id_, id_.partition(":")[2])]
+    matches = [id_ for id_ in ids if printer_id and printer_id in (id_, id_.partition(":")[2])]
     if len(matches) != 1:
         known_ids = ", ".join(ids) or "none"
         raise AgentError(f"name one printer to forget. Known printers: {known_ids}")
