@@ -14,7 +14,7 @@ from controlplane.storage.report_tables import FindingSubject
 
 BEFORE_FIRST: Final = ord(" ")
 """The code of the character before the first symbol, because subjects are numbered from 1. The
-symbols of the first 94 subjects are in ASCII, where a text is smallest."""
+symbols of the first 94 subjects are ASCII characters, which need the least storage."""
 
 
 def symbol_of(number: int) -> str:

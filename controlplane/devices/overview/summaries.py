@@ -65,7 +65,7 @@ def _summary(read_payload: Callable[[], ReportPayload | None], *, is_empty: bool
     try:
         report = read_payload()
         if report is None and is_empty:
-            return _without_findings("The device could report nothing.", "bad")
+            return _without_findings("The device could not report anything.", "bad")
         if report is None:
             return _without_findings("The report has no content that can be shown.", "muted")
         headline = headline_of(report)
