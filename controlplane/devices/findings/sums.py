@@ -75,7 +75,7 @@ class _DeviceGroup(NamedTuple):
     """The matching devices of one location, platform and version.
 
     ``devices`` has the row keys of the devices (``Device.position``), joined by commas. ``symbols``
-    has the characters of their subjects.
+    has the joined symbols of their subjects.
     """
 
     location_id: str
@@ -142,7 +142,7 @@ class Sums:
 
     @cached_property
     def _texts(self) -> dict[Attribute, dict[str, str]]:
-        """Return the characters of the matching devices, by the values of each attribute."""
+        """Return the joined symbols of the matching devices, by the values of each attribute."""
         results: dict[Attribute, dict[str, str]] = {}
         for attribute in ATTRIBUTES:
             texts: defaultdict[str, list[str]] = defaultdict(list)

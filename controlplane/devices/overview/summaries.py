@@ -41,7 +41,10 @@ class Summary:
 
 
 def findings_in(report: Report) -> tuple[Finding, ...]:
-    """Return the findings of a stored report, most severe first. It never fails."""
+    """Return the findings of a stored report, most severe first.
+
+    This never fails. If the findings cannot be read, none are returned.
+    """
     try:
         payload = payload_of(report)
         return () if payload is None else findings_of(payload)
