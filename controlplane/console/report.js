@@ -60,6 +60,6 @@ function frame(page, name) {
 
 function emptyReport(detail) {
   const reason = detail.failureReason ? `: ${detail.failureReason.replace("-", " ")}` : "";
-  const what = detail.outcome === "failed" ? "The device could report nothing" : "The report has no content that can be shown";
+  const what = detail.outcome === "failed" ? "The device could not report anything" : "The report has no content that can be shown";
   return element("div", { class: "sheet" }, element("p", { class: "empty" }, `${what}${reason}.`));
 }

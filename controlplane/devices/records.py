@@ -31,7 +31,7 @@ def is_online(device: tables.Device, now: datetime, settings: Settings) -> bool:
 def device_records(
     session: Session, devices: Sequence[tables.Device], now: datetime, settings: Settings
 ) -> tuple[DeviceRecord, ...]:
-    """Return the records in the same order, with the names of locations and organizations."""
+    """Return the records in the order of ``devices``, with names of locations and organizations."""
     names = names_of(session, ((device.organization_id, device.location_id) for device in devices))
     return tuple(
         record_of(
@@ -66,8 +66,9 @@ def has_payload(report: tables.Report) -> bool:
 def is_payload(value: Any) -> bool:
     """Return whether a value is a payload: an object with at least one field of a payload.
 
-    The contract permits any value as the report of `submitResult`. A payload must fit the contract.
-    Any other value is stored, and the report is shown as a report without a payload.
+    The contract permits any value as the report of `submitResult`. A payload that does not fit the
+    contract is refused. A value that is not a payload is stored, and the report is shown as one
+    without a payload.
     """
     return isinstance(value, dict) and not payload_fields().isdisjoint(value)
 

@@ -1,8 +1,8 @@
 """Computes buckets from the sums of each local hour, and trading days from the sums of each day.
 
-A bucket has the figures of one local hour of a location. ``net`` subtracts a refund in the hour of
-the refund. ``tradingRevenue`` subtracts it in the hour of the refunded sale. An hour without sales
-and refunds has no bucket.
+A bucket has the figures of one local hour of a location. ``netCents`` subtracts a refund in the
+hour of the refund. ``tradingRevenueCents`` subtracts it in the hour of the refunded sale. An hour
+without sales and refunds has no bucket.
 """
 
 from collections import defaultdict
@@ -15,9 +15,9 @@ from controlplane.figures.records import Bucket, TradingDay
 from controlplane.figures.sums import HourSums
 
 HourRow = Sequence[Any]
-"""Position of the location, local hour, currency, and `HourSums`."""
+"""Position of the location, local hour, currency, and the fields of `HourSums`."""
 DayRow = Sequence[Any]
-"""Local day, currency, and `HourSums` of the day's sales."""
+"""Local day, currency, and the fields of `HourSums`: sums over the sales of the day."""
 
 
 def buckets(locations: Iterable[QueryLocation], rows: Iterable[HourRow]) -> dict[str, list[Bucket]]:

@@ -17,7 +17,10 @@ Units = Mapping[str, UnitSums]
 
 @dataclass(frozen=True, slots=True)
 class QueryLocation:
-    """A location of a query. ``currency`` is its usual currency."""
+    """A location of a query.
+
+    ``position`` is its row key (`Location.position`), and ``currency`` is its usual currency.
+    """
 
     position: int
     location_id: str

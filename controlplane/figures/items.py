@@ -75,9 +75,9 @@ def rank(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article]) 
     return [ranked[key] for key in sorted(ranked, key=lambda key: (-ranked[key].net, repr(key)))]
 
 
-def item(ranking: Ranked, total_net: int) -> Item:
+def item(ranked: Ranked, total_net: int) -> Item:
     """Return an item with its share of ``total_net``, the net of all items."""
-    article, sums = ranking
+    article, sums = ranked
     return {
         "goodId": article.good_id,
         "variationId": article.variation_id,
@@ -90,6 +90,6 @@ def item(ranking: Ranked, total_net: int) -> Item:
         "saleCents": sums.gross - sums.discount,
         "refundedQuantityMilli": sums.refunded_milli,
         "refundCents": sums.refund,
-        "netCents": ranking.net,
-        "sharePercent": percent(ranking.net, total_net),
+        "netCents": ranked.net,
+        "sharePercent": percent(ranked.net, total_net),
     }

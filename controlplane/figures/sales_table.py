@@ -12,8 +12,10 @@ from controlplane.figures.money import format_amount
 class SaleRow:
     """A completed sale. Amounts are in minor units of ``currency``.
 
-    ``initiated_at`` is in local time. ``lines`` is the number of lines, or None if it is unknown
-    what was sold. ``employee`` and its id are None if no employee is recorded.
+    ``number`` and ``ticket_number`` are on the receipt. Ticket numbers are short and repeat.
+    ``initiated_at`` is in the local time of the location (console) or of this computer (command
+    line). ``lines`` is the number of lines, or None if it is unknown what was sold. ``employee``
+    and its id are None if no employee is recorded.
     """
 
     number: str

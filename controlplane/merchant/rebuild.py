@@ -27,6 +27,7 @@ REFUND_DAY: Final = {"location": "r.location", "day": f"r.local_hour / {HOURS}",
 SALE_HOUR: Final = {"location": "s.location", "hour": "s.local_hour", "currency": "s.currency"}
 REFUND_HOUR: Final = {"location": "r.location", "hour": "r.local_hour", "currency": "r.currency"}
 MISSING: Final = "CASE WHEN s.has_lines THEN 0 ELSE {} END"
+"""SQL of a value that counts only for sales without lines. The placeholder is the value."""
 REFUNDED_AMOUNT: Final = "r.goods + r.fee + r.tip"
 
 

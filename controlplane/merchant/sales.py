@@ -27,8 +27,8 @@ class SaleError(ValueError):
 class SoldArticle:
     """The article of a line: position of its snapshot, unit, exponent of quantities, and tax.
 
-    If ``percentage_milli`` is None, the article is exempt from tax. If ``has_known_tax`` is False,
-    its tax is unknown.
+    ``percentage_milli`` is the tax rate in thousandths of a percent, or None if the article is
+    exempt from tax. If ``has_known_tax`` is False, the tax is unknown.
     """
 
     snapshot: int
@@ -212,8 +212,8 @@ def money_of(sale: NewSale, lines: Sequence[LineRow]) -> SaleMoney:
 def way_of_payment(payments: Sequence[NewPayment]) -> tuple[str, int | None]:
     """Return one payment type and one payment method for the whole sale.
 
-    The type is mixed if the payments have different types. The method is None if they have
-    different methods.
+    The type is mixed if the payments have different types. The method is None if the payments have
+    different methods, or if it is unknown.
     """
     types = {payment.type for payment in payments}
     methods = {payment.method for payment in payments}

@@ -17,7 +17,7 @@ from controlplane.accounts.users import require_email
 from controlplane.alerts.notifications import Route, add_alert, split_groups
 from controlplane.alerts.operations import messages
 from controlplane.alerts.operations.alerts import PREFIX as ALERTS
-from controlplane.devices.locations.alert_webhook import give_up, host_of, new_secret
+from controlplane.devices.locations.alert_webhook import fail_notifications, host_of, new_secret
 from controlplane.operation.audit_entries import Event, Operation, Subject
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import conflict, invalid_field, not_found
@@ -74,7 +74,7 @@ def set_route(context: RequestContext, body: messages.RouteRequest) -> messages.
     if was_grouped and not (body.digest or body.group_minutes):
         split_groups(context.session, context.organization_id, row.id, context.now)
     if not body.enabled:
-        give_up(context.session, context.organization_id, row.id, context.now)
+        fail_notifications(context.session, context.organization_id, row.id, context.now)
     _note(context, "alert_route.set", row)
     return messages.RouteReply(route=_record(row), secret=secret)
 
@@ -85,7 +85,7 @@ def remove_route(context: RequestContext, body: messages.RouteIdRequest) -> mess
     row = _route(context, body.route_id)
     _note(context, "alert_route.remove", row)
     context.session.delete(row)
-    give_up(context.session, context.organization_id, row.id, context.now)
+    fail_notifications(context.session, context.organization_id, row.id, context.now)
     return messages.Removed(removed=True)
 
 

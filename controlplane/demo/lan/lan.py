@@ -115,7 +115,7 @@ class TapLan:
                 self._reply(host, frame, reply, now)
         elif packet.protocol == frames.UDP:
             if packet.body[2:4] == _MDNS_PORT.to_bytes(2, "big"):
-                self._answer_directly(host, frame, packet, now)
+                self._handle_unicast_mdns(host, frame, packet, now)
                 return
             self._reply(host, frame, frames.port_unreachable(packet), now)
         elif packet.protocol == frames.ICMP and packet.body[:1] == b"\x08":
@@ -155,7 +155,7 @@ class TapLan:
                 )
                 self._send(host, frame, now + self._rng.uniform(0.02, 0.12))
 
-    def _answer_directly(
+    def _handle_unicast_mdns(
         self, host: LanHost, frame: frames.Ethernet, packet: frames.Ipv4, now: float
     ) -> None:
         """Reply to an mDNS query that was sent to one host.
@@ -188,12 +188,12 @@ class TapLan:
         heapq.heappush(self._due, (now + delay_s, self._number, frame))
 
 
-def _reply_of(host: LanHost, port: int, question: bytes) -> bytes:
-    """Return a host's reply to the first bytes on a port, or b"" if the host does not reply."""
+def _reply_of(host: LanHost, port: int, request: bytes) -> bytes:
+    """Return a host's reply to data that a client sent to a port, or b"" for no reply."""
     if port in host.mute_ports:
         return b""
     if port == _IPP_PORT and host.ipp:
-        return ipp_answer(host.ipp, question)
+        return ipp_answer(host.ipp, request)
     if port in _WEB_PORTS:
         return _WEB_PAGE.format(title=html.escape(host.title)).encode()
     return _TLS_ALERT

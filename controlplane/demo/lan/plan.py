@@ -8,7 +8,7 @@ class LanService:
     """A DNS-SD service that a host announces.
 
     Args:
-        instance: The instance name. It is sent unchanged, and may be hostile.
+        instance: The instance name. Its first 63 bytes are sent unchanged, and may be hostile.
         type: The service type without its domain, such as ``_ipp._tcp``.
     """
 
@@ -26,8 +26,8 @@ class LanService:
 class IppPrinter:
     """A printer or queue that replies at a path, such as ``/ipp/print``.
 
-    An attribute is written as ``name=value``, such as ``printer-state=3``. If a name is repeated,
-    its attribute has several values.
+    ``attributes`` has lines ``name=value``, such as ``printer-state=3``. Consecutive lines with the
+    same name are the values of one attribute.
     """
 
     path: str

@@ -2,8 +2,8 @@
 
 `FindingCount` and `FindingDay` store the sums. The *subject* of a sum is what it counts: devices
 with a finding, devices with a recent report of a kind, or what `DEVICE`, `ANY` and `PROBLEM` in
-`findings.rules` describe. `CountedDevice` stores what each device has added to the sums, so that a
-device can be counted again at any time.
+`findings.rules` describe. `CountedDevice` stores what each device has added to the sums. When a
+device is counted again, this part is subtracted before the new part is added.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ def day_of(at: datetime) -> int:
 
 
 def count_again(session: Session, devices: Sequence[Device], now: datetime) -> None:
-    """Add the changes of these devices to the sums. The rows of the devices must be locked."""
+    """Update the sums for changes of these devices. The rows of the devices must be locked."""
     session.flush()
     subjects = _subjects_of(session, [each.position for each in devices])
     query = select(CountedDevice).where(CountedDevice.device.in_(subjects))
@@ -63,8 +63,10 @@ def count_again(session: Session, devices: Sequence[Device], now: datetime) -> N
 
 
 def _subjects_of(session: Session, positions: Sequence[int]) -> dict[int, set[str]]:
-    """Return the subjects that count each device: `DEVICE`, its findings, the kinds of its recent
-    reports, and `ANY`.
+    """Return the subjects that count each device.
+
+    These are `DEVICE`, the codes of its findings, the kinds of its recent reports, and `ANY` if it
+    has a recent report.
     """
     subjects = {each: {DEVICE} for each in positions}
     recent = select(JudgedReport.device, JudgedReport.kind).where(

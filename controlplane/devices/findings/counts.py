@@ -22,13 +22,13 @@ def findings(context: RequestContext, body: records.FindingsRequest) -> records.
     """Return the number of devices by finding, and by location, platform and version."""
     sums = sums_of(context, body)
     total = sums.count(DEVICE)
-    subjects = sums.by_subject()
+    counts = sums.by_subject()
     groups = {attribute: _groups(sums, body, attribute) for attribute in ATTRIBUTES}
     locations = groups["location_id"]
     return records.FindingsReply(
         device_count=total,
-        unknown_count=total - subjects[ANY],
-        findings=tuple(_findings(sums, body, subjects, total)),
+        unknown_count=total - counts[ANY],
+        findings=tuple(_findings(sums, body, counts, total)),
         locations=_with_names(context, locations[:LOCATIONS_MAX]),
         more_locations=max(0, len(locations) - LOCATIONS_MAX),
         platforms=tuple(groups["platform"]),
@@ -37,11 +37,11 @@ def findings(context: RequestContext, body: records.FindingsRequest) -> records.
 
 
 def _findings(
-    sums: Sums, body: records.FindingsRequest, subjects: Counter[str], total: int
+    sums: Sums, body: records.FindingsRequest, counts: Counter[str], total: int
 ) -> list[records.FindingRecord]:
     changes = sums.changes()
     days = range(day_of(sums.context.now) - TREND_DAYS + 1, day_of(sums.context.now) + 1)
-    codes = {each for each in subjects if subjects[each] > 0} | set(changes or ())
+    codes = {subject for subject in counts if counts[subject] > 0} | set(changes or ())
     codes -= NON_RULE_SUBJECTS
     new_counts = sums.new()
     results = []
@@ -54,12 +54,12 @@ def _findings(
                 severity=rule.severity,
                 fix=rule.fix,
                 kinds=rule.kinds,
-                device_count=subjects[code],
-                unknown_count=total - subjects[rule.subject],
+                device_count=counts[code],
+                unknown_count=total - counts[rule.subject],
                 new_count=new_counts[code],
                 trend=None
                 if changes is None
-                else trend_of(subjects[code], changes.get(code, Counter()), days),
+                else trend_of(counts[code], changes.get(code, Counter()), days),
                 link=records.link_of(body, rule=code),
             )
         )

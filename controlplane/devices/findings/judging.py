@@ -1,4 +1,8 @@
-"""Periodic work on findings: the rules of a new release, and reports that become too old."""
+"""Periodic work on findings.
+
+It applies the rules of a new release to the stored reports, and stops counting the findings in
+reports that have become too old.
+"""
 
 from datetime import datetime
 from typing import Final

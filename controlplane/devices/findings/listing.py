@@ -171,7 +171,8 @@ def _positions(
     locations = {each.location_id for each in page}
     query = (
         sums.findings_at(locations, *columns, is_new=bool(body.is_new))
-        # SQLite uses an index for these columns only if there is a condition for each.
+        # The condition for pairs of rule and location would be enough. But SQLite uses the index of
+        # these columns only if each column has a condition of its own.
         .where(DeviceFinding.rule.in_({each.rule for each in page}))
         .where(tuple_(*entry_key).in_([(each.rule, each.location_id) for each in page]))
     )

@@ -39,7 +39,10 @@ class _Printer:
 def worst_printers(
     context: RequestContext, body: records.WorstPrintersRequest
 ) -> records.WorstPrintersReply:
-    """Return the printers that were broken longest. Time without a recent report does not count."""
+    """Return the printers that were broken longest.
+
+    If a device has no recent network report, the time after its newest one does not count.
+    """
     sums = sums_of(context, body)
     printers = _broken(sums)
     size = body.size or records.PRINTERS_DEFAULT

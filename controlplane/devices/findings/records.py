@@ -33,6 +33,7 @@ class FindingRecord(Tolerant):
     """The devices with a finding in their newest report.
 
     Attributes:
+        rule: the code of the rule that creates the finding.
         title: the sentence of the finding, without the values of a device.
         fix: what to do.
         kinds: the kinds of reports that can have the finding.

@@ -79,7 +79,10 @@ def _without_values(text: str) -> str:
 
 RULES: Final = _rule_texts()
 RULES_OF_BOTH_KINDS: Final = tuple(code for code, rule in RULES.items() if len(rule.kinds) > 1)
-"""The rules that judge reports of both kinds. A device with both findings counts once."""
+"""The rules that judge reports of both kinds.
+
+If both reports of a device have the finding of such a rule, the device counts once.
+"""
 
 
 def text_of(code: str) -> RuleText:

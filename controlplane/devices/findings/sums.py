@@ -75,7 +75,7 @@ class _DeviceGroup(NamedTuple):
     """The matching devices of one location, platform and version.
 
     ``devices`` has the row keys of the devices (``Device.position``), joined by commas. ``symbols``
-    has the characters of their subjects.
+    has the joined symbols of their subjects.
     """
 
     location_id: str
@@ -142,7 +142,7 @@ class Sums:
 
     @cached_property
     def _texts(self) -> dict[Attribute, dict[str, str]]:
-        """Return the characters of the matching devices, by the values of each attribute."""
+        """Return the joined symbols of the matching devices, by the values of each attribute."""
         results: dict[Attribute, dict[str, str]] = {}
         for attribute in ATTRIBUTES:
             texts: defaultdict[str, list[str]] = defaultdict(list)
@@ -167,9 +167,10 @@ class Sums:
     def by_location(
         self, rule: str | None, severity: Severity, most: int
     ) -> Iterable[LocationCount]:
-        """Return the numbers of devices by rule and location from 1 to ``most``, the largest first.
+        """Return the numbers of devices by rule and location, the largest first.
 
-        If ``rule`` is None, the numbers are for all rules of ``severity``.
+        Numbers below 1 and above ``most`` are left out. If ``rule`` is None, the numbers are for
+        all rules of ``severity``.
         """
         if self.are_stored:
             columns = (FindingCount.subject, FindingCount.location_id)
@@ -203,7 +204,8 @@ class Sums:
         """Return the numbers of devices with a new finding, as `by_location` does."""
         condition = _is_selected(FindingSubject.subject, rule, severity)
         if self.are_stored:
-            # Because of the appended empty text, SQLite does not choose the index of all findings.
+            # Without the appended empty text, SQLite uses the index that is ordered by location,
+            # and also reads the old findings. With the text, it uses the index by ``since``.
             location = DeviceFinding.location_id.concat(literal_column("''"))
             subjects = select(FindingSubject.subject).where(condition)
             query = self._new_findings(DeviceFinding.rule, location, func.count())
@@ -380,8 +382,8 @@ def sums_of(context: RequestContext, filters: Filters) -> Sums:
 def _by_rule(findings: Select[Any]) -> Select[Any]:
     """Select each rule, and the aggregate that ``findings`` selects over the findings of the rule.
 
-    Both databases then read the selected findings from the index, rule by rule. If the findings are
-    grouped instead, PostgreSQL reads all findings.
+    SQLite and PostgreSQL then read the selected findings from the index, rule by rule. If the
+    findings are grouped instead, PostgreSQL reads all findings.
     """
     own = findings.where(DeviceFinding.rule == FindingSubject.subject)
     return select(FindingSubject.subject, own.correlate(FindingSubject).scalar_subquery())
@@ -403,7 +405,10 @@ def _is_selected(column: Any, rule: str | None, severity: Severity) -> ColumnEle
 
 
 def _is_first(recent: Any) -> ColumnElement[bool]:
-    """Return the condition that counts a rule once, if reports of both kinds have the finding."""
+    """Return the condition that leaves out the second of two findings of a rule on one device.
+
+    The finding in the network report is left out if a recent application report has it too.
+    """
     other = aliased(DeviceFinding)
     of_other_kind = exists().where(
         other.device == DeviceFinding.device,

@@ -1,7 +1,8 @@
-"""A character for each subject of sums. The database joins the characters of many devices.
+"""A symbol, which is one character, for each subject of sums.
 
-`findings.counting` explains the subjects. A text with the characters of 50,000 devices is counted
-in milliseconds. Decoding 50,000 lists of subjects takes a second.
+`findings.counting` explains the subjects. The database joins the symbols of many devices into
+texts. Counting the symbols of 50,000 devices in such texts takes milliseconds. Decoding 50,000
+lists of subjects takes a second.
 """
 
 from collections.abc import Collection
@@ -14,22 +15,22 @@ from controlplane.storage.report_tables import FindingSubject
 
 BEFORE_FIRST: Final = ord(" ")
 """The code of the character before the first symbol, because subjects are numbered from 1. The
-symbols of the first 94 subjects are in ASCII, where a text is smallest."""
+symbols of the first 94 subjects are ASCII characters, which need the least storage."""
 
 
 def symbol_of(number: int) -> str:
-    """Return the character of the subject with this number (`FindingSubject.position`)."""
+    """Return the symbol of the subject with this number (`FindingSubject.position`)."""
     return chr(BEFORE_FIRST + number)
 
 
 def symbols(session: Session) -> dict[str, str]:
-    """Return the character of each subject."""
+    """Return the symbol of each subject."""
     query = select(FindingSubject.subject, FindingSubject.position)
     return {subject: symbol_of(number) for subject, number in session.execute(query)}
 
 
 def add_subjects(session: Session, subjects: Collection[str]) -> dict[str, str]:
-    """Add the missing ones of ``subjects``. Return the character of each stored subject."""
+    """Store the subjects that are not stored yet. Return the symbol of each stored subject."""
     known = symbols(session)
     for subject in sorted(set(subjects) - known.keys()):
         row = FindingSubject(subject=subject)

@@ -1,7 +1,7 @@
 """The incidents of locations, newest first. Incidents that devices share are one entry.
 
-The incidents of single devices are paged, newest first. For each page, the incidents that began
-shortly before or after them at the same locations are then read, and grouped.
+For each page, a number of rows of `DeviceIncident` is read, newest first. Then the incidents that
+began shortly before or after them at the same locations are read, and all of them are grouped.
 """
 
 from collections import defaultdict

@@ -18,8 +18,9 @@ PAGE_DEFAULT = 50
 class IncidentsRequest(Exact):
     """Selects incidents that began in the last ``days``.
 
-    ``shared`` selects only incidents that several devices shared. ``size`` limits the incidents of
-    single devices in a page. If devices share incidents, the page has fewer entries than ``size``.
+    ``shared`` selects only incidents that several devices shared. ``size`` is the maximum number of
+    entries in a page. A page can have fewer entries, even if further pages follow, because a shared
+    incident is one entry.
     """
 
     location: Absent[Annotated[PayloadText, *STORABLE]] = None

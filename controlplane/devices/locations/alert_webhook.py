@@ -86,13 +86,13 @@ def remove_alert_webhook(
     row = session.get(AlertRoute, (organization_id, WEBHOOK))
     if row is not None:
         session.delete(row)
-        give_up(session, organization_id, WEBHOOK, context.now)
+        fail_notifications(session, organization_id, WEBHOOK, context.now)
         subject = Subject("organization", organization_id)
         context.note(Event("alert_webhook.remove", subject, urlsplit(row.target).hostname or ""))
     return messages.AlertWebhookReply(host=None)
 
 
-def give_up(session: Session, organization_id: str, route: str, now: datetime) -> None:
+def fail_notifications(session: Session, organization_id: str, route: str, now: datetime) -> None:
     """Mark the undelivered notifications of a removed or disabled route as failed."""
     session.execute(
         update(Notification)

@@ -219,9 +219,9 @@ def _require_existing(context: RequestContext, location_id: str) -> None:
 
 
 def _unused_id(existing_ids: Collection[str]) -> str:
-    """Return the first unused id of ``loc-0001``, ``loc-0002`` and so on.
+    """Return an unused id such as ``loc-0004``.
 
-    With 3 known locations, for example, the search begins at ``loc-0004``.
+    With 3 existing locations, for example, ``loc-0004`` is tried first, and then ``loc-0005``.
     """
     ids = (f"loc-{number:04}" for number in itertools.count(len(existing_ids) + 1))
     return next(location_id for location_id in ids if location_id not in existing_ids)

@@ -142,7 +142,10 @@ class ConsoleFeeds:
     def notify(
         self, organization_id: str, positions: Collection[int], *, is_reordered: bool
     ) -> None:
-        """Start a poll if a console displays a changed device. Call this after the commit."""
+        """Start a poll if a console displays a changed device, or if the order of devices changed.
+
+        Call this after the commit.
+        """
         streams = self._streams.get(organization_id, ())
         has_news = False
         for stream in streams:

@@ -43,7 +43,7 @@ class ConsolePoller:
     ) -> Snapshot:
         """Return the rows of the devices ``changed``, and of changed devices in ``displayed``.
 
-        A device in ``displayed`` has changed if its fingerprint is different from the last one.
+        A device in ``displayed`` has changed if its fingerprint differs from that of its last poll.
         """
         all_changed = set(changed)
         fingerprints = dict(self._fingerprints_of(session, now, all_changed.union(displayed)))
@@ -52,7 +52,8 @@ class ConsolePoller:
             for position, fingerprint in fingerprints.items()
             if position in all_changed or self._fingerprints.get(position) != fingerprint
         ]
-        # A poll with displayed devices drops the devices that no console displays any more.
+        # A poll with displayed devices drops the fingerprints of devices that no console displays
+        # any more.
         self._fingerprints = fingerprints if displayed else self._fingerprints | fingerprints
         return Snapshot(
             self._rows(session, now, due),

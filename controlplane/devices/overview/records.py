@@ -27,7 +27,10 @@ HEALTHS_PAGE_MAX = 5000
 
 
 class Filters(Exact):
-    """All words in ``search`` must match. An empty ``version`` selects unknown versions."""
+    """All words in ``search`` must match.
+
+    An empty ``version`` selects devices whose version is unknown.
+    """
 
     state: Absent[State] = None
     location: Absent[FilterText] = None
@@ -75,9 +78,9 @@ class OpenRequest(Tolerant):
 
 
 class PendingRequestRecord(Tolerant):
-    """A request that is created when the device is online.
+    """A request that waits until the device is online.
 
-    It expires at ``until`` if the device was not online before.
+    It expires at ``until`` if the device is not online before that time.
     """
 
     id: Uuid
@@ -96,7 +99,7 @@ class Row(Tolerant):
         state: whether the device is online now. ``closed`` and ``maintenance`` mean that it is not
             online, and need not be online now.
         maintenance_until: end of the current maintenance window, even if the device is online.
-        severity: severity of the newest reports. If they differ, the most severe one.
+        severity: the highest severity of the device's newest reports.
         reports: the newest report of each kind, if it is from the present location of the device.
         requests: the open requests.
     """

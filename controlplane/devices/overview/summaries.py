@@ -41,7 +41,10 @@ class Summary:
 
 
 def findings_in(report: Report) -> tuple[Finding, ...]:
-    """Return the findings of a stored report, most severe first. It never fails."""
+    """Return the findings of a stored report, most severe first.
+
+    This never fails. If the findings cannot be read, none are returned.
+    """
     try:
         payload = payload_of(report)
         return () if payload is None else findings_of(payload)
@@ -65,7 +68,7 @@ def _summary(read_payload: Callable[[], ReportPayload | None], *, is_empty: bool
     try:
         report = read_payload()
         if report is None and is_empty:
-            return _without_findings("The device could report nothing.", "bad")
+            return _without_findings("The device could not report anything.", "bad")
         if report is None:
             return _without_findings("The report has no content that can be shown.", "muted")
         headline = headline_of(report)

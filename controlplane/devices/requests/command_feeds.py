@@ -67,7 +67,7 @@ class CommandFeeds:
         self._streams: dict[UUID, set[CommandStream]] = {}
         # The keys to poll for, in the order in which they were passed to `notify`.
         self._stale: dict[UUID, None] = {}
-        self._truncated: set[UUID] = set()
+        self._keys_with_more: set[UUID] = set()
         self._polling: asyncio.Task[None] | None = None
         self.is_closed = False
         self.count = 0
@@ -95,7 +95,7 @@ class CommandFeeds:
     @property
     def keys_with_more_commands(self) -> tuple[UUID, ...]:
         """Return the keys that may have more waiting commands than the last poll returned."""
-        return tuple(self._truncated)
+        return tuple(self._keys_with_more)
 
     def notify(self, key_ids: Iterable[UUID]) -> None:
         """Poll for new commands of these keys. Call this after the commit."""
@@ -141,7 +141,7 @@ class CommandFeeds:
                     stream.offer(waiting[key])
                 else:
                     stream.end()
-        self._truncated -= set(keys)
-        self._truncated |= {
+        self._keys_with_more -= set(keys)
+        self._keys_with_more |= {
             key for key, commands in waiting.items() if len(commands) >= COMMANDS_MAX
         }

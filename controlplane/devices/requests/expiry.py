@@ -1,4 +1,4 @@
-"""Expires requests. Operations do this before they use requests. A periodic sweep does it too.
+"""Expires requests. Operations that change requests do this first. A periodic sweep does it too.
 
 Call these functions before you load requests. They do not update objects that the database session
 has already loaded.

@@ -117,8 +117,8 @@ def build_timeline(
 
 
 Parts = tuple[list[Span], list[Span], list[Span]]
-"""Spans in which the device was online, in which it was offline but should have been online, and in
-which it was offline and need not have been online."""
+"""Three lists of spans. In the first, the device was online. In the second, it was offline but
+should have been online. In the third, it was offline and need not have been online."""
 
 
 def _day(day: date, time_zone: ZoneInfo, parts: Parts, events: Events) -> TimelineDay:

@@ -247,7 +247,7 @@ async def test_the_alert_of_a_faulty_report_resolves_with_a_report_without_fault
     assert (await device.submit()).status_code == 200
     (firing,) = await fleet.run(15)
     assert kinds([firing]) == [("alert.firing", "broken", False)]
-    assert firing["detail"] == "The device could report nothing."
+    assert firing["detail"] == "The device could not report anything."
     assert (await device.submit(json.loads(encode(bare_report())))).status_code == 200
     assert kinds(await fleet.run(15)) == [("alert.resolved", "broken", False)]
 

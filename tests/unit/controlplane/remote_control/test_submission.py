@@ -173,7 +173,7 @@ async def test_a_value_that_is_not_a_report_is_stored_but_not_returned_as_the_pa
     assert detail.payload_hash == hashlib.sha256(canonical_json(value)).hexdigest()
     row = service.database.read(lambda session: session.scalars(select(Report)).one())
     assert json.loads(row.payload) == value
-    expected = ("The device could report nothing.", "bad")
+    expected = ("The device could not report anything.", "bad")
     if outcome != "failed" or value is not None:
         expected = ("The report has no content that can be shown.", "muted")
     assert (row.headline, row.severity) == expected

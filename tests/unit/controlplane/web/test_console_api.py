@@ -187,7 +187,7 @@ async def test_a_row_has_its_times_reports_and_requests(service: RunningService)
     network, application = row["reports"]
     assert (network["kind"], application["kind"]) == ("network", "application")
     assert network["headline"]
-    assert application["headline"] == "The device could report nothing."
+    assert application["headline"] == "The device could not report anything."
     (request,) = row["requests"]
     assert (request["id"], request["status"], request["requestedBy"]) == (
         request_id,
