@@ -58,8 +58,8 @@ def listing_of(context: RequestContext, name: str, arguments: Model) -> tuple[st
     page to page.
     """
     plain = to_plain(arguments)
-    for name in ("cursor", "limit", "size"):
-        plain.pop(name, None)
+    for left_out in ("cursor", "limit", "size"):
+        plain.pop(left_out, None)
     return (context.caller.organization_id, name, json.dumps(plain, sort_keys=True))
 
 

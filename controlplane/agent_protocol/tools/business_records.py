@@ -201,12 +201,15 @@ def _requests(context: ToolContext, rows: Sequence[Request], _ids: Any) -> Itera
 
 def _reports(_context: ToolContext, rows: Sequence[Report], _ids: Any) -> Iterable[Record]:
     for row in rows:
-        findings = None
-        if len(rows) <= REPORTS_WITH_FINDINGS_MAX:
-            findings = tuple(
+        found = findings_in(row) if len(rows) <= REPORTS_WITH_FINDINGS_MAX else None
+        findings = (
+            None
+            if found is None
+            else tuple(
                 record_of(FindingRecord, finding, more_count=finding.more, fix=finding.advice)
-                for finding in findings_in(row)
+                for finding in found
             )
+        )
         yield record_of(DeviceReportRecord, row, report_id=row.id, findings=findings)
 
 

@@ -139,7 +139,8 @@ class DeviceReportRecord(ReportSummary):
     severity: Severity | None
     findings: Array[FindingRecord] | None = Field(
         description="most severe first; empty: nothing to report, or a report without content;"
-        f" null: not read, because this page has more than {REPORTS_WITH_FINDINGS_MAX} reports"
+        " null: unknown, because they cannot be read, or because this page has more than"
+        f" {REPORTS_WITH_FINDINGS_MAX} reports"
     )
 
 

@@ -33,12 +33,15 @@ def judge_again(session: Session, now: datetime) -> int:
     rows = _lock_judged_reports(session, is_older, REPORTS_A_STEP)
     for judged, device in rows:
         report = session.get(Report, judged.report)
-        if report is None:  # deleted because of its age: its findings remain
-            judged.rules_version = RULES_VERSION
-        elif has_payload(report):
-            store_findings(session, device, report, contents_of(findings_in(report)), now)
-        else:
+        if report is not None and not has_payload(report):
             session.delete(judged)
+            continue
+        findings = None if report is None else findings_in(report)
+        if report is None or findings is None:
+            # The report was deleted because of its age, or it cannot be read: its findings remain.
+            judged.rules_version = RULES_VERSION
+        else:
+            store_findings(session, device, report, contents_of(findings), now)
     return len(rows)
 
 

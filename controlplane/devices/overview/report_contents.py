@@ -17,6 +17,7 @@ from agent.presentation.printer_status import STATUS_SEVERITIES, printer_name, s
 from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.payloads.network import NetworkPayload, Printer
 from controlplane.devices.findings.storing import (
+    RECENT,
     FindingContent,
     contents_of,
     forget_findings,
@@ -24,7 +25,12 @@ from controlplane.devices.findings.storing import (
 )
 from controlplane.devices.incidents.contents import RecordContent, record_content_of
 from controlplane.devices.incidents.storing import store_record
-from controlplane.storage.report_tables import DevicePrinter, PrinterProblem, ReportText
+from controlplane.storage.report_tables import (
+    DevicePrinter,
+    JudgedReport,
+    PrinterProblem,
+    ReportText,
+)
 from controlplane.storage.statements import change_rows
 from controlplane.storage.tables import Device, Report
 
@@ -152,9 +158,15 @@ def _store_printers(
 
 
 def _end_problem(session: Session, device: Device, row: DevicePrinter, at: datetime) -> None:
-    """Store the period in which a printer was broken, if it was."""
+    """Store the period in which a printer was broken, if it was.
+
+    ``at`` is the time of the report in which the printer is no longer broken.
+    """
     if row.state != PrinterState.BROKEN:
         return
+    newest = session.get(JudgedReport, (device.position, "network"))
+    if newest is not None and newest.arrived_at < at - RECENT:
+        at = newest.arrived_at  # the state of the printer is unknown since then
     session.add(
         PrinterProblem(
             organization_id=device.organization_id,

@@ -40,10 +40,10 @@ class Summary:
     content: ReportContent | None = None
 
 
-def findings_in(report: Report) -> tuple[Finding, ...]:
+def findings_in(report: Report) -> tuple[Finding, ...] | None:
     """Return the findings of a stored report, most severe first.
 
-    This never fails. If the findings cannot be read, none are returned.
+    This never fails. If the findings cannot be read, it returns None.
     """
     try:
         payload = payload_of(report)
@@ -51,7 +51,7 @@ def findings_in(report: Report) -> tuple[Finding, ...]:
     except Exception:
         # Every error is caught: many rules process untrusted content, and any of them may fail.
         log.exception("the findings of a report cannot be read")
-        return ()
+        return None
 
 
 def summary_of(report: ReportPayload | None, *, is_empty: bool = True) -> Summary:

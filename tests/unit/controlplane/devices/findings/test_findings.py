@@ -2,6 +2,7 @@
 
 from functools import partial
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import select, update
@@ -17,6 +18,7 @@ from controlplane.devices.findings.rules import (
     version_number,
 )
 from controlplane.devices.findings.symbols import add_subjects, symbols
+from controlplane.devices.overview import summaries
 from controlplane.storage.report_tables import DeviceFinding, JudgedReport
 from controlplane.storage.tables import Device
 from tests.unit.controlplane.devices.findings.fleet import payload
@@ -169,6 +171,37 @@ async def test_a_new_release_evaluates_the_newest_reports_again(service: Running
     assert await counts(service, search="bar") == await counts(service)
     rules = service.database.read(lambda session: session.scalars(select(DeviceFinding.rule)).all())
     assert sorted(rules) == ["printer-moved", "printer-unreachable"]
+
+
+async def test_findings_remain_if_the_rules_of_a_new_release_fail(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bar = await enroll(service, "bar")
+    await bar.submit(VENUE)
+    before = await entries(service, rule="printer-moved")
+    service.database.write(
+        lambda session: session.execute(
+            update(JudgedReport).values(rules_version=RULES_VERSION - 1)
+        )
+    )
+    monkeypatch.setattr(summaries, "findings_of", Mock(side_effect=ValueError))
+    step = partial(judge_again, now=service.clock())
+    assert [service.database.write(step) for _ in range(2)] == [1, 0]
+    assert before
+    assert await entries(service, rule="printer-moved") == before
+
+
+async def test_a_printer_is_not_broken_during_weeks_without_reports(
+    service: RunningService,
+) -> None:
+    bar = await enroll(service, "bar")
+    await bar.submit(VENUE)
+    service.clock.advance(3600)
+    await bar.submit(VENUE)
+    service.clock.advance(20 * 86_400)
+    await bar.submit(payload("network", NO_FAULTS))
+    reply = await ask(service, "findings/printers")
+    assert [each["brokenSeconds"] for each in reply["printers"]] == [3600, 3600]
 
 
 async def test_worst_printers_are_those_that_were_broken_longest(service: RunningService) -> None:
