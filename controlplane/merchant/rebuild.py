@@ -129,7 +129,7 @@ def rebuild(session: Session, location: int | None = None) -> dict[str, int]:
     """Compute the rollups again. ``location`` is the position of one location; None means all.
 
     Returns:
-        For each table, the number of differences between the stored and the computed rows.
+        For each table, how many rows were wrong, missing or superfluous.
     """
     counts = {}
     for rollup, summands in SUMMANDS.items():
@@ -137,7 +137,7 @@ def rebuild(session: Session, location: int | None = None) -> dict[str, int]:
         session.execute(text(f"DROP TABLE IF EXISTS fresh_{table}"))
         fresh_sums = _fresh_sums(rollup, summands, location)
         session.execute(text(f"CREATE TEMPORARY TABLE fresh_{table} AS {fresh_sums}"))
-        counts[table] = _differences(session, table, location)
+        counts[table] = _count_wrong(session, rollup, location)
         if counts[table]:
             columns = ", ".join(_columns(rollup))
             session.execute(text(f"DELETE FROM {table} WHERE {_within(location)}"))
@@ -180,22 +180,20 @@ def sum_query(
     return f"SELECT {names}, {totals} FROM ({union}) summands GROUP BY {names}"
 
 
-def _differences(session: Session, table: str, location: int | None) -> int:
+def _count_wrong(session: Session, rollup: Any, location: int | None) -> int:
+    table, key = rollup.__table__.name, ", ".join(_key(rollup))
     stored_select = f"SELECT * FROM {table} WHERE {_within(location)}"
     if session.execute(text(f"SELECT NOT EXISTS ({stored_select})")).scalar_one():
         return int(session.execute(text(f"SELECT COUNT(*) FROM fresh_{table}")).scalar_one())
     fresh_select = f"SELECT * FROM fresh_{table}"
-    return sum(
-        int(
-            session.execute(
-                text(f"SELECT COUNT(*) FROM ({rows} EXCEPT {other_rows}) d")
-            ).scalar_one()
-        )
-        for rows, other_rows in (
-            (fresh_select, stored_select),
-            (stored_select, fresh_select),
+    # A row with a wrong sum is in both differences, with the same key.
+    wrong_keys = " UNION ".join(
+        f"SELECT {key} FROM ({rows} EXCEPT {other_rows}) d{number}"
+        for number, (rows, other_rows) in enumerate(
+            ((fresh_select, stored_select), (stored_select, fresh_select))
         )
     )
+    return int(session.execute(text(f"SELECT COUNT(*) FROM ({wrong_keys}) k")).scalar_one())
 
 
 def _fresh_sums(rollup: Any, summands: Sequence[Summand], location: int | None) -> str:
