@@ -150,7 +150,7 @@ async function refresh() {
     state.loadedAt = Date.now();
     state.durationMs = state.loadedAt - startedAtMs;
     render(currentRoute, data);
-    follow(VIEWS[currentRoute.view].rows(data)?.map((row) => row.device.instanceId));
+    streamChanges(VIEWS[currentRoute.view].rows(data)?.map((row) => row.device.instanceId));
     live("Live", false);
     refreshIn(VIEWS[currentRoute.view].reloadMs || RELOAD_MS);
     showLink(at("nav-figures"));
@@ -203,7 +203,8 @@ function setTitle(title, currentRoute) {
 
 // ---------------------------------------------------------------------------- changes
 
-function follow(ids) {
+// Opens a stream of the changes of these devices. If `ids` is undefined, only ends the previous stream.
+function streamChanges(ids) {
   const instanceIds = ids?.slice(0, STREAMED_MAX);
   if (stream.ids === instanceIds?.join()) return;
   stream.stop();
@@ -211,10 +212,10 @@ function follow(ids) {
   if (!instanceIds) return;
   const control = new AbortController();
   stream = { ids: instanceIds.join(), stop: () => control.abort() };
-  listen(instanceIds, control.signal);
+  readStream(instanceIds, control.signal);
 }
 
-async function listen(instanceIds, signal) {
+async function readStream(instanceIds, signal) {
   try {
     for await (const [event, row] of changes({ instanceIds }, signal)) {
       if (signal.aborted) return;
