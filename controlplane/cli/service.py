@@ -33,6 +33,7 @@ def install_and_start(service: SystemdService, lines: str, *, has_options: bool)
     """Install the service and start it.
 
     Args:
+        lines: The text of a new options file.
         has_options: Whether the user gave options of `serve`. If an options file exists, it is
             kept, and these options have no effect.
     """
@@ -93,7 +94,9 @@ def describe(state: ServiceState) -> list[str]:
 
 
 def options_file(words: list[str]) -> str:
-    """Return the text of a new options file.
+    """Return the text of a new options file, which contains the options of `serve` in ``words``.
+
+    If ``words`` is empty, return the template.
 
     Raises:
         UsageError: `serve` would refuse the value of an option.

@@ -64,7 +64,8 @@ def connect(
     The address and the key default to ``VENUE_CONTROL_URL`` and ``VENUE_CONTROL_RETAIL_KEY``.
 
     Raises:
-        UsageError: there is no key, or it would be sent unencrypted.
+        UsageError: there is no key, the key or the address is not valid, or the key would be sent
+            unencrypted.
     """
     url = address(base_url, environment)
     return RetailClient(url, read_key(key_file, environment, RETAIL_KEY), patience=patience)

@@ -42,7 +42,8 @@ const SYSTEMS = {
     quoted: (text) => `'${text.replaceAll("'", "''")}'`,
   },
 };
-// The key that this page has created, or null. `devices` are the devices that enrolled with the key.
+// The key that this page has created, or null. `devices` are the devices that enrolled with the key. `isRevoked` is
+// whether the key was revoked, for example because it expired unused.
 let created = null;
 
 export const canAddDevices = () => Boolean(membership()) && membership().role !== "viewer";

@@ -85,7 +85,7 @@ export function shares({ title, width, rows }) {
   }));
 }
 
-// Draws rows of cells. Each cell has one of `levels` shades, which shows its count.
+// Draws rows of cells. The shade of a cell shows its count: there is one shade for 0, and `levels` shades for more.
 export function heat({ title, width, rows, columns, levels = 5 }) {
   const most = Math.max(1, ...rows.flatMap(({ cells }) => cells));
   const left = Math.ceil(Math.max(...rows.map(({ label }) => widthOf(label)))) + 14;

@@ -76,6 +76,7 @@ function showList({ rows, at, remaining, omittedCount }, view) {
 
 function more() {
   limit += PAGE_SIZE;
+  // main.js refreshes the view after this event.
   dispatchEvent(new HashChangeEvent("hashchange", { oldURL: location.href, newURL: location.href }));
 }
 

@@ -5,7 +5,7 @@ import { saveFindings } from "./downloads.js";
 import { dot, element, pill, plural, replace, when, zone } from "./elements.js";
 
 const PAGES_MAX = 100;
-const LOCATIONS_MAX = 10;
+const GROUPS_MAX = 10;  // rows in a table of locations, platforms or versions
 const STATES = ["broken", "warning", "healthy", "offline", "never-connected", "online", "closed", "maintenance"];
 export const FILTERS = ["rule", "isNew", "search", "state", "location", "platform", "version"];
 const at = (id) => document.getElementById(id);
@@ -85,6 +85,7 @@ function fill(name, choices, selectedValue = "") {
 
 const unknown = ({ unknownCount }) => unknownCount
   ? element("p", { class: "note", id: "findings-unknown" }, pill("unknown"), ` ${plural(unknownCount, "device")} without a recent report that could contain these findings.`) : null;
+// The service returns addresses such as /#/findings. The slash at the start is removed.
 const link = (address, ...children) => element("a", { href: address.slice(1) }, ...children);
 
 function overview({ counts, worst }) {
@@ -111,7 +112,7 @@ function change(trend) {
 }
 
 function groups(title, values, moreCount) {
-  const listed = values.filter(({ count, unknownCount }) => count || unknownCount).slice(0, LOCATIONS_MAX);
+  const listed = values.filter(({ count, unknownCount }) => count || unknownCount).slice(0, GROUPS_MAX);
   if (!listed.length) return null;
   const more = values.length - listed.length + moreCount;
   return element("section", {}, element("h2", {}, title),

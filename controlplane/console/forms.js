@@ -15,10 +15,10 @@ export const locationsField = (names, selectedIds = []) => ({
   options: [...new Map([...names, ...selectedIds.filter((each) => !names.has(each)).map((each) => [each, each])])],
 });
 
-// `fields` are { name, label, type, value, options, hint, ... }. `act` is called with an object that has
-// the value of each field by its name. If `act` throws, the dialog stays open and shows the error. If the
-// session has ended, the dialog closes and `sessionEnded` is called. If `act` returns a function, the function is
-// called after the dialog has closed.
+// `fields` are { name, label, type, value, options, hint, ... }. `options` are pairs of a value and its text, from
+// which the user chooses. `act` is called with an object that has the value of each field by its name. If `act` throws,
+// the dialog stays open and shows the error. If the session has ended, the dialog closes and `sessionEnded` is called.
+// If `act` returns a function, the function is called after the dialog has closed.
 export function openForm({ title, text, fields, action }, act, sessionEnded) {
   const dialog = at("form");
   const problem = element("p", { class: "problem", role: "alert" });
@@ -69,7 +69,7 @@ export function fieldOf({ name, label, type = "text", value = "", options, hint,
     hint ? element("p", { class: "sub", id: `${id}-hint` }, hint) : null);
 }
 
-// A list of suggestions. While the user types, only the newest reply fills the list.
+// A list of suggestions. While the user types, only the reply to the newest call fills the list.
 function suggestions(field, suggest) {
   const list = element("datalist", { id: `${field.id}-list` });
   let newest = 0;

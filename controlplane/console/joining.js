@@ -8,7 +8,7 @@ let code = "";
 
 export const codeOfInvitation = () => location.hash.match(/^#\/join\/([\w-]+)$/)?.[1] || "";
 
-// Shows the form for the link in the address. Throws if the link is invalid.
+// Shows the form for the invitation with this code. Throws if the invitation is not valid.
 export async function showJoining(invitationCode) {
   const { email, organization, role } = await authenticate("invitation", { code: invitationCode });
   code = invitationCode;

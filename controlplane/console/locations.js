@@ -69,7 +69,7 @@ function setWebhook(hooks) {
     hooks.refresh();
     return () => showSecret({
       title: "The secret of the webhook", value: secret,
-      text: `${host} can verify with this secret that an alert comes from this service. A chat does not need it. Copy the secret now: no other page has it.`,
+      text: `${host} can verify with this secret that an alert comes from this service. A chat does not need it. Copy the secret now: it is not shown again.`,
     });
   }, hooks.sessionEnded);
 }
@@ -171,7 +171,8 @@ function startMaintenance({ locationId, name, timeZone }, hooks) {
   }, hooks.sessionEnded);
 }
 
-// Returns the ids of devices by name. If two devices have the same name, the names include the ids.
+// Returns the ids of devices by name. If several devices have the same name, their ids are added to
+// the names.
 async function findDevices(locationId, text) {
   const search = text.replace(/ \([0-9a-f-]{36}\)$/, "");
   const { devices } = await callConsole("overview", { location: locationId, size: SUGGESTED_MAX, ...(search && { search }) });

@@ -20,13 +20,17 @@ import { currentLinkOf, routeOf } from "./routes.js";
 import { accessEndedMessage, fetchOwnProfile, isSignedIn, prepareSignIn, showAccount, showSignIn } from "./signing_in.js";
 import { cancelPending, createPending } from "./pending_requests.js";
 
+// The time until a reload, if no change causes an earlier one.
 const RELOAD_MS = 60000;
+// The minimum time between two reloads that changes cause.
 const RELOAD_MIN_MS = 2000;
-// In a large fleet, something always changes, and a change in the list causes a reload. The time between such reloads
-// is at least this multiple of the time that a reload takes.
+// In a large fleet, something always changes, and changes cause reloads. Therefore the time between two of these
+// reloads is also at least this multiple of the time that a reload takes.
 const RELOAD_FACTOR = 40;
+// The first and the longest wait after a failure. The wait doubles with each consecutive failure.
 const RETRY_MS = 3000;
 const RETRY_MAX_MS = 15000;
+// The time between two updates of the ages in the view.
 const TICK_MS = 10000;
 // If the new view takes longer than this to load, the content of the previous address is removed.
 const LOADING_MS = 2000;
@@ -47,7 +51,8 @@ const NO_STREAM = { ids: null, stop: () => {} };
 let stream = NO_STREAM;
 
 // `load` returns the data of a view, and `show` draws it. `rows` returns the devices in the data that the stream of
-// changes updates, or null.
+// changes updates, or null. `title` returns the title of the page. A view can have its own time until a reload
+// (`reloadMs`). If `pausesWhenHidden`, the view is not reloaded while the page is hidden.
 const VIEWS = {
   home: { load: fetchHome, show: (data) => showHome(data, at("view")), title: () => "Overview", rows: (data) => data.rows },
   devices: {
@@ -145,7 +150,7 @@ async function refresh() {
     state.loadedAt = Date.now();
     state.durationMs = state.loadedAt - startedAtMs;
     render(currentRoute, data);
-    follow(VIEWS[currentRoute.view].rows(data)?.map((row) => row.device.instanceId));
+    streamChanges(VIEWS[currentRoute.view].rows(data)?.map((row) => row.device.instanceId));
     live("Live", false);
     refreshIn(VIEWS[currentRoute.view].reloadMs || RELOAD_MS);
     showLink(at("nav-figures"));
@@ -198,7 +203,8 @@ function setTitle(title, currentRoute) {
 
 // ---------------------------------------------------------------------------- changes
 
-function follow(ids) {
+// Opens a stream of the changes of these devices. If `ids` is undefined, only ends the previous stream.
+function streamChanges(ids) {
   const instanceIds = ids?.slice(0, STREAMED_MAX);
   if (stream.ids === instanceIds?.join()) return;
   stream.stop();
@@ -206,10 +212,10 @@ function follow(ids) {
   if (!instanceIds) return;
   const control = new AbortController();
   stream = { ids: instanceIds.join(), stop: () => control.abort() };
-  listen(instanceIds, control.signal);
+  readStream(instanceIds, control.signal);
 }
 
-async function listen(instanceIds, signal) {
+async function readStream(instanceIds, signal) {
   try {
     for await (const [event, row] of changes({ instanceIds }, signal)) {
       if (signal.aborted) return;

@@ -8,7 +8,7 @@ const DEVICES_MAX = 500;
 const KINDS = ["network", "application"];
 export const isOnline = (row) => row.state === "online";
 
-// The service requests every kind from a device that declares none of them.
+// If the capabilities of a device contain none of the kinds, the service requests every kind from it.
 export const isSupported = (kind, { capabilities }) => capabilities.includes(kind) || !KINDS.some((each) => capabilities.includes(each));
 
 // For the list of devices: summarizes the pending requests of a device that has no open request.
@@ -21,7 +21,8 @@ export function pendingSummary({ pendingRequests }) {
     pill("waiting"), " ", element("span", { class: "sub" }, `${kinds}, until ${date}`));
 }
 
-// Returns the numbers of devices. A device is refused if it is revoked or does not support the kind.
+// Returns how many devices have a new pending request, how many already had one, and how many were refused. A device is
+// refused if it is revoked or does not support the kind.
 export async function createPending(instanceIds, kind) {
   const counts = { created: 0, existing: 0, refused: 0 };
   const until = new Date(Date.now() + WAIT_MS).toISOString();

@@ -2,7 +2,7 @@
 
 import { figures } from "./facade.js";
 
-const AT_ONCE = 4;
+const PARALLEL_MAX = 4;
 
 // Returns the pulse of each location, in the same order.
 export async function fetchPulses(venues) {
@@ -14,7 +14,7 @@ export async function fetchPulses(venues) {
       [pulses[index]] = (await figures("analytics/venueFinancialPulse", { locationId })).venues;
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await Promise.all(Array.from({ length: PARALLEL_MAX }, worker));
   return pulses;
 }
 

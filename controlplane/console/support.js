@@ -1,5 +1,5 @@
-// The channels of support, and their links with the user's organizations. A user creates and ends a link
-// with a token from support. The console does not store the token.
+// The ways to contact support, and the links of chats and mailboxes with the user's organizations. A user creates and
+// ends a link with a token from support. The console does not store the token.
 
 import { support } from "./facade.js";
 import { element, exact, replace, when } from "./elements.js";

@@ -4,6 +4,7 @@
 import { shape } from "./charts.js";
 import { element } from "./elements.js";
 
+// The distance between two columns, and the width and the height of a column.
 const STEP = 12;
 const WIDTH = 10;
 const HEIGHT = 36;

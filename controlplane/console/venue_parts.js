@@ -1,8 +1,10 @@
 // The sections of a location's page. Each chart also has a table with its numbers.
 //
-// Most functions take a `part`: the figures of one currency. `current` has the figures of the period, and `previous` has
-// the figures of the period before it. `now` is the pulse of the location. `of` formats an amount in this currency.
-// `rooms` has the widths of charts in pixels. `open` has the ids of the tables that the user has opened.
+// Most functions take a `part`: the figures of one currency. `current` has the figures of the period, and `previous`
+// has the figures of the period before it. `days` is the number of days of the period. `now` has the net of today, and
+// the net of yesterday until the same time. `of` formats an amount in this currency. `isOnly` is whether the page has
+// no other currency. `rooms` has the widths of charts in pixels. `open` has the ids of the tables that the user has
+// opened.
 
 import { change, hourText, hours, percent, short, untilNow } from "./amounts.js";
 import { bars, heat, shares } from "./charts.js";
@@ -38,12 +40,12 @@ export function totals(part) {
   const isToday = period === "today";
   const comparison = isToday ? "yesterday, all day" : `${days === 1 ? "" : "in the "}${before(part)}`;
   const vat = present.vatCents === null ? "unknown" : of(present.vatCents);
-  // Today has not ended, so only its net is compared, with yesterday until the same time. docs/figures.md has the
-  // definition; the command line uses the same one.
-  const tile = (id, name, value, one, other, format) => element("li", { id: `${id}-${currency}` },
-    element("span", { class: "what" }, name), element("strong", {}, value),
-    isToday ? null : change(one, other),
-    element("span", { class: "sub" }, ...(other === null || other === undefined ? ["before: unknown"] : beside(format(other), comparison))));
+  // Today has not ended. Therefore no change is shown, except for the net, which is compared with yesterday until the
+  // same time. docs/figures.md defines this comparison. The command line uses the same definition.
+  const tile = (id, name, text, presentValue, earlierValue, format) => element("li", { id: `${id}-${currency}` },
+    element("span", { class: "what" }, name), element("strong", {}, text),
+    isToday ? null : change(presentValue, earlierValue),
+    element("span", { class: "sub" }, ...(earlierValue === null || earlierValue === undefined ? ["before: unknown"] : beside(format(earlierValue), comparison))));
   const count = (value) => value.toLocaleString();
   const amount = (id, name, key) => tile(id, name, of(present[key]), present[key], earlier?.[key] ?? 0, of);
   return element("ul", { class: "totals" },

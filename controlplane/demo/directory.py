@@ -29,7 +29,8 @@ def claim_directory(home: Path) -> Iterator[int]:
         inherited the descriptor has ended.
 
     Raises:
-        CommandError: Another demo uses the directory, or it contains files of a different program.
+        CommandError: Another demo uses the directory, the directory contains files of a different
+            program, or it cannot be created.
     """
     try:
         home.mkdir(parents=True, mode=0o700, exist_ok=True)

@@ -20,7 +20,9 @@ _OPERATION_ATTRIBUTES: Final = (
     (LANGUAGE, "attributes-natural-language", "en"),
 )
 Attribute = tuple[int, str, str | int | bool]
+"""A value tag, a name and a value."""
 Group = tuple[int, Iterable[Attribute]]
+"""A delimiter tag, and the attributes of the group."""
 
 
 def http_response(*groups: Group, status: int = OK) -> bytes:

@@ -9,7 +9,12 @@ CONFIRM_ABOVE = 20
 
 
 def confirm(question: str, *, is_sure: bool) -> None:
-    """Ask the user unless ``is_sure``. Raises CommandError if the answer is not yes."""
+    """Ask the user to confirm. If ``is_sure``, no confirmation is needed, and nothing is asked.
+
+    Raises:
+        UsageError: there is no terminal.
+        CommandError: the answer is not yes.
+    """
     if is_sure:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -1,8 +1,8 @@
 """Prints rows as a table on a terminal, as a list on a narrow terminal, and as lines in a pipe.
 
 On a terminal, ids are shortened to 8 characters, or to more if two ids would look the same.
-Commands accept shortened ids. In a pipe or a file, ids are complete. If the variable ``COLUMNS`` is
-set, the output is always that of a terminal with this width.
+Commands accept shortened ids. In a pipe or a file, ids are complete. If the environment variable
+``COLUMNS`` is set, the output is always that of a terminal with this width.
 """
 
 import os
@@ -41,6 +41,7 @@ NUMBERS = frozenset(
 )  # fmt: skip
 """Headings of columns that are aligned to the right."""
 SHORT_ID = 8
+"""Minimum number of characters of a shortened id."""
 
 Rows = Sequence[Sequence[Cell | Text]]
 
@@ -96,8 +97,8 @@ def print_facts(facts: Iterable[tuple[str, Cell]]) -> None:
 def print_rows(headings: Sequence[str], rows: Rows, empty: str, title: str = "") -> None:
     """Print a table, or ``empty`` if there are no rows.
 
-    If the table does not fit on a narrow terminal, print a list: the first cell of each row, and
-    the other cells of the row below it.
+    If the table does not fit on a narrow terminal, print a list without headings: for each row, its
+    first cell on one line and its other cells on the next line.
     """
     screen, cells = console(), _cells(rows)
     if not cells:
@@ -125,7 +126,10 @@ def fits(headings: Sequence[str], rows: Rows) -> bool:
 
 
 def _print_sentences_below(headings: Sequence[str], rows: Rows, sentences: Sequence[Text]) -> None:
-    """Print each row, and its sentence on the next line."""
+    """Print each row, and its sentence on the next line.
+
+    If the rows do not fit on the terminal, print their cells without columns and headings.
+    """
     screen = console()
     cells = [[text_of(heading, "dim") for heading in headings], *_cells(rows)]
     widths = _widths(*cells)

@@ -73,6 +73,7 @@ class Plan:
         organization: the name of the organization.
         email: the e-mail address of the owner.
         user_name: the name of the owner.
+        password_hash: the hash of the owner's password.
         location: id, name and time zone of the first location.
     """
 

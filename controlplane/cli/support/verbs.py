@@ -1,4 +1,8 @@
-"""``venue-control support``: links of support channels, and the contact details of support."""
+"""``venue-control support``: links of chats with organizations, and the channels of support.
+
+The ``channel`` of a link is a text that names what is linked, such as a chat. A channel of support
+is a way to contact support: a kind, such as phone, and an address.
+"""
 
 import argparse
 import re

@@ -21,6 +21,8 @@ _MSS_OPTION = b"\x02\x04\x05\xb4"
 
 @dataclass(frozen=True, slots=True)
 class Ethernet:
+    """An Ethernet frame. ``kind`` is its EtherType."""
+
     destination: bytes
     source: bytes
     kind: int
@@ -29,6 +31,8 @@ class Ethernet:
 
 @dataclass(frozen=True, slots=True)
 class ArpRequest:
+    """An ARP request. ``sender`` and ``target`` are IPv4 addresses."""
+
     sender_mac: bytes
     sender: bytes
     target: bytes
