@@ -43,7 +43,7 @@ const SYSTEMS = {
   },
 };
 // The key that this page has created, or null. `devices` are the devices that enrolled with the key. `isRevoked` is
-// whether the key was revoked, for example because it expired unused.
+// whether the key was revoked, for example because it was not used in time.
 let created = null;
 
 export const canAddDevices = () => Boolean(membership()) && membership().role !== "viewer";
@@ -168,6 +168,6 @@ function arrival() {
       element("p", { class: "sub" }, "Open the device to request its first report. To add another device, create a new command."),
     ];
   }
-  if (created.isRevoked) return [element("p", { class: "problem" }, "The key has expired unused. Create a new command.")];
+  if (created.isRevoked) return [element("p", { class: "problem" }, "The key is no longer valid: it was not used in time, or it was revoked. Create a new command.")];
   return [element("p", { class: "waiting" }, element("span", { class: "spinner" }), "Waiting for the device. It appears here when the command has finished.")];
 }

@@ -22,4 +22,4 @@ def confirm(question: str, *, is_sure: bool) -> None:
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().casefold() not in {"y", "yes"}:
-        raise CommandError("canceled: nothing was changed")
+        raise CommandError("cancelled: nothing was changed")

@@ -89,7 +89,7 @@ def end_maintenance(
 
     If ``instance_id`` is None, this applies to the windows that cover the whole location. The
     windows of single devices continue.
-    Returns the number of windows that were ended or canceled.
+    Returns the number of windows that were ended or cancelled.
     """
     windows = session.scalars(
         select(MaintenanceWindow).where(

@@ -102,7 +102,7 @@ class MaintenanceEndRequest(Exact):
 
 
 class MaintenanceEndReply(Tolerant):
-    """``ended`` is the number of windows that were ended or canceled."""
+    """``ended`` is the number of windows that were ended or cancelled."""
 
     ended: int
 
