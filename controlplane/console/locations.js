@@ -8,6 +8,8 @@ import { isOwner } from "./signing_in.js";
 const at = (id) => document.getElementById(id);
 const ALWAYS = "Always open";
 const SUGGESTED_MAX = 50;
+// The largest page of the service. An entered name can match more devices than are suggested.
+const SEARCHED_MAX = 200;
 
 export const fetchLocations = () => callConsole("locations");
 
@@ -157,7 +159,7 @@ function startMaintenance({ locationId, name, timeZone }, hooks) {
     title: `Maintenance of ${name || locationId}`, action: "Start",
     text: `Devices in maintenance cause no alerts. Times are in the location's time zone, ${timeZone || "UTC"}.`,
     fields: [
-      { name: "device", label: "Device", maxlength: 128, autocomplete: "off", spellcheck: "false", hint: "Empty means the whole location.", suggest: async (text) => [...(await find(text)).keys()] },
+      { name: "device", label: "Device", maxlength: 128, autocomplete: "off", spellcheck: "false", hint: "Empty means the whole location.", suggest: async (text) => [...(await find(text)).keys()].slice(0, SUGGESTED_MAX) },
       { name: "since", label: "From", type: "datetime-local", hint: "Empty means now." },
       { name: "until", label: "Until", type: "datetime-local", required: true },
       { name: "reason", label: "Reason", maxlength: 128, autocomplete: "off" },
@@ -175,7 +177,7 @@ function startMaintenance({ locationId, name, timeZone }, hooks) {
 // the names.
 async function findDevices(locationId, text) {
   const search = text.replace(/ \([0-9a-f-]{36}\)$/, "");
-  const { devices } = await callConsole("overview", { location: locationId, size: SUGGESTED_MAX, ...(search && { search }) });
+  const { devices } = await callConsole("overview", { location: locationId, size: SEARCHED_MAX, ...(search && { search }) });
   const all = devices.map(({ device }) => device);
   const isAmbiguous = ({ legacyInstallId }) => all.filter((each) => each.legacyInstallId === legacyInstallId).length > 1;
   return new Map(all.map((each) => [isAmbiguous(each) ? `${each.legacyInstallId} (${each.instanceId})` : each.legacyInstallId, each.instanceId]));
