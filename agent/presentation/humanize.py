@@ -154,7 +154,7 @@ def format_value(key: str, value: Value) -> str:
     if isinstance(value, tuple):
         return ", ".join(filter(None, map(plain, value))) or "none"
     if isinstance(value, str):
-        # Only a text with a T can be a date-time. Without this test, "2026" would be one.
+        # Only a text with a T can be a date-time. Without this test, "20261120" would be one.
         return (format_timestamp(value) if "T" in value else plain(value)) or "(empty)"
     unit, _ = _split_unit(key)
     if unit:
@@ -163,7 +163,10 @@ def format_value(key: str, value: Value) -> str:
 
 
 def label_of(key: str) -> str:
-    """Return the last part of a dotted key as a label without its unit: ``Free space``."""
+    """Return the last part of a dotted key as a label without its unit.
+
+    For example, return ``Available`` for ``memory.availableBytes``.
+    """
     leaf = key.rpartition(".")[2]
     _, words = _split_unit(leaf)
     label = " ".join(_ACRONYMS.get(word, word) for word in words)
@@ -210,5 +213,5 @@ def times(count: int) -> str:
 
 
 def with_more(sentence: str, more: int, noun: str) -> str:
-    """Return a sentence. Unless ``more`` is 0, add a count, such as "And 2 more findings."."""
+    """Return ``sentence``. Unless ``more`` is 0, ``And 2 more findings.`` follows, for example."""
     return f"{sentence} And {counted(more, f'more {noun}')}." if more else sentence

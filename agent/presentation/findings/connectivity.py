@@ -17,6 +17,7 @@ from agent.presentation.humanize import (
 )
 
 SLOW_NAMES_MS, SLOW_SERVICE_MS = 1000, 1000
+"""Minimum times of a slow look-up of the service's name, and of a slow connection to it."""
 CERTIFICATE_DAYS, CERTIFICATE_LIFE = 14, 0.25
 """A certificate expires soon if both fewer days and a smaller share of its lifetime remain."""
 WIFI_WEAK_DBM: Final = -75
