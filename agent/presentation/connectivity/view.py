@@ -132,7 +132,7 @@ def _figures(hour: Hour) -> Iterator[str]:
     if hour.failures:
         yield f"{hour.failures} failed"
     if hour.round_trip_p95_ms is not None:
-        yield format_milliseconds(hour.round_trip_p95_ms)
+        yield f"round trip {format_milliseconds(hour.round_trip_p95_ms)}"
     if hour.signal_dbm is not None:
         yield f"{hour.signal_dbm} dBm"
     if hour.link_errors:
