@@ -17,7 +17,7 @@ _WORDS: Final = re.compile(r"[Ii]pv[46]|[A-Z]?[a-z]+|[0-9]+|[A-Z]+(?![a-z])|[^\W
 """Matches each word of a key in camel case: ``total`` and ``Bytes`` in ``totalBytes``."""
 _PERIOD: Final = re.compile(r"(?:24h|7d)$")
 """The period of a figure, at the end of its key: ``downtimeSeconds24h``."""
-_STEP: Final = 1024
+_BINARY_FACTOR: Final = 1024
 _LONGEST_S: Final = 1e11  # three thousand years: a longer value is not a duration
 _LARGEST: Final = 1e15  # a larger number is written with an exponent
 _ACRONYMS: Final = {
@@ -34,9 +34,9 @@ def format_bytes(count: float) -> str:
     size = float(count)
     for unit in _BINARY_UNITS[:-1]:
         decimals = 0 if unit == "bytes" else 1
-        if round(abs(size), decimals) < _STEP:
+        if round(abs(size), decimals) < _BINARY_FACTOR:
             return f"{_number(size, decimals)} {unit}"
-        size /= _STEP
+        size /= _BINARY_FACTOR
     return f"{_number(size, 1)} {_BINARY_UNITS[-1]}"
 
 

@@ -155,6 +155,7 @@ network   router gateway access~point \bswitch\b fritz! open-?wrt \bluci\b mikro
 
 SSH_PORT: Final = 22
 QUEUE_PORTS: Final = frozenset({515, 631})
+"""The ports of LPD and IPP, by which devices offer print queues."""
 RAW_PRINT_PORTS: Final = frozenset(range(9100, 9117))
 PORTS: Final[tuple[tuple[HostKind, frozenset[int]], ...]] = (
     ("printer", QUEUE_PORTS | RAW_PRINT_PORTS),
