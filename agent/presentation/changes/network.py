@@ -48,10 +48,10 @@ def network_changes(before: NetworkPayload, after: NetworkPayload) -> Changes:
 
 
 def _coverage(one: NetworkPayload, other: NetworkPayload) -> WasChecked[NetworkPayload]:
-    """Return a function that returns whether ``one`` checked the subject of a finding of ``other``.
+    """Return a function that states for a finding of ``other`` whether ``one`` checked its subject.
 
-    A watched device was checked if its state in ``one`` is not "unknown". Any other subject was
-    checked if ``one`` covers ``other`` (see `covers`).
+    Both are reports. A watched device was checked if its state in ``one`` is not "unknown". Any
+    other subject was checked if ``one`` covers ``other`` (see `covers`).
     """
     is_covered = covers(one, other)
     checked_names = {
