@@ -62,16 +62,16 @@ def headline_of(payload: NetworkPayload | ApplicationPayload) -> Headline:
     findings = findings_of(payload)
     if isinstance(payload, NetworkPayload):
         kind, (verdict, severity) = "network report", printers_verdict(payload)
-        has_verdict = bool(findings) and findings[0].severity != "muted"
-        rows = tuple(_network_rows(payload, verdict if has_verdict else ""))
+        is_verdict_a_finding = bool(findings) and findings[0].severity != "muted"
+        rows = tuple(_network_rows(payload, verdict if is_verdict_a_finding else ""))
     else:
         counts = Counter(field.status for _, field in all_fields(payload))
-        kind, has_verdict = "application snapshot", bool(findings)
+        kind, is_verdict_a_finding = "application snapshot", bool(findings)
         verdict, severity = "No problem was found.", "good"
         if not counts["available"]:
             verdict, severity = "Nothing could be read.", "muted"
         rows = (HeadlineRow("Facts", _summary(counts)),)
-    if has_verdict:
+    if is_verdict_a_finding:
         verdict, severity = verdict_of(findings), findings[0].severity
     outcome, outcome_severity = _outcome(payload)
     name = machine_name(payload.identity.install_id)

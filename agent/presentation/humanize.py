@@ -17,7 +17,7 @@ _WORDS: Final = re.compile(r"[Ii]pv[46]|[A-Z]?[a-z]+|[0-9]+|[A-Z]+(?![a-z])|[^\W
 """Matches each word of a key in camel case: ``total`` and ``Bytes`` in ``totalBytes``."""
 _PERIOD: Final = re.compile(r"(?:24h|7d)$")
 """The period of a figure, at the end of its key: ``downtimeSeconds24h``."""
-_STEP: Final = 1024
+_BINARY_FACTOR: Final = 1024
 _LONGEST_S: Final = 1e11  # three thousand years: a longer value is not a duration
 _LARGEST: Final = 1e15  # a larger number is written with an exponent
 _ACRONYMS: Final = {
@@ -34,9 +34,9 @@ def format_bytes(count: float) -> str:
     size = float(count)
     for unit in _BINARY_UNITS[:-1]:
         decimals = 0 if unit == "bytes" else 1
-        if round(abs(size), decimals) < _STEP:
+        if round(abs(size), decimals) < _BINARY_FACTOR:
             return f"{_number(size, decimals)} {unit}"
-        size /= _STEP
+        size /= _BINARY_FACTOR
     return f"{_number(size, 1)} {_BINARY_UNITS[-1]}"
 
 
@@ -154,7 +154,7 @@ def format_value(key: str, value: Value) -> str:
     if isinstance(value, tuple):
         return ", ".join(filter(None, map(plain, value))) or "none"
     if isinstance(value, str):
-        # Only a text with a T can be a date-time. Without this test, "2026" would be one.
+        # Only a text with a T can be a date-time. Without this test, "20261120" would be one.
         return (format_timestamp(value) if "T" in value else plain(value)) or "(empty)"
     unit, _ = _split_unit(key)
     if unit:
@@ -163,7 +163,10 @@ def format_value(key: str, value: Value) -> str:
 
 
 def label_of(key: str) -> str:
-    """Return the last part of a dotted key as a label without its unit: ``Free space``."""
+    """Return the last part of a dotted key as a label without its unit.
+
+    For example, return ``Available`` for ``memory.availableBytes``.
+    """
     leaf = key.rpartition(".")[2]
     _, words = _split_unit(leaf)
     label = " ".join(_ACRONYMS.get(word, word) for word in words)
@@ -210,5 +213,5 @@ def times(count: int) -> str:
 
 
 def with_more(sentence: str, more: int, noun: str) -> str:
-    """Return a sentence. Unless ``more`` is 0, add a count, such as "And 2 more findings."."""
+    """Return ``sentence``. Unless ``more`` is 0, ``And 2 more findings.`` follows, for example."""
     return f"{sentence} And {counted(more, f'more {noun}')}." if more else sentence

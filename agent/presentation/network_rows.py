@@ -114,8 +114,10 @@ def limitation_lines(payload: NetworkPayload) -> tuple[str, ...]:
     lines = [*payload.limitations]
     if payload.network_map is not None:
         lines += payload.network_map.limitations
-        if payload.network_map.state != "completed":
-            lines.append(f"The network map is incomplete: it was {payload.network_map.state}.")
+        state = payload.network_map.state
+        if state != "completed":
+            why = "the scan had not ended" if state == "scanning" else f"it was {state}"
+            lines.append(f"The network map is incomplete: {why}.")
         if payload.network_map.truncated:
             lines.append("The network map was cut at its limits: it does not contain everything.")
     if payload.endpoints_omitted:

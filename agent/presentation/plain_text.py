@@ -26,7 +26,7 @@ _MARKS: Final = frozenset({"Mn", "Me"})
 def plain(text: str) -> str:
     """Return ``text`` on one line, without characters that a terminal or browser interprets.
 
-    Each run of white space becomes one space, and at both ends it is removed. A run of other
+    Each run of white space becomes one space. White space at both ends is removed. A run of other
     unprintable characters becomes one U+FFFD, so that readers see that something was there. Making
     plain text plain again does not change it.
     """

@@ -31,11 +31,11 @@ line, the whole comment is removed."""
 
 def redact_configuration(text: str, redactor: Redactor) -> str:
     """Return the text of a TOML file with masked secrets. Keys and structure are unchanged."""
-    lines, is_secret = [], False
+    lines, is_secret_section = [], False
     for line in redactor.mask_known(text).split("\n"):
         if section := _SECTION.match(line):
-            is_secret = names_a_secret(section[1].strip())
-        elif is_secret and line.strip():
+            is_secret_section = names_a_secret(section[1].strip())
+        elif is_secret_section and line.strip():
             # The section has the name of a secret, so all of its values are masked.
             line = f"{line.partition('=')[0].rstrip()} = {MASK}" if "=" in line else MASK  # noqa: PLW2901
         lines.append(_mask_comment(_mask_proxy_credentials(line)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.presentation.changes.change import Change, change, differences
-from agent.presentation.findings.connectivity import REAL_LINKS, is_routable
+from agent.presentation.findings.connectivity import PHYSICAL_TYPES, is_routable
 from agent.presentation.findings.snapshot_facts import Fields, SnapshotFacts
 from agent.presentation.humanize import format_value
 from agent.presentation.plain_text import NAME_LENGTH, shorten
@@ -91,7 +91,7 @@ def _interface_changes(
 ) -> Iterator[Change]:
     for name, one in earlier.items():
         other = later.get(name)
-        if other is None or not {f.text("interface.type") for f in (one, other)} <= REAL_LINKS:
+        if other is None or not {f.text("interface.type") for f in (one, other)} <= PHYSICAL_TYPES:
             continue
         label = f"The interface {shorten(name, NAME_LENGTH)}"
         yield from _connection(name, label, one, other)

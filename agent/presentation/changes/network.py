@@ -48,10 +48,10 @@ def network_changes(before: NetworkPayload, after: NetworkPayload) -> Changes:
 
 
 def _coverage(one: NetworkPayload, other: NetworkPayload) -> WasChecked[NetworkPayload]:
-    """Return a function that returns whether ``one`` checked the subject of a finding of ``other``.
+    """Return a function that states for a finding of ``other`` whether ``one`` checked its subject.
 
-    A watched device was checked if its state in ``one`` is not "unknown". Any other subject was
-    checked if ``one`` covers ``other`` (see `covers`).
+    Both are reports. A watched device was checked if its state in ``one`` is not "unknown". Any
+    other subject was checked if ``one`` covers ``other`` (see `covers`).
     """
     is_covered = covers(one, other)
     checked_names = {
@@ -168,7 +168,7 @@ def _own_network(before: NetworkPayload, after: NetworkPayload) -> Iterator[Chan
         yield change("network", "", states, "warn", sentence)
         return
     are_known = are_gateways_known(before) and are_gateways_known(after)
-    for name, one, other in differences(_links(earlier), _links(later)):
+    for name, one, other in differences(_interfaces_by_name(earlier), _interfaces_by_name(later)):
         label = shorten(name, NAME_LENGTH)
         if _addresses(one) != _addresses(other):
             yield _address_change(name, label, _addresses(one), _addresses(other))
@@ -189,13 +189,12 @@ def _address_change(name: str, label: str, old: str, new: str) -> Change:
     return change("own-address", name, (old, new), "muted", sentence)
 
 
-def _addresses(link: MapInterface | None) -> str:
+def _addresses(interface: MapInterface | None) -> str:
     """Return the IPv4 addresses. IPv6 addresses change regularly (RFC 8981) and are left out."""
-    ipv4_addresses = (
-        (address.address for address in link.addresses if address.family == "ipv4") if link else ()
-    )
+    addresses = interface.addresses if interface else ()
+    ipv4_addresses = (address.address for address in addresses if address.family == "ipv4")
     return ", ".join(sorted(filter(is_routable, ipv4_addresses)))
 
 
-def _links(network: NetworkMap) -> dict[str, MapInterface]:
-    return {link.name: link for link in network.interfaces}
+def _interfaces_by_name(network: NetworkMap) -> dict[str, MapInterface]:
+    return {interface.name: interface for interface in network.interfaces}

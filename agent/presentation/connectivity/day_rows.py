@@ -57,8 +57,8 @@ class DayRow:
 def day_rows(rows: Iterable[HourRow]) -> tuple[DayRow, ...]:
     """Return a row for each day from the first hour to the last, oldest first.
 
-    If the clock is set back, two hours have the same date and number. The hour with more downtime
-    is used.
+    Only the first `DAYS_MAX` days get a row. If the clock is set back, two hours have the same date
+    and number. The hour with more downtime is used.
     """
     by_hour: dict[tuple[date, int], HourRow] = {}
     for row in rows:

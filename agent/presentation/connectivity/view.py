@@ -132,7 +132,7 @@ def _figures(hour: Hour) -> Iterator[str]:
     if hour.failures:
         yield f"{hour.failures} failed"
     if hour.round_trip_p95_ms is not None:
-        yield format_milliseconds(hour.round_trip_p95_ms)
+        yield f"round trip {format_milliseconds(hour.round_trip_p95_ms)}"
     if hour.signal_dbm is not None:
         yield f"{hour.signal_dbm} dBm"
     if hour.link_errors:
@@ -184,7 +184,7 @@ def _charts(rows: Sequence[HourRow]) -> Iterator[Chart]:
         yield Chart(
             title="Wi-Fi signal",
             description=f"Weakest of each hour: mostly {typical:.0f} dBm, at worst {weakest:.0f}"
-            f" dBm. Below the dashed line, at {WIFI_WEAK_DBM} dBm, it is weak.",
+            f" dBm. Below the dashed line, at {WIFI_WEAK_DBM} dBm, the signal is weak.",
             path=_path(rows, signals, span),
             top=f"{span[1]:.0f} dBm",
             bottom=f"{span[0]:.0f} dBm",
@@ -226,7 +226,11 @@ def _y(value: float, span: tuple[float, float]) -> float:
 
 
 def _midnights(rows: Sequence[HourRow]) -> tuple[tuple[float, str], ...]:
-    """Return the midnight before the first recorded hour of each day, except before all hours."""
+    """Return the horizontal position and the weekday of each midnight with which a day begins.
+
+    Days without recorded hours are left out, and so is the first day if its recorded hours begin
+    after midnight.
+    """
     hours = [row.hour.at for row in rows]
     starts = [at for before, at in pairwise(hours) if at.date() != before.date()]
     if hours[0].hour == 0:

@@ -17,6 +17,7 @@ from agent.presentation.humanize import (
 )
 
 SLOW_NAMES_MS, SLOW_SERVICE_MS = 1000, 1000
+"""Minimum times of a slow look-up of the service's name, and of a slow connection to it."""
 CERTIFICATE_DAYS, CERTIFICATE_LIFE = 14, 0.25
 """A certificate expires soon if both fewer days and a smaller share of its lifetime remain."""
 WIFI_WEAK_DBM: Final = -75
@@ -28,8 +29,8 @@ OWN_ADDRESS_FIX: Final = (
     "if its cable leads to one device or to the machine's management controller, do nothing;"
     " otherwise check the cable and the router's DHCP server"
 )
-REAL_LINKS: Final = frozenset({"ethernet", "wifi"})
-"""Types of interfaces with a cable or Wi-Fi, unlike tunnels."""
+PHYSICAL_TYPES: Final = frozenset({"ethernet", "wifi"})
+"""Types of interfaces that have a cable or Wi-Fi. A tunnel, for example, has neither."""
 _NAME_ERRORS: Final = (
     "the service's name does not resolve",
     "the name was not resolved in time",
@@ -80,7 +81,7 @@ def _self_assigned(facts: SnapshotFacts) -> Iterator[tuple[str, Values]]:
     for name, link in _up(facts):
         addresses, kind = link.texts("interface.addresses"), link.text("interface.type")
         address = next(filter(is_self_assigned, addresses), None)
-        if address is not None and kind in REAL_LINKS and not any(map(is_routable, addresses)):
+        if address is not None and kind in PHYSICAL_TYPES and not any(map(is_routable, addresses)):
             yield kind, {"interface": name, "address": address.partition("/")[0]}
 
 
@@ -194,8 +195,9 @@ def _is_direct(link: Fields) -> bool:
 def _lossy(facts: SnapshotFacts) -> Iterator[Values]:
     # Tunnels are skipped. They count each packet that they can send to no peer as an error, even if
     # nothing is wrong.
-    real_links = ((n, i) for n, i in facts.interfaces if i.text("interface.type") in REAL_LINKS)
-    for name, link in real_links:
+    for name, link in facts.interfaces:
+        if link.text("interface.type") not in PHYSICAL_TYPES:
+            continue
         for direction, errors_key, packets_key in (
             ("received", "interface.receiveErrors", "interface.receivedPackets"),
             ("sent", "interface.sendErrors", "interface.sentPackets"),

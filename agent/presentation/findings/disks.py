@@ -12,11 +12,15 @@ _GIB: Final = 1024**3
 
 DISK_FULL, DISK_FULL_FREE = 0.97, 2 * _GIB
 DISK_FILLING, DISK_FILLING_FREE = 0.90, 10 * _GIB
+"""A disk is full, or nearly full, if at least this share of it is used and less than this number of
+bytes is free."""
 WORN: Final = 0.9
+"""Minimum share of its lifetime that a worn drive has used."""
 STALLED_BY_DISK: Final = 0.4
+"""Minimum share of the last minute in which programs waited for a slow disk."""
 
 _MADE_READ_ONLY: Final = frozenset({"apfs", "overlay", "composefs", "erofs", "squashfs"})
-"""File systems for ``/`` that are read-only on purpose: macOS and image-based systems."""
+"""File systems that macOS and image-based systems mount read-only at ``/`` on purpose."""
 _WRITTEN_TO: Final = ("/home", "/opt", "/srv", "/tmp", "/var")  # noqa: S108 - names to look for
 
 
@@ -128,7 +132,8 @@ DISK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     ProblemRule(
         "disk-silent",
         "disk.<mount>.sizeBytes, disk.<mount>.fileSystem",
-        "its size could not be read, though it has a file system",
+        "its size could not be read; a disk without a file system, such as a card reader without a"
+        " card, is ignored",
         "The disk {mount} cannot be read: {why}.",
         "if it is a network disk, check that its server can be reached; otherwise check the disk",
         _unreadable,

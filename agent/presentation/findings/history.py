@@ -22,7 +22,9 @@ REPEATED_TODAY: Final = 5
 LONG_S: Final = 300
 """Minimum downtime with one cause in 7 days, in seconds, for a finding."""
 POWER_LOST: Final = 2
+"""Minimum number of losses of power in 7 days for a finding."""
 THROTTLED: Final = 3
+"""Minimum number of hours with a slowed-down processor in 7 days for a finding."""
 ROAMS_FROM: Final = 30
 """Minimum number of changes of the Wi-Fi access point in 24 hours for a finding."""
 MOSTLY: Final = 0.7
@@ -257,7 +259,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     WarningRule(
         "router-address-shared",
         _EVENTS,
-        "two MACs had the gateway's address by turns at least once in 7 days",
+        "two MACs alternately had the gateway's address, at least once in 7 days",
         "Two machines use the router's address: {why}.",
         "use the MACs (see the network report) to find the machine that is not the router, and give"
         " it another address",
@@ -302,7 +304,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "history.roams24h",
         f"at least {ROAMS_FROM}",
         "The Wi-Fi changed its access point {times} in 24 hours.",
-        "bind the machine to one access point (BSSID), or move it closer to one of them",
+        "bind the machine to one access point (BSSID), or move it closer to an access point",
         _roamed,
     ),
     NoteRule(

@@ -23,6 +23,8 @@ CLOCK_OFF_MS: Final = 1000
 UPTIME_DAYS: Final = 120
 RECENT_START_DAYS: Final = 7
 HOT_CELSIUS, HOT_BELOW_LIMIT = 85, 15
+"""A sensor is hot from `HOT_CELSIUS` on, or from `HOT_BELOW_LIMIT` °C below its limit on if this is
+hotter. At its limit it is always hot."""
 BATTERY_LOW, BATTERY_WORN, DEVICE_BATTERY_LOW = 0.2, 0.5, 0.15
 
 _DAY_S: Final = 86400

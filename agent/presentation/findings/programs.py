@@ -9,6 +9,7 @@ from agent.presentation.findings.snapshot_facts import SnapshotFacts
 from agent.presentation.humanize import format_bytes, format_seconds, percent
 
 RESTARTS, RESTARTS_A_DAY = 5, 2
+"""Minimum number of restarts since the machine started, and on average per day, for a finding."""
 MEMORY_SHARE: Final = 0.5
 REPORTS_WAITING: Final = 5
 
@@ -114,7 +115,7 @@ def _stuck(facts: SnapshotFacts) -> Iterator[Values]:
         stuck = _stuck_jobs(facts, queue)
         if stuck <= 0:
             continue
-        # Only the age of the oldest job of all queues is known. It belongs to this queue if no
+        # Only the age of the oldest job of all queues is known. This job is in this queue if no
         # other queue has waiting jobs.
         is_oldest = oldest is not None and waiting == stuck
         age = f", the oldest for {format_seconds(oldest or 0, units=1)}" if is_oldest else ""

@@ -53,7 +53,7 @@ ROLES: Final[Mapping[str, HostKind]] = {
     "range extender": "network",
 }
 """The kinds of hosts by the role that they announce, such as ``speaker`` in ``X (speaker)``. The
-kind "router" is only for the gateway, so the role "router" stands for another network device.
+kind "router" is only for the gateway, so any other host with the role "router" is a network device.
 `kind_of` handles the role of a shared queue. Any other role is no evidence of a kind."""
 
 PRINT_TYPES: Final = frozenset({"_ipp", "_ipps", "_printer", "_pdl-datastream", "_privet"})
@@ -155,6 +155,7 @@ network   router gateway access~point \bswitch\b fritz! open-?wrt \bluci\b mikro
 
 SSH_PORT: Final = 22
 QUEUE_PORTS: Final = frozenset({515, 631})
+"""The ports of LPD and IPP, by which devices offer print queues."""
 RAW_PRINT_PORTS: Final = frozenset(range(9100, 9117))
 PORTS: Final[tuple[tuple[HostKind, frozenset[int]], ...]] = (
     ("printer", QUEUE_PORTS | RAW_PRINT_PORTS),

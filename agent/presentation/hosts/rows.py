@@ -156,7 +156,7 @@ def makers_note(rows: Iterable[HostRow]) -> str:
 
 
 _NAMELESS: Final = 4
-"""The first rank of the hosts without a name and a model."""
+"""The first rank of the hosts that have neither a name nor a model."""
 
 
 def _rank(row: HostRow) -> int:

@@ -12,11 +12,12 @@ from agent.errors import CredentialRefused, Refused, ServiceError, ServiceUnavai
 from agent.wire.payloads.history import Cause
 
 NameServerAnswer = Literal["answer", "failure", "silent"]
-"""``answer``: an address, or that the name does not exist. ``failure``: the server replied that it
-cannot resolve the name (SERVFAIL, REFUSED)."""
+"""``answer``: the server returned an address, or replied that the name does not exist. ``failure``:
+the server replied that it cannot resolve the name (SERVFAIL, REFUSED). ``silent``: no reply."""
 ServiceAnswer = Literal["reply", "connected", "refused", "unreachable", "silent"]
 """``reply``: a call succeeded. ``connected``: only a TCP connection was made. ``refused``: the
-connection was refused. ``unreachable``: the network reported that there is no route."""
+connection was refused. ``unreachable``: the network reported that there is no route. ``silent``:
+no answer in time, or any other error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,10 @@ class NameServer:
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
-    """This machine's side of the path. None means: not known on this platform, or none.
+    """This machine's side of the path.
+
+    None means that a value is not known on this platform, or that the thing itself is missing, such
+    as the gateway.
 
     Args:
         interface: the interface of the default route, or of the last known one.

@@ -56,8 +56,8 @@ def interruptions(
                 yield replace(interruption, began_at=began_at, ended_at=ended_at)
 
 
-def _interruptions(incident: Incident, now: datetime) -> Iterator[Interruption]:
-    ends_at = max(incident.began_at, incident.ended_at or now)
+def _interruptions(incident: Incident, until: datetime) -> Iterator[Interruption]:
+    ends_at = max(incident.began_at, incident.ended_at or until)
     step = (ends_at - incident.began_at) / incident.count
     length = min(step, timedelta(seconds=incident.downtime_s / incident.count))
     for number in range(incident.count):

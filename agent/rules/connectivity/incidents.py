@@ -138,7 +138,7 @@ class IncidentBuilder:
     def _parts(self, at: datetime) -> Iterator[tuple[_Segment, datetime]]:
         """Yield each segment with its end.
 
-        A segment that belongs to the cause before it is joined with the segment before it.
+        If a segment belongs to the cause of the previous one, the two are joined.
         """
         ends = [*(segment.began_at for segment in self._segments[1:]), at]
         parts: list[tuple[_Segment, datetime]] = []
@@ -187,7 +187,7 @@ def _end_of(incident: Incident) -> datetime:
 
 
 def _continues(before: Cause, segment: _Segment, ends_at: datetime) -> bool:
-    """Return whether a segment belongs to the cause before it (see `RECOVERY_S`)."""
+    """Return whether a segment belongs to the cause of the previous one (see `RECOVERY_S`)."""
     is_short = (ends_at - segment.began_at).total_seconds() < RECOVERY_S
     return segment.cause == before or (is_short and _is_nearer(before, segment.cause))
 

@@ -45,7 +45,7 @@ class LocalReading(NamedTuple):
         throttles: how often the processor was slowed down because of heat, since the start of the
             machine. None: not known.
         is_pending: addresses of watched devices are being resolved. The next reading shows the
-            result, and should follow with the next heartbeat.
+            result, and should be taken with the next heartbeat.
     """
 
     states: Mapping[Key, LocalState] = MappingProxyType({})
@@ -116,7 +116,10 @@ class LocalFaults:
         self._builders.setdefault(key, IncidentBuilder()).observe(now, diagnosis, began_at)
 
     def _free_begin(self, at: datetime) -> datetime:
-        """Return a beginning that no other incident has, because it identifies the incident."""
+        """Return ``at``, or the next time at which no open incident begins.
+
+        The beginning identifies an incident, so two open incidents must not share it.
+        """
         begins = {builder.began_at for builder in self._builders.values()}
         while at in begins:
             at += timedelta(microseconds=1)

@@ -48,7 +48,10 @@ def test_hours_of_a_bad_venue_are_drawn_by_cause() -> None:
     assert section.count("cause-gateway-silent") == 2 + 1  # two hours and the legend
     assert "18 interruptions in 7 days, 1 h 48 min in total." in section
     assert "no link: 15 times, 7 min 6 s" in section
-    assert "Sun 22 Nov 18:00: no link 2 min 53 s; 60 heartbeats, 4 failed, 244 ms" in section
+    assert (
+        "Sun 22 Nov 18:00: no link 2 min 53 s; 60 heartbeats, 4 failed, round trip 244 ms"
+        in section
+    )
 
 
 def test_drawings_have_a_text_alternative() -> None:
@@ -140,7 +143,9 @@ def test_hours_have_tooltips() -> None:
     assert view is not None
     first = view.days[0]
     assert hour_tooltip(first, first.hours[0]) == "Sun 15 Nov 00:00: not recorded"
-    assert hour_tooltip(first, first.hours[21]) == "Sun 15 Nov 21:00: 60 heartbeats, 240 ms"
+    assert (
+        hour_tooltip(first, first.hours[21]) == "Sun 15 Nov 21:00: 60 heartbeats, round trip 240 ms"
+    )
 
 
 def test_the_newest_incidents_of_a_long_list_are_kept() -> None:
