@@ -319,9 +319,9 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     NoteRule(
         "service-unreachable-repeatedly",
         _FIELDS,
-        f"the gateway answered and the service did not, and it is unknown why, {_WHEN}",
-        "The service could not be reached {times} in {period}, {duration} in total{hours}; the"
-        " router answered.",
+        "the service did not answer, and it is unknown why, or a captive portal or a proxy answered"
+        f" for it, {_WHEN}",
+        "The service could not be reached {times} in {period}, {duration} in total{hours}.",
         "compare the times with the interruptions of other venues: if no other venue was"
         " interrupted at these times, the cause was the internet provider",
         _repeated("unreachable"),

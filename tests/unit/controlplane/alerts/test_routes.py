@@ -245,6 +245,9 @@ async def test_the_delivery_log_has_pages_of_different_sizes(fleet: RoutedFleet)
         assert len(reply["deliveries"]) == size
         delivery_ids += [each["id"] for each in reply["deliveries"]]
         cursor = {"cursor": reply["nextCursor"]}
+        if reply["nextCursor"] is not None:
+            invalid = await fleet.refused("", {"cursor": reply["nextCursor"]})
+            assert invalid == (400, "invalid_cursor")  # it belongs to the other list
     assert cursor == {"cursor": None}
     assert len(set(delivery_ids)) == 5
 

@@ -98,7 +98,7 @@ OUTAGES = (
     ),
     (
         "service-unreachable-repeatedly", "unreachable",
-        "The service could not be reached once in 7 days, 5 min in total; the router answered.",
+        "The service could not be reached once in 7 days, 5 min in total.",
     ),
     (
         "queue-outages", "queue-stopped",
