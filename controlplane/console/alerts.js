@@ -188,7 +188,7 @@ function editRoute(route, names, hasMail, hooks) {
     });
     return secret ? () => showSecret({
       title: "The secret of the webhook", value: secret,
-      text: `${saved.receiver} can verify with this secret that a notification comes from this service. Copy the secret now: it is not shown again.`,
+      text: `${saved.receiver} can verify with this secret that a notification comes from this service. Copy the secret now: it is not displayed again.`,
     }) : undefined;
   }, hooks);
 }

@@ -71,7 +71,7 @@ function setWebhook(hooks) {
     hooks.refresh();
     return () => showSecret({
       title: "The secret of the webhook", value: secret,
-      text: `${host} can verify with this secret that an alert comes from this service. A chat does not need it. Copy the secret now: it is not shown again.`,
+      text: `${host} can verify with this secret that an alert comes from this service. A chat does not need it. Copy the secret now: it is not displayed again.`,
     });
   }, hooks.sessionEnded);
 }

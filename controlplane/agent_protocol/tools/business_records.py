@@ -201,13 +201,13 @@ def _requests(context: ToolContext, rows: Sequence[Request], _ids: Any) -> Itera
 
 def _reports(_context: ToolContext, rows: Sequence[Report], _ids: Any) -> Iterable[Record]:
     for row in rows:
-        found = findings_in(row) if len(rows) <= REPORTS_WITH_FINDINGS_MAX else None
+        report_findings = findings_in(row) if len(rows) <= REPORTS_WITH_FINDINGS_MAX else None
         findings = (
             None
-            if found is None
+            if report_findings is None
             else tuple(
                 record_of(FindingRecord, finding, more_count=finding.more, fix=finding.advice)
-                for finding in found
+                for finding in report_findings
             )
         )
         yield record_of(DeviceReportRecord, row, report_id=row.id, findings=findings)

@@ -96,7 +96,7 @@ def test_queue_without_serial_number_is_matched_by_an_unambiguous_model():
     twin = replace(EPSON, bus_id="1-1.3", serial=None)
     printer, *others = with_usb([queue], [EPSON, twin])
     assert printer.present is None
-    assert "several USB printers of this model" in (printer.presence_reason or "")
+    assert "several plugged-in USB printers match" in (printer.presence_reason or "")
     assert [other.present for other in others] == [True, True]
     assert all("not known" in (other.presence_reason or "") for other in others)
 
