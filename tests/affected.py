@@ -31,7 +31,7 @@ SERIAL_MAX: Final = 8
 PARALLEL: Final = ("-n", "logical", "--maxprocesses=8", "--dist=loadfile", "--no-loadscope-reorder")
 NO_TESTS_COLLECTED: Final = 5
 FILES_NAMED: Final = 3
-"""Number of changed files that the printed line names. It only counts the others."""
+"""Number of changed files that the printed line names. Of the others it gives only the number."""
 
 STARTED: Final[Mapping[str, tuple[str, ...]]] = {
     "agent": ("agent.__main__", "collectors.__main__"),
@@ -127,8 +127,10 @@ def readers_of(path: str, texts: Mapping[str, str]) -> set[str]:
     }  # fmt: skip
     if not path.endswith(".py"):
         named = re.compile(rf"[\"'/]{re.escape(PurePosixPath(path).name)}[\"']")
-        near = (f"{'.'.join(PurePosixPath(path).parent.parts)}.", "tests.")
-        readers |= {name for name in texts if name.startswith(near) and named.search(texts[name])}
+        prefixes = (f"{'.'.join(PurePosixPath(path).parent.parts)}.", "tests.")
+        readers |= {
+            name for name in texts if name.startswith(prefixes) and named.search(texts[name])
+        }
     return readers
 
 
@@ -169,7 +171,7 @@ def select_tests(affected: Collection[str], all_tests: Iterable[str]) -> list[st
 
 
 def files_with_tests(files: Iterable[Path], size: str) -> list[str]:
-    """Return the files that contain tests. Size small returns only unit and contract tests."""
+    """Return the files that contain tests; for size small, only unit and contract tests."""
     paths = [file.as_posix() for file in files if file.name.startswith("test_")]
     return [path for path in paths if path.startswith(SMALL if size == "small" else "tests/")]
 

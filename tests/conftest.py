@@ -57,7 +57,7 @@ def _register_random(_: None) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not import the folders without small tests in a small run."""
+    """In a small run, do not import the folders that contain no small tests."""
     is_folder = collection_path.parent == ROOT / "tests" and collection_path.is_dir()
     if config.getoption("size") != "small" or not is_folder:
         return None

@@ -46,7 +46,7 @@ COLUMNS: Final = 80
 SHORT_WATCHDOG: Final = "[Service]\nWatchdogSec=3\n"
 WITHIN_S: Final = 600
 # Records of the package manager and of the system, which a purge need not delete.
-OWN_RECORDS: Final = (
+SYSTEM_RECORDS: Final = (
     "/var/lib/dpkg", "/var/log", "/var/cache", "/var/lib/systemd/deb-systemd-helper-",
     "/etc/group", "/etc/gshadow", "/etc/passwd", "/etc/shadow", "/etc/subuid", "/etc/subgid",
     "/var/lib/systemd/catalog", "/var/lib/systemd/coredump", "/etc/.pwd.lock",
@@ -122,7 +122,7 @@ class Verification:
         return until(lambda: self.service.report_of(self.instance_id, request_id), WITHIN_S)
 
     def wait_until_it_works(self) -> None:
-        """Wait until the service runs, and has sent the report for a new request."""
+        """Wait until the agent runs, and has sent the report for a new request."""
         until(
             lambda: unit_property("ActiveState") == "active" and unit_property("MainPID") != "0",
             WITHIN_S,
@@ -176,13 +176,13 @@ class Verification:
         assert "kept" in agent(*words), (
             "a second install must report that it keeps the configuration"
         )
-        assert unit_property("MainPID") == pid, "a second install must not disturb the service"
+        assert unit_property("MainPID") == pid, "a second install must not restart the agent"
         self.device = self.service.enrolled_device()
         modes = {str(p): oct(p.stat().st_mode & 0o777) for p in (CONFIG, CONFIG.parent / "api-key")}
         assert list(modes.values()) == ["0o640", "0o600"], modes
         until(lambda: "enrolled at" in unit_property("StatusText"), WITHIN_S)
         print_ok(
-            f"enrolled; the manager shows {unit_property('StatusText')!r};"
+            f"enrolled; systemd shows {unit_property('StatusText')!r};"
             " a second install changes nothing"
         )
 
@@ -220,7 +220,7 @@ class Verification:
         assert "<html" in page.read_text()
 
     def collect_outside(self) -> None:
-        """Collect the same reports with `collect` outside of the unit, as root and as the service's
+        """Collect the same reports with `collect` outside of the unit, as root and as the agent's
         user. docs/sandbox.md compares these reports with the reports of the unit.
         """
         as_user = ("runuser", "-u", "venue-agent", "--", "env", "HOME=/nonexistent")
@@ -244,8 +244,8 @@ class Verification:
         print_ok(f"killed: restarted, and acknowledged a new request, after {seconds:.2f} s")
 
     def survive_many_kills(self) -> None:
-        """Kill the service more often than systemd's default limit of restarts permits. Our unit
-        has no limit.
+        """Kill the agent more often than systemd's default limit of restarts permits. Our unit has
+        no limit.
         """
         assert unit_property("StartLimitIntervalUSec") == "0"
         for _ in range(KILLS):
@@ -260,8 +260,8 @@ class Verification:
         print_ok(f"killed {KILLS} times and restarted each time, {kind}")
 
     def report_a_wrong_configuration(self) -> None:
-        """Start with an unknown configuration key. The service must end with exit code 2, and
-        systemd must not restart it.
+        """Start with an unknown configuration key. The agent must end with exit code 2, and systemd
+        must not restart it.
         """
         original = CONFIG.read_text()
         CONFIG.write_text(original + "[nonsense]\n")
@@ -323,7 +323,7 @@ class Verification:
             sys.stdout.write("--  the report has no field agent.lastExit yet\n")
             return
         assert "hung" in str(last.get("value")), last
-        print_ok(f"the next report states why the service ended: {last['value']!r}")
+        print_ok(f"the next report states why the agent ended: {last['value']!r}")
 
     def stop_in_time(self) -> None:
         self.service.request(self.instance_id, "network")
@@ -338,14 +338,14 @@ class Verification:
         print_ok(f"stopped in {seconds:.2f} s in the middle of a collection; started again")
 
     def read_a_rewritten_key(self) -> None:
-        """Write the same key to the key file again. systemd must restart the service, because the
-        service gets the key only at its start.
+        """Write the same key to the key file again. systemd must restart the agent, because the
+        agent gets the key only at its start.
         """
         pid = unit_property("MainPID")
         shutil.copy(self.home / "key", CONFIG.parent / "api-key")
         until(lambda: unit_property("MainPID") not in {pid, "0"}, WITHIN_S)
         self.wait_until_it_works()
-        print_ok("a rewritten key file: systemd restarted the service")
+        print_ok("a rewritten key file: systemd restarted the agent")
 
     def enroll_anew_by_hand(self) -> None:
         """Follow the advice of `status` after a revocation: stop, enroll as root, start."""
@@ -355,7 +355,7 @@ class Verification:
         agent("service", "start")
         self.device = self.service.enrolled_device()
         self.wait_until_it_works()
-        print_ok("enrolled again by root: the service uses the new binding")
+        print_ok("enrolled again by root: the agent uses the new binding")
 
     def survive_an_upgrade(self) -> None:
         run("dpkg", "-i", str(RESULTS / "next.deb"))
@@ -445,11 +445,13 @@ class Verification:
 
 
 def files_of_the_system() -> frozenset[str]:
-    """Return every path where a package might leave a file."""
+    """Return all paths in the directories where a package might leave files, except
+    `SYSTEM_RECORDS`.
+    """
     words = ("find", "/etc", "/usr", "/var", "/opt", "/srv", "/run/systemd/system", "/tmp",
              "-xdev", "-not", "-path", "/tmp/*", "-not", "-path", "/var/tmp/*")  # fmt: skip
     paths = run(*words, expect=None).stdout.splitlines()
-    return frozenset(path for path in paths if not path.startswith(OWN_RECORDS))
+    return frozenset(path for path in paths if not path.startswith(SYSTEM_RECORDS))
 
 
 def run_steps(steps: list[Callable[[], None]], unit: str = UNIT) -> None:

@@ -55,6 +55,11 @@ class Case:
 class Call:
     """An HTTP request to a packaged service. It tests code that the service imports only on the
     first call that needs this code.
+
+    Args:
+        output: A regular expression that the body of the reply must match.
+        body: The JSON to send. A call with a body is a POST, any other call is a GET.
+        key_file: The file of the story that contains the API key.
     """
 
     url: str
@@ -78,7 +83,10 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Consecutive steps in one directory. Stories run concurrently, each in its own directory."""
+    """Consecutive steps in one directory. Stories run concurrently, each in its own directory.
+
+    ``files`` has the name and the text of each file that the directory contains at the beginning.
+    """
 
     name: str
     steps: tuple[Case | Call | Delivery | Stop, ...]

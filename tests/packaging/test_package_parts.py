@@ -77,7 +77,7 @@ def test_the_agents_package_lets_the_script_for_upgrades_select_the_version(tmp_
     assert (tmp_path / "usr/lib/systemd/system/venue-agent-upgrade.service").is_file()
 
 
-def test_the_manual_names_every_verb_and_its_options() -> None:
+def test_the_manual_names_every_verb_and_an_option_of_service_install() -> None:
     page = packaging_script("manual.py").man_page()
     for verb in VERBS:
         assert re.search(rf"^\.B {verb}", page, re.MULTILINE), verb
@@ -128,7 +128,7 @@ def test_the_services_package_has_unit_options_and_documents(tmp_path: Path) -> 
     assert not [name for name in files if "venue-agent" in name]
 
 
-def test_the_services_manual_has_each_verb_and_no_placeholder() -> None:
+def test_the_services_manual_has_verbs_with_subcommands_and_no_placeholder() -> None:
     manual = packaging_script("manual.py")
     page = manual.man_page("venue-control")
     for words in ("serve", "keys create", "service install", "backup", "database copy"):

@@ -28,6 +28,7 @@ EXTRAS: Final = {
     "package.txt": ("package",),
     "service-package.txt": ("package", "controlplane", "postgresql"),
 }
+"""The extras of pyproject.toml whose dependencies a list of requirements must contain."""
 
 
 def normalize(name: str) -> str:

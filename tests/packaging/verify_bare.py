@@ -156,7 +156,7 @@ def make_root(release: str, directory: Path) -> None:
     # debootstrap has no script for a release that is newer than itself. Use its script for sid.
     script = () if (SCRIPTS / release).exists() else (SCRIPTS / "sid",)
     words = (include, release, directory, mirror(), *script)
-    # What debootstrap mounts disappears with its mount namespace, even if it is killed.
+    # The mounts of debootstrap disappear with its mount namespace, even if it is killed.
     run("unshare", "--mount", "debootstrap", "--variant=minbase", *words)
     for unneeded in ("var/cache/apt/archives", "var/lib/apt/lists"):
         shutil.rmtree(directory / unneeded)

@@ -56,20 +56,23 @@ PURGED_PATHS: Final = (
 
 
 class Machine:
-    """A running arm64 root, in which commands are run one after the other."""
+    """The running emulated Debian. It runs one command at a time."""
 
     def __init__(self, process: subprocess.Popen[str], results: Path) -> None:
         self._process = process
         self._results = results
 
     def run(self, command: str, code: int = 0) -> str:
-        """Run a shell command. Return its output, standard error included."""
+        """Run a shell command. Return its output, standard error included.
+
+        Raises AssertionError if its exit code is not ``code``.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{command}\n")
         self._process.stdin.flush()
         if self._process.stdout.readline() != "done\n":
-            raise AssertionError(f"the emulated root ended during: {command}")
+            raise AssertionError(f"the emulated Debian ended during: {command}")
         output = (self._results / "out").read_text(errors="replace")
         exit_code = int((self._results / "code").read_text())
         assert exit_code == code, f"{command} ended with {exit_code}, not {code}:\n{output[-3000:]}"

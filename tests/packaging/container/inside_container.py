@@ -19,7 +19,7 @@ FIRST_SUBORDINATE: Final = 200000
 SUBORDINATES: Final = 65536
 """Number of the user's subordinate ids, from `FIRST_SUBORDINATE` (subuid(5))."""
 SERVICE_USER_ID: Final = 847
-"""The id of the user in the image that runs the service."""
+"""The id of the user that runs the service in the container."""
 BASE: Final = "localhost/debian-base"
 IMAGE: Final = "localhost/venue-control"
 NAME: Final = "venue-control"
@@ -153,7 +153,7 @@ def start_as_documented(user: User) -> None:
     user.wait_until_healthy()
 
 
-def require_no_rights(user: User) -> None:
+def verify_that_the_service_has_no_rights(user: User) -> None:
     """The service runs as an ordinary user, inside and outside the container, and has no
     capabilities.
     """
@@ -233,7 +233,7 @@ STEPS: Final[tuple[tuple[str, Callable[[User], None]], ...]] = (
     ("the image is built by an ordinary user, without a registry", build_the_image),
     ("the documented commands start the service; its health check passes", start_as_documented),
     ("no capabilities, no new privileges, an ordinary user, a read-only file system",
-     require_no_rights),
+     verify_that_the_service_has_no_rights),
     ("the health check fails while the service does not listen",
      health_check_fails_without_a_listening_service),
     ("an agent enrolls and reports; the container stops despite an open stream, and starts again",

@@ -40,7 +40,7 @@ def base_image() -> Path:
     with cached(CACHE / "base", f"{RELEASE} minbase") as directory:
         if directory is not None:
             root = directory / "root"
-            # What debootstrap mounts disappears with its mount namespace, even if it is killed.
+            # The mounts of debootstrap disappear with its mount namespace, even if it is killed.
             words = ("--variant=minbase", RELEASE, root, mirror())
             run("unshare", "--mount", "debootstrap", *words)
             omitted = ("./dev/*", "./var/cache/apt/archives/*", "./var/lib/apt/lists/*")

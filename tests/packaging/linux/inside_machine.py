@@ -1,4 +1,6 @@
-"""Shared steps of the tests that run in the machine: the web server, the package, documents."""
+"""What `inside_apt` and `inside_rpm` share: the web server, the installed agent and the commands of
+the documents.
+"""
 
 import contextlib
 import shutil
@@ -51,7 +53,9 @@ class InstalledPackages:
         print_ok("venue-agent service install: `venue-agent status` ends with 0")
 
     def require_nothing_left(self, records: str | tuple[str, ...]) -> None:
-        """Check that no file, user or group is left, except the records of the package manager."""
+        """Check that no file, user or group is left, except the records of the package manager.
+        ``records`` are the beginnings of their paths.
+        """
         paths = files_of_the_system() - self.initial_files
         left = {path for path in paths if not path.startswith(records)}
         assert not left, sorted(left)[:20]
@@ -61,8 +65,8 @@ class InstalledPackages:
 
 class _Handler(SimpleHTTPRequestHandler):
     def send_head(self) -> Any:
-        """Ignore If-Modified-Since: a site that is served later can have older files, which would
-        not be sent.
+        """Ignore If-Modified-Since. Otherwise the server would not send a file that is older than
+        the file of the previous site.
         """
         del self.headers["If-Modified-Since"]
         return super().send_head()

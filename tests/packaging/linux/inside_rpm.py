@@ -53,9 +53,11 @@ REFUSALS: Final = (
 
 
 NEW, KEPT = "venue-agent", "venue-agent.previous"
-"""The names of two directories: of the files that dnf replaces, and of the kept version."""
+"""Names of directories in /usr/lib. dnf replaces the files in NEW. Before that, %pre copies the
+previous version to KEPT. That version runs during the upgrade, and again if the new one fails.
+"""
 SYSUSERS: Final = Path("/etc/sysusers.d/venue-agent.conf")
-"""A file that %post reads: if it is a pipe, %post waits."""
+"""A file that %post reads. If it is a pipe, %post waits, and can be killed meanwhile."""
 
 
 def installed_version(program: str = "venue-agent") -> str:
@@ -68,7 +70,7 @@ def service_property(name: str) -> str:
 
 
 def running_directory() -> str:
-    """Return the name of the directory of the program that the service runs; "" if none."""
+    """Return the name of the directory from which the agent runs; "" if it does not run."""
     try:
         return Path(f"/proc/{unit_property('MainPID')}/exe").readlink().parent.name
     except OSError:
@@ -181,9 +183,7 @@ class Verification(InstalledPackages):
             shell(self.repeat)
             assert installed_version() == NEXT
             self.wait_until_accepted()
-            print_ok(
-                f"killed in {script}: the kept version runs, one command completes the upgrade"
-            )
+            print_ok(f"killed in {script}: the old version runs, one command completes the upgrade")
             if script != "%post":
                 run("dnf", "--assumeyes", "downgrade", "venue-agent")
                 self.wait_until_accepted()
@@ -211,7 +211,7 @@ class Verification(InstalledPackages):
         self.wait_until_accepted()
         print_ok(f"rolled back: {sentence[0]!r}; then version {self.first_version} was installed")
 
-    def keep_a_stopped_service_stopped(self) -> None:
+    def keep_a_stopped_agent_stopped(self) -> None:
         agent("service", "uninstall")
         serve_site("newer")
         run(*DNF_UPGRADE)
@@ -264,7 +264,7 @@ def main() -> int:
             verification.downgrade,
             verification.interrupt,
             verification.roll_back,
-            verification.keep_a_stopped_service_stopped,
+            verification.keep_a_stopped_agent_stopped,
             verification.install_the_service,
             verification.remove,
         ]

@@ -55,8 +55,8 @@ def _create(directory: Path) -> None:
 
 @contextlib.contextmanager
 def signing_key(place: Path, name: str = "packages@example.com") -> Iterator[str]:
-    """Create a GnuPG home with a key in ``place`` and use it in this process. Yield the
-    fingerprint.
+    """Create a GnuPG home with a key in ``place``. Until the `with` statement ends, GnuPG uses this
+    home. Yield the fingerprint of the key.
     """
     home = place / f"gnupg-{name.partition('@')[0]}"
     home.mkdir(mode=0o700)

@@ -115,14 +115,14 @@ def test_prerelease_sorts_before_the_release_in_rpm(version: str, expected: str)
     "script", sorted(path for path in (ROOT / "packaging/rpm").glob("*/p*") if not path.suffix),
     ids=lambda path: f"{path.parent.name}-{path.name}",
 )  # fmt: skip
-def test_scriptlets_are_plain_shell_and_never_fail_an_upgrade(script: Path) -> None:
+def test_scriptlets_are_valid_shell_and_continue_after_an_error(script: Path) -> None:
     assert script.read_text().startswith("#!/bin/sh\n")
     subprocess.run(("sh", "-n", str(script)), check=True)
     # If a scriptlet fails before the old files are removed, both versions stay installed.
     assert "set -e" not in script.read_text()
 
 
-def test_rpm_has_the_files_of_the_debian_package_and_a_protected_configuration(
+def test_rpm_lists_its_files_but_no_system_directories_and_protects_its_configuration(
     tmp_path: Path,
 ) -> None:
     build = packaging_script("rpm/build_rpm.py")

@@ -86,8 +86,8 @@ class OfflineRoot:
         wants = self.root / "etc/systemd/system/multi-user.target.wants"
         return {name for name in UNITS if (wants / name).is_symlink()}
 
-    def owner(self, path: str) -> tuple[str, str]:
-        """Return the mode, and the owner with the group, of a file."""
+    def mode_and_owner(self, path: str) -> tuple[str, str]:
+        """Return the mode of a file, and its owner and group as ``OWNER:GROUP``."""
         mode = stat.filemode((self.root / path).lstat().st_mode)
         return mode, self.inside("stat", "--format=%U:%G", f"/{path}").strip()
 
@@ -120,7 +120,7 @@ def verify_agent(offline: OfflineRoot, first: Path, upgrade: Path) -> None:
     assert "venue-agent service install" in output, output
     assert offline.rpm("--verify", "venue-agent") == ""
     paths = offline.rpm("--query", "--list", "venue-agent").split()
-    foreign_files = [path for path in paths if offline.owner(path[1:])[1] != "root:root"]
+    foreign_files = [path for path in paths if offline.mode_and_owner(path[1:])[1] != "root:root"]
     assert not foreign_files, foreign_files
     assert offline.enabled() == {"venue-agent.service", "venue-agent-key.path"}
     offline.inside("getent", "passwd", "venue-agent")
@@ -135,7 +135,7 @@ def verify_agent(offline: OfflineRoot, first: Path, upgrade: Path) -> None:
     output = offline.rpm("--upgrade", upgrade)
     assert output == "", output
     assert config.read_text() == MARK
-    assert offline.owner("etc/venue-agent/config.toml")[1] == "root:venue-agent"
+    assert offline.mode_and_owner("etc/venue-agent/config.toml")[1] == "root:venue-agent"
     assert offline.enabled() == {"venue-agent.service"}, "an upgrade must not enable units again"
     assert offline.rpm("--query", "venue-agent").startswith(f"venue-agent-{rpms.NEXT}")
     assert str((root / "usr/lib/venue-agent.current").readlink()) == "venue-agent"
@@ -169,7 +169,10 @@ def verify_service(offline: OfflineRoot, first: Path, upgrade: Path) -> None:
     options_file = offline.root / "etc/venue-control/serve.conf"
     offline.rpm("--install", first)
     assert offline.rpm("--verify", "venue-control") == ""
-    assert offline.owner("etc/venue-control/serve.conf") == ("-rw-r-----", "root:venue-control")
+    assert offline.mode_and_owner("etc/venue-control/serve.conf") == (
+        "-rw-r-----",
+        "root:venue-control",
+    )
     assert offline.enabled() == {"venue-control.service"}
     options_file.write_text(MARK + options_file.read_text())
     offline.rpm("--upgrade", upgrade)

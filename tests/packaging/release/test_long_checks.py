@@ -11,7 +11,7 @@ from tests.paths import ROOT
 
 MAKEFILES = (ROOT / "Makefile", *sorted((ROOT / "packaging").glob("*.mk")))
 TARGET = re.compile(r"^([a-z0-9-]+):.*##", re.MULTILINE)
-IN_CI = re.compile(r"[a-z]+(?:-[a-z0-9]+)*")
+TARGET_NAME = re.compile(r"[a-z]+(?:-[a-z0-9]+)*")
 RELEASE_MK = (ROOT / "packaging/release.mk").read_text()
 
 
@@ -25,7 +25,7 @@ def test_every_check_is_a_target_of_make() -> None:
 
 
 def test_every_test_target_runs_in_ci_or_before_a_release() -> None:
-    in_ci = set(IN_CI.findall((ROOT / ".ci/run").read_text()))
+    in_ci = set(TARGET_NAME.findall((ROOT / ".ci/run").read_text()))
     before_a_release = {check.split()[0] for check in CHECKS}
     tests = {name for name in targets() if name.startswith("test-")}
     assert tests - in_ci - before_a_release == set()
@@ -33,6 +33,7 @@ def test_every_test_target_runs_in_ci_or_before_a_release() -> None:
 
 def test_every_longer_form_of_a_test_runs_before_a_release() -> None:
     text = (ROOT / "docs/testing.md").read_text()
+    # The last column of the table names the target that runs the longer form.
     longer = set(re.findall(r"\| `([a-z]+(?:-[a-z0-9]+)*)` \|$", text, re.MULTILINE))
     in_ci = {"test-packages"}
     measurements = {"bench-figures"}
@@ -41,7 +42,7 @@ def test_every_longer_form_of_a_test_runs_before_a_release() -> None:
     assert longer - before_a_release - in_ci - measurements == set()
 
 
-def test_every_package_of_a_release_is_a_target_of_make() -> None:
+def test_every_target_that_builds_a_release_exists() -> None:
     target_lists = re.findall(r"^RELEASE_(?:MACHINE_)?TARGETS :=(.*)$", RELEASE_MK, re.MULTILINE)
     assert len(target_lists) == 2
     rules = {

@@ -99,7 +99,9 @@ def post(
 
 
 def sign_in(url: str, origin: str, context: ssl.SSLContext) -> str:
-    """Sign in at ``url``. Return the session cookie, or "" if the proxy does not answer yet."""
+    """Sign in at ``url``. Return the session cookie, or "" if the proxy or the service does not
+    answer yet.
+    """
     body = {"email": "ada@example.com", "password": PASSWORD}
     try:
         reply = post(f"{url}/api/auth/sign-in/email", body, origin, context)
@@ -307,7 +309,7 @@ class Verification:
         assert is_ready()
         self.exchange_a_report()
         print_ok(
-            f"stopped with a stream open in {seconds:.2f} s; started again, the agent came back"
+            f"stopped in {seconds:.2f} s despite an open stream; started again, the agent came back"
         )
 
     def report_a_wrong_option(self) -> None:

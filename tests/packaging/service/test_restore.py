@@ -53,13 +53,13 @@ class Operator:
         detail = await self.call("deviceDetail", instanceId=instance_id)
         return next((r["status"] for r in detail["requests"] if r["id"] == request_id), "unknown")
 
-    async def until(self, instance_id: str, request_id: str, *statuses: str) -> None:
+    async def wait_for_status(self, instance_id: str, request_id: str, *statuses: str) -> None:
         async def has_status() -> bool:
             return await self.status(instance_id, request_id) in statuses
 
         await until(has_status, BACK_WITHIN_S)
 
-    async def enrolled(self, *names: str) -> dict[str, str]:
+    async def wait_for_devices(self, *names: str) -> dict[str, str]:
         async def are_listed() -> bool:
             return set(names) <= (await self.devices()).keys()
 
@@ -121,7 +121,7 @@ class Venue:
         the service before the report arrives. Return the id of the request.
         """
         request_id = await operator.request_report(instance_id)
-        await operator.until(instance_id, request_id, "running")
+        await operator.wait_for_status(instance_id, request_id, "running")
         with snapshot(Path(self.service.database)) as copy:
             shutil.copy(copy, self.folder / "collecting.db")
         assert self.service.stop(signal.SIGKILL) == -signal.SIGKILL
@@ -145,22 +145,22 @@ async def test_agents_continue_after_a_restore_that_lost_the_last_minutes(tmp_pa
         http = await stack.enter_async_context(httpx2.AsyncClient(base_url=url, timeout=30))
         operator = Operator(http, venue.service.api_key)
         await venue.agent("old", "stop")
-        old = (await operator.enrolled("old"))["old"]
+        old = (await operator.wait_for_devices("old"))["old"]
         kept = await operator.request_report(old)
-        await operator.until(old, kept, *DONE)
+        await operator.wait_for_status(old, kept, *DONE)
 
         # The request `open_at_backup` is created before the backup and answered after it. The
         # request `answered` is created and answered after the backup.
         open_at_backup = await operator.request_report(old)
         backup = tmp_path / "backup.db"
         venue.service.command("backup", str(backup))
-        await operator.until(old, open_at_backup, *DONE)
+        await operator.wait_for_status(old, open_at_backup, *DONE)
         answered = await operator.request_report(old)
-        await operator.until(old, answered, *DONE)
+        await operator.wait_for_status(old, answered, *DONE)
         # The next two devices enroll after the backup, so the restored service does not know them.
         new = await venue.agent("new", "stop")
         await venue.agent("again", "reenroll")
-        await operator.enrolled("new", "again")
+        await operator.wait_for_devices("new", "again")
 
         assert await asyncio.to_thread(venue.service.stop) == 0
         venue.service.command("restore", str(backup))
@@ -171,24 +171,24 @@ async def test_agents_continue_after_a_restore_that_lost_the_last_minutes(tmp_pa
         code, _, errors = await run_agent(tmp_path / "old/config.toml", "history", answered)
         assert code == 0, errors
         fresh = await operator.request_report(old)
-        await operator.until(old, fresh, *DONE)
+        await operator.wait_for_status(old, fresh, *DONE)
         if await operator.status(old, open_at_backup) not in DONE:
             # The agent acknowledges the request again, but does not collect again.
-            await operator.until(old, open_at_backup, "running")
+            await operator.wait_for_status(old, open_at_backup, "running")
 
         async def is_revoked() -> bool:
             return "revoked" in json.dumps(new.status())
 
         await until(is_revoked, BACK_WITHIN_S)
         assert "new" not in await operator.devices()
-        again = (await operator.enrolled("again"))["again"]
-        await operator.until(again, await operator.request_report(again), *DONE)
+        again = (await operator.wait_for_devices("again"))["again"]
+        await operator.wait_for_status(again, await operator.request_report(again), *DONE)
 
         # A report that arrives after the restore is stored if the restored database has its
         # request. Otherwise the agent sets the report aside.
         on_its_way = await venue.kill_during_a_collection(operator, old)
         venue.restore_and_start(tmp_path / "collecting.db")
-        await operator.until(old, on_its_way, *DONE)
+        await operator.wait_for_status(old, on_its_way, *DONE)
         unknown = await venue.kill_during_a_collection(operator, old)
         venue.restore_and_start(backup)
 
@@ -197,4 +197,4 @@ async def test_agents_continue_after_a_restore_that_lost_the_last_minutes(tmp_pa
 
         await until(is_set_aside, BACK_WITHIN_S)
         assert await operator.status(old, unknown) == "unknown"
-        await operator.until(old, await operator.request_report(old), *DONE)
+        await operator.wait_for_status(old, await operator.request_report(old), *DONE)

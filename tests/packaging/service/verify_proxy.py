@@ -88,7 +88,9 @@ def front(
 def limited_front(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Front]:
-    """A service with small limits for connections, which trusts the addresses of its proxy."""
+    """A service with small limits for connections. It accepts the addresses of callers
+    from its proxy.
+    """
     options = ("tests.unit.controlplane.small_limits", "--trusted-proxy", "127.0.0.1")
     with running_front(request.param, tmp_path_factory.mktemp("limited"), *options) as result:
         yield result
@@ -237,7 +239,7 @@ async def test_only_callers_without_credentials_are_rate_limited(front: Front) -
 
 @contextmanager
 def slow_bodies(front: Front, operation: str, address: str) -> Iterator[list[ssl.SSLSocket]]:
-    """Begin calls with a made-up key from ``address``, and never send the end of their bodies."""
+    """From ``address``, begin calls with a made-up key, and never send the end of their bodies."""
     port = int(front.proxy.base_url.rpartition(":")[2])
     lines = (
         f"POST {OPERATION.format(operation)} HTTP/1.1", "Host: 127.0.0.1",

@@ -129,8 +129,8 @@ class Runner:
         )
 
     def _trace_verification(self, step: str, environment: str) -> None:
-        """Make systemd run the verification under the tracer. This lasts until the drop-in is
-        replaced, or deleted by a power cut (/run is in memory).
+        """Write a drop-in that makes systemd run the verification under the tracer, until the
+        drop-in is replaced or a power cut deletes it (/run is in memory).
         """
         write_drop_in(
             self._machine,
@@ -184,7 +184,7 @@ class Runner:
 
 
 async def wait_for_running_directory(venue: Venue) -> str:
-    """Return the directory of the version that runs, as soon as the service is ready."""
+    """Wait until the agent runs. Return the name of the directory of its version."""
     async with asyncio.timeout(BACK_WITHIN_S):
         while True:
             with contextlib.suppress(AssertionError, ValueError, subprocess.TimeoutExpired):

@@ -5,13 +5,13 @@ from typing import Final, Literal
 
 Kill = Literal["all", "command", "script", "service", "power"]
 """What is killed: the package manager with its children; the command that makes the step; this
-command and the scripts that run it; the agent's service; or the whole machine."""
+command and the scripts that run it; the agent; or the whole machine."""
 
 KILLED: Final[dict[Kill, str]] = {
     "all": "dpkg and its children",
     "command": "the command",
     "script": "the script",
-    "service": "the service",
+    "service": "the agent",
     "power": "power cut",
 }
 

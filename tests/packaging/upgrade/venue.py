@@ -15,7 +15,9 @@ STATE: Final = "/var/lib/venue-agent"
 RECORD: Final = "/var/lib/venue-agent-upgrade/upgrade"
 LINK: Final = "/usr/lib/venue-agent.current"
 NEW, KEPT = "venue-agent", "venue-agent.previous"
-"""The names of two directories: of the files that dpkg replaces, and of the kept version."""
+"""Names of directories in /usr/lib. dpkg replaces the files in NEW. Before that, preinst copies the
+previous version to KEPT. That version runs during the upgrade, and again if the new one fails.
+"""
 POLL_EVERY_S: Final = 0.1
 CONFIG: Final = "[heartbeat]\ninterval_seconds = 1\n[network]\nmax_duration_seconds = 5\n"
 UNAVAILABLE: Final = Reply(503, b"{}", headers={"Retry-After": "1"})

@@ -255,14 +255,14 @@ class MsiChecks(PackageChecks):
         entries = self.wine.run("reg", "query", ENTRIES_KEY, "/s").stdout
         assert re.findall(r"DisplayVersion +REG_SZ +(\S+)", entries) == [version], entries
         assert self.ask("application")["outcome"] in ANSWERED
-        print_ok("upgraded while the service ran: the same device answers")
+        print_ok("upgraded while the agent ran: the same device answers")
 
     def refuse_an_older_version(self) -> None:
         pid = self.pid()
         self.install(self.msi, fails=True)
         assert self.pid() == pid
         self.msi = self.newer_msi
-        print_ok("an older version is refused, and the service is not interrupted")
+        print_ok("an older version is refused, and the agent is not interrupted")
 
     def uninstall(self) -> None:
         self.msiexec("/x", windows(self.msi))

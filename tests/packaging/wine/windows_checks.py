@@ -298,7 +298,7 @@ class PackageChecks(Checks):
         self.device = self.service.enrolled_device(WITHIN_S)
         pid = self.pid()
         assert "kept" in self.agent(*words).stdout, "a second install must keep the configuration"
-        assert self.pid() == pid, "a second install must not disturb the service"
+        assert self.pid() == pid, "a second install must not restart the agent"
         until(lambda: self.status()["verdict"] == "healthy", WITHIN_S)
         assert self.status()["pid"] == pid, self.status()
         print_ok(
