@@ -122,7 +122,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 _RUNNER = "_function_scoped_runner"
 """The fixture of pytest-asyncio that an asynchronous test and its fixtures use."""
-_SOCKET_EVENTS = frozenset({"socket.connect", "socket.sendto"})
+_SOCKET_EVENTS = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
 _foreign_hosts: list[str] = []
 
 

@@ -30,24 +30,30 @@ TESTS = {
 }
 """The tests of each module that is mutated. The modules are in agent/rules."""
 
+TEST_COMMAND = "-m pytest -x -q -p no:cacheprovider tests/unit/agent/rules/{tests}"
 CONFIG = """\
 [cosmic-ray]
 module-path = "agent/rules/{module}.py"
 timeout = 60.0
 excluded-modules = []
-test-command = "{python} -m pytest -x -q -p no:cacheprovider tests/unit/agent/rules/{tests}"
+test-command = "{python} {command}"
 [cosmic-ray.distributor]
 name = "local"
 """
 
 
 def run_mutants(module: str) -> tuple[int, int, list[str]]:
-    """Return the number of mutants, the number of survivors, and a description of each survivor."""
+    """Return the number of mutants, the number of survivors, and a description of each survivor.
+
+    The tests must succeed without a mutation. Otherwise every mutant would count as detected.
+    """
+    command = TEST_COMMAND.format(tests=TESTS[module])
     (WORK / "config.toml").write_text(
-        CONFIG.format(module=module, python=sys.executable, tests=TESTS[module])
+        CONFIG.format(module=module, python=sys.executable, command=command)
     )
     session = WORK / f"{module.replace('/', '-')}.sqlite"
     session.unlink(missing_ok=True)
+    subprocess.run([sys.executable, *command.split()], cwd=WORK, check=True, env=_environment())
     for verb in ("init", "exec"):
         words = [sys.executable, "-m", "cosmic_ray.cli", verb, "config.toml", session.name]
         subprocess.run(words, cwd=WORK, check=True, env=_environment(), stderr=subprocess.DEVNULL)
@@ -85,7 +91,7 @@ def main() -> int:
             print(f"    {line}", flush=True)
     share = 1 - all_survivors / max(1, all_mutants)
     print(f"mutation score {share:.1%} ({all_mutants} mutants)")
-    return 0 if share >= SCORE_MIN else 1
+    return 0 if all_mutants and share >= SCORE_MIN else 1
 
 
 if __name__ == "__main__":

@@ -148,6 +148,13 @@ class Running:
         return f"{self.case.program} {self.case.words}"
 
 
+def _has_content(path: Path) -> bool:
+    """Return whether a file or a directory exists and is not empty."""
+    if path.is_dir():
+        return any(path.iterdir())
+    return path.exists() and path.stat().st_size > 0
+
+
 def require(title: str, code: int, expected: int, output: str) -> None:
     crash = CRASHES.search(output)
     if code == expected and crash is None:
@@ -247,7 +254,7 @@ class Player:
         self.values.update(match.groupdict())
         if case.into:
             self._write(case.into, done.stdout)
-        if case.writes and not (self.home / case.writes).stat().st_size:
+        if case.writes and not _has_content(self.home / case.writes):
             raise Failure(f"{title}: nothing is in {case.writes}")
 
     def _call(self, call: Call) -> None:

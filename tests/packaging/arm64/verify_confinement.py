@@ -74,6 +74,7 @@ echo "RESULT end"
 """
 EXPECTED: Final = (
     r"RESULT machine Linux \S+ aarch64, LSM \S*landlock",
+    r"(?m)^\d+ passed(, \d+ deselected)? in ",  # no test was skipped
     r"RESULT pytest 0\b",
     r"RESULT collect 0\b",
     r"RESULT unconfined 0\b",

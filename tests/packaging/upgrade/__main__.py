@@ -339,6 +339,8 @@ async def verify(options: argparse.Namespace) -> int:
     interruptions = [
         each for each in INTERRUPTIONS if re.search(options.only, f"{each.text}, {each.kill}")
     ]
+    if not interruptions:
+        raise SystemExit(f"no interruption matches {options.only!r}")
     with tempfile.TemporaryDirectory(prefix="venue-agent-upgrade-", dir=options.scratch) as name:
         place = Path(name)
         # Another build may replace the package meanwhile.
