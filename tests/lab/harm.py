@@ -47,7 +47,8 @@ class Harm:
         self.counts[f"{protocol} to the terminal {terminal}"] += 1
 
     def check_frame(self, raw: bytes) -> None:
-        """Check a frame. IPv6 frames with extension headers are ignored."""
+        """Count the forbidden traffic in a frame: bytes to ``HARM_PORTS``, and packets to excluded
+        IPv4 addresses. IPv6 frames with extension headers are ignored."""
         frame = frames.read_ethernet(raw)
         if frame.kind == _ETHERTYPE_IPV6 and len(frame.body) > _IPV6_HEADER:
             end = _IPV6_HEADER + int.from_bytes(frame.body[4:6], "big")
