@@ -34,7 +34,8 @@ class Harm:
         self._terminals = {mac_bytes(mac): mac for mac in terminals}
 
     def check_terminals(self, raw: bytes) -> None:
-        """Count a frame if it was sent to the MAC of a payment terminal."""
+        """Count a frame to the MAC of a payment terminal. ARP is not counted, and empty datagrams
+        are counted only in ``datagrams``."""
         frame = frames.read_ethernet(raw)
         terminal = self._terminals.get(frame.destination)
         if terminal is None or frame.kind == frames.ETHERTYPE_ARP:

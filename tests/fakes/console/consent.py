@@ -152,7 +152,7 @@ async def _answer(page: Page) -> dict[str, str]:
 async def _framed(page: Page, url: str, address: str) -> bool:
     """Return whether a page of the same origin can show the consent page in a frame.
 
-    The outer page has no Content Security Policy.
+    The outer page has no Content Security Policy, so only the consent page itself can prevent this.
     """
     await page.open(f"{url}/healthz")
     output: bool = await page.run(

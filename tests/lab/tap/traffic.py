@@ -156,7 +156,7 @@ class Traffic:
         return counts
 
     def forbidden(self) -> dict[str, int]:
-        """Return the number of bytes, packets or requests of each kind that no report may send."""
+        """Return how many bytes, packets or requests of each forbidden kind were sent."""
         counts: Counter[str] = Counter()
         for (kind, request), count in self.requests().items():
             if request not in PERMITTED:
