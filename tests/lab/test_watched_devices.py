@@ -180,7 +180,9 @@ def test_a_check_of_printers_sends_nothing_to_terminals_at_the_printers_addresse
 
 @pytest.mark.large
 @pytest.mark.parametrize("seed", range(5))
-def test_a_generated_venue_sends_nothing_to_its_terminals(tmp_path: Path, seed: int) -> None:
+def test_reports_send_nothing_to_the_terminals_of_a_generated_venue(
+    tmp_path: Path, seed: int
+) -> None:
     """Some devices have moved, are off or were replaced since the report that learned them."""
     venue = venue_of(seed)
     learned = [asdict(learned_device) for learned_device in learned_on_the_first_day(venue)]
