@@ -1,7 +1,7 @@
 """A simulated path from a machine to the service, with faults at planned times.
 
 It replaces the operating system (`Sensors`), and the agent's tasks that call the service: a
-heartbeat each minute, and a command stream that breaks when the path is silent.
+heartbeat each minute, and a command stream that breaks when the service cannot be reached.
 """
 
 import asyncio
@@ -39,6 +39,7 @@ STREAM_BREAKS_AFTER_S = 6.0
 TIMEOUT_S = 20.0
 RETRY_S = 4.0
 REPLY_S = 0.02
+"""The duration of a call that does not time out."""
 
 
 @dataclass(frozen=True)

@@ -230,7 +230,7 @@ class HostileService(StrictService):
         await self.go_away()
 
     async def come_back(self) -> None:
-        """Listen on the same port as before."""
+        """Listen on a free port at first, and later on the same port again."""
         self._port = await self._connections.listen(self._port)
 
     async def go_away(self) -> None:

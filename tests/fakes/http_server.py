@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 server. The test controls every byte of the replies."""
+"""A small HTTP/1.1 server. The test sets the status, the headers and the body of each reply."""
 
 import asyncio
 import contextlib

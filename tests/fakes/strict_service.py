@@ -162,19 +162,19 @@ class StrictService:
     async def _on_enroll(self, body: Json) -> Reply:
         if problems := contract.violations(contract.ENROLL, body):
             return self._refuse(*problems)
-        nonce, query = self._challenges.pop(body["challengeId"], ("", {}))
-        key = load_der_public_key(bytes.fromhex(query["publicKey"]))
+        nonce, challenge = self._challenges.pop(body["challengeId"], ("", {}))
+        key = load_der_public_key(bytes.fromhex(challenge["publicKey"]))
         assert isinstance(key, Ed25519PublicKey)
         try:
             key.verify(bytes.fromhex(body["signature"]), nonce.encode())
         except InvalidSignature:
             return self._refuse("the signature does not fit the nonce")
         self.device = {
-            "instanceId": query["instanceId"],
-            "locationId": query["locationId"],
-            "legacyInstallId": query["legacyInstallId"],
-            "appVersion": query.get("appVersion"),
-            "capabilities": query["capabilities"],
+            "instanceId": challenge["instanceId"],
+            "locationId": challenge["locationId"],
+            "legacyInstallId": challenge["legacyInstallId"],
+            "appVersion": challenge.get("appVersion"),
+            "capabilities": challenge["capabilities"],
             "bindingId": self.binding_id,
             "organizationId": "organization-1",
             "somethingOfALaterVersion": {"nested": True},

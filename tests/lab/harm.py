@@ -34,7 +34,8 @@ class Harm:
         self._terminals = {mac_bytes(mac): mac for mac in terminals}
 
     def check_terminals(self, raw: bytes) -> None:
-        """Count a frame if it was sent to the MAC of a payment terminal."""
+        """Count a frame to the MAC of a payment terminal. ARP is not counted, and empty datagrams
+        are counted only in ``datagrams``."""
         frame = frames.read_ethernet(raw)
         terminal = self._terminals.get(frame.destination)
         if terminal is None or frame.kind == frames.ETHERTYPE_ARP:
@@ -47,7 +48,8 @@ class Harm:
         self.counts[f"{protocol} to the terminal {terminal}"] += 1
 
     def check_frame(self, raw: bytes) -> None:
-        """Check a frame. IPv6 frames with extension headers are ignored."""
+        """Count the forbidden traffic in a frame: bytes to ``HARM_PORTS``, and packets to excluded
+        IPv4 addresses. IPv6 frames with extension headers are ignored."""
         frame = frames.read_ethernet(raw)
         if frame.kind == _ETHERTYPE_IPV6 and len(frame.body) > _IPV6_HEADER:
             end = _IPV6_HEADER + int.from_bytes(frame.body[4:6], "big")

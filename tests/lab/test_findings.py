@@ -1,7 +1,8 @@
-"""Tests the findings for a machine with many real problems.
+"""Tests the findings for a machine with many real problems, and for one without a network.
 
-The disk is full, a print queue is stuck, the till program does not run, and neither the service nor
-the kiosk's browser can be reached. The collector runs as a child process, as in the agent.
+On the first machine the disk is full, a print queue is stuck, the till program does not run, and
+neither the service nor the kiosk's browser can be reached. The collector runs as a child process,
+as in the agent.
 """
 
 import json

@@ -109,7 +109,7 @@ def honest_part(run: ChildRun) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("rate", RATES)
-def test_lying_neighbour_does_not_change_the_report_of_other_printers(
+def test_lying_neighbour_does_not_change_the_report_of_the_printers(
     tmp_path: Path, rate: int
 ) -> None:
     undisturbed, disturbed = collect(tmp_path, 0), collect(tmp_path, LIES, rate)

@@ -350,7 +350,9 @@ def test_hosts_of_the_peer_lan_have_their_names(facts: dict[str, Any]):
     assert hosts["10.66.0.43"]["hostname"] == "Cellar-host.local"
 
 
-def test_no_payload_reaches_print_ports(facts: dict[str, Any], venue: Venue):
+def test_no_payload_reaches_the_ports_that_must_not_receive_any(
+    facts: dict[str, Any], venue: Venue
+):
     counts = {int(port): count for port, count in json.loads(venue.counts.read_text()).items()}
     assert set(counts) == set(HARM_PORTS)
     tried = set(JOB["ports"]) & set(HARM_PORTS)  # type: ignore[call-overload]

@@ -11,7 +11,7 @@ import pytest
 from tests.lab.tap.collect import LabResult, collect_in_lan
 from tests.lab.tap.ipp import lab_printer
 from tests.lab.tap.plan import LabPlan, LanHost
-from tests.lab.tap.traffic import VARIABLE as RECORDS
+from tests.lab.tap.traffic import VARIABLE as RECORDS_VARIABLE
 from tests.lab.test_tap_lan import check_harmless
 
 pytestmark = [
@@ -86,11 +86,11 @@ def test_check_of_one_printer_contacts_only_this_printer(tmp_path: Path) -> None
     check_harmless(result)
 
 
-def test_snmp_only_reads_the_state_of_the_printers(
+def test_snmp_requests_only_read_and_go_only_to_printers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = Path(os.environ.get(RECORDS) or tmp_path)
-    monkeypatch.setenv(RECORDS, str(folder))
+    folder = Path(os.environ.get(RECORDS_VARIABLE) or tmp_path)
+    monkeypatch.setenv(RECORDS_VARIABLE, str(folder))
     earlier_records = set(folder.glob("*-*.json"))
     result = check(tmp_path, snmp_community="public")
     (record,) = {*folder.glob("*-*.json")} - earlier_records

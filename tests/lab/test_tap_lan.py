@@ -60,8 +60,8 @@ def check_truth(plan: LabPlan, run: ChildRun) -> None:
 def check_harmless(result: LabResult) -> None:
     assert result.counters.harm() == {}
     assert result.counters.most_print_connections <= 1
-    # Connections to one print port are at least a second apart. The pause is measured by TCP
-    # timestamps, in whole milliseconds.
+    # Connections to one print port are at least a second apart. TCP timestamps measure the pause in
+    # whole milliseconds, so the measured pause can be slightly too short.
     assert result.counters.shortest_print_pause_s >= 0.998
     assert result.counters.wrong_mac_frames == 0
 

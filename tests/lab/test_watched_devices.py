@@ -1,4 +1,5 @@
-"""Tests watched devices in a LAN that counts the packets to payment terminals.
+"""Tests watched devices in a LAN that fails the test if a payment terminal gets other packets than
+ARP requests and empty datagrams.
 
 The terminals have open ports and announce services, so that the scan has reasons to contact them.
 """
@@ -104,8 +105,8 @@ EXPECTED = {
     "Pass": ("present", 15, None, None),
     "Any": ("present", 10, None, None),
 }
-"""The state, the address, the earlier address and the MAC of another device at the address. An
-address is its last part."""
+"""The state, the address, the earlier address and the MAC of another device at the address. Each
+address is shortened to its last part."""
 
 
 def at(number: int) -> str:
@@ -170,19 +171,23 @@ def test_terminals_get_nothing_if_the_system_reports_no_neighbour_events(tmp_pat
 
 
 @pytest.mark.large
-def test_a_check_of_printers_sends_nothing_to_a_terminal_at_their_address(tmp_path: Path) -> None:
+def test_a_check_of_printers_sends_nothing_to_terminals_at_the_printers_addresses(
+    tmp_path: Path,
+) -> None:
     (run,) = collect_in_lan(PLAN, {**JOB, "printers_only": True}, tmp_path).runs
     assert [printer["status"] for printer in run.facts["printers"]] == ["unreachable"] * 2
 
 
 @pytest.mark.large
 @pytest.mark.parametrize("seed", range(5))
-def test_a_generated_venue_sends_nothing_to_its_terminals(tmp_path: Path, seed: int) -> None:
-    """The devices of a generated venue have moved since they were learned."""
+def test_reports_send_nothing_to_the_terminals_of_a_generated_venue(
+    tmp_path: Path, seed: int
+) -> None:
+    """Some devices have moved, are off or were replaced since the report that learned them."""
     venue = venue_of(seed)
-    learned = [asdict(device_state) for device_state in learned_on_the_first_day(venue)]
+    learned = [asdict(learned_device) for learned_device in learned_on_the_first_day(venue)]
     job_devices = {
-        "devices": [asdict(device_state) for device_state in venue.devices],
+        "devices": [asdict(watched_device) for watched_device in venue.devices],
         "learned": learned,
     }
     network = {"ports": VENUE_PORTS, "max_hosts": 300, "max_services": 99, "max_duration_s": 300}

@@ -1,4 +1,4 @@
-"""A child process. Its first argument selects a correct, faulty or unresponsive behaviour.
+"""A child process that acts as a collector: correct, faulty or unresponsive, by its first argument.
 
 It is started as ``python child.py BEHAVIOUR [FILE]``. It implements the protocol of collectors by
 hand, so that it can also violate the protocol. It imports nothing of the project.

@@ -29,10 +29,11 @@ def good_facts(kind: str) -> Facts:
 
 @dataclass(slots=True)
 class FakeCollectors:
-    """``script`` has the outcome of each run. When it is empty, a collection succeeds.
+    """Each run takes its outcome from ``script``. If ``script`` is empty, the run succeeds.
 
-    If ``waits_for_release`` is True, no run ends before ``release`` is set. ``at_once`` is the
-    number of current runs, and ``most_at_once`` is its maximum.
+    ``jobs`` has the job of each run. If ``waits_for_release`` is True, no run ends before
+    ``release`` is set. ``at_once`` is the number of current runs, and ``most_at_once`` is its
+    maximum.
     """
 
     jobs: list[Job] = field(default_factory=list)

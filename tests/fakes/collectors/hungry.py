@@ -1,6 +1,7 @@
 """A collector that uses too much memory: `python -m tests.fakes.collectors.hungry KIND`.
 
-It begins like a real collector, sends its first facts, and then tries to allocate 1 GiB.
+It begins like a real collector, sends its first facts, and then tries to allocate 1 GiB, twice
+its memory limit.
 """
 
 import sys

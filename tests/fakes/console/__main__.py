@@ -87,8 +87,8 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
     if act == "consent":
         make_user(database)
     with _service(database) as url:
-        # An act can pause until the service closes an idle connection. Therefore each request has
-        # its own connection.
+        # Between two requests of an act, the service can close the idle connection. The next
+        # request would then fail on it, so each request has its own connection.
         limits = httpx2.Limits(max_keepalive_connections=0)
         async with httpx2.AsyncClient(base_url=url, timeout=WITHIN_S, limits=limits) as http:
             if act == "figures":

@@ -23,7 +23,8 @@ STEP_S: Final = 30
 
 
 def make_providers(home: Path, provider: ProviderProcess) -> Path:
-    """Sign Ada in at the provider, and return the service's file of identity providers."""
+    """Sign Ada in at the provider. Write the service's file of identity providers, and return its
+    path."""
     provider.control(claims=ADA, now=int(time.time()))
     (home / "secret").write_text(CLIENT_SECRET, encoding="utf-8")
     file = home / "providers.toml"

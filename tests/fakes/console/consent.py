@@ -1,4 +1,4 @@
-"""The OAuth pages, used with the keyboard: access is requested, granted and refused."""
+"""The OAuth pages: a user grants access to a client, revokes it, and denies it to another one."""
 
 import json
 from typing import Any, Final
@@ -42,8 +42,8 @@ async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, A
     results: dict[str, Any] = {}
     # No server listens there: the test checks only the URL to which the browser is redirected.
     loopback = "http://127.0.0.1:9/callback"
-    program = await _register(http, "Sales assistant", loopback)
-    await page.open(_address(url, program, loopback))
+    client_id = await _register(http, "Sales assistant", loopback)
+    await page.open(_address(url, client_id, loopback))
     await page.until("document.querySelector('#email')")
     await page.tab_to("#email")
     await page.type(EMAIL)
@@ -63,22 +63,22 @@ async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, A
     await page.tab_to("button.primary")
     await page.press("Enter")
     results["answer"] = await _answer(page)
-    tokens = await _exchange(http, program, loopback, results["answer"].get("code", ""))
+    tokens = await _exchange(http, client_id, loopback, results["answer"].get("code", ""))
     results["token"] = sorted(tokens)
     results["status before revocation"] = await _ping_status(http, tokens.get("access_token", ""))
     await _revoke_grant(page, results, url)
     results["status after revocation"] = await _ping_status(http, tokens.get("access_token", ""))
-    long_named_program = await _register(http, LONG, REDIRECT)
-    await page.open(_address(url, long_named_program, REDIRECT))
+    long_named_client_id = await _register(http, LONG, REDIRECT)
+    await page.open(_address(url, long_named_client_id, REDIRECT))
     await page.until("document.querySelector('h1 .supplied')")
     results["host"] = await page.run("document.querySelector('form p strong').textContent")
     await page.check_view("consent-long")
     await page.click("button[value=deny]")
     results["denied"] = await _answer(page)
-    await page.open(_address(url, program, "https://evil.example/"))
+    await page.open(_address(url, client_id, "https://evil.example/"))
     results["wrong address"] = await page.until("document.querySelector('.problem')?.textContent")
     await page.check_view("refused")
-    results["framed"] = await _framed(page, url, _address(url, program, loopback))
+    results["framed"] = await _framed(page, url, _address(url, client_id, loopback))
     return results
 
 
@@ -152,7 +152,7 @@ async def _answer(page: Page) -> dict[str, str]:
 async def _framed(page: Page, url: str, address: str) -> bool:
     """Return whether a page of the same origin can show the consent page in a frame.
 
-    The outer page has no Content Security Policy.
+    The outer page has no Content Security Policy, so only the consent page itself can prevent this.
     """
     await page.open(f"{url}/healthz")
     output: bool = await page.run(

@@ -152,7 +152,7 @@ async def _yesterday(
 
 
 async def _all_locations(page: Page, results: dict[str, Any]) -> None:
-    """Open the total by keyboard, print it, and save its sales."""
+    """Open the total with the keyboard, read it for today and yesterday, and save its sales."""
     await page.tab_to("#total a.name")
     await page.press("Enter")
     await page.until("document.querySelector('#venue h1')?.textContent === 'All locations'")

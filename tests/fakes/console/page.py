@@ -8,6 +8,7 @@ from typing import Any, Final
 from tests.scenario.pictures.browser import Browser
 
 WITHIN_S: Final = 60
+"""The time limit of each wait."""
 VIEWPORTS: Final = {"narrow": (360, 740), "wide": (1440, 900)}
 SCHEMES: Final = ("light", "dark")
 WATCH: Final = """
@@ -226,4 +227,4 @@ SHOWS_FOCUS: Final = """() => {
     box.bottom >= 0 && box.top <= innerHeight && box.right >= 0 && box.left <= innerWidth;
 }"""
 """Whether the focused element has an outline and is in view. New rows can move the element out of
-view until the browser has scrolled."""
+view until the browser has scrolled, so `Page.tab_to` evaluates this repeatedly."""

@@ -106,9 +106,9 @@ async def _submit_token(page: Page, button: str, token: str) -> None:
 
 async def fill(page: Page, **values: str) -> None:
     for name, value in values.items():
-        result = f"document.getElementById({json.dumps(name.replace('_', '-'))})"
-        await page.until(f"{result} && !{result}.disabled")
-        await page.run(f"{result}.value = {json.dumps(value)}")
+        field = f"document.getElementById({json.dumps(name.replace('_', '-'))})"
+        await page.until(f"{field} && !{field}.disabled")
+        await page.run(f"{field}.value = {json.dumps(value)}")
 
 
 async def sign_in(page: Page, email: str, password: str) -> None:

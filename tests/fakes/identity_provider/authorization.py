@@ -29,17 +29,22 @@ class State:
     """The data and the behaviour of the provider. Tests change them (`apply`).
 
     Attributes:
+        issuer: the URL of the provider.
         now: the time at which ID tokens are issued, in seconds since 1970.
         claims: claims of the user who is signed in at the provider.
         id_token: changes of the ID token's claims; None removes a claim.
         algorithm: the signature algorithm of ID tokens: RS256, none, or HS256 with the public key
             as the secret.
         userinfo: changes of the claims of userinfo; None removes a claim.
-        refreshes_id_tokens: whether a refreshed answer has an ID token with the user's claims.
         is_disabled: whether tokens and userinfo are refused.
+        issues_refresh_tokens: whether the client gets a refresh token with each access token.
+        refreshes_id_tokens: whether the client also gets a new ID token when it uses a refresh
+            token.
         metadata: changes of the provider's metadata document.
         answer: changes of the parameters that ``/authorize`` sends to the client; None removes one.
         replies: replaces the replies to some paths; maps each path to a status and a text.
+        keys: the signing key, as a list of one element.
+        codes: the authorization codes that are valid.
         tokens: the access tokens and the refresh tokens that are valid.
         token_requests: the fields of each call of ``/token``.
         calls: the path of each request that the provider received.
@@ -69,7 +74,8 @@ class State:
         self.keys = [RSAKey.generate_key(2048, parameters, private=True)]
 
     def issue_id_token(self) -> str:
-        """Return an ID token with the current claims of the user, as for a refreshed answer."""
+        """Return an ID token with the current claims of the user, for a client that uses a refresh
+        token."""
         claims = {
             **self.claims, "iss": self.issuer, "aud": CLIENT_ID,
             "iat": self.now, "exp": self.now + 3600, **self.id_token,

@@ -133,7 +133,7 @@ OPERATIONS: Final[Mapping[str, tuple[Schema, Schema]]] = {
     "reportDetail": (exact({"reportId": UUID}), REPORT_DETAIL),
     "revoke": (exact(_INSTANCE), REVOKED),
 }
-"""The schemas of the request's body and of the reply's body, by procedure."""
+"""The schemas of the request's body and of the reply's body, by operation."""
 _FORMATS: Final = FormatChecker(formats=())
 
 
@@ -146,6 +146,7 @@ def _is_timestamp(value: object) -> bool:
 
 
 def _compiled_timestamp(value: str) -> bool:
+    """Return False if `_is_timestamp` raises ValueError. Used by the compiled validator."""
     try:
         return _is_timestamp(value)
     except ValueError:
@@ -157,19 +158,19 @@ class NotFittingError(AssertionError):
 
 
 def require_fitting(reply: httpx2.Response) -> None:
-    """Compare the reply of a remoteControl call with the document's description of its operation.
+    """Raise NotFittingError if the reply of a remoteControl call does not match the document.
 
-    The document does not show refusals. Raises NotFittingError.
+    Refusals and streams are not checked, because the document does not show them.
     """
     name = reply.request.url.path.removeprefix(PREFIX)
-    kind = reply.headers.get("content-type", "")
-    is_stream = kind.startswith("text/event-stream")
+    content_type = reply.headers.get("content-type", "")
+    is_stream = content_type.startswith("text/event-stream")
     if name not in OPERATIONS or reply.status_code >= 400 or is_stream:
         return
     if (reply.request.method, reply.status_code) != ("POST", 200):
         raise NotFittingError(f"{reply.request.method} {name} answered {reply.status_code}")
-    if kind != "application/json":
-        raise NotFittingError(f"{name} has the content type {kind}")
+    if content_type != "application/json":
+        raise NotFittingError(f"{name} has the content type {content_type}")
     for mistake in mistakes(name, reply.json()):
         raise NotFittingError(f"{name}: {mistake}")
 

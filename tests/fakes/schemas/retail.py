@@ -221,7 +221,10 @@ class NotFittingError(AssertionError):
 
 
 def require_fitting(reply: httpx2.Response, base: str = "/api/v1") -> None:
-    """Compare a reply with the document's description of its operation. Raises NotFittingError."""
+    """Raise NotFittingError if a reply does not match the document's description of its operation.
+
+    ``base`` is the part of the URL's path before the operation's path.
+    """
     status = reply.status_code
     if status in EMPTY:
         _require(reply, not reply.content, "401, 403 and 404 have no body")

@@ -50,7 +50,7 @@ def _link(state: str, organization: Schema, ended: Schema, more: Mapping[str, Sc
     )
 
 
-def _links(more: Mapping[str, Schema]) -> Schema:
+def _link_in_any_state(more: Mapping[str, Schema]) -> Schema:
     return {
         "oneOf": [
             _link("waiting", NULL, NULL, more),
@@ -62,8 +62,8 @@ def _links(more: Mapping[str, Schema]) -> Schema:
     }
 
 
-LINK = _links({})
-INSPECTION = _links(
+LINK = _link_in_any_state({})
+INSPECTION = _link_in_any_state(
     {"organizations": array(exact({"id": NONEMPTY_TEXT, "name": {"anyOf": [NONEMPTY_TEXT, NULL]}}))}
 )
 CONTACT = exact(

@@ -3,8 +3,9 @@
     python -m tests.lab.connectivity.sensor BASE_URL [NAME_SERVER ...]
 
 The command ``link`` prints the state of the link. ``probe`` prints a sample of the path to the
-service, and the cause of its fault or null. ``names`` prints the answers of the name servers. When
-a link, an address or a route changes, the script prints ``"change"``.
+service, and the cause of the path's fault, which is null if there is no fault. ``names`` prints the
+answers of the name servers. When a link, an address or a route changes, the script prints
+``"change"``.
 """
 
 import asyncio

@@ -120,7 +120,7 @@ def test_a_gateway_that_never_answered_is_silent(lab: Venue) -> None:
     assert cause == "gateway-silent"
 
 
-def test_a_valid_neighbour_entry_for_a_lost_gateway_is_no_answer(
+def test_a_valid_neighbour_entry_does_not_count_as_an_answer_of_a_lost_gateway(
     lab: Venue, sensor: SensorProcess
 ) -> None:
     """The entry of a lost gateway stays valid for half a minute, until the kernel checks it."""

@@ -3,7 +3,7 @@
 The tests run this script in a network namespace. Usage: announcer.py ADDRESS COUNT. It prints
 "ready", and then answers each PTR question with all instances of the type. Questions with few
 answers are answered first. Every tenth instance is sent without its SRV and TXT records, so that
-the browser must query them.
+the program that browses mDNS must query them.
 """
 
 import socket
@@ -19,7 +19,7 @@ GROUP, PORT = "224.0.0.251", 5353
 BURST, PAUSE_S = 50, 0.01
 """The script pauses after each burst of packets, because real hosts do not all answer at the same
 time (RFC 6762, section 6). With a longer pause, the answers to later questions would arrive after
-the browser's last try."""
+the last try of the program that browses."""
 TYPES = ("_ipp._tcp", "_http._tcp", "_googlecast._tcp", "_made-up._tcp")
 HOSTILE = (
     "Kitchen <script>alert(1)</script>",
@@ -70,7 +70,7 @@ def _read_names(sock: socket.socket, *, wait: bool) -> Iterator[bytes]:
 
     With ``wait``, block until the first packet arrives. The caller answers a name once, even if
     several packets have a question for it. Otherwise a slow machine would never catch up: it would
-    answer old questions first, and the browser would send its questions again.
+    answer old questions first, and the program that browses would send its questions again.
     """
     flags = 0 if wait else socket.MSG_DONTWAIT
     with suppress(BlockingIOError):

@@ -122,10 +122,11 @@ class PeerLan:
         return peer
 
     def wait_for_printers(self, client: Peer) -> None:
-        """Wait until every printer has announced itself, and read its UUID from its answer.
+        """Wait until every printer has announced itself, then read its UUID by IPP.
 
-        Call it before `move`: an announcer whose address changes while it still probes its names
-        (RFC 6762, section 8) never announces them.
+        The program that reads the UUIDs runs on ``client``. Call this method before `move`: an
+        announcer whose address changes while it still probes its names (RFC 6762, section 8) never
+        announces them.
         """
         test = self.directory / "uuid.test"
         test.write_text(_GET_UUID)

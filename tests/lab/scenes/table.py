@@ -447,7 +447,8 @@ URI_SCENES = (
     Scene(
         "printers with unusual URIs are off, then on",
         Part(
-            # A link-local IPv6 address without its interface cannot be resolved.
+            # The collector does not contact link-local IPv6 addresses. While the printer "scoped"
+            # is off, no other address of it is known.
             {
                 name: Verdict("unknown" if name == "scoped" else "unreachable")
                 for name, *_ in _UNUSUAL
@@ -481,13 +482,15 @@ _BY_HOST_NAME = (
     ("brother", "lpd://BRN807702EF165F/L", printer(71, "D", mac="80:77:02:ef:16:5f"), 515),
     ("bare", "socket://snug", printer(72, "E", host="snug"), 9100),
 )
+"""Queues with a host name in their URI: the name and the URI of the queue, its printer, and the
+port."""
 _UNRESOLVED = {
     "half-mac": Verdict("unreachable", at(42, 9100), (f"the device is at {NET}.42",)),
     "brn": Verdict("unreachable", at(43, 515), (f"the device is at {NET}.43",)),
     "brother": Verdict("unreachable", at(71, 515), ("o address was found for the name brn80",)),
     "bare": _unreachable(includes=(f"its host name was seen at {NET}.72",)),
 }
-_HOSTS = "".join(f"{host.address} {uri.split('/')[2]}\\n" for _, uri, host, _ in _BY_HOST_NAME)
+_ETC_HOSTS = "".join(f"{host.address} {uri.split('/')[2]}\\n" for _, uri, host, _ in _BY_HOST_NAME)
 
 NAMES_SCENES = (
     Scene(
@@ -500,7 +503,7 @@ NAMES_SCENES = (
         Part(
             {name: _reachable(f"{host.address}:{port}") for name, _, host, port in _BY_HOST_NAME},
             tuple(host for *_, host, _ in _BY_HOST_NAME),
-            commands=(f"printf '{_HOSTS}' > /run/hosts && mount --bind /run/hosts /etc/hosts",),
+            commands=(f"printf '{_ETC_HOSTS}' > /run/hosts && mount --bind /run/hosts /etc/hosts",),
         ),
     ),
     Scene(

@@ -61,10 +61,6 @@ def _reachable(number: int, port: int = 9100, *excludes: str) -> Verdict:
     return Verdict("reachable", at(number, port), excludes=excludes)
 
 
-def _with_uuid(number: int, uuid: int) -> Queue:
-    return Queue("taken", f"ipp://{NET}.{number}/ipp/print?uuid={uuid_of(uuid)}")
-
-
 _PAPER = "printer-state-reasons=media-empty-error"
 _PRINT = "echo receipt | lp -d"
 
@@ -97,7 +93,7 @@ SCENES = (
         Part(
             {"taken": Verdict("unknown", None, ("its UUID differs", "give the printer a fixed"))},
             (printer(13, "Other", ipp=(lab_printer(uuid_of(99)),)),),
-            queues=(_with_uuid(13, 13),),
+            queues=(Queue("taken", f"ipp://{NET}.13/ipp/print?uuid={uuid_of(13)}"),),
         ),
         Part(
             {"taken": _reachable(13, 631, "another")},
@@ -246,7 +242,7 @@ def test_a_missing_dhcp_server_and_a_stopped_spooler_are_reported_until_fixed(
         (2, "multicast does not pass on"),
     ],
 )
-def test_network_problem_is_listed_once_and_in_the_reason_of_a_printer(
+def test_network_problem_is_listed_once_and_in_a_printers_reason_until_it_is_fixed(
     report_number: int, words: str, reports: list[Report]
 ) -> None:
     assert sum(words in limitation for limitation in reports[report_number]["limitations"]) == 1

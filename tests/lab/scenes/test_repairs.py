@@ -57,7 +57,7 @@ MEMORY = (
     remembered_printer("pass", 8, PASS_MAC),
     remembered_printer("roof", 9, ROOF_MAC),
 )
-SECOND_NAME_SERVER = f"""
+NAME_SERVERS = f"""
 import os, socket, struct
 mute = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); mute.bind(("127.0.0.9", 53))
 server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); server.bind(("127.0.0.1", 53))
@@ -78,7 +78,7 @@ VENUE = replace(LAN, excluded=(), config="[network]\nmax_duration_seconds = 300\
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     directory = tmp_path_factory.mktemp("repairs")
-    (directory / "server.py").write_text(SECOND_NAME_SERVER)
+    (directory / "server.py").write_text(NAME_SERVERS)
     act = Act(
         hosts=MOVED,
         usb=(),

@@ -1,4 +1,4 @@
-"""Tests every scene of table.py with the real command, a real cupsd and simulated devices."""
+"""Tests every scene of table.py with the real agent, a real cupsd and simulated devices."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Simulates the LAN and the USB devices of a venue, with a real cupsd and the real command.
+"""Simulates the LAN and the USB devices of a venue, with a real cupsd and the real agent.
 
 `play` runs this module as a script, inside the LAN (see tests/lab/tap/lan.py) and in its own mount
 namespace:

@@ -59,14 +59,15 @@ def collect_in_lan(
 ) -> LabResult:
     """Simulate ``plan`` in a new namespace, and run collectors in it at the same time.
 
-    ``job`` runs ``runs`` times, and each job in ``others`` once. ``stale`` are older entries of the
-    neighbour table: MACs by address. ``module`` is the collectors' main module. ``prefix`` is the
-    command prefix that creates the namespace; the default is `namespace_prefix`.
+    ``job`` runs ``runs`` times, and each job in ``others`` once. Each collector is cancelled at its
+    first progress event of the step ``cancel_at``; "" means never. ``stale`` are older entries of
+    the neighbour table: MACs by address. ``module`` is the collectors' main module. ``prefix`` is
+    the command prefix that creates the namespace; the default is `namespace_prefix`.
     """
     paths = [directory / name for name in ("plan.json", "job.json", "result.json")]
     save_plan(replace(plan, excluded=tuple(job.get("exclude", ()))), paths[0])
-    order = {"jobs": [*[job] * runs, *others], "stale": dict(stale), "module": module}
-    paths[1].write_text(json.dumps(order), "utf-8")
+    instructions = {"jobs": [*[job] * runs, *others], "stale": dict(stale), "module": module}
+    paths[1].write_text(json.dumps(instructions), "utf-8")
     inside = [sys.executable, "-m", "tests.lab.tap.collect", str(paths[1]), str(paths[2])]
     lan = [sys.executable, "-m", "tests.lab.tap.lan", str(paths[0])]
     command = [*(prefix or namespace_prefix()), *lan, *inside, cancel_at]
@@ -99,14 +100,14 @@ def run_child(job: str, module: str, cancel_at: str, run: ChildRun) -> None:
 def main() -> int:
     job_path, result_path, cancel_at = sys.argv[1:4]
     # A job must be one line, because the collector reads further lines as commands.
-    order = json.loads(Path(job_path).read_text("utf-8"))
-    jobs = [json.dumps(job) for job in order["jobs"]]
-    for address, mac in order["stale"].items():
+    instructions = json.loads(Path(job_path).read_text("utf-8"))
+    jobs = [json.dumps(job) for job in instructions["jobs"]]
+    for address, mac in instructions["stale"].items():
         entry = ["ip", "neigh", "replace", address, "lladdr", mac, "nud", "stale", "dev", DEVICE]
         subprocess.run(entry, check=True)
     runs = [ChildRun() for _ in jobs]
     threads = [
-        threading.Thread(target=run_child, args=(job, order["module"], cancel_at, run))
+        threading.Thread(target=run_child, args=(job, instructions["module"], cancel_at, run))
         for job, run in zip(jobs, runs, strict=True)
     ]
     for thread in threads:

@@ -45,7 +45,7 @@ class CountedLan(TapLan):
         self._last_arp.clear()
         self._last_mdns.clear()
         self._connections: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
-        self._last_printing_ms: dict[tuple[str, int], int] = {}
+        self._last_print_connection_ms: dict[tuple[str, int], int] = {}
         self._handshakes: dict[tuple[str, int, int], int | None] = {}
 
     def handle(self, raw: bytes, now: float) -> None:
@@ -119,10 +119,10 @@ class CountedLan(TapLan):
         print_count = sum(1 for _, p in connections if p in PRINT_PORTS)
         counters.most_print_connections = max(counters.most_print_connections, print_count)
         if port in PRINT_PORTS and began_ms is not None:
-            if (last_ms := self._last_printing_ms.get((host, port))) is not None:
+            if (last_ms := self._last_print_connection_ms.get((host, port))) is not None:
                 pause_s = (began_ms - last_ms) % 2**32 / 1000
                 counters.shortest_print_pause_s = min(counters.shortest_print_pause_s, pause_s)
-            self._last_printing_ms[host, port] = began_ms
+            self._last_print_connection_ms[host, port] = began_ms
 
 
 def read_timestamp(options: bytes) -> int | None:

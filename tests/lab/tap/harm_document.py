@@ -67,7 +67,7 @@ class Totals:
                 self.requests[kind, request] += count
 
     def forbidden(self) -> dict[str, int]:
-        """Return the number of bytes, packets or requests of each kind that no report may send."""
+        """Return how many bytes, packets or requests of each forbidden kind were sent."""
         ports = {f"TCP {port}" for port in HARM_PORTS} - RAW_PRINTING
         return {
             "bytes to raw print ports (515, 6101, 9100 to 9116)": self._bytes(RAW_PRINTING),

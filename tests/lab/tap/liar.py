@@ -4,8 +4,8 @@
 
 The script prepares ``PACKETS`` frames, prints "ready", waits for a line on stdin, and then sends
 the frames. Each kind of false mDNS packet in ``KINDS`` is sent in turn, and no two packets are the
-same. The liar is the last host of the plan. Most of its false services
-imitate the other hosts or use their addresses.
+same. The liar is the last host of the plan. Most of its false services imitate the other hosts or
+use their addresses.
 """
 
 import ipaddress
@@ -87,6 +87,7 @@ class Liar:
             yield self._multicast(self._response([*records, _a(host, _packed(victim))]))
 
     def goodbyes(self) -> Iterator[bytes]:
+        """Announce that the printers' services have ended: a TTL of 0 (RFC 6762, section 10.1)."""
         for victim in self._victims():
             host = _name(victim.hostname, "local")
             records = _service(victim.services[0].instance, 631, host, ttl=0)

@@ -70,13 +70,13 @@ class Traffic:
     def use_plan(self, plan: LanPlan) -> None:
         """Store the kind of each device of ``plan``."""
         self._kinds_by_address = {
-            socket.inet_aton(h.address): self._kind_of(h, plan) for h in plan.hosts
+            socket.inet_aton(h.address): self._kind_of_host(h, plan) for h in plan.hosts
         }
         self._excluded_macs = {
             mac_bytes(h.mac) for h in plan.hosts if socket.inet_aton(h.address) in self._excluded
         }
 
-    def _kind_of(self, host: LanHost, plan: LanPlan) -> str:
+    def _kind_of_host(self, host: LanHost, plan: LanPlan) -> str:
         if mac_bytes(host.mac) in self._terminals:
             return TERMINAL
         if host.address == plan.gateway:
@@ -89,16 +89,16 @@ class Traffic:
         frame = frames.read_ethernet(raw)
         if frame.kind == frames.ETHERTYPE_ARP:
             request = frames.read_arp_request(frame.body)
-            kind = self._kind(frame, request.target) if request else ALL
+            kind = self._kind_of_receiver(frame, request.target) if request else ALL
             self._count(kind, "ARP", 0)
         elif frame.kind == frames.ETHERTYPE_IPV4 and (packet := frames.read_ipv4(frame.body)):
-            self._check_packet(self._kind(frame, packet.destination), packet)
+            self._check_packet(self._kind_of_receiver(frame, packet.destination), packet)
         elif frame.kind == _ETHERTYPE_IPV6 and (kind := self._ipv6_kind(frame.destination)):
             self._count(kind, "IPv6", max(0, len(frame.body) - _IPV6_HEADER))
         else:
             self._count("no device", f"frames of type {frame.kind:04x}", 0)
 
-    def _kind(self, frame: frames.Ethernet, address: bytes) -> str:
+    def _kind_of_receiver(self, frame: frames.Ethernet, address: bytes) -> str:
         if frame.destination in self._terminals:
             return TERMINAL
         if address in self._excluded:
@@ -108,9 +108,8 @@ class Traffic:
         return self._kinds_by_address.get(address, "no device")
 
     def _ipv6_kind(self, mac: bytes) -> str | None:
-        """Return who gets an IPv6 packet that was sent to a MAC: all, or a protected device.
-
-        Returns None for any other device.
+        """Return who gets an IPv6 packet that was sent to a MAC: all devices, a payment terminal or
+        an excluded device. Returns None for a different device.
         """
         if mac.startswith(_IPV6_MULTICAST):
             return ALL
@@ -157,7 +156,7 @@ class Traffic:
         return counts
 
     def forbidden(self) -> dict[str, int]:
-        """Return the number of bytes, packets or requests of each kind that no report may send."""
+        """Return how many bytes, packets or requests of each forbidden kind were sent."""
         counts: Counter[str] = Counter()
         for (kind, request), count in self.requests().items():
             if request not in PERMITTED:
