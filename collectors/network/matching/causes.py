@@ -163,7 +163,8 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "name-lost",
             lambda s, _: bool(s.device_at),
             "{s.seen}; the device is at {s.device_at}",
-            "its host name has no address, but the printer was recognised at another address",
+            "the printer's host name has no address, but the printer was recognised at another"
+            " address",
             "correct the name in the router or name server, or set the printer up by its address",
         ),
         Cause(
@@ -177,28 +178,30 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "name-unresolved",
             lambda s, _: s.failed_lookup == "host name",
             "{s.seen}",
-            "the name servers have no address for its host name",
+            "the name servers have no address for the printer's host name",
             "correct the name in the router or name server, or set the printer up by its address",
         ),
         Cause(
             "service-changed",
             lambda s, _: s.failed_lookup == "service",
             "{s.seen}",
-            "a device announces the queue's name, but not its type of service or not its UUID",
+            "a device announces the queue's name, but not the type of service or not the UUID in"
+            " the URI of the queue",
             "enable AirPrint (IPP) in its settings, or set the printer up again",
         ),
         Cause(
             "off",
             lambda s, _: bool(s.failed_lookup),
             "{s.seen}",
-            "nothing answers at its address, not even ARP; or no device has its name, MAC or UUID",
+            "nothing answers at the printer's address, not even ARP; or no device has the printer's"
+            " name, MAC or UUID",
             _IS_IT_ON,
         ),
         Cause(
             "asleep-or-off",
             lambda s, _: s.contact == "no-answer" and not s.is_answering,
             "{s.seen}",
-            "only its MAC is known; no port accepts or refuses a connection",
+            "only the printer's MAC is known; no port accepts or refuses a connection",
             _IS_IT_ON,
         ),
         Cause(
@@ -245,7 +248,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "usb-suspended",
             lambda s, _: bool(s.printer.suspended),
             "{s.printer.presence_reason}, but suspended to save power",
-            "the kernel has suspended the device",
+            "the kernel has suspended the USB printer",
             "if it does not wake up for a job, run `echo on > {s.printer.suspended}/power/control`",
         ),
     ),
@@ -294,7 +297,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "printer-stopped",
             lambda s, _: s.is_stopped,
             "the printer reports that it is stopped",
-            "printer-state of the printer, without a reason",
+            "printer-state of the printer is stopped, and the printer gives no reason",
             "resume it at its panel or page",
             is_obvious=True,
         ),
@@ -356,7 +359,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "till-without-dhcp",
             lambda s, _: s.is_unreached,
             "this machine has no address from a DHCP server on {m.link_local}",
-            "its only addresses are self-assigned ones, 169.254.x.x",
+            "this machine's only addresses are self-assigned ones, 169.254.x.x",
             "check the cable or Wi-Fi and the router, or give it a fixed address",
             exists=lambda m: bool(m.link_local),
         ),
@@ -381,7 +384,8 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             lambda s, m: _is_unreached_in(s, m.isolated_network),
             "on the Wi-Fi {m.isolated_on} nothing but the gateway answers; it may isolate its"
             " clients",
-            "printers are set up in a Wi-Fi network, and its whole range was tried",
+            "a printer is set up in this machine's Wi-Fi network; the whole network was scanned,"
+            " and only the gateway answers",
             "switch off client isolation (AP isolation, guest network), or use the cable",
             exists=lambda m: bool(m.isolated_on),
         ),
