@@ -220,8 +220,7 @@ def test_hostile_service_names_are_cleaned_and_the_report_is_cut_to_its_limits(
     assert len(facts["printers"]) == 79
     for endpoint in facts["endpoints"]:
         for text in (endpoint["label"], endpoint["host"], endpoint["model"] or ""):
-            assert text.isprintable() or "\u200d" in text, ascii(text)
-            assert "\x1b" not in text
+            assert text.replace("\u200d", "").isprintable(), ascii(text)
     payload = payload_of(facts, {**job, "printers": ()})
     assert len(payload.endpoints) == 256
     assert payload.endpoints_omitted == len(facts["endpoints"]) - 256
