@@ -134,6 +134,7 @@ REFUSED = Scene(
     frozenset(),
     "rejected",
 )
+# The agent remembers (learns) the printers of its network report.
 LEARNED = Scene("learned", {Failpoint.PRINTERS_WRITTEN: 1}, kinds=("network",))
 SCENES = (PLAIN, TOO_LARGE, REJECTED, REFUSED, LEARNED)
 

@@ -100,8 +100,8 @@ importing them in each fork would take long."""
 class World:
     """The directories of the cells.
 
-    ``state`` is the state directory. ``outside`` has files that the verbs must neither change nor
-    disclose.
+    ``state`` is the state directory, and ``owner`` the id of its user. ``outside`` has files that
+    the verbs must neither change nor disclose.
     """
 
     home: Path
@@ -384,7 +384,7 @@ def _import_what_verbs_need(world: World) -> None:
 
 
 def _prepare(world: World, *, as_owner: bool) -> None:
-    desk = world.home / "desk"
+    desk = world.home / "desk"  # the current directory of the verbs
     desk.mkdir()
     make_template(world.home / "template")
     for kind in ("network", "application"):
