@@ -31,6 +31,7 @@ KILL_AT = (
     "", "spooler.log", "api-key", "service.out", "agent.log", "state/agent.db", "state/status.json",
     "network.json", "application.html",
 )  # fmt: skip
+# The tests of KILL_AT that run without DEMO_KILLS=full.
 FEW_KILLS = sizes.large_except("api-key".__eq__, ["api-key", "state/agent.db"])
 
 pytestmark = pytest.mark.lab
