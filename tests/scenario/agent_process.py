@@ -15,7 +15,7 @@ from tests.scenario.forked_process import ForkedProcess, run_forked, start_forke
 
 
 def write_config(home: Path, base_url: str, **sections: str) -> Path:
-    """Write the configuration of an agent that sends no packets to the network.
+    """Write the configuration of an agent that contacts only its service, and no other device.
 
     ``sections`` maps the name of a table to further lines of this table.
     """

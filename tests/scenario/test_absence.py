@@ -332,7 +332,7 @@ async def test_timers_are_rescheduled_after_the_clock_was_set_back() -> None:
         request_report=lambda kind: None,
         schedule=Schedule(network="0 4 * * *"),
     )
-    scheduler.plan_anew()  # nothing is scheduled before the start
+    scheduler.plan_anew()  # this must not fail, although the timers do not run yet
     scheduler.start()
     try:
         for job in scheduler._scheduler.get_jobs():

@@ -83,7 +83,7 @@ def test_unreachable_service_is_retried_with_increasing_delays(
     assert problems == {"connection-refused"}
 
 
-async def test_read_only_key_is_reported_and_retried(tmp_path: Path) -> None:
+async def test_read_only_key_is_reported_and_the_agent_keeps_running(tmp_path: Path) -> None:
     problem = {"title": "Forbidden", "status": 403, "code": "read_only_key"}
     async with StrictService() as service:
         service.overrides["challenge"] = lambda: Reply(

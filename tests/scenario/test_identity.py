@@ -206,7 +206,7 @@ async def _revoked(home: Path) -> None:
             assert app.binding_state.is_revoked
             assert app._status_now().is_revoked
             assert "revoked" in {p.code for p in app._status_now().problems}
-            app.collectors.may_end.set()  # the current collection may end, and no new one may start
+            app.collectors.may_end.set()  # the current collection ends; no other must start
             app._executor.schedule("application")
             before = len(service.called_at)
             await asyncio.sleep(1800)

@@ -61,6 +61,8 @@ CASES: dict[str, tuple[Phase, dict[str, Callable[[], Reply]]]] = {
     "submitting": (submitting, {"submitResult": hang}),
     "retrying": (retrying, {"challenge": lambda: Reply(500)}),
 }
+"""For each case, the phase in which the agent gets SIGTERM, and the replies (by operation) that
+replace the correct ones."""
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -1,8 +1,9 @@
 """Tests the console in a real Chromium, from signing in with a key to reading a report.
 
 The tests use the mouse and the keyboard, in a wide and in a narrow window. axe-core checks every
-state of the page. In the results of an act, ``wrong`` lists the errors of scripts and violations of
-the content security policy.
+state of the page. Each test reads the results of an act, which is a scripted session in the
+browser. ``wrong`` in these results lists the errors of scripts and the violations of the content
+security policy.
 """
 
 import csv
@@ -31,8 +32,7 @@ pytestmark = pytest.mark.needs("browser", "axe")
 ACTS: Final = {
     "play", "keyboard", "figures", "people", "consent", "settings", "alerts", "routes", "company",
 }  # fmt: skip
-"""The acts, which are scripted sessions in the browser. For each act, a fixture with the name of
-the act returns its results."""
+"""The acts that have a fixture. The fixture has the name of the act, and returns its results."""
 IN_MEDIUM: Final = {("play", "narrow")}
 """The acts and widths of `make test`. `make test-all` plays all acts at both widths."""
 PLAY_STATES: Final = {
@@ -366,8 +366,8 @@ def test_each_location_is_listed_with_today_beside_yesterday(figures: dict[str, 
 def test_the_total_of_all_locations_is_listed_and_opens_their_figures(
     figures: dict[str, Any],
 ) -> None:
-    name, sub, *nets = figures["total"]
-    assert (name, sub) == ("All locations", "The sum of 3 locations")
+    name, subtitle, *nets = figures["total"]
+    assert (name, subtitle) == ("All locations", "The sum of 3 locations")
     assert nets[0].endswith("yesterday until the same time")
     net = figures["today at all locations"]["net-AED"]
     assert net.endswith("yesterday until the same time")
@@ -744,7 +744,7 @@ def test_an_owner_adds_a_route_of_each_kind_by_keyboard(routes: dict[str, Any]) 
         assert all(secret not in routes[kind]["added"] for kind in ROUTES)
 
 
-def test_an_owner_tests_changes_and_removes_each_route_by_keyboard(routes: dict[str, Any]) -> None:
+def test_each_route_can_be_tested_changed_and_removed_by_keyboard(routes: dict[str, Any]) -> None:
     for kind in ROUTES:
         results = routes[kind]
         assert results["log"].startswith(f"This is a test of the route By {kind}.")

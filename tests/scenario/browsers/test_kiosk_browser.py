@@ -117,7 +117,7 @@ def test_working_page_is_reported_as_working(observations: dict[str, Any]) -> No
         ("after the crash", WORKING_PAGE),
     ],
 )
-def test_failure_of_the_page_is_reported(
+def test_failure_of_the_page_is_reported_until_it_is_over(
     observations: dict[str, Any], scene: str, expected: dict[str, object]
 ) -> None:
     assert state_in(observations["scenes"][scene]) == expected
@@ -133,7 +133,7 @@ def test_failure_of_the_page_is_reported(
         ("after the crash", None),
     ],
 )
-def test_failure_of_the_page_is_a_finding(
+def test_failure_of_the_page_is_a_finding_until_it_is_over(
     observations: dict[str, Any], scene: str, finding: str | None
 ) -> None:
     fields = TypeAdapter(tuple[Field, ...]).validate_python(

@@ -33,8 +33,8 @@ from tests.scenario.forked_process import stop_server
 ERROR_MAX_S = 10.0
 """Maximum error of a recorded time."""
 REQUIRED_FROM_S = {"change": 3.0, "silence": 10.0, "call": 60.0}
-"""Minimum length of a fault that must be recorded, by how the agent detects it. A shorter fault is
-recorded only by chance."""
+"""Minimum length of a fault that must be recorded, by how the agent detects it (`NoticedBy`). A
+shorter fault is recorded only by chance."""
 SHARE_OF_SHORT = 0.95
 """Share of the faults shorter than 10 s that must be recorded."""
 RETRY_S = 900.0
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.scenario.connectivity")
     parser.add_argument("--lengths", default="3,10,60", help="lengths of the faults, in seconds")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each fault")
-    parser.add_argument("--pairs", type=int, default=6, help="number of pairs of faults")
+    parser.add_argument("--pairs", type=int, default=6, help="pairs of overlapping faults")
     parser.add_argument("kinds", nargs="*", default=[*FAULTS], metavar="KIND")
     options = parser.parse_args(arguments)
     lengths = [float(length) for length in options.lengths.split(",")]

@@ -23,10 +23,12 @@ class Fault:
     end: Step
 
 
-def _ip(name: str, *commands: str) -> Step:
+def _ip(namespace: str, *commands: str) -> Step:
+    """Return a step that runs ip(8) commands in a network namespace of the venue."""
+
     def run(site: Site) -> None:
         for command in commands:
-            site.venue.ip(name, command)
+            site.venue.ip(namespace, command)
 
     return run
 
@@ -44,7 +46,7 @@ def _restart(program: str) -> Step:
 
 
 def _rules(verb: str, *selectors: str) -> Step:
-    """Add or delete rules of the gateway that drop packets."""
+    """Return a step that adds or deletes rules of the gateway that drop packets."""
     return _ip("gateway", *(f"rule {verb} pref 0 {selector} blackhole" for selector in selectors))
 
 

@@ -27,7 +27,7 @@ EARLY_S = 10.0
 PER_VENUE_S = 45.0
 """Maximum total duration of the cases of a venue, unless a single case lasts longer."""
 HEARTBEAT_S: Final = {"change": 60.0, "silence": 60.0, "call": 15.0}
-"""Interval of the heartbeats, by how the agent detects the fault."""
+"""Interval of the heartbeats, by how the agent detects the fault (`NoticedBy`)."""
 
 OVERLAPPING: Final = frozenset({"carrier", "address", "gateway-gone", "provider-silent"})
 """Faults that can overlap, because the start and the end of one do not change another."""
@@ -70,7 +70,7 @@ class Case:
     def expected(self) -> list[Cause]:
         """The causes that the record must show, in the order of time.
 
-        A cause that comes again within a minute is the same incident.
+        A cause that comes again within a minute continues its incident, so it is in the list once.
         """
         spans = [(FAULTS[part.kind].cause, part.after_s, part.ends_s) for part in self.parts]
         return [*dict.fromkeys(nearest_causes(spans))]
@@ -111,11 +111,15 @@ def single(kind: str, length_s: float) -> Case:
 
 
 def pair(rng: Random) -> Case:
-    """Return two faults that overlap. Their times avoid the thresholds of the rules for causes."""
+    """Return two faults that overlap.
+
+    Their times are such that a delay of some seconds seldom changes the causes that the record must
+    show (agent/rules/connectivity/incidents.py defines how long a cause must last).
+    """
     first, second = rng.sample(sorted(OVERLAPPING), 2)
     begins_s, length_s = rng.randint(12, 25), rng.randint(60, 75)
-    after_s = rng.choice((rng.randint(12, 20), rng.randint(45, 55)))
-    ends_s = rng.choice((length_s + after_s, max(length_s - after_s, begins_s + 15)))
+    apart_s = rng.choice((rng.randint(12, 20), rng.randint(45, 55)))
+    ends_s = rng.choice((length_s + apart_s, max(length_s - apart_s, begins_s + 15)))
     return Case((Part(first, 0.0, length_s), Part(second, begins_s, ends_s - begins_s)))
 
 
@@ -123,9 +127,9 @@ def play_cases(cases: Sequence[Case], grace_s: float) -> list[Result]:
     """Play each case. All venues run at the same time.
 
     Args:
-        grace_s: the time without incidents after the start of an agent.
+        grace_s: seconds after the start of an agent in which it records no incident.
     """
-    groups = _distributed(cases)
+    groups = _distribute(cases)
     works = [lambda venue_site, group=group: _play_all(venue_site, group) for group in groups]
     intervals = [group[0].heartbeat_s for group in groups]
     return [result for results in run_venues(works, intervals, grace_s) for result in results]
@@ -153,7 +157,7 @@ def run_venues(
         return list(threads.map(run, works, intervals))
 
 
-def _distributed(cases: Sequence[Case]) -> list[list[Case]]:
+def _distribute(cases: Sequence[Case]) -> list[list[Case]]:
     """Distribute cases over venues. Cases of one venue have different causes, because the agent
     merges incidents with the same cause that follow each other closely.
     """

@@ -1,8 +1,9 @@
-"""Runs the agent with a shorter grace time. In this time after its start, it records no incident.
+"""Runs the agent with a shorter grace time.
 
     python -m tests.scenario.connectivity.quick_agent GRACE_S CONFIG
 
-The tests use this module to save a minute.
+The grace time is the time after its start in which an agent records no incident. The tests use this
+module to save a minute.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
-"""The strict service with TLS, as a program that can be killed and started again.
+"""`StrictService` with TLS, as a program that can be killed and started again.
 
     python -m tests.scenario.connectivity.service PORT CERTIFICATE DEVICE
 
-It stores its device in the file DEVICE. SIGUSR1 makes it answer each call with 503, SIGUSR2 with
-401, and SIGHUP as usual.
+The program stores the enrolled device in the file DEVICE. After SIGUSR1 it answers each call with
+503, after SIGUSR2 with 401, and after SIGHUP as usual.
 """
 
 import asyncio

@@ -33,7 +33,7 @@ DELAY_MAX_S = 60.0
 """Maximum delay of the recorded start of an incident. It is long, because the machine may be
 busy."""
 LENGTH_S = {"change": 10.0, "silence": 30.0, "call": 90.0}
-"""Length of a fault that is not in `IN_MEDIUM`, by how the agent detects it."""
+"""Length of a fault that is not in `IN_MEDIUM`, by how the agent detects it (`NoticedBy`)."""
 IN_MEDIUM = [
     single("carrier", 10.0), single("lease", 10.0), single("gateway-hung", 30.0),
     single("names-gone", 30.0), single("provider-silent", 30.0), single("service-killed", 10.0),

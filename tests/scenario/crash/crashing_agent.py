@@ -4,8 +4,8 @@
 
 PLAN is ``failpoint:before|after:n``: the agent dies when it reaches this side of the failpoint for
 the n-th time. With the PLAN ``never`` it does not die. At each side of each failpoint, before it
-continues, the agent appends a line such as ``failpoint:before`` to the file TRACE. A fast child
-process with constant facts creates the reports (tests/fakes/collectors/quick.py).
+continues, the agent appends a line such as ``failpoint:before`` to the file TRACE. Instead of the
+collector, a fast child process sends constant facts (tests/fakes/collectors/quick.py).
 """
 
 import asyncio

@@ -25,7 +25,7 @@ WITHIN_S = 240.0
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A behaviour of the service, and the failpoints at which the agent is killed in it.
+    """A behaviour of the service, and the failpoints at which the agent is killed during it.
 
     Args:
         occurrences: How often the agent passes each of these failpoints.
@@ -134,6 +134,7 @@ REFUSED = Scene(
     frozenset(),
     "rejected",
 )
+# The agent remembers (learns) the printers of its network report.
 LEARNED = Scene("learned", {Failpoint.PRINTERS_WRITTEN: 1}, kinds=("network",))
 SCENES = (PLAIN, TOO_LARGE, REJECTED, REFUSED, LEARNED)
 

@@ -3,8 +3,8 @@
     python -m tests.scenario.crash.recording PLAN TRACE STATE
 
 PLAN is ``before|after:n``: the process dies before or after the n-th write of the record. With
-another PLAN it does not die. Before it continues, it appends a line to TRACE for each side of each
-write: the side and number as in PLAN, and the virtual time in seconds.
+another PLAN it does not die. Before and after each write, the process appends a line to TRACE: the
+side and number as in PLAN, and the virtual time in seconds.
 """
 
 import asyncio

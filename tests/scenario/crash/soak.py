@@ -54,7 +54,7 @@ class BadNetwork(HostileService):
         super().__init__(lambda: datetime.now(UTC))
         self._rng = rng
         self.is_bad = True
-        self.faults_met = 0
+        self.fault_count = 0
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.faults = dict.fromkeys(OPERATIONS, self._reply_or_fault)
@@ -62,7 +62,7 @@ class BadNetwork(HostileService):
 
     async def _reply_or_fault(self, x: Exchange) -> None:
         if self.is_bad and self._rng.random() < FAULTS_SHARE:
-            self.faults_met += 1
+            self.fault_count += 1
             await self._rng.choice(FAULTS)(x)
             return
         reply = await x.execute()
@@ -117,7 +117,7 @@ async def soak(
             await agent.stop()
         after = await _idle_memory(home, config, service)
         _log(
-            f"{kills} kills, {service.faults_met} faults, {len(service.calls)} calls in"
+            f"{kills} kills, {service.fault_count} faults, {len(service.calls)} calls in"
             f" {time.monotonic() - began:.0f} s; requests {dict(states)}; idle daemon"
             f" {before / 1024:.1f} MiB before, {after / 1024:.1f} MiB after"
         )

@@ -31,7 +31,8 @@ KILL_AT = (
     "", "spooler.log", "api-key", "service.out", "agent.log", "state/agent.db", "state/status.json",
     "network.json", "application.html",
 )  # fmt: skip
-SHORT = sizes.large_except("api-key".__eq__, ["api-key", "state/agent.db"])
+# The tests of KILL_AT that run without DEMO_KILLS=full.
+FEW_KILLS = sizes.large_except("api-key".__eq__, ["api-key", "state/agent.db"])
 
 pytestmark = pytest.mark.lab
 
@@ -121,7 +122,7 @@ def check_the_link(link: str) -> None:
         assert client.post(path, json={}, headers=headers).status_code == 200
 
 
-@pytest.mark.parametrize("file_name", KILL_AT if IS_FULL else SHORT)
+@pytest.mark.parametrize("file_name", KILL_AT if IS_FULL else FEW_KILLS)
 def test_a_killed_demo_leaves_no_process_no_lock_and_no_damaged_database(
     tmp_path: Path, file_name: str
 ) -> None:

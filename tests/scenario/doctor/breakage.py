@@ -33,7 +33,7 @@ async def reference_service(world: World, *key_options: str) -> AsyncIterator[di
     """Run the control plane with one API key, and point the agent's configuration to it.
 
     ``key_options`` are options of `venue-control keys create` for this key.
-    Yield the environment variables with which `venue-control` calls it.
+    Yield the environment variables with which `venue-control` calls this control plane.
     """
     database = ("--database", f"sqlite:///{world.home / 'service.db'}")
     log = world.home / "service.log"

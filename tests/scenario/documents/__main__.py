@@ -37,7 +37,7 @@ LIMIT_DAYS: Final = """venue-control() {
     command venue-control "$@"
 }
 """
-"""A function of the shell that sets the number of days."""
+"""A shell function in place of `venue-control`. It adds ``--days`` to `sandbox load`."""
 
 
 @dataclass(frozen=True, slots=True)

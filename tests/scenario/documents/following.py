@@ -4,7 +4,7 @@ It must run in its own network namespace:
 
     python -m tests.scenario.documents.following
 
-Prints one JSON object with the command, exit code, output and errors of each step.
+Prints a JSON list with the command, exit code, output and errors of each step.
 """
 
 import asyncio

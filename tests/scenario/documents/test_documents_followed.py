@@ -38,7 +38,7 @@ OTHER_CODES: Final = {
     "venue-agent check kitchen": 1,
     "venue-agent config check": 2,
 }
-"""Exit codes other than 0."""
+"""The expected exit codes of the commands whose exit code is not 0."""
 IN_A_HOME: Final = "is in a home directory, which the service cannot reach"
 """`service install` prints this if the agent is in a home directory, such as a developer's."""
 

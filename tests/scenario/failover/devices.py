@@ -109,7 +109,7 @@ class FailoverDevice:
         while True:
             report_id = str(uuid.uuid4())
             self._record.submitted.add(report_id)
-            while not await self._submit(http, report_id):  # noqa: ASYNC110 - each is a call
+            while not await self._submit(http, report_id):  # noqa: ASYNC110 - each try is a call
                 await asyncio.sleep(random.uniform(0, RETRY_S))
             self._record.accepted.add(report_id)
             self.reported_s = time.monotonic()

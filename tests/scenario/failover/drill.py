@@ -1,9 +1,11 @@
-"""Disconnects hosts of a service that runs on two hosts, with a PostgreSQL server and a standby.
+"""Interrupts a service that runs on two hosts, with a PostgreSQL server and a standby.
 
 Usage: python -m tests.scenario.failover.drill [--devices N] [--limits]
 
-Prints a JSON object with the seconds until the service had recovered from each loss. Exits with 1
-if something that was accepted is lost, or with ``--limits`` if a recovery took too long.
+The drill disconnects a host of the service, restarts the PostgreSQL server, and then replaces
+this server by the standby. It prints a JSON object with the seconds until the service worked again
+after each of these steps. It exits with 1 if something that the service accepted is lost, or with
+``--limits`` if a step took too long.
 """
 
 import argparse
@@ -28,6 +30,8 @@ from tests.scenario.failover.replicated_database import replicated, url_of
 PORT = 8470
 HOST_LIMIT_S = 60.0
 DATABASE_LIMIT_S = 30.0
+"""The limits of ``--limits``: the maximum times until the service works again after the loss of a
+host, and after a restart or the replacement of the PostgreSQL server."""
 WITHIN_S = 300.0
 
 
@@ -46,7 +50,7 @@ class Drill:
         self._stack = stack
         self._services = [self._serve(each) for each in self.hosts]
         self.seconds: dict[str, float] = {}
-        """Seconds until the service had recovered, by the name of the loss."""
+        """Seconds until the service worked again, by the name of the step."""
 
     async def run(self) -> None:
         async with self._running_devices():
@@ -130,7 +134,7 @@ class Drill:
         return process
 
     def faults(self) -> list[str]:
-        """Return the reports and requests that the database has lost, and the reports that no
+        """Return the reports and requests that the database lacks, and the reports in it that no
         device has submitted. The ids are unique in the database, so no row can occur twice.
         """
         reports = self.standby.query("SELECT id FROM reports")

@@ -1,8 +1,8 @@
 """Runs each verb with each state file replaced by each kind of hostile object.
 
 A cell is a verb, a file, and the plant: the object in the file's place. Each cell runs in its own
-process. `test_hostile_state` runs this module in a network namespace without an interface, with a
-Python that the service's user can also read:
+process. `test_hostile_state` runs this module. As root, it does so in a network namespace without
+an interface, with a Python that the service's user can also read:
 
     unshare --net python -m tests.scenario.hostile.state HOME CALLER STEP [VERBS]
 
@@ -100,8 +100,8 @@ importing them in each fork would take long."""
 class World:
     """The directories of the cells.
 
-    ``state`` is the state directory. ``outside`` has files that the verbs must neither change nor
-    disclose.
+    ``state`` is the state directory, and ``owner`` the id of its user. ``outside`` has files that
+    the verbs must neither change nor disclose.
     """
 
     home: Path
@@ -384,7 +384,7 @@ def _import_what_verbs_need(world: World) -> None:
 
 
 def _prepare(world: World, *, as_owner: bool) -> None:
-    desk = world.home / "desk"
+    desk = world.home / "desk"  # the current directory of the verbs
     desk.mkdir()
     make_template(world.home / "template")
     for kind in ("network", "application"):

@@ -26,15 +26,18 @@ HOSTILE_FOR_S = 400.0
 """Duration of the fault, in seconds. In this time, the agent can wait for three replies of
 `onCommands`, and abandon each of them when it exceeds the time limit of a long poll."""
 BACK_WITHIN_S = 2 * 3600.0
-"""Time after the fault within which the request must end, in seconds. It is so long because the
-service can have requested a wait of an hour (Retry-After), and a revoked device polls slowly."""
-CALLS_A_MINUTE = 30
+"""Time after the fault within which the second request must end, in seconds. It is so long because
+the service can have requested a wait of an hour (Retry-After), and because a revoked device polls
+slowly."""
+CALLS_A_MINUTE_MAX = 30
 LONG_S = 1e6
 """Time until the requests expire, in seconds. No request expires during a case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
+    """The first request is created during the fault, and the second request after the fault."""
+
     conditions: set[str]
     most_calls_a_minute: int
     first_state: State | None
@@ -48,7 +51,7 @@ CASES = [case for case in cases() if IS_FULL or case.rank in {0, 2, 5}]
 
 FAULTS = list(dict.fromkeys(case.name for case in cases()))
 ONE_OF_EACH_CONDITION = set({case.codes: case.name for case in cases()}.values())
-"""Names of faults: one for each set of conditions, one of which the agent must report."""
+"""The name of one fault for each value of `Case.codes`."""
 
 
 def _is_medium(case: Case) -> bool:
@@ -103,7 +106,7 @@ def test_the_agent_survives_a_hostile_service_and_recovers(case: Case, memory_ho
     ending = run_in_virtual_time(play(case, memory_home))
     assert "internal-error" not in ending.conditions
     assert not case.codes or ending.conditions & set(case.codes), ending.conditions
-    assert ending.most_calls_a_minute <= CALLS_A_MINUTE
+    assert ending.most_calls_a_minute <= CALLS_A_MINUTE_MAX
     assert ending.violations == []
     assert ending.second_reports == 1
     assert ending.first_state in FINAL

@@ -158,5 +158,5 @@ async def test_process_reports_the_fault_and_continues(name: str, tmp_path: Path
             assert await agent.stop() == 0
         assert "Traceback" not in agent.log
     waits = [float(s) for s in re.findall(r"next try in ([\d.]+) s", agent.log)]
-    assert len(service.called_at) <= len(waits) + 1, "each further call came after a wait"
+    assert len(service.called_at) <= len(waits) + 1, "each further call must come after a wait"
     assert all(wait >= 0.4 * 2**attempt for attempt, wait in enumerate(waits[:4])), waits

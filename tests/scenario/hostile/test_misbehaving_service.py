@@ -325,11 +325,11 @@ async def test_devices_that_share_a_key_are_healthy_and_answer_their_own_request
                 service.heartbeat_counts[b] > heartbeat_counts[b] + 1 for b in heartbeat_counts
             )
         )
-        codes = [await run_forked_agent(a.home / "config.toml", "status") for a in agents]
+        results = [await run_forked_agent(a.home / "config.toml", "status") for a in agents]
         states = [a.status() for a in agents]
         for agent in agents:
             assert await agent.stop() == 0
-    assert [code for code, _, _ in codes] == [0] * DEVICES, codes
+    assert [code for code, _, _ in results] == [0] * DEVICES, results
     assert [state["problems"] for state in states] == [[]] * DEVICES
     assert all(state["counters"]["commands_for_others"] > 0 for state in states)
     assert {r["requestId"]: r["bindingId"] for r in service.reports} == binding_of_request

@@ -168,11 +168,11 @@ def take_pages(till: Till, shots: Shots, tab: Browser, link: str) -> None:
     report = _fragment_of_report(tab)
     for folder, theme, width in shots.forms(WIDE, PHONE):
         tab.set_view(width, 900, theme)
-        for name, place, ready in (
+        for name, fragment, ready in (
             ("console", "#/", "document.querySelector('#home a.name')"),
             ("console-report", report, "document.querySelector('iframe:not([aria-busy])')"),
         ):
-            tab.call("Runtime.evaluate", expression=f"location.hash = '{place}'")
+            tab.call("Runtime.evaluate", expression=f"location.hash = '{fragment}'")
             tab.wait(ready)
             time.sleep(0.5)  # no event reports that the browser has painted
             tab.shoot(file_of(folder, name, theme, "png"))

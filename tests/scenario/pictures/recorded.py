@@ -47,7 +47,7 @@ def recorded_till(payload: ApplicationPayload) -> ApplicationPayload:
 def with_faults(history: History) -> History:
     """Return ``history`` with one more incident: the receipt printer had no paper.
 
-    The evidence of the other incidents names the till's own Wi-Fi interface.
+    In the evidence of the other incidents, the interface "wlan0" is replaced by `WIFI`.
     """
     incidents = [
         replace(past_incident, evidence=past_incident.evidence.replace("wlan0", WIFI))

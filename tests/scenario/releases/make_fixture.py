@@ -51,7 +51,7 @@ async def make() -> dict[str, Any]:
         await _until(lambda: operator.devices() != [])
         device = operator.devices()[0]["instanceId"]
         request_ids = [await _report(operator, device, kind) for kind in ("application", "network")]
-        waiting = await _wait_for_a_report(service, operator, agent, device)
+        waiting = await _leave_a_report_waiting(service, operator, agent, device)
         await _until(_has_stored_an_incident)
         await agent.stop()
     printer = LearnedPrinter(
@@ -79,10 +79,13 @@ async def _report(operator: LocalService, device: str, kind: str) -> str:
     return request
 
 
-async def _wait_for_a_report(
+async def _leave_a_report_waiting(
     service: ServiceProcess, operator: LocalService, agent: AgentProcess, device: str
 ) -> str:
-    """Kill the service while the agent collects. Return the request whose report waits."""
+    """Kill the service while the agent collects, so that the report waits in the outbox.
+
+    Return the id of the request.
+    """
     request = operator.request(device, "application")
     await _until(lambda: operator.request_row(device, request)["status"] != "queued")
     service.stop(signal.SIGKILL)

@@ -1,7 +1,7 @@
 """A service whose replies have a mark in each text, and many keys that the contract does not have.
 
 A test searches for the marks to find each place that they reach. A mark looks like a path and a
-shell command, so that it has an effect if the agent uses it as such.
+shell command, so that it has an effect if the agent uses it as one of them.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ class HostileReplies(HostileService):
         self.values: dict[str, str] = {}
         """The values that the service chose, by operation and field."""
         self.refuses = False
-        """Whether heartbeats are refused. The agent then calls `current`, which returns null."""
+        """Whether heartbeats are refused. The agent then calls `current`: see `_answer_current`."""
         for operation in ("challenge", "enroll", "heartbeat", "acknowledge", "submitResult"):
             self.faults[operation] = self._answer
         self.faults["current"] = self._answer_current

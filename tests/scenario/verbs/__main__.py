@@ -1,4 +1,4 @@
-"""`python -m tests.scenario.verbs`: runs the cells of the table (see `world`)."""
+"""`python -m tests.scenario.verbs`: runs cells of the table in docs/cli.md (see `world`)."""
 
 from tests.scenario.verbs.world import main
 

@@ -140,7 +140,7 @@ def test_each_verb_has_the_documented_exit_code_and_message(
     matching_cells = [cell for k, cell in cells.items() if (*k[:2], base_of(k[2])) == key]
     if not matching_cells:
         assert (user, verb in VERBS_ONLY_AS_USER) == ("root", True), (
-            "only verbs that change the machine may be missing"
+            "only verbs that are never run as root may be missing"
         )
     for cell in matching_cells:
         words = " ".join((cell.output + cell.errors).split())

@@ -90,20 +90,23 @@ async def _play(keys: set[tuple[str, ...]]) -> None:
             if pairs:
                 clear()
                 async with situation(service):
-                    write_cells(await cells(name, pairs))
+                    write_cells(await run_cells(name, pairs))
         clear()
         async with running_service(service):
             set_unit("LoadState=not-found", "ActiveState=inactive")
-            write_cells([await cell(BY_HAND, "user", verb) for verb in ("status", "doctor --json")])
+            by_hand = [
+                await run_cell(BY_HAND, "user", verb) for verb in ("status", "doctor --json")
+            ]
+            write_cells(by_hand)
 
 
 def write_cells(cells: Iterable[Cell]) -> None:
-    for table_cell in cells:
-        sys.stdout.write(json.dumps(asdict(table_cell)) + "\n")
+    for cell in cells:
+        sys.stdout.write(json.dumps(asdict(cell)) + "\n")
     sys.stdout.flush()
 
 
-async def cells(situation: str, wanted: set[tuple[str, ...]]) -> list[Cell]:
+async def run_cells(situation: str, wanted: set[tuple[str, ...]]) -> list[Cell]:
     """Run cells of a situation. ``wanted`` has their users and verbs. Verbs with side effects run
     alone.
     """
@@ -111,7 +114,7 @@ async def cells(situation: str, wanted: set[tuple[str, ...]]) -> list[Cell]:
 
     async def run_in_turn(user: str, verb: str) -> Cell:
         async with turns:
-            return await cell(situation, user, verb)
+            return await run_cell(situation, user, verb)
 
     def cells_of(user: str, *verbs: str) -> list[tuple[str, str]]:
         return [(user, verb) for verb in verbs if (user, base_of(verb)) in wanted]
@@ -122,7 +125,7 @@ async def cells(situation: str, wanted: set[tuple[str, ...]]) -> list[Cell]:
         *cells_of("root", *CHANGING_VERBS),
     ]
     results = await asyncio.gather(*(run_in_turn(*pair) for pair in read_only_cells))
-    return [*results, *[await cell(situation, *pair) for pair in changing_cells]]
+    return [*results, *[await run_cell(situation, *pair) for pair in changing_cells]]
 
 
 def base_of(verb: str) -> str:
@@ -130,7 +133,7 @@ def base_of(verb: str) -> str:
     return verb.partition(" --")[0]
 
 
-async def cell(situation: str, user: str, verb: str) -> Cell:
+async def run_cell(situation: str, user: str, verb: str) -> Cell:
     """Run a verb to its end. The verb `run` is stopped as soon as the daemon works."""
     with tempfile.TemporaryDirectory() as directory:
         output, errors = Path(directory, "output"), Path(directory, "errors")
