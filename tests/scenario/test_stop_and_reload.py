@@ -73,7 +73,7 @@ async def test_sigterm_ends_every_phase_cleanly(case: str, tmp_path: Path) -> No
         async with forked_agent(write_config(tmp_path, service.base_url)) as agent:
             await phase(service, agent)
             assert await agent.stop() == 0, agent.log
-            assert "left behind" not in agent.log, "a loop did not end when it was cancelled"
+            assert "is abandoned" not in agent.log, "a loop did not end when it was cancelled"
             assert agent.status()["phase"] == "stopped"
 
 

@@ -380,6 +380,7 @@ def test_sales_are_saved_with_decimals_and_names(figures: dict[str, Any]) -> Non
     assert content.startswith(b"\xef\xbb\xbf")
     rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline="")))
     assert re.fullmatch(r"sales-all-[\d-]+\.csv", figures["saved"]["name"])
+    assert rows
     assert {row["location"] for row in rows} <= {name for name, _ in figures["cards"]}
     assert all(re.fullmatch(r"\d+\.\d\d", row["total"]) for row in rows)
     assert all(row["pointOfSale"].startswith("Till ") for row in rows)
@@ -388,7 +389,7 @@ def test_sales_are_saved_with_decimals_and_names(figures: dict[str, Any]) -> Non
 def test_a_day_of_a_location_is_printed_on_one_page_per_currency(figures: dict[str, Any]) -> None:
     pages, currencies = figures["printed"]
     # The generated day has sales in two currencies. Each currency is printed on its own page.
-    assert pages == currencies
+    assert pages == currencies > 0
 
 
 def test_figures_of_a_location_equal_those_of_the_facade(figures: dict[str, Any]) -> None:
@@ -513,7 +514,9 @@ def test_audit_log_has_every_action(people: dict[str, Any]) -> None:
     assert any(
         line.startswith("ada@example.com created the API key till of the bar") for line in log
     )
+    assert people["credentials"]
     assert all("from 127.0.0.1" in credential for credential in people["credentials"])
+    assert people["bob"]
     assert all(line.startswith("bob@example.com") for line in people["bob"])
 
 

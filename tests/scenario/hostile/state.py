@@ -303,7 +303,7 @@ def problems_of(
         yield "it hung"
     elif code not in {0, 1, 2}:
         yield f"exit code {code}"
-    for word in ("Traceback", "unexpected", "the check broke"):
+    for word in ("Traceback", "unexpected", "the check raised"):
         if word in message:
             yield f"its output contains {word!r}"
     # A directory in place of the directory `quarantine` is no problem that a verb must report.
