@@ -33,7 +33,7 @@ from tests.bench.figures.raw import ask_duckdb, into_duckdb, statement, sums, to
 ROLLUPS_GOAL_MS = 0.3
 REBUILD_GOAL_S = 180
 SALES = 500
-"""Sales that are written one by one to measure a sale."""
+"""Number of sales that are written one by one, to measure the time that one sale takes."""
 
 
 def main() -> int:
