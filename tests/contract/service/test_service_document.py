@@ -101,7 +101,7 @@ def test_success_is_200_with_json(service: Recorder) -> None:
 
 
 def values_in(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each value of a reply with its field. Reports are skipped: they come from devices."""
+    """Yield each value of a reply with its field. Payloads are skipped: devices wrote them."""
     if isinstance(value, dict):
         for field, part in value.items():
             if field != "payload":

@@ -1,4 +1,4 @@
-"""Statements of the contract and of its part about the retail API, and the tests of each."""
+"""The types of the tables that list the tests of each statement, and ids of tests for them."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -25,6 +25,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
+    """Statements of the contract, or of its part about the retail API, about one topic."""
+
     title: str
     rows: tuple[Row, ...]
 
