@@ -1,5 +1,5 @@
 """Measures the heartbeats of one organization while read-only API keys of another organization
-request the most expensive dashboard without a pause.
+request an expensive dashboard without a pause.
 """
 
 import asyncio

@@ -1,4 +1,6 @@
-"""The types of the tables that list the tests of each statement, and ids of tests for them."""
+"""Types for the tables of the contract's statements and their tests, and test ids that several of
+the tables use.
+"""
 
 from dataclasses import dataclass
 from typing import Final
