@@ -1,4 +1,4 @@
-"""Configures and starts each build of the daemon as systemd would, for the benchmarks."""
+"""For the benchmarks: configures the daemon, and starts a build of it as systemd would."""
 
 import contextlib
 import os

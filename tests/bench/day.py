@@ -75,8 +75,9 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The memory use of one day. ``slope_kib`` is the growth per 1,000 heartbeats, calculated from
-    all samples after the first tenth.
+    """The memory use of one day. ``start_kib`` was measured at the end of the first tenth, and
+    ``end_kib`` at the end of the day. ``growth_kib`` is the difference. ``slope_kib`` is the growth
+    per 1,000 heartbeats, calculated from all samples after the first tenth.
     """
 
     growth_kib: int

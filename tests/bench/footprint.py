@@ -74,8 +74,9 @@ def show_work(builds: dict[str, tuple[str, ...]], home: Path, requests: int) -> 
 
 
 def _in_a_namespace(*, with_peers: bool) -> int:
-    """Restart this program in a network namespace with only loopback. Before that, install the
-    packages of the other agents, because their installation needs the network.
+    """Restart this program twice: first in its own mount namespace, and then in a network namespace
+    with only loopback. In between, install the packages of the other agents in a temporary overlay,
+    because their installation needs the network.
     """
     if "VENUE_BENCH_IN_MOUNTS" not in os.environ:
         words = ("unshare", "--mount", "--propagation", "private", sys.executable, *_self())

@@ -40,7 +40,9 @@ POLL_EVERY_S = 0.1
 WARM_UP = 3
 """Number of first requests that are not measured."""
 REQUESTS_WITHIN_S = 25.0
-"""No requests are created after this time. Therefore a loaded machine creates fewer requests."""
+"""No requests to the reference service are created after this time. Therefore a loaded machine
+creates fewer requests. The lean service has its own limit.
+"""
 WAKE_UPS = 100
 NAP_S = 0.005
 

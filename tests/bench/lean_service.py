@@ -26,6 +26,7 @@ from tests.fakes.strict_service import StrictService
 WARM_UP = 5
 """Number of first requests that are not counted, because the agent imports modules for them."""
 PAUSE_S = (0.05, 0.15)
+"""Shortest and longest pause before a request."""
 RARE_PAUSE_S = (SETTLE_AFTER_S + 1.0, SETTLE_AFTER_S + 1.5)
 REQUESTS_WITHIN_S = 35.0
 KIND = "network"

@@ -138,14 +138,14 @@ def missed_goals(key: str, plan: LabPlan, rows: Sequence[Row]) -> list[str]:
     if (worst_s := max(row.took_s for row in ours)) > lan.whole_s:
         missed.append(f"the worst run took {worst_s:.2f} s, the goal is {lan.whole_s:g} s")
     if (peak_mib := max(row.peak_mib for row in ours)) > lan.peak_mib:
-        missed.append(f"the child used {peak_mib:.0f} MiB, the goal is {lan.peak_mib:g} MiB")
+        missed.append(f"the collector used {peak_mib:.0f} MiB, the goal is {lan.peak_mib:g} MiB")
     if not all(is_complete(row, plan) for row in ours):
         missed.append("a run missed a host, a MAC or a port, or reported one that does not exist")
     if any(row.harmful_bytes for row in ours):
         missed.append("bytes were sent to ports that must receive none")
     theirs = [row for row in rows if row.contestant == NMAP]
     if theirs and (times := _median_s(theirs) / _median_s(ours)) < lan.nmap_times:
-        missed.append(f"only {times:.1f} times faster than nmap, the goal is {lan.nmap_times:g}")
+        missed.append(f"only {times:.1f} times as fast as nmap, the goal is {lan.nmap_times:g}")
     return missed
 
 

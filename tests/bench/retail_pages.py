@@ -45,6 +45,7 @@ GOAL_MS: Final = 25
 BATCH: Final = 10_000
 BEGAN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 STEP: Final = timedelta(seconds=60)
+"""Time between two existing sales."""
 LINES: Final = 3
 
 

@@ -22,7 +22,7 @@ def test_fleet_reconnects_soon_with_little_extra_load(outage_s: float) -> None:
 
     assert outcome.steady == pytest.approx(DEVICES / 60, rel=0.1)
     assert 10 < outcome.back_s <= BACK_WITHIN_S
-    assert outcome.peak_share <= PEAK_MAX
+    assert outcome.peak_ratio <= PEAK_MAX
     assert outcome.refused_calls == outcome.late_calls == 0
     assert (outcome.calls_without_listener > 0) == (outage_s > 0)
 

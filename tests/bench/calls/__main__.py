@@ -2,8 +2,9 @@
 
 A real service on SQLite has a sandbox of three locations and 40 days, and a device. Eight clients
 send the same call as often as they can. The table shows two processor times for one call: that of
-the service, and that of the same server and router with a constant reply of the same bytes. Both
-are medians of several rounds, and the two servers are measured in turn.
+the service, and that of the framework alone, which is the same server and router with a constant
+reply of the same bytes. Both are medians of several rounds, and the two servers are measured in
+turn.
 
 Usage: python -m tests.bench.calls [--rounds N]
 """

@@ -1,5 +1,6 @@
 """Measures the heartbeats of a device while an attacker holds many connections of the service open:
-`make bench-connections`. By default, the attacks of `attack` are measured one after the other.
+`make bench-connections`. By default, all attacks of the module `attack` are measured, one after the
+other.
 
 Each heartbeat uses a new connection. The service may open 4,096 files. Goals: the 95th percentile
 of the latency is at most twice the undisturbed one, no heartbeat fails, and after the end of the
@@ -31,7 +32,9 @@ UNDISTURBED = 200
 ATTACKED = 1200
 """Heartbeats of the measurement during an attack."""
 EVERY_S = 0.05
+"""Interval of the heartbeats."""
 TIMEOUT_S = 30
+"""Timeout of one heartbeat, and the longest recovery that is measured."""
 RECOVERED = 5
 """The service has recovered when the median of this many heartbeats is normal again."""
 

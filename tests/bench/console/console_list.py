@@ -52,7 +52,7 @@ from controlplane.storage.tables import Device, Report
 DEVICES: Final = 50_000
 CALLS: Final = 100
 NOW: Final = datetime.now(UTC)
-KEY: Final = b"k" * 32
+CURSOR_KEY: Final = b"k" * 32
 ORGANIZATION: Final = "org-0001"
 FILTERS: Final[tuple[dict[str, Any], ...]] = (
     {},
@@ -200,7 +200,9 @@ def took_ms(database: Database, work: Callable[[RequestContext], Message]) -> tu
     for _ in range(CALLS):
         began_s = time.perf_counter()
         database.read(
-            lambda session: encode(work(RequestContext(session, caller, NOW, Settings(), KEY)))
+            lambda session: encode(
+                work(RequestContext(session, caller, NOW, Settings(), CURSOR_KEY))
+            )
         )
         times.append((time.perf_counter() - began_s) * 1000)
     return statistics.median(times), statistics.quantiles(times, n=20)[-1]

@@ -48,6 +48,9 @@ def device(position: int) -> dict[str, Any]:
 
 
 async def console(core: Core, key: str, visible: list[uuid.UUID], event_count: list[int]) -> None:
+    """Open a console for the devices ``visible``, until it is cancelled. Add the number of events
+    that it receives to ``event_count[0]``, which all consoles share.
+    """
     body = json.dumps({"instanceIds": [str(each) for each in visible]}).encode()
     headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
     scope = {

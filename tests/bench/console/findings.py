@@ -66,6 +66,7 @@ FINDINGS: Final = 10
 LOCATIONS: Final = 500
 CODES: Final = sorted(RULES)
 WEIGHTS: Final = [1 / (number + 3) for number in range(len(CODES))]
+"""Relative frequencies of the rules in `CODES`."""
 FILTERS: Final[tuple[dict[str, Any], ...]] = (
     {}, {"location": "loc-0100"}, {"platform": "windows"}, {"version": ""},
     {"platform": "windows", "version": "0.2.0"}, {"state": "broken"}, {"state": "healthy"},

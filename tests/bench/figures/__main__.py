@@ -33,7 +33,7 @@ from tests.bench.figures.raw import ask_duckdb, into_duckdb, statement, sums, to
 ROLLUPS_GOAL_MS = 0.3
 REBUILD_GOAL_S = 180
 SALES = 500
-"""Sales that are written one by one to measure a sale."""
+"""Number of sales that are written one by one, to measure the time that one sale takes."""
 
 
 def main() -> int:
@@ -128,7 +128,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sales", type=int, default=5_000_000)
     parser.add_argument("--locations", type=int, default=50)
     parser.add_argument(
-        "--repetitions", type=int, default=26, help="number of times that two weeks are repeated"
+        "--repetitions", type=int, default=26, help="number of two-week periods with the same sales"
     )
     parser.add_argument("--calls", type=int, default=40, help="calls of each dashboard")
     return parser.parse_args()

@@ -35,7 +35,7 @@ def main() -> int:
     parser.add_argument(
         "--devices", nargs="+", type=int, default=[100, 50_000], help="fleet sizes for heartbeats"
     )
-    parser.add_argument("--heartbeats", type=int, default=20_000, help="heartbeats of each size")
+    parser.add_argument("--heartbeats", type=int, default=20_000, help="number for each fleet size")
     parser.add_argument("--streams", type=int, default=10_000, help="number of open streams")
     parser.add_argument("--requests", type=int, default=500, help="requests on each database")
     options = parser.parse_args()

@@ -22,7 +22,8 @@ that the rate limit permits.
 def latency_during_attack(databases: list[str]) -> Iterator[str]:
     """Yield a line for each database: the 95th percentile of the latency without and with the
     attack of the module `greedy`, and the ratio of both. The last figure is the ratio if the attack
-    is on another service of this machine. It then takes only processor time from the measured one.
+    is on another service of this machine. Such an attack takes only processor time from the
+    measured service.
     """
     for database in databases:
         with opened(database) as url, opened(database) as elsewhere:

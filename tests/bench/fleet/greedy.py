@@ -16,7 +16,7 @@ from tests.bench.fleet.fleet import Member
 from tests.bench.fleet.load import call, heartbeat, stream
 
 STREAMS = 1500
-"""More than the service permits for a key. It refuses the others."""
+"""More than the service permits for one key. The service refuses the streams above its limit."""
 HEARTBEAT_CONNECTIONS = 8
 SLOW_BODIES = 100
 """Calls whose last byte is never sent."""

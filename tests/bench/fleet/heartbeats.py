@@ -38,7 +38,8 @@ def _measure(started: Service, fleet: list[Member], count: int) -> str:
     # The step is a prime number, so that consecutive heartbeats come from devices that are far
     # apart in the table.
     requests = [heartbeat(fleet[number * 7919 % len(fleet)]) for number in range(count)]
-    # A service that has run for a while has already verified every API key.
+    # The warm-up uses each API key, because a service that has run for a while has already verified
+    # all of them.
     warm_up = [heartbeat(member) for member in fleet[::DEVICES_A_KEY]]
     asyncio.run(exchange(started.port, warm_up + requests[: count // WARM_UP], CONNECTIONS))
     cpu_s, began_s = started.cpu_s, time.perf_counter()

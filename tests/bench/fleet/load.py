@@ -146,7 +146,9 @@ async def post(port: int, request: bytes) -> bytes:
 
 
 class Listener(asyncio.Protocol):
-    """An open command stream. It calls ``on_data`` with its number and each chunk of data."""
+    """An open command stream. It calls ``on_data`` with its number and each chunk of data. The
+    result of ``opened`` is the status of the reply.
+    """
 
     def __init__(self, request: bytes, number: int, on_data: Callable[[int, bytes], None]) -> None:
         self._request = request

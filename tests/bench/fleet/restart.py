@@ -54,14 +54,14 @@ class OutageResult:
     late_calls: int
 
     @property
-    def peak_share(self) -> float:
+    def peak_ratio(self) -> float:
         return self.peak / self.steady
 
     def __str__(self) -> str:
         return (
             f"{self.devices:,} devices, {self.outage_s:3.0f} s of outage: all streams back after "
             f"{self.back_s:5.1f} s  steady {self.steady:.0f}/s  peak {self.peak:.0f}/s "
-            f"(×{self.peak_share:.1f})  "
+            f"(×{self.peak_ratio:.1f})  "
             f"{self.calls_without_listener} calls without listener, "
             f"{self.refused_calls} refused, {self.late_calls} late"
         )
@@ -147,7 +147,7 @@ def main() -> int:
     for each in simulate_each(options.devices, options.outage):
         sys.stdout.write(f"{each}\n")
         sys.stdout.flush()
-        is_good &= each.back_s <= BACK_WITHIN_S and each.peak_share <= PEAK_MAX
+        is_good &= each.back_s <= BACK_WITHIN_S and each.peak_ratio <= PEAK_MAX
     gc.enable()
     if options.real:
         sys.stdout.write(f"{restart_real_service(options.real)}\n")

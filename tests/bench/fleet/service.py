@@ -46,6 +46,7 @@ def service(database: str, *words: str, files: int | None = None) -> Iterator[Se
 
 @contextlib.contextmanager
 def bare(kind: str) -> Iterator[Service]:
+    """Run the web framework without the service. ``kind`` is its HTTP parser: h11 or httptools."""
     with running("tests.bench.fleet.bare", kind) as started:
         yield started
 

@@ -1,5 +1,5 @@
-"""Simulates ten thousand agents in one process, in virtual time. They use the agent's code for
-calls to the service, but no files and no sockets.
+"""Simulates many agents in one process, in virtual time. They use the agent's code for calls to the
+service, but no files and no sockets.
 
 These parts are real: the receiver, the heartbeat, the session, the circuit breakers and their
 waits, the interpretation of a reply's status, and the service's limits for each caller. HTTP and

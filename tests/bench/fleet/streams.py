@@ -13,6 +13,7 @@ from tests.bench.fleet.load import create_request, listen, post
 from tests.bench.fleet.service import Service, service
 
 WITHIN_S = 20
+"""Timeout for a request to reach its device."""
 IDLE_S = 30
 """Seconds of the measurement. The service sends one or two keep-alives to each stream."""
 KIB = 1024

@@ -148,7 +148,7 @@ class Holder:
         self.arrived_s: dict[str, float] = {}  # by the id of the request
         self._opened_s = 0.0
         self._is_open = threading.Event()
-        self._at_end = (0, 0)
+        self._at_end = (0, 0)  # the result of `end`
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 

@@ -39,10 +39,13 @@ class HeldStreams:
         self._keys = keys
         self._network = network % 250 + 1
         self._poll = select.epoll()
-        # By file descriptor: a socket with the index of its device, and the time of its start.
+        # By file descriptor: a socket, and the index of its device.
         self._sockets: dict[int, tuple[socket.socket, int]] = {}
+        # By file descriptor: the time at which the opening of a stream began.
         self._opening: dict[int, float] = {}
+        # Indexes of devices whose streams can be opened now.
         self._to_open = deque(range(len(keys)))
+        # The time at which a stream may be opened again, and the index of its device.
         self._again: deque[tuple[float, int]] = deque()
         self._poll.register(sys.stdin.fileno(), select.EPOLLIN | select.EPOLLHUP)
         self.open = 0

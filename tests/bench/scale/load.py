@@ -24,7 +24,9 @@ from tests.bench.scale.paced_calls import PacedCalls, Tally
 from tests.fixtures.payloads import small_venue
 
 STEP = 7919
-"""A prime number, so that consecutive calls come from devices that are far apart in the table."""
+"""A prime number, so that consecutive reports and requests concern devices that are far apart in
+the table of devices.
+"""
 
 
 def read_fleet(file: Path) -> list[Member]:

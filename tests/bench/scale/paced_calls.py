@@ -17,7 +17,9 @@ IDLE_S = 3.0
 """A connection that was not used for this time is not used again. The service closes it after 5 s.
 """
 OnReply = Callable[[int, float, bytes], None]
-"""Takes the number of a call, the time at which it was due, and the body of its reply."""
+"""Takes the number of a call, the time at which it was due, and the body of its reply. It is called
+only if the status of the reply is 200.
+"""
 
 
 @dataclass(slots=True)

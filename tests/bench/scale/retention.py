@@ -24,7 +24,7 @@ from tests.postgresql import postgresql
 DEVICES = 1000
 PAYLOAD_BYTES = 20_000
 """The size of a typical report."""
-KEPT = timedelta(days=180)
+RETENTION = timedelta(days=180)
 ROWS_A_STATEMENT = 500
 
 
@@ -38,7 +38,7 @@ def main() -> int:
             rows = [_row(fleet[at % DEVICES], now) for at in range(first, first + ROWS_A_STATEMENT)]
             database.write(lambda session, rows=rows: _insert(session, rows))
         before, began_s, deleted = cost_of(postmaster_of(url)).cpu_s, time.monotonic(), 0
-        while count := database.write(lambda session: delete_old(session, now, KEPT)):
+        while count := database.write(lambda session: delete_old(session, now, RETENTION)):
             deleted += count
         took_s = time.monotonic() - began_s
         cpu_s = cost_of(postmaster_of(url)).cpu_s - before
@@ -73,7 +73,7 @@ def _row(member: Member, now: datetime) -> dict[str, Any]:
         "tracker_status": "disabled",
         "tracker_event_id": "",
         "tracker_attempts": 0,
-        "created_at": now - KEPT - timedelta(days=1),
+        "created_at": now - RETENTION - timedelta(days=1),
         "updated_at": now,
     }
 

@@ -98,13 +98,16 @@ def is_sale(entry: Entry) -> bool:
 
 
 def some_receipt(raw: RawRows) -> Json:
-    """Return the sale that has the most lines, of yesterday at the first location."""
+    """Return one of yesterday's sales at the first location: the one with the most lines."""
     day = TODAY - timedelta(days=1)
     entries = raw.between(day, day, lambda entry: entry.is_sale and entry.location == "loc-0001")
     return max(entries, key=lambda entry: (len(entry.items), entry.row["number"])).row
 
 
 def item_sums(entries: list[Entry], attribute: str, value: str) -> dict[Any, int]:
+    """Return the sums over all items of the entries, by currency and by the attribute ``attribute``
+    of an item. ``value`` is the attribute of an item that is added up.
+    """
     sums: dict[Any, int] = defaultdict(int)
     for entry in entries:
         for item in entry.items:

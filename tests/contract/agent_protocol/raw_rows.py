@@ -28,7 +28,9 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Entry:
-    """A completed sale, or a refund with its own time. ``net`` of a refund is negative."""
+    """A completed sale, or a refund. ``local`` is the local time at which the sale began or the
+    refund was made. ``net`` of a refund is negative.
+    """
 
     is_sale: bool
     local: datetime

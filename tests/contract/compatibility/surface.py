@@ -160,7 +160,10 @@ def state_files() -> Iterator[str]:
 
 
 def database_steps() -> Iterator[str]:
-    """Yield the revisions of the service's database. Later versions can convert each of them."""
+    """Yield the revisions of the service's database.
+
+    Later versions of the service can convert a database that has any of these revisions.
+    """
     for path in MIGRATIONS.glob("*.py"):
         yield from re.findall(r'^revision = "(\d+)"', path.read_text(), re.MULTILINE)
 

@@ -47,7 +47,7 @@ def test_recording_removes_nothing() -> None:
 
 
 def listed(heading: str) -> list[str]:
-    """Return the code words in the list of a section of the document."""
+    """Return the words marked as code in the lists and tables of a section of the document."""
     section = DOCUMENT.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     return re.findall(r"`([^`]+)`", "\n".join(re.findall(r"^[-|] .*$", section, re.MULTILINE)))
 

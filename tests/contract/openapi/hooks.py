@@ -4,7 +4,7 @@ They insert existing ids, and permit refusals that no schema can describe. The p
 schemathesis loads this module. Three of four generated bodies that fit the document get ids of
 existing objects, and all bodies about figures get a location with sales. If an object does not
 exist yet, the hooks create it with additional calls. The hooks write the operations and the
-statuses of their replies to the file ``SCHEMATHESIS_SEEN``.
+statuses of their replies to the file that the environment variable ``SCHEMATHESIS_SEEN`` names.
 ``SCHEMATHESIS_TOKENS`` contains tokens of support links, which no operation can create.
 """
 
@@ -102,7 +102,7 @@ def _replacements(name: str, body: dict[str, Any]) -> dict[str, Any]:
     if name == "enroll":
         return _answer(_challenges.popleft() if _challenges else _new_challenge())
     if name == "acknowledge" or (name == "submitResult" and "requestId" in body):
-        request = _request_body(body.get("kind"))
+        request = _open_request(body.get("kind"))
         ids = {key: request[key] for key in ("requestId", "bindingId")}
         # Each report needs a new id, because the service refuses a repeated id.
         return ids if name == "acknowledge" else ids | {"reportId": str(uuid.uuid4())}
@@ -174,8 +174,8 @@ def _device() -> dict[str, Any]:
     return _devices[-1]
 
 
-def _request_body(kind: str | None) -> dict[str, Any]:
-    """Return an open request of this kind, or of any kind if it is None."""
+def _open_request(kind: str | None) -> dict[str, Any]:
+    """Return an unfinished request of this kind, or of any kind if ``kind`` is None."""
     for request in _requests:
         if kind in {None, request["kind"]}:
             return request

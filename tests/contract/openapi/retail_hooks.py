@@ -3,7 +3,7 @@
 They insert existing ids, and permit refusals that no schema can describe. The process of
 schemathesis loads this module. Three of four generated calls that fit the document get existing
 ids, cursors and secrets. The hooks write the operations and the statuses of their replies to the
-file ``SCHEMATHESIS_SEEN``.
+file that the environment variable ``SCHEMATHESIS_SEEN`` names.
 """
 
 import atexit
@@ -25,6 +25,7 @@ NOT_IN_A_SCHEMA: Final = (
     "there is no",  # ids in a body that do not exist
     "initiated_at_to",  # a period that ends before it begins
 )
+"""Parts of the messages of refusals that no schema can predict."""
 _service: Final = httpx2.Client(
     base_url=os.environ["SCHEMATHESIS_URL"],
     headers={"Authorization": f"Bearer {os.environ['SCHEMATHESIS_KEY']}"},
@@ -91,7 +92,7 @@ def filter_failure(context: HookContext, failure: Failure, case: Case, response:
     text = json.loads(response.content)
     if text.get("code") == "invalid_cursor":
         return False
-    # No schema can express any of these mistakes.
+    # Ignore the failure if no schema can express any of the mistakes that the reply names.
     messages = [f"{name}: {message}" for name, texts in text["errors"].items() for message in texts]
     return not all(any(known in message for known in NOT_IN_A_SCHEMA) for message in messages)
 

@@ -69,7 +69,7 @@ class OffsetClock:
 
 
 @dataclass
-class Venue:
+class Deployment:
     """The service and the provider."""
 
     url: str
@@ -94,7 +94,7 @@ class Venue:
 
 
 @asynccontextmanager
-async def _venue(folder: Path, *, issues_refresh_tokens: bool) -> AsyncIterator[Venue]:
+async def _deployment(folder: Path, *, issues_refresh_tokens: bool) -> AsyncIterator[Deployment]:
     listener = bind("127.0.0.1", 0)
     url = url_of(listener)
     async with running_provider(
@@ -113,7 +113,7 @@ async def _venue(folder: Path, *, issues_refresh_tokens: bool) -> AsyncIterator[
         server = uvicorn.Server(config)
         task = asyncio.create_task(server._serve(sockets=[listener]))
         try:
-            yield Venue(url, core, database, clock, provider)
+            yield Deployment(url, core, database, clock, provider)
         finally:
             server.should_exit = True
             await asyncio.wait_for(task, SHUTDOWN_TIMEOUT_S)
@@ -139,8 +139,8 @@ def _provider_file(folder: Path, issuer: str) -> Path:
 
 
 @pytest.fixture(params=[True, False], ids=["with-refresh-tokens", "without-refresh-tokens"])
-async def venue(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Venue]:
-    async with _venue(tmp_path, issues_refresh_tokens=request.param) as running:
+async def deployment(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Deployment]:
+    async with _deployment(tmp_path, issues_refresh_tokens=request.param) as running:
         yield running
 
 
@@ -176,13 +176,13 @@ class _Page(HTMLParser):
 class Visitor:
     """A browser without JavaScript."""
 
-    def __init__(self, venue: Venue, http: httpx2.AsyncClient) -> None:
-        self._venue = venue
+    def __init__(self, deployment: Deployment, http: httpx2.AsyncClient) -> None:
+        self._deployment = deployment
         self._http = http
         self.follows_redirects = True
 
     async def get(self, address: str) -> httpx2.Response:
-        address = urljoin(self._venue.url, address)
+        address = urljoin(self._deployment.url, address)
         return await self._http.get(address, follow_redirects=self.follows_redirects)
 
     async def submit(self, page: httpx2.Response, **fields: str) -> httpx2.Response:
@@ -202,7 +202,7 @@ class Visitor:
         """Follow the link on the sign-in page. Return the provider's page."""
         page = await self.get("/sign-in")
         reply = await self.get(_Page(page).links["Sign in with Contoso"])
-        assert str(reply.url).startswith(self._venue.provider.issuer), reply.text
+        assert str(reply.url).startswith(self._deployment.provider.issuer), reply.text
         return reply
 
     async def sign_in(self, user: str) -> httpx2.Response:
@@ -214,26 +214,26 @@ class Visitor:
 
     async def call(self, path: str, body: dict[str, Any] | None = None) -> httpx2.Response:
         """Call an operation of the console."""
-        headers = {"origin": self._venue.url}
-        return await self._http.post(self._venue.url + path, json=body or {}, headers=headers)
+        headers = {"origin": self._deployment.url}
+        return await self._http.post(self._deployment.url + path, json=body or {}, headers=headers)
 
 
 @asynccontextmanager
-async def _visitor(venue: Venue) -> AsyncIterator[Visitor]:
+async def _visitor(deployment: Deployment) -> AsyncIterator[Visitor]:
     async with httpx2.AsyncClient(trust_env=False) as http:
-        yield Visitor(venue, http)
+        yield Visitor(deployment, http)
 
 
 @asynccontextmanager
-async def _signed_in(venue: Venue, user: str) -> AsyncIterator[Visitor]:
-    async with _visitor(venue) as visitor:
+async def _signed_in(deployment: Deployment, user: str) -> AsyncIterator[Visitor]:
+    async with _visitor(deployment) as visitor:
         page = await visitor.sign_in(user)
-        assert (page.status_code, str(page.url)) == (200, venue.url + "/"), page.text
+        assert (page.status_code, str(page.url)) == (200, deployment.url + "/"), page.text
         yield visitor
 
 
-async def test_groups_give_roles_until_the_user_signs_out(venue: Venue) -> None:
-    async with _signed_in(venue, "ada") as ada, _signed_in(venue, "vera") as vera:
+async def test_groups_give_roles_until_the_user_signs_out(deployment: Deployment) -> None:
+    async with _signed_in(deployment, "ada") as ada, _signed_in(deployment, "vera") as vera:
         for visitor, role, status in ((ada, "owner", 200), (vera, "viewer", 403)):
             page = await visitor.get("/sign-in")
             assert f"{role} of" in page.text
@@ -245,30 +245,30 @@ async def test_groups_give_roles_until_the_user_signs_out(venue: Venue) -> None:
         assert (await vera.call(OVERVIEW)).status_code == 200
 
 
-async def test_user_without_a_mapped_group_is_refused(venue: Venue) -> None:
-    async with _visitor(venue) as visitor:
+async def test_user_without_a_mapped_group_is_refused(deployment: Deployment) -> None:
+    async with _visitor(deployment) as visitor:
         page = await visitor.sign_in("norman")
         assert page.status_code == 403
         assert "None of your groups at Contoso may use this service" in page.text
         assert (await visitor.call(OVERVIEW)).status_code == 401
     query = select(User)
-    assert venue.database.read(lambda session: session.scalars(query).all()) == []
+    assert deployment.database.read(lambda session: session.scalars(query).all()) == []
 
 
-async def test_user_who_cancels_is_not_signed_in(venue: Venue) -> None:
-    async with _visitor(venue) as visitor:
+async def test_user_who_cancels_is_not_signed_in(deployment: Deployment) -> None:
+    async with _visitor(deployment) as visitor:
         page = await visitor.open_provider()
         page = await visitor.get(urljoin(str(page.url), _Page(page).links["[ Cancel ]"]))
         assert page.status_code == 403
         assert "The provider refused, or you cancelled" in page.text
 
 
-async def test_answer_for_another_browser_is_refused(venue: Venue) -> None:
-    async with _visitor(venue) as attacker, _visitor(venue) as victim:
+async def test_sign_in_that_another_browser_began_is_refused(deployment: Deployment) -> None:
+    async with _visitor(deployment) as attacker, _visitor(deployment) as victim:
         page = await attacker.submit(await attacker.open_provider(), login="ada", password="any")
         attacker.follows_redirects = False
         reply = await attacker.submit(page)
-        while not (answer := reply.headers["location"]).startswith(venue.url):
+        while not (answer := reply.headers["location"]).startswith(deployment.url):
             reply = await attacker.get(answer)
         await victim.open_provider()
         page = await victim.get(answer)
@@ -277,8 +277,10 @@ async def test_answer_for_another_browser_is_refused(venue: Venue) -> None:
         assert (await victim.call(OVERVIEW)).status_code == 401
 
 
-async def test_provider_requires_the_code_challenge_that_the_service_sends(venue: Venue) -> None:
-    async with _visitor(venue) as visitor:
+async def test_provider_requires_the_code_challenge_that_the_service_sends(
+    deployment: Deployment,
+) -> None:
+    async with _visitor(deployment) as visitor:
         visitor.follows_redirects = False
         location = (await visitor.get("/api/auth/oidc/contoso")).headers["location"]
         query = {name: value[0] for name, value in parse_qs(urlsplit(location).query).items()}
@@ -288,56 +290,58 @@ async def test_provider_requires_the_code_challenge_that_the_service_sends(venue
         assert "error=invalid_request" in reply.headers["location"]
 
 
-async def test_session_continues_while_the_provider_confirms_the_user(venue: Venue) -> None:
-    async with _signed_in(venue, "ada") as ada:
-        [token] = venue.refresh_tokens()
-        assert (token is not None) == venue.provider.issues_refresh_tokens
+async def test_session_continues_while_the_provider_confirms_the_user(
+    deployment: Deployment,
+) -> None:
+    async with _signed_in(deployment, "ada") as ada:
+        [token] = deployment.refresh_tokens()
+        assert (token is not None) == deployment.provider.issues_refresh_tokens
         for _ in range(4):
-            await venue.check_sessions()
+            await deployment.check_sessions()
             assert (await ada.call(OVERVIEW)).status_code == 200
 
 
 async def test_sign_in_and_sessions_continue_after_the_provider_has_replaced_its_key(
-    venue: Venue,
+    deployment: Deployment,
 ) -> None:
-    async with _signed_in(venue, "ada") as ada, _visitor(venue) as vera:
-        key_id = await venue.provider.replace_key()
+    async with _signed_in(deployment, "ada") as ada, _visitor(deployment) as vera:
+        key_id = await deployment.provider.replace_key()
         async with httpx2.AsyncClient(trust_env=False) as http:
-            keys = (await http.get(f"{venue.provider.issuer}/jwks")).json()["keys"]
+            keys = (await http.get(f"{deployment.provider.issuer}/jwks")).json()["keys"]
         assert [each["kid"] for each in keys] == [key_id]
-        venue.clock.advance(KEYS_REFETCH_S)
+        deployment.clock.advance(KEYS_REFETCH_S)
         assert (await vera.sign_in("vera")).status_code == 200
         for _ in range(2):
-            await venue.check_sessions()
+            await deployment.check_sessions()
             for visitor in (ada, vera):
                 assert (await visitor.call(OVERVIEW)).status_code == 200
 
 
-async def test_removed_group_ends_the_session_and_the_key(venue: Venue) -> None:
-    async with _signed_in(venue, "ada") as ada, _signed_in(venue, "vera") as vera:
+async def test_removed_group_ends_the_session_and_the_key(deployment: Deployment) -> None:
+    async with _signed_in(deployment, "ada") as ada, _signed_in(deployment, "vera") as vera:
         key = (await ada.call(CREATE_KEY, NEW_KEY)).json()["secret"]
-        venue.provider.set_groups({**GROUPS, "ada": ["all-staff"]})
-        await venue.check_sessions()
+        deployment.provider.set_groups({**GROUPS, "ada": ["all-staff"]})
+        await deployment.check_sessions()
         assert (await ada.call(OVERVIEW)).status_code == 401
         assert (await vera.call(OVERVIEW)).status_code == 200
-        assert ("member.remove", "groups at Contoso") in venue.audit_log()
+        assert ("member.remove", "groups at Contoso") in deployment.audit_log()
         async with httpx2.AsyncClient(trust_env=False) as http:
             headers = {"authorization": f"Bearer {key}"}
-            reply = await http.post(venue.url + OVERVIEW, json={}, headers=headers)
+            reply = await http.post(deployment.url + OVERVIEW, json={}, headers=headers)
         assert reply.status_code == 401
 
 
-async def test_changed_group_changes_the_role(venue: Venue) -> None:
-    async with _signed_in(venue, "ada") as ada:
-        venue.provider.set_groups({**GROUPS, "ada": ["venue-viewers"]})
-        await venue.check_sessions()
+async def test_changed_group_changes_the_role(deployment: Deployment) -> None:
+    async with _signed_in(deployment, "ada") as ada:
+        deployment.provider.set_groups({**GROUPS, "ada": ["venue-viewers"]})
+        await deployment.check_sessions()
         assert (await ada.call(CREATE_KEY, NEW_KEY)).status_code == 403
         assert "viewer of" in (await ada.get("/sign-in")).text
 
 
-async def test_deleted_user_is_signed_out(venue: Venue) -> None:
-    async with _signed_in(venue, "ada") as ada:
-        venue.provider.set_groups({"vera": ["venue-viewers"]})
-        await venue.check_sessions()
+async def test_deleted_user_is_signed_out(deployment: Deployment) -> None:
+    async with _signed_in(deployment, "ada") as ada:
+        deployment.provider.set_groups({"vera": ["venue-viewers"]})
+        await deployment.check_sessions()
         assert (await ada.call(OVERVIEW)).status_code == 401
-        assert venue.audit_log()[-1][0] == "session.end"
+        assert deployment.audit_log()[-1][0] == "session.end"

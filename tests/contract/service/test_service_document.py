@@ -24,12 +24,12 @@ pytestmark = pytest.mark.medium
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
+def recorder(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
     return asyncio.run(record_calls(tmp_path_factory.mktemp("service")))
 
 
-def test_the_document_matches_the_service(service: Recorder) -> None:
-    output = document_text(service.texts)
+def test_the_document_matches_the_service(recorder: Recorder) -> None:
+    output = document_text(recorder.texts)
     differing = [
         f"line {number}: the service returns {new!r}, the document has {old!r}"
         for number, (new, old) in enumerate(
@@ -41,15 +41,15 @@ def test_the_document_matches_the_service(service: Recorder) -> None:
     assert output == PATH.read_text("utf-8"), "make service-doc"
 
 
-def test_every_operation_has_an_example(service: Recorder) -> None:
-    assert set(operations()) <= set(service.texts)
+def test_every_operation_has_an_example(recorder: Recorder) -> None:
+    assert set(operations()) <= set(recorder.texts)
     # Operations of remoteControl, support, figures and the retail API, and tools.
     assert len(operations()) >= 12 + 4 + 10 + 12 + 7
 
 
-def test_every_retail_reply_fits_the_documented_schema(service: Recorder) -> None:
+def test_every_retail_reply_fits_the_documented_schema(recorder: Recorder) -> None:
     retail_replies = [
-        reply for reply in service.replies if reply.request.url.path.startswith("/api/v1/")
+        reply for reply in recorder.replies if reply.request.url.path.startswith("/api/v1/")
     ]
     for reply in retail_replies:
         require_fitting(reply)
@@ -58,9 +58,9 @@ def test_every_retail_reply_fits_the_documented_schema(service: Recorder) -> Non
     }  # fmt: skip
 
 
-def test_replies_contain_every_field_in_every_form(service: Recorder) -> None:
+def test_replies_contain_every_field_in_every_form(recorder: Recorder) -> None:
     permitted = {(*key, form) for key, forms in documented().items() for form in forms}
-    seen = {(*key, form) for key, forms in seen_in(service.replies).items() for form in forms}
+    seen = {(*key, form) for key, forms in seen_in(recorder.replies).items() for form in forms}
     assert permitted - seen == set(SEEN_ELSEWHERE) | set(NEVER)
 
 
@@ -84,24 +84,24 @@ def test_every_test_named_in_the_service_document_exists() -> None:
         assert bool(row.tests) != bool(row.why), row.statement
 
 
-def facade_replies(service: Recorder) -> Iterator[httpx2.Response]:
-    for reply in service.replies:
+def facade_replies(recorder: Recorder) -> Iterator[httpx2.Response]:
+    for reply in recorder.replies:
         if reply.request.url.path.startswith("/api/public/v1/") and reply.status_code < 400:
             yield reply
 
 
-def test_success_is_200_with_json(service: Recorder) -> None:
+def test_success_is_200_with_json(recorder: Recorder) -> None:
     results = {
         (reply.status_code, reply.headers["content-type"].partition(";")[0])
-        for reply in facade_replies(service)
+        for reply in facade_replies(recorder)
     }
     assert results == {(200, "application/json")}
-    paths = {reply.request.url.path for reply in facade_replies(service)}
+    paths = {reply.request.url.path for reply in facade_replies(recorder)}
     assert paths == {operation.path for operation in OPERATIONS}
 
 
 def values_in(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each value of a reply with its field. Reports are skipped: they come from devices."""
+    """Yield each value of a reply with its field. Payloads are skipped: devices wrote them."""
     if isinstance(value, dict):
         for field, part in value.items():
             if field != "payload":
@@ -113,10 +113,10 @@ def values_in(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def test_amounts_timestamps_and_numbers_have_the_documented_form(service: Recorder) -> None:
+def test_amounts_timestamps_and_numbers_have_the_documented_form(recorder: Recorder) -> None:
     seen: Counter[str] = Counter()
     for name, value in (
-        pair for reply in facade_replies(service) for pair in values_in(reply.json())
+        pair for reply in facade_replies(recorder) for pair in values_in(reply.json())
     ):
         if name.endswith("Cents") or name == "cents":
             seen["amounts"] += 1

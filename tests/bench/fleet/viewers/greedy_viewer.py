@@ -1,4 +1,4 @@
-"""Requests the most expensive dashboard with read-only API keys: 64 calls at once, without a pause.
+"""Requests an expensive dashboard with read-only API keys: 64 calls at once, without a pause.
 
 Usage: python -m tests.bench.fleet.viewers.greedy_viewer PORT KEY...  (runs until it is stopped)
 """

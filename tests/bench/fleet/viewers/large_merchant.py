@@ -20,8 +20,8 @@ from controlplane.storage.statements import Row, insert_rows
 
 LOCATIONS: Final = 60
 DAYS: Final = 92
-"""The longest period of a dashboard (docs/figures.md). The reply also has the figures of the
-previous period.
+"""Days of the dashboard: as many as the service permits for any number of locations
+(docs/figures.md). The reply also has the figures of the previous period.
 """
 HOURS: Final = range(10, 18)
 ITEMS: Final = 60
@@ -59,7 +59,7 @@ def populate_merchant(database: Database, organization_id: str, keys: int) -> li
 
 
 def dashboard_request() -> tuple[str, dict[str, str]]:
-    """Return path and body of the most expensive dashboard."""
+    """Return path and body of the request for a dashboard of all locations over `DAYS` days."""
     today = datetime.now(UTC).date()
     return routes.DASHBOARD, {
         "locationId": "venue-000",

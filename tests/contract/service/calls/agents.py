@@ -6,7 +6,9 @@ from controlplane.accounts.oauth.metadata import RESOURCE_PATH as PATH
 from tests.contract.service.calls.recorder import UNKNOWN_ID, Json, Recorder
 
 TOOL: Final = "tool "
-"""Prefix of the title of each example that calls a tool. The constants below are further titles."""
+"""Prefix of the title of each example that calls a tool. The next five constants are the titles of
+further examples.
+"""
 MISTAKE: Final = "an invalid argument of a tool"
 FOREIGN: Final = "an object that the caller has no access to"
 MALFORMED: Final = "a body that is not a request"

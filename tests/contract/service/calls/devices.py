@@ -13,7 +13,7 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 KEY: Final = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 SECONDS_BETWEEN_CALLS: Final = 5
 VERSION_1_TITLE: Final = f"POST {routes.REPORT_DETAIL} 1"
-"""Title of the example of a report with a payload of version 1, which has the kind application."""
+"""Title of the example of an application report. The payload of such a report has version 1."""
 
 
 async def record(recorder: Recorder) -> None:

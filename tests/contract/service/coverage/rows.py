@@ -1,4 +1,6 @@
-"""Statements of the contract and of its part about the retail API, and the tests of each."""
+"""Types for the tables of the contract's statements and their tests, and test ids that several of
+the tables use.
+"""
 
 from dataclasses import dataclass
 from typing import Final
@@ -25,6 +27,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
+    """Statements of the contract, or of its part about the retail API, about one topic."""
+
     title: str
     rows: tuple[Row, ...]
 
