@@ -193,7 +193,10 @@ def recorded() -> Surface:
 
 def with_additions(before: Surface, now: Surface) -> Surface:
     """Return the record with the new lines. Nothing is removed from it."""
-    return {part: sorted({*before.get(part, ()), *lines}) for part, lines in now.items()}
+    return {
+        part: sorted({*before.get(part, ()), *now.get(part, ())})
+        for part in dict.fromkeys((*now, *before))
+    }
 
 
 def _alert() -> dict[str, Any]:

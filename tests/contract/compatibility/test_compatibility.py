@@ -43,7 +43,8 @@ def test_a_renamed_line_is_reported_twice() -> None:
 
 
 def test_recording_removes_nothing() -> None:
-    assert with_additions({"metrics": ["old"]}, {"metrics": ["new"]}) == {"metrics": ["new", "old"]}
+    before = {"metrics": ["old"], "exit codes": ["0"]}
+    assert with_additions(before, {"metrics": ["new"]}) == before | {"metrics": ["new", "old"]}
 
 
 def listed(heading: str) -> list[str]:

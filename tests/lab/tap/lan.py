@@ -126,7 +126,7 @@ def main() -> int:
             lan.traffic.store()
             forbidden = [f"{count} {what}" for what, count in lan.traffic.forbidden().items()]
             if harm.counts or forbidden:
-                what = ", ".join((str(harm), *forbidden))
+                what = ", ".join(filter(None, (str(harm), *forbidden)))
                 sys.stderr.write(f"the LAN received forbidden traffic: {what}\n")
                 return HARMED
             return code
