@@ -240,8 +240,9 @@ def _known_user(session: Session, options: argparse.Namespace) -> User | None:
     if not options.known:
         raise UsageError(
             f"{user.email} has an account already, as a member of {', '.join(organizations)}",
-            "If the account belongs to this user, repeat with --known. If not, or if you are not"
-            f" sure, first run: venue-control users password {user.email}",
+            "If the account belongs to the member whom you want to add, repeat with --known. If"
+            " not, or if you are not sure, set a new password before you repeat with --known:"
+            f" venue-control users password {user.email}",
         )
     return user
 

@@ -9,7 +9,7 @@ const FIELDS = {
   argument: "The argument", rule: "The rule", target: "The target", groupMinutes: "The group interval", forMinutes: "The number of minutes", digest: "The daily digest",
 };
 
-// Returns one sentence for each field, or the refusal's own text if it already describes the problem.
+// Returns a sentence for each reason of each field, or the refusal's own text if it already describes the problem.
 export function problemText({ detail, title, errors }, fallback) {
   const fieldErrors = Object.entries(errors || {});
   if (detail && !(detail.startsWith(GENERIC) && fieldErrors.length)) return sentence(detail);

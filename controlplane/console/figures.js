@@ -35,7 +35,7 @@ function decode(id) {
 
 // Shows the navigation link `anchor` if the caller can see a location. If `anchor` is null, hides the link
 // and resets the state for the next caller.
-export async function showLink(anchor) {
+export async function updateFiguresLink(anchor) {
   if (!anchor) {
     canSeeLocation = null;
     limit = PAGE_SIZE;

@@ -9,7 +9,7 @@ import { nameOf } from "./device_names.js";
 import { fetchDevices, showDevices } from "./devices.js";
 import { focusOn } from "./dialogs.js";
 import { element } from "./elements.js";
-import { FIGURES, showLink } from "./figures.js";
+import { FIGURES, updateFiguresLink } from "./figures.js";
 import { fetchFindings, showFindings } from "./findings.js";
 import { openConfirmation } from "./forms.js";
 import { fetchHome, showHome } from "./home.js";
@@ -116,7 +116,7 @@ function signedOut(problem = "") {
   at("bar").hidden = at("view").hidden = true;
   at("view").replaceChildren();
   at("view").dataset.view = "";
-  showLink(null);
+  updateFiguresLink(null);
   endOutage();
   document.title = "Venue control";
   showSignIn(problem);
@@ -153,7 +153,7 @@ async function refresh() {
     streamChanges(VIEWS[currentRoute.view].rows(data)?.map((row) => row.device.instanceId));
     live("Live", false);
     refreshIn(VIEWS[currentRoute.view].reloadMs || RELOAD_MS);
-    showLink(at("nav-figures"));
+    updateFiguresLink(at("nav-figures"));
   } catch (error) {
     if (thisTurn !== turn) return;
     if (error.status === 401) return signedOut(accessEndedMessage("The service does not know this key, or it was revoked."));
@@ -256,6 +256,9 @@ function explain(error, currentRoute) {
   live(isOutage(error) ? message : "", isOutage(error));
   if (isOutage(error)) return explainOutage(message, currentRoute);
   if (at("view").hidden) return signedOut(message);
+  // Otherwise the previous content would replace the error page, or count as the content of this address.
+  state.data = null;
+  at("view").dataset.view = "";
   at("view").replaceChildren(error.status === 404 ? notFound(message) : withTitle(error.status === 403 ? "No access" : "Not possible", message));
 }
 

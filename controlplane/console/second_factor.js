@@ -1,7 +1,7 @@
 // The second factor of the signed-in user, on the profile page.
 
 import { callConsole } from "./facade.js";
-import { element, pill } from "./elements.js";
+import { element, pill, plural } from "./elements.js";
 import { openForm, showSecret } from "./forms.js";
 
 const CODE = { name: "code", label: "Code", required: true, maxlength: 64, autocomplete: "one-time-code", inputmode: "text", spellcheck: "false" };
@@ -14,7 +14,7 @@ export function showSecondFactor(factor, hooks) {
     element("p", { class: "sub" }, "With a second factor, your password alone does not sign you in."),
     element("div", { class: "actions" }, button("set-up-factor", "Set up", () => hooks.attempt(() => setUp(hooks)))));
   return element("div", {},
-    element("p", {}, pill("good", "on"), ` ${factor.recoveryCodesLeft} recovery codes left`),
+    element("p", {}, pill("good", "on"), ` ${plural(factor.recoveryCodesLeft, "recovery code")} left`),
     factor.isRequired ? element("p", { class: "sub" }, "Your organization requires it.") : null,
     element("div", { class: "actions" },
       button("new-codes", "New recovery codes", () => newCodes(hooks)),

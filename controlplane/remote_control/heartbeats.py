@@ -45,13 +45,13 @@ class HeartbeatBatchResult:
         keys_to_notify: API keys to which a device was moved.
         seen: row keys (``Device.position``) of the devices whose last-seen time was stored, by
             organization id.
-        returned: ids of the organizations with a device that is online again.
+        back_online: ids of the organizations with a device that is online again.
     """
 
     replies: list[HeartbeatReply | Refusal] = field(default_factory=list)
     keys_to_notify: set[UUID] = field(default_factory=set)
     seen: dict[str, set[int]] = field(default_factory=dict)
-    returned: set[str] = field(default_factory=set)
+    back_online: set[str] = field(default_factory=set)
 
 
 def store_heartbeats(
@@ -82,7 +82,7 @@ def store_heartbeats(
             result.seen.setdefault(device.organization_id, set()).add(device.position)
         if device.priority in NOT_ONLINE:
             returned_positions.append(device.position)
-            result.returned.add(device.organization_id)
+            result.back_online.add(device.organization_id)
         result.replies.append(HeartbeatReply(last_seen_at=max(now, device.last_seen_at)))
     for foreground, positions in positions_by_foreground.items():
         if positions:

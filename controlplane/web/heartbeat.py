@@ -78,7 +78,7 @@ class HeartbeatEndpoint:
         result = await self._core.write(work, [heartbeat.caller for heartbeat in heartbeats])
         self._core.feeds.notify(result.keys_to_notify)
         for organization_id, positions in result.seen.items():
-            is_reordered = organization_id in result.returned
+            is_reordered = organization_id in result.back_online
             self._core.console_feeds.notify(organization_id, positions, is_reordered=is_reordered)
         return result
 

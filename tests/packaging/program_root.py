@@ -32,7 +32,7 @@ def make_root(root: Path, programs: dict[str, Path], authorities: bytes) -> None
         authorities: The certificates of the authorities that the programs trust, in PEM.
 
     Raises:
-        RuntimeError: The new root contains a Python.
+        RuntimeError: A command failed, or the new root contains a Python.
     """
     _run("mount", "--make-rprivate", "/")
     _run("mount", "-t", "tmpfs", "-o", "size=500m", "venue-programs", str(root))

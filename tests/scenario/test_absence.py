@@ -124,7 +124,8 @@ def test_outage_of_three_minutes_costs_few_tries_and_reports_resume_quickly(
 
 REPORTS = sizes.amount(medium=32, large=72, variable="ABSENCE_REPORTS")
 REPORT_EVERY_S = sizes.amount(medium=450, large=3600)
-"""The long outage lasts REPORTS times as long: 4 hours in a medium run, 3 days in a large run."""
+"""Seconds between two reports of the long outage. The outage has `REPORTS` reports, so it lasts 4
+hours in a medium run and 3 days in a large run."""
 OUTBOX_MAX_BYTES = 100_000
 REQUESTS = 20
 
@@ -222,7 +223,8 @@ def test_outbox_stays_within_limits_in_a_long_outage_and_is_sent_afterwards(
 async def _sleep_through_the_night(home: Path) -> None:
     async with enrolled_agent(home) as scene:
         streams = scene.service.calls.count("onCommands")
-        # During the sleep the service has dropped the stream. The agent cannot detect this.
+        # A service drops the stream during such a sleep, and the agent cannot detect that. But it
+        # detects the sleep, and must then open a new stream.
         scene.clock.suspend(8 * 3600)
         await scene.service.until(
             lambda: scene.service.calls.count("onCommands") > streams, CHECK_EVERY_S + 5

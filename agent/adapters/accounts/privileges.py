@@ -158,10 +158,8 @@ def _require_readable_program(directory: Path, uid: int) -> None:
     is_packaged = getattr(sys, "frozen", False)
     parts = (sys.executable,) if is_packaged else (os.__file__, __file__)
     for part in map(Path, parts):
-        try:
-            part.stat()
-        except PermissionError:
+        if not os.access(part, os.R_OK):
             raise StateError(
                 f"{directory} belongs to {user_name(uid)}, who cannot read this program in"
                 f" {part.parent}: install it where this user can read it"
-            ) from None
+            )

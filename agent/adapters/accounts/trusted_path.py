@@ -85,7 +85,10 @@ def _steps_to(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
 def _judge(
     path: Path, status: os.stat_result, trusted_owners: Collection[int], *, is_last: bool
 ) -> Weakness | None:
-    """Return the weakness of one path. ``is_last`` is False for a directory on the way to it."""
+    """Return the weakness of one step of a path.
+
+    ``is_last`` is True for the target, and False for a directory or link on the way to it.
+    """
     if status.st_uid not in trusted_owners:
         owner = user_name(status.st_uid)
         return Weakness(f"{path} belongs to {owner}", f"`chown root {path}`, or use another path")

@@ -132,8 +132,9 @@ def _wifi_lost(facts: SnapshotFacts) -> Iterator[Values]:
     values = _outage(facts, "link-down")
     if values and _lost_interface(facts)[1] == "wifi":
         signal = facts.machine.number("history.signalMinDbm24h")
-        at = "" if signal is None else f", at {signal:.0f} dBm"
-        yield {**values, "hours": values["hours"] + at}
+        weakest = "" if signal is None else f"{signal:.0f} dBm"
+        ending = f"; in the last 24 hours, the signal fell to {weakest}" if weakest else ""
+        yield {**values, "hours": values["hours"] + ending}
 
 
 def _cable_lost(facts: SnapshotFacts) -> Iterator[Values]:

@@ -210,20 +210,21 @@ def _host(swept: SweptHost, proxies: dict[str, int]) -> ScannedHost | None:
 
 
 def with_neighbour_table(
-    result: ScanResult, targets: Sequence[Target], table: Sequence[LinkNeighbour]
+    result: ScanResult, targets: Sequence[Target], entries: Sequence[LinkNeighbour]
 ) -> ScanResult:
-    """Add the neighbour table to the result of a scan without neighbour events.
+    """Add ARP entries of the hosts to which the scan connected without neighbour events.
 
-    The table adds the MACs of hosts, and hosts that answered only ARP. Only targets on this
-    machine's own links can be in the table.
+    ``entries`` is the neighbour table, or the answers of `resolve_targets`. They add the MACs of
+    hosts, and hosts that answered only ARP. Only targets on this machine's own links can have an
+    entry.
     """
     on_link = {t.address: t for t in targets if t.way == "routed" and t.interface_name}
-    entries = {n.address: n for n in table if n.mac_address and n.address in on_link}
+    by_address = {n.address: n for n in entries if n.mac_address and n.address in on_link}
     census = MacCensus()
-    for entry in entries.values():
+    for entry in by_address.values():
         census.add(entry.mac_address or "", entry.address)
     hosts = {host.address: host for host in result.hosts}
-    for address, entry in entries.items():
+    for address, entry in by_address.items():
         mac_address = entry.mac_address
         if mac_address is None or is_multicast_mac(mac_address) or census.is_proxy(mac_address):
             continue

@@ -1,4 +1,4 @@
-"""The service's own lists of devices, printers, findings, incidents, alerts and reports.
+"""The service's own lists of healths, printers, findings, incidents, alerts and reports.
 
 The contract does not have them. A different service that implements the contract refuses these
 calls with 404.

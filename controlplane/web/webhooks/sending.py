@@ -39,6 +39,7 @@ class Claim:
     Attributes:
         id: id of the message, the same in each attempt. It is sent as ``Idempotency-Key``.
         key: primary key of the row in which the outbox stores the message.
+        url: where the POST is sent. Empty for an e-mail.
         attempt: number of the attempt, from 1.
         content: body of the POST.
         headers: headers of the POST, in addition to ``Content-Type`` and ``Idempotency-Key``.

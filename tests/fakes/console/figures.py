@@ -68,7 +68,11 @@ def merchant(
 async def figures(
     page: Page, http: httpx2.AsyncClient, url: str, key: str, outsider: str
 ) -> dict[str, Any]:
-    """Play the act. ``outsider`` is an API key of an organization without a merchant."""
+    """Run the act `figures` (`tests.fakes.console`): use the pages of the figures as a user does.
+
+    Returns the content of the pages at each step. ``outsider`` is an API key of an organization
+    without a merchant.
+    """
     results: dict[str, Any] = {}
     await page.open(url)
     await page.open_key_field()

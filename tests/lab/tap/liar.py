@@ -4,7 +4,7 @@
 
 The script prepares ``PACKETS`` frames, prints "ready", waits for a line on stdin, and then sends
 the frames. Each kind of false mDNS packet in ``KINDS`` is sent in turn, and no two packets are the
-same. The liar is the last host of the plan. Most of its false services imitate the other hosts or
+same. The liar is the last host of the plan. Some of its false services imitate the other hosts or
 use their addresses.
 """
 

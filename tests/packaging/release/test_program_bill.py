@@ -29,9 +29,7 @@ def evidence(component: dict[str, Any]) -> list[str]:
     return [occurrence["location"] for occurrence in occurrences]
 
 
-def test_each_module_belongs_to_the_program_a_library_or_python(
-    sbom: ModuleType, tmp_path: Path
-) -> None:
+def test_each_module_belongs_to_one_component(sbom: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "PYZ-00.toc").write_text(
         repr(
             (

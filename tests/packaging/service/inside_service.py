@@ -254,7 +254,7 @@ class Verification:
         words = ("--location", "loc-none", "--base-url", URL, "--api-key-file", key)
         done = run("venue-control", "figures", *words, expect=1)
         assert "location_not_found" in done.stderr, done.stderr
-        print_ok("separate processes parsed a large body and computed figures")
+        print_ok("separate processes handled a large body and a call for figures")
 
     def read_the_journal(self) -> None:
         with pytest.raises(urllib.error.HTTPError, match="401") as refused:

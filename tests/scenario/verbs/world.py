@@ -6,8 +6,8 @@ directories in memory and the only network is loopback:
     unshare --net --mount --pid --fork --mount-proc python -m tests.scenario.verbs
 
 It reads from standard input which cells of the table in docs/cli.md to run: a JSON list of lists of
-situation, user and verb. For each cell it prints a line of JSON: situation, user, verb, exit code,
-output and errors.
+situation, user and verb. It runs the verb of each cell with each of its options, and prints a line
+of JSON for each run: situation, user, verb with options, exit code, output and errors.
 """
 
 import asyncio
@@ -107,8 +107,9 @@ def write_cells(cells: Iterable[Cell]) -> None:
 
 
 async def run_cells(situation: str, wanted: set[tuple[str, ...]]) -> list[Cell]:
-    """Run cells of a situation. ``wanted`` has their users and verbs. Verbs with side effects run
-    alone.
+    """Run cells of a situation. ``wanted`` has pairs of a user and a verb without options.
+
+    Verbs with side effects run alone.
     """
     turns = asyncio.Semaphore(3)
 

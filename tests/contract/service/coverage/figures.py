@@ -1,4 +1,7 @@
-"""The contract's statements about analytics and reports, and the tests of each."""
+"""The contract's statements about figures, and the tests of each.
+
+The operations are ``analytics.*`` and ``reports.financialSummary``.
+"""
 
 from typing import Final
 

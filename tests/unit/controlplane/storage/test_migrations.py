@@ -231,7 +231,7 @@ def test_an_unreadable_old_report_does_not_block_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "engine_name", ["sqlite", pytest.param("postgresql", marks=pytest.mark.needs("postgresql"))]
 )
-def test_devices_of_layout_0017_are_counted_as_in_a_new_database(
+def test_an_upgrade_from_layout_0017_counts_the_existing_devices(
     tmp_path: Path, engine_name: str
 ) -> None:
     with ExitStack() as stack:
@@ -309,7 +309,8 @@ INSERT INTO counted_devices VALUES
 """
 """Turns an empty database of the newest layout into one of layout 0017 with three devices.
 
-One device has a report, one has none, and one is revoked.
+The findings of the first one are counted, the second one has no findings, and the third one is
+revoked.
 """
 
 REPLACED_TABLES = {"alert_notifications"}

@@ -57,8 +57,8 @@ def test_the_finding_of_a_lost_wifi_link_contains_hours_and_signal() -> None:
     ]  # fmt: skip
     record = History(SINCE, tuple(incidents), hours=bad_venue().hours)
     assert findings(record, WIFI)["wifi-lost"] == (
-        "The Wi-Fi link was lost 14 times in 24 hours, 5 min in total, mostly 18:00-20:00,"
-        " at -81 dBm."
+        "The Wi-Fi link was lost 14 times in 24 hours, 5 min in total, mostly 18:00-20:00;"
+        " in the last 24 hours, the signal fell to -81 dBm."
     )
 
 

@@ -60,7 +60,8 @@ def test_nothing_is_read_without_watched_devices() -> None:
     assert values(read_watched_devices(DEADLINE, ApplicationJob()).fields) == {"device.watched": ()}
 
 
-def test_a_device_only_job_reads_only_confirmed_neighbours_and_sends_nothing() -> None:
+def test_known_answers_are_the_confirmed_neighbours_and_nothing_is_sent() -> None:
+    """They are used if ``network.device_only`` is set."""
     kernel = SimulatedKernel({HOME: LanDevice(MAC), AWAY: LanDevice(OTHER_MAC)}, {AWAY: OTHER_MAC})
     kernel.prime(HOME)
     kernel.wait()
@@ -70,7 +71,9 @@ def test_a_device_only_job_reads_only_confirmed_neighbours_and_sends_nothing() -
     assert kernel.sent == []
 
 
-def test_a_refusal_to_list_the_interfaces_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_state_why_the_interfaces_could_not_be_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def deny() -> None:
         raise PermissionError(13, "Permission denied")
 
