@@ -19,7 +19,7 @@ def in_background(function: Callable[[], T], name: str | None = None) -> "Future
     def work() -> None:
         try:
             future.set_result(function())
-        except Exception as error:  # noqa: BLE001 - raised again by Future.result
+        except BaseException as error:  # noqa: BLE001 - raised again by Future.result
             future.set_exception(error)
 
     threading.Thread(target=work, name=name, daemon=True).start()
