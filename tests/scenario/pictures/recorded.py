@@ -27,9 +27,12 @@ WIFI = "enp1s0"
 def recorded_till(payload: ApplicationPayload) -> ApplicationPayload:
     """Return ``payload`` with the recorded facts of a till that had a bad evening.
 
-    Only the print queues are still those of ``payload``.
+    Only the print queues and the agent's version are still those of ``payload``.
     """
-    till = with_record(with_faults(bad_venue()), {f"{WIFI} interface.type": "wifi"})
+    version = payload.environment.native_app_version
+    till = with_record(
+        with_faults(bad_venue()), {f"{WIFI} interface.type": "wifi", "agent.version": version}
+    )
     till_fields = [field for field in till.snapshot.fields if not field.key.startswith(QUEUES)]
     queue_fields = [field for field in payload.snapshot.fields if field.key.startswith(QUEUES)]
     snapshot = till.snapshot.model_copy(update={"fields": (*till_fields, *queue_fields)})
@@ -39,7 +42,7 @@ def recorded_till(payload: ApplicationPayload) -> ApplicationPayload:
             "browser_fields": till.browser_fields,
             "completeness": till.completeness,
             "limitations": till.limitations,
-            "environment": till.environment,
+            "environment": till.environment.model_copy(update={"native_app_version": version}),
         }
     )
 
