@@ -132,8 +132,9 @@ def _wifi_lost(facts: SnapshotFacts) -> Iterator[Values]:
     values = _outage(facts, "link-down")
     if values and _lost_interface(facts)[1] == "wifi":
         signal = facts.machine.number("history.signalMinDbm24h")
-        weakest = "" if signal is None else f"{signal:.0f} dBm"
-        ending = f"; in the last 24 hours, the signal fell to {weakest}" if weakest else ""
+        ending = ""
+        if signal is not None:
+            ending = f"; in the last 24 hours, the signal fell to {signal:.0f} dBm"
         yield {**values, "hours": values["hours"] + ending}
 
 

@@ -36,11 +36,9 @@ def judge_again(session: Session, now: datetime) -> int:
         if report is not None and not has_payload(report):
             session.delete(judged)
             continue
-        findings = None if report is None else findings_in(report)
-        if report is None or findings is None:
-            # The report was deleted because of its age, or it cannot be read: its findings remain.
-            judged.rules_version = RULES_VERSION
-        else:
+        # The findings remain if the report was deleted because of its age, or cannot be read.
+        judged.rules_version = RULES_VERSION
+        if report is not None and (findings := findings_in(report)) is not None:
             store_findings(session, device, report, contents_of(findings), now)
     return len(rows)
 
