@@ -1,7 +1,7 @@
 """Measures the reference service under the load of a fleet. The service and the load generator
 share the processors of this machine.
 
-    python -m tests.bench.fleet [heartbeats streams requests fair figures]
+    python -m tests.bench.fleet [heartbeats streams requests fair figures sign-ins]
         [--database sqlite postgresql]
         [--heartbeats N] [--devices N ...] [--streams N] [--requests N]
 
@@ -10,6 +10,7 @@ share the processors of this machine.
     requests    the time until a request reaches its device
     fair        calls of one organization while another sends as much as it can
     figures     heartbeats of one organization while another requests dashboards
+    sign-ins    heartbeats, and the sign-ins of a user, while strangers send wrong passwords
 
 It uses plain HTTP on loopback. For PostgreSQL it starts a temporary server with the programs of the
 Linux distribution's PostgreSQL package.
@@ -19,13 +20,14 @@ import argparse
 import resource
 import sys
 
+from tests.bench.fleet.attacks.figures import beside_figures
+from tests.bench.fleet.attacks.sign_ins import beside_sign_ins
 from tests.bench.fleet.fair import latency_during_attack
 from tests.bench.fleet.heartbeats import heartbeats
 from tests.bench.fleet.streams import idle_streams, requests_at_devices
-from tests.bench.fleet.viewers.beside_figures import beside_figures
 
 DATABASES = ("sqlite", "postgresql")
-KINDS = ("heartbeats", "streams", "requests", "fair", "figures")
+KINDS = ("heartbeats", "streams", "requests", "fair", "figures", "sign-ins")
 
 
 def main() -> int:
@@ -50,6 +52,7 @@ def main() -> int:
     }
     lines["fair"] = lambda: latency_during_attack(options.database)
     lines["figures"] = lambda: beside_figures(options.database)
+    lines["sign-ins"] = lambda: beside_sign_ins(options.database)
     for what in options.what:
         for line in lines[what]():
             sys.stdout.write(f"{what:<11}{line}\n")

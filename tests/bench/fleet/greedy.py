@@ -13,7 +13,7 @@ from itertools import islice
 from agent.wire import routes
 from tests.bench.bodies import bodies
 from tests.bench.fleet.fleet import Member
-from tests.bench.fleet.load import call, heartbeat, stream
+from tests.bench.fleet.load import call, heartbeat, read_reply, stream
 
 STREAMS = 1500
 """More than the service permits for one key. The service refuses the streams above its limit."""
@@ -68,9 +68,7 @@ async def _repeat(port: int, requests: list[bytes]) -> None:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             for number in range(1_000_000):
                 writer.write(requests[number % len(requests)])
-                head = (await reader.readuntil(b"\r\n\r\n")).lower()
-                length = int(head.partition(b"content-length:")[2].partition(b"\r")[0])
-                await reader.readexactly(length)
+                await read_reply(reader)
 
 
 if __name__ == "__main__":

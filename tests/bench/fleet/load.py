@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from http import HTTPStatus
 
 from agent.wire import routes
 from tests.bench.fleet.fleet import Member
@@ -134,15 +135,22 @@ async def post(port: int, request: bytes) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(request)
-        head = (await reader.readuntil(HEAD_END)).lower()
-        length = int(head.partition(b"content-length:")[2].partition(b"\r")[0])
-        body = await reader.readexactly(length)
+        status, body = await read_reply(reader)
     finally:
         writer.close()
         await writer.wait_closed()
-    if b" 200 " not in head[:16]:
+    if status != HTTPStatus.OK:
         raise RuntimeError(f"refused: {body.decode()[:200]}")
     return body
+
+
+async def read_reply(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    """Return the status and the body of the next reply. Raises IncompleteReadError if the service
+    closes the connection before the end of the reply.
+    """
+    head = (await reader.readuntil(HEAD_END)).lower()
+    length = int(head.partition(b"content-length:")[2].partition(b"\r")[0])
+    return int(head[9:12]), await reader.readexactly(length)
 
 
 class Listener(asyncio.Protocol):

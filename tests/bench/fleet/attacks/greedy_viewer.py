@@ -1,6 +1,6 @@
 """Requests an expensive dashboard with read-only API keys: 64 calls at once, without a pause.
 
-Usage: python -m tests.bench.fleet.viewers.greedy_viewer PORT KEY...  (runs until it is stopped)
+Usage: python -m tests.bench.fleet.attacks.greedy_viewer PORT KEY...  (runs until it is stopped)
 """
 
 import asyncio
@@ -12,9 +12,9 @@ import uuid
 from collections.abc import Iterator
 from typing import Final
 
+from tests.bench.fleet.attacks.large_merchant import dashboard_request
 from tests.bench.fleet.fleet import Member
-from tests.bench.fleet.load import call
-from tests.bench.fleet.viewers.large_merchant import dashboard_request
+from tests.bench.fleet.load import call, read_reply
 
 AT_ONCE: Final = 64
 NICENESS: Final = 19
@@ -36,9 +36,7 @@ async def _repeat(port: int, requests: Iterator[bytes]) -> None:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             for request in requests:
                 writer.write(request)
-                head = (await reader.readuntil(b"\r\n\r\n")).lower()
-                length = int(head.partition(b"content-length:")[2].partition(b"\r")[0])
-                await reader.readexactly(length)
+                await read_reply(reader)
 
 
 if __name__ == "__main__":

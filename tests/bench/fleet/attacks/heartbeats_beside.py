@@ -1,20 +1,15 @@
-"""Measures the heartbeats of one organization while read-only API keys of another organization
-request an expensive dashboard without a pause.
-"""
+"""Measures the heartbeats of one organization without and with an attack by others."""
 
 import asyncio
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from http import HTTPStatus
 from typing import Final
 
-from controlplane.storage.database import Database
-from tests.bench.fleet.databases import opened
-from tests.bench.fleet.fleet import Member, populate
+from tests.bench.fleet.fleet import Member
 from tests.bench.fleet.load import exchange, get, heartbeat
-from tests.bench.fleet.service import attacking, service
-from tests.bench.fleet.viewers.large_merchant import populate_merchant
 
 ROUNDS: Final = 5
 """Undisturbed and disturbed heartbeats are measured in turn, because other programs may also use
@@ -24,8 +19,6 @@ PHASE_S: Final = 8.0
 """Seconds of each measurement."""
 WARM_UP_S: Final = 3.0
 PAUSE_S: Final = 0.05
-KEYS: Final = (1, 100)
-"""Numbers of read-only API keys. A user can have at most 100 keys."""
 FAST_CALLS: Final = 10
 """The service has recovered when this many heartbeats in a row are fast again."""
 TIMEOUT_S: Final = 15.0
@@ -33,39 +26,33 @@ TIMEOUT_S: Final = 15.0
 FAST_RATIO_MAX: Final = 2.0
 """A heartbeat is fast if it takes at most this multiple of the undisturbed 95th percentile."""
 
+Attack = Callable[[], AbstractContextManager[None]]
+"""Returns a context in which the attack runs."""
 
-def beside_figures(databases: list[str]) -> Iterator[str]:
-    """Yield a line for each database and number of keys: the 95th percentile of the heartbeats
-    undisturbed and during the attack, and the time to recover.
+
+async def measure(port: int, member: Member, attack: Attack) -> str:
+    """Return the result as text: the 95th percentile of the heartbeats undisturbed and during the
+    attack, and the time to recover.
+
+    Raises RuntimeError if a heartbeat failed, or if /readyz did not return 200 during the attack.
     """
-    for database in databases:
-        for keys in KEYS:
-            with opened(database) as url:
-                other, attacking_keys = _organizations(url, keys)
-                with service(url, "--rate", "20", "--burst", "100") as started:
-                    line = asyncio.run(_measured(started.port, other, attacking_keys))
-            yield f"{f'{database}, {keys} keys':<28} {line}"
-
-
-async def _measured(port: int, member: Member, attacking_keys: list[str]) -> str:
     await _latencies_s(port, member, WARM_UP_S)
-    rounds = [await _round(port, member, attacking_keys) for _ in range(ROUNDS)]
+    rounds = [await _round(port, member, attack) for _ in range(ROUNDS)]
     undisturbed_ms, attacked_ms, ratio, recovered_s = map(
         statistics.median, zip(*rounds, strict=True)
     )
     return (
-        f"p95 {undisturbed_ms:.0f} ms undisturbed  {attacked_ms:.0f} ms during the attack"
+        f"p95 {undisturbed_ms:.1f} ms undisturbed  {attacked_ms:.1f} ms during the attack"
         f"  ×{ratio:.1f}  recovered after {recovered_s:.1f} s"
     )
 
 
-async def _round(port: int, member: Member, attacking_keys: list[str]) -> tuple[float, ...]:
+async def _round(port: int, member: Member, attack: Attack) -> tuple[float, ...]:
     """Return the 95th percentile undisturbed and during the attack in milliseconds, their ratio,
-    and the time to recover in seconds. Raises RuntimeError if a heartbeat failed, or if /readyz did
-    not return 200 during the attack.
+    and the time to recover in seconds.
     """
     undisturbed_s = _p95(await _latencies_s(port, member, PHASE_S))
-    with attacking("viewers.greedy_viewer", port, *attacking_keys):
+    with attack():
         attacked_s = _p95(await _latencies_s(port, member, PHASE_S))
         ready = await get(port, "/readyz")
         if ready != HTTPStatus.OK:
@@ -73,15 +60,6 @@ async def _round(port: int, member: Member, attacking_keys: list[str]) -> tuple[
         stopped_s = time.perf_counter()
     recovered_s = await _recovered_s(port, member, FAST_RATIO_MAX * undisturbed_s, stopped_s)
     return 1000 * undisturbed_s, 1000 * attacked_s, attacked_s / undisturbed_s, recovered_s
-
-
-def _organizations(url: str, keys: int) -> tuple[Member, list[str]]:
-    database = Database(url)
-    try:
-        other = populate(database, 1, "org-0002")[0]
-        return other, populate_merchant(database, "org-0001", keys)
-    finally:
-        database.close()
 
 
 async def _latencies_s(port: int, member: Member, for_s: float) -> list[float]:
