@@ -1,1 +1,1 @@
-"""Measures the service while read-only API keys request expensive figures."""
+"""Measures the service while others attack it."""
