@@ -112,8 +112,10 @@ def test_prepare_refuses_an_unsafe_state_directory_with_problem_and_fix(director
     with pytest.raises(StateError) as error_info:
         StateDirectory(directory).prepare()
     assert str(error_info.value).splitlines() == [
-        f"the state directory {directory} is not safe:"
-        f" {directory} is writable for every user (mode 0777)",
+        (
+            f"the state directory {directory} is not safe:"
+            f" {directory} is writable for every user (mode 0777)"
+        ),
         f"to use it: `chmod go-w {directory}`",
     ]
 
