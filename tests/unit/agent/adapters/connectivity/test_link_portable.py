@@ -57,7 +57,7 @@ def link_state(
 
     Args:
         machine: the addresses of each interface, by name.
-        down: the only interface that is not up.
+        down: the interface that is not up, if there is one.
         last: the interface of the last known default route.
     """
     stats = {

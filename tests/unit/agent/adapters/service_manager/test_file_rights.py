@@ -208,8 +208,8 @@ def test_the_default_rights_of_program_data_are_safe_only_for_a_parent_directory
 
 @dataclass
 class FakeRights:
-    """The rights of files without Windows. ``others`` contains the rights of some files, by name.
-    Only administrators may change the other files.
+    """Fake file rights of Windows. ``others`` contains the rights of some files, by name. Only
+    administrators may change the other files.
     """
 
     others: dict[str, Security] = field(default_factory=dict)
