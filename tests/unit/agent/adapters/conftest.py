@@ -1,3 +1,5 @@
+"""Fixtures of the agent's storage, in a temporary directory."""
+
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,7 +27,7 @@ def database(state: StateDirectory) -> Iterator[Database]:
 
 
 @pytest.fixture
-def journal(database: Database, state: StateDirectory) -> Journal:
+def journal(database: Database) -> Journal:
     return Journal(database)
 
 

@@ -31,6 +31,17 @@ def job_with_deadline(seconds: float) -> Job:
     return ApplicationJob(max_duration_s=seconds)
 
 
+def large_job(max_duration_s: float) -> Job:
+    """Return a job that does not fit into the buffer of a pipe."""
+    return NetworkJob(
+        ports=(),
+        max_hosts=1,
+        max_services=1,
+        max_duration_s=max_duration_s,
+        exclude=("10.0.0.1",) * 50_000,
+    )
+
+
 def process(
     behaviour: str,
     file: Path | str = "",
@@ -67,6 +78,12 @@ async def wait_until_ended(pid: int) -> None:
     """Wait until a killed process has ended."""
     async with asyncio.timeout(60):
         while is_alive(pid):  # noqa: ASYNC110 - the kernel ends it
+            await asyncio.sleep(0.01)
+
+
+async def wait_until_written(file: Path) -> None:
+    async with asyncio.timeout(60):
+        while not (file.exists() and file.read_text()):  # noqa: ASYNC110 - a process writes it
             await asyncio.sleep(0.01)
 
 
@@ -118,7 +135,7 @@ async def test_child_without_facts_raises_an_error(behaviour: str, reason: str) 
         await run(behaviour)
 
 
-async def test_an_invalid_name_does_not_prevent_the_report() -> None:
+async def test_lone_surrogates_in_facts_are_replaced() -> None:
     collected = await run("half_surrogates")
 
     assert collected.error is None
@@ -151,12 +168,8 @@ async def test_a_deadline_without_a_checkpoint_raises_an_error() -> None:
 
 
 async def test_a_large_job_for_a_child_that_does_not_read_ends_at_the_deadline() -> None:
-    job = NetworkJob(
-        ports=(), max_hosts=1, max_services=1, max_duration_s=0.2, exclude=("10.0.0.1",) * 50_000
-    )
-
     with pytest.raises(CollectorError, match="its deadline"):
-        await run("hang", job)
+        await run("hang", large_job(0.2))
 
 
 async def run_and_cancel(behaviour: str) -> Collected:
@@ -168,11 +181,8 @@ async def run_and_cancel(behaviour: str) -> Collected:
 async def test_a_child_that_reads_no_job_leaves_no_traceback(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    job = NetworkJob(
-        ports=(), max_hosts=1, max_services=1, max_duration_s=60, exclude=("10.0.0.1",) * 50_000
-    )
     with pytest.raises(CollectorError):
-        await run("crash_at_once", job)
+        await run("crash_at_once", large_job(60))
     gc.collect()
     assert "never retrieved" not in caplog.text
 
@@ -206,7 +216,7 @@ async def test_an_invalid_answer_of_a_child_keeps_earlier_facts() -> None:
     assert facts(collected).limitations == ("so far",)
 
 
-async def test_an_endless_line_ends_the_run() -> None:
+async def test_an_endless_line_ends_the_collection() -> None:
     with pytest.raises(CollectorError, match="an event is longer than 16777216 bytes"):
         await run("endless_line")
 
@@ -264,23 +274,14 @@ async def test_an_escaped_grandchild_does_not_delay_the_collection(
 
 async def test_a_cancelled_collection_leaves_no_child(tmp_path: Path) -> None:
     file = tmp_path / "pid"
-    started = asyncio.Event()
-    running = asyncio.create_task(process("orphan", file).collect(JOB, lambda _: None))
-    poll = asyncio.create_task(_wait_until_written(file, started))
-    await asyncio.wait_for(started.wait(), 60)
-    await poll
+    collection = asyncio.create_task(process("orphan", file).collect(JOB, lambda _: None))
+    await wait_until_written(file)
 
-    running.cancel()
+    collection.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await running
+        await collection
 
     await wait_until_ended(int(file.read_text()))
-
-
-async def _wait_until_written(file: Path, done: asyncio.Event) -> None:
-    while not (file.exists() and file.read_text()):  # noqa: ASYNC110 - another process writes it
-        await asyncio.sleep(0.01)
-    done.set()
 
 
 async def test_a_child_ends_when_its_stdin_closes(tmp_path: Path) -> None:

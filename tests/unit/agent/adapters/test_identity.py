@@ -118,7 +118,7 @@ def pem(key: Ed25519PrivateKey | ec.EllipticCurvePrivateKey, password: bytes = b
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
 
 
-BROKEN = {
+BROKEN_KEYS = {
     "empty": b"",
     "text": b"not a key",
     "cut": pem(Ed25519PrivateKey.generate())[:60],
@@ -127,7 +127,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("content", BROKEN_KEYS.values(), ids=BROKEN_KEYS)
 def test_a_broken_key_is_set_aside_and_a_new_key_is_created(
     identity: Identity, state: StateDirectory, content: bytes
 ) -> None:

@@ -98,7 +98,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def options(service: Service, *, watch: bool) -> tuple[int, ...]:
     """Make a call. Return the keep-alive options of its connection: on, idle, interval, count.
 
-    ``watch``: whether the client asks the kernel to check its connections.
+    ``watch``: whether the kernel checks the connections of the client.
     """
     async with (
         client_for(service, watch=watch) as client,

@@ -31,7 +31,7 @@ def test_the_end_of_the_event_loop_does_not_wait_for_a_thread() -> None:
     thread[0].join()
 
 
-async def test_results_and_errors_are_returned() -> None:
+async def test_results_are_returned_and_errors_are_raised() -> None:
     loop, threads = asyncio.get_running_loop(), ResolverThreads()
     assert await loop.run_in_executor(threads, len, "name") == 4
     with pytest.raises(ZeroDivisionError):

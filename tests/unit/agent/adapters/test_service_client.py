@@ -19,7 +19,7 @@ import pytest
 from agent import __version__
 from agent.adapters import http_client
 from agent.adapters.http_client import REPLY_MAX_BYTES, as_unavailable
-from agent.adapters.service_client import CommandStream, ServiceClient
+from agent.adapters.service_client import ServiceClient
 from agent.config.credential import ApiKeySource
 from agent.errors import (
     BodyRejected,
@@ -74,6 +74,7 @@ async def client(server: ScriptedServer, clock: FakeClock) -> AsyncIterator[Serv
 
 
 async def frames(client: ServiceClient, *, stream: bool = True) -> tuple[bool, list[Frame]]:
+    """Return whether the service answered with a stream that lasts, and the received frames."""
     async with client.commands(stream=stream) as answer:
         return answer.is_lasting, [frame async for frame in answer.frames]
 
@@ -109,6 +110,7 @@ CALLS: dict[str, tuple[Call, str, str]] = {
         "submitResult/reply",
     ),
 }
+"""For each operation: a call, and the names of the contract's examples of request and reply."""
 
 
 @pytest.mark.parametrize("operation", CALLS)
@@ -314,7 +316,7 @@ async def test_content_encoding_identity_is_accepted(
     assert await client.current() is None
 
 
-async def never(writer: asyncio.StreamWriter) -> None:
+async def never_reply(writer: asyncio.StreamWriter) -> None:
     await asyncio.Event().wait()
 
 
@@ -327,26 +329,27 @@ async def trickle(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.05)
 
 
-async def half(writer: asyncio.StreamWriter) -> None:
+async def send_half(writer: asyncio.StreamWriter) -> None:
+    """Send the headers and a part of the body."""
     writer.write(head(200, {"Content-Type": "application/json", "Content-Length": "100"}) + b"{")
 
 
-async def nothing(writer: asyncio.StreamWriter) -> None:
+async def close_without_reply(writer: asyncio.StreamWriter) -> None:
     """Send nothing: the server then closes the connection without a reply."""
 
 
-async def noise(writer: asyncio.StreamWriter) -> None:
+async def send_ssh_greeting(writer: asyncio.StreamWriter) -> None:
     writer.write(b"SSH-2.0-OpenSSH_9.2\r\n")
 
 
 @pytest.mark.parametrize(
     ("write_answer", "cause"),
     [
-        pytest.param(never, "timeout", marks=pytest.mark.medium),
+        pytest.param(never_reply, "timeout", marks=pytest.mark.medium),
         pytest.param(trickle, "timeout", marks=pytest.mark.medium),
-        (half, "connection-lost"),
-        (nothing, "connection-lost"),
-        (noise, "connection-lost"),
+        (send_half, "connection-lost"),
+        (close_without_reply, "connection-lost"),
+        (send_ssh_greeting, "connection-lost"),
     ],
 )
 async def test_a_misbehaving_server_raises_service_unavailable(
@@ -466,13 +469,13 @@ async def test_the_proxy_of_the_system_takes_precedence_over_the_environment(
     assert await _queried_proxies(monkeypatch, clock) == (["ops.invalid:1"], [])
 
 
-async def test_an_exception_in_the_settings_of_the_system_uses_no_proxy(
+async def test_a_host_that_the_system_excludes_from_its_proxy_is_called_directly(
     monkeypatch: pytest.MonkeyPatch, clock: FakeClock
 ) -> None:
     assert await _queried_proxies(monkeypatch, clock, "ops.invalid") == ([], [])
 
 
-def test_an_unusable_proxy_of_the_system_is_named(
+def test_unusable_proxy_of_the_system_raises_an_error_without_its_password(
     monkeypatch: pytest.MonkeyPatch, clock: FakeClock
 ) -> None:
     proxies = {"https": "socks4://user:secret@proxy.example"}
@@ -524,22 +527,22 @@ def test_unreadable_trust_anchors_raise_an_error(
 # ------------------------------------------------------------------------- onCommands
 
 
-def ids(answers: list[Frame]) -> list[UUID]:
+def command_ids(answers: list[Frame]) -> list[UUID]:
     return [command.request_id for frame in answers for command in frame.commands]
 
 
-ONE = UUID("c9f0f895-fb98-4b91-8b5e-2f6d7a8b9c0d")
+COMMAND_ID = UUID("c9f0f895-fb98-4b91-8b5e-2f6d7a8b9c0d")
 
 
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (COMMAND, [ONE]),
-        (b"[" + COMMAND + b"," + COMMAND + b"]", [ONE, ONE]),
-        (b'{"commands":[' + COMMAND + b"]}", [ONE]),
+        (COMMAND, [COMMAND_ID]),
+        (b"[" + COMMAND + b"," + COMMAND + b"]", [COMMAND_ID, COMMAND_ID]),
+        (b'{"commands":[' + COMMAND + b"]}", [COMMAND_ID]),
         (b"null", []),
         (b"", []),
-        (COMMAND + b"\n" + COMMAND + b"\n", [ONE, ONE]),
+        (COMMAND + b"\n" + COMMAND + b"\n", [COMMAND_ID, COMMAND_ID]),
     ],
 )
 @pytest.mark.parametrize("content_type", ["application/json; charset=utf-8", "text/plain", ""])
@@ -555,7 +558,7 @@ async def test_a_complete_reply_is_parsed_as_polled_commands(
     is_lasting, answers = await frames(client)
 
     assert not is_lasting
-    assert ids(answers) == expected
+    assert command_ids(answers) == expected
 
 
 async def test_accept_header_matches_the_delivery(
@@ -597,7 +600,7 @@ async def test_server_sent_events_are_parsed(
     is_lasting, answers = await frames(client)
 
     assert is_lasting
-    assert ids(answers) == [ONE] * 4
+    assert command_ids(answers) == [COMMAND_ID] * 4
     assert sum(len(frame.rejected) for frame in answers) == 3
 
 
@@ -612,31 +615,31 @@ async def test_each_line_of_ndjson_is_a_frame(
     is_lasting, answers = await frames(client)
 
     assert is_lasting
-    assert ids(answers) == [ONE, ONE]
+    assert command_ids(answers) == [COMMAND_ID, COMMAND_ID]
 
 
 @pytest.mark.parametrize("content_type", ["text/event-stream", "application/x-ndjson"])
 async def test_frames_of_a_stream_are_returned_as_they_arrive(
     server: ScriptedServer, client: ServiceClient, content_type: str
 ) -> None:
-    go_on = asyncio.Event()
+    may_continue = asyncio.Event()
     data = (b"data: " if "event" in content_type else b"") + COMMAND + b"\n\n"
 
     async def write_answer(writer: asyncio.StreamWriter) -> None:
         writer.write(head(200, {"Content-Type": content_type}) + data[:20])
         await writer.drain()
         writer.write(data[20:])
-        await go_on.wait()
+        await may_continue.wait()
         writer.write(data)
 
     server.write_answer = write_answer
     async with client.commands(stream=True) as answer:
         first = await anext(answer.frames)
-        assert ids([first]) == [ONE]
-        go_on.set()
+        assert command_ids([first]) == [COMMAND_ID]
+        may_continue.set()
         later_frames = [frame async for frame in answer.frames]
 
-    assert ids(later_frames) == [ONE]
+    assert command_ids(later_frames) == [COMMAND_ID]
 
 
 @pytest.mark.parametrize(
@@ -654,7 +657,7 @@ async def test_stream_sets_the_reconnect_time(
 
     answers = (await frames(client))[1]
     assert [answer.reconnect_s for answer in answers if answer.reconnect_s is not None] == expected
-    assert ids(answers) == []
+    assert command_ids(answers) == []
 
 
 @pytest.mark.medium
@@ -675,7 +678,7 @@ async def test_a_stream_may_last_longer_than_the_deadline_of_a_call(
 
     server.write_answer = write_answer
 
-    assert ids((await frames(client))[1]) == [ONE]
+    assert command_ids((await frames(client))[1]) == [COMMAND_ID]
 
 
 async def test_broken_stream_returns_the_frames_before_the_error(
@@ -691,19 +694,17 @@ async def test_broken_stream_returns_the_frames_before_the_error(
     server.write_answer = write_answer
     received: list[Frame] = []
     with pytest.raises(ServiceUnavailable) as error:
-        async with client.commands(stream=True) as answer:
-            received.extend([frame async for frame in _record_frames(answer, received)])
+        await receive_frames(client, received)
 
     assert error.value.cause == "connection-lost"
-    assert ids(received) == [ONE]
+    assert command_ids(received) == [COMMAND_ID]
 
 
-async def _record_frames(answer: CommandStream, received: list[Frame]) -> AsyncIterator[Frame]:
-    """Append each frame to ``received``. Yield none of them, because no frame is false."""
-    async for frame in answer.frames:
-        received.append(frame)
-        if not frame:
-            yield frame
+async def receive_frames(client: ServiceClient, received: list[Frame]) -> None:
+    """Append each frame of a stream to ``received``, until the stream ends or breaks."""
+    async with client.commands(stream=True) as answer:
+        async for frame in answer.frames:
+            received.append(frame)
 
 
 @pytest.mark.parametrize(
@@ -725,7 +726,7 @@ async def test_invalid_utf8_does_not_end_the_stream(
 ) -> None:
     server.answer(b"data: \xff\xfe\n\ndata: " + COMMAND + b"\n\n", content_type="text/event-stream")
 
-    assert ids((await frames(client))[1]) == [ONE]
+    assert command_ids((await frames(client))[1]) == [COMMAND_ID]
 
 
 async def test_a_stream_is_closed_when_its_context_ends(
@@ -750,7 +751,7 @@ async def test_a_stream_is_closed_when_its_context_ends(
     await asyncio.wait_for(closed.wait(), 60)
 
 
-def test_the_reason_of_a_failed_connection_is_that_of_windows() -> None:
+def test_a_failed_connection_on_windows_is_reported_with_its_reason() -> None:
     """An asynchronous call of Windows sets `errno` to EINVAL, so it cannot name the reason."""
     cause = ConnectionRefusedError(errno.EINVAL, "The remote computer refused the connection")
     cause.winerror = 1225  # type: ignore[attr-defined, unused-ignore]

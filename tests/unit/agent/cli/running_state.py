@@ -34,6 +34,7 @@ PROBLEM = Problem(
 
 
 def write_config(home: Path) -> Path:
+    """Write a valid configuration and an API key. Return the path of the configuration."""
     config = home / "config.toml"
     config.write_text(
         '[service]\nbase_url = "https://ops.venue.test"\nlocation_id = "loc-0001"\n'
@@ -45,6 +46,7 @@ def write_config(home: Path) -> Path:
 
 
 def status_of(home: Path, **values: Any) -> DaemonStatus:
+    """Return the status of a healthy daemon. ``values`` replace single fields."""
     now = datetime.now(UTC)
     defaults: dict[str, Any] = {
         "version": __version__,
@@ -63,7 +65,7 @@ def status_of(home: Path, **values: Any) -> DaemonStatus:
 
 
 @contextlib.contextmanager
-def running(home: Path, **values: Any) -> Iterator[StateDirectory]:
+def running_daemon(home: Path, **values: Any) -> Iterator[StateDirectory]:
     """Write the status file, and lock the state directory as a daemon does."""
     state = StateDirectory(home / "state")
     state.prepare()

@@ -27,7 +27,7 @@ KITCHEN = LearnedPrinter(
 )
 
 
-class Child:
+class FakeCollector:
     """A fake collector. It records its job, and returns facts without a failure."""
 
     jobs: ClassVar[list[Job]] = []
@@ -41,8 +41,8 @@ class Child:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(collect, "CollectorProcess", Child)
-    monkeypatch.setattr(Child, "jobs", [])
+    monkeypatch.setattr(collect, "CollectorProcess", FakeCollector)
+    monkeypatch.setattr(FakeCollector, "jobs", [])
     (tmp_path / "agent.toml").write_text(f'[device]\nstate_dir = "{tmp_path / "state"}"\n')
     StateDirectory(tmp_path / "state").prepare()
     return tmp_path
@@ -57,14 +57,14 @@ def collect_report(home: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, 
     return report
 
 
-def test_child_receives_the_learned_printers_and_writes_no_state(
+def test_collect_passes_the_learned_printers_to_its_child_and_writes_no_state(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     PrinterMemory(StateDirectory(home / "state")).write(Memory((KITCHEN,)))
     monkeypatch.setattr("agent.rules.learned_printers.DETAILS_AGE_MAX", UNLIMITED_AGE)
     before = {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in (home / "state").iterdir()}
     report = collect_report(home, capsys)
-    (job,) = Child.jobs
+    (job,) = FakeCollector.jobs
     assert isinstance(job, NetworkJob)
     assert job.learned == (KITCHEN,)
     assert report["limitations"] == []
@@ -115,4 +115,4 @@ def test_printer_memory_without_permission_is_a_limitation(
     assert collect_report(home, capsys)["limitations"] == [
         "the details of printers from earlier reports cannot be read: Permission denied"
     ]
-    assert [job.learned for job in Child.jobs if isinstance(job, NetworkJob)] == [()]
+    assert [job.learned for job in FakeCollector.jobs if isinstance(job, NetworkJob)] == [()]

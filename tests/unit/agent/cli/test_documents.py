@@ -15,14 +15,15 @@ from agent.rules.health import CONDITIONS, Problem
 from tests.paths import ROOT
 
 CLI = (ROOT / "docs/cli.md").read_text("utf-8")
-TROUBLE = (ROOT / "docs/troubleshooting.md").read_text("utf-8")
+TROUBLESHOOTING = (ROOT / "docs/troubleshooting.md").read_text("utf-8")
 SOURCES = "\n".join(
     # Joins a string that is written as several literals.
     re.sub(r'"\s*\n\s*f?"', "", path.read_text("utf-8"))
     for path in (ROOT / "agent").rglob("*.py")
 )
-MESSAGES = re.findall(r'^### "(.+)"$', TROUBLE, re.MULTILINE)
-CONDITION_ROWS = re.findall(r'^\| "(.+?)" \|', TROUBLE, re.MULTILINE)
+DOCUMENTS = ("cli", "troubleshooting", "privacy", "configuration")
+MESSAGES = re.findall(r'^### "(.+)"$', TROUBLESHOOTING, re.MULTILINE)
+CONDITION_ROWS = re.findall(r'^\| "(.+?)" \|', TROUBLESHOOTING, re.MULTILINE)
 
 
 def test_every_verb_is_documented() -> None:
@@ -58,7 +59,7 @@ def test_each_documented_message_exists_in_the_program(message: str) -> None:
 
 @pytest.mark.parametrize("message", MESSAGES)
 def test_each_message_has_a_cause_and_a_fix(message: str) -> None:
-    section = TROUBLE.partition(f'### "{message}"')[2].partition("\n##")[0]
+    section = TROUBLESHOOTING.partition(f'### "{message}"')[2].partition("\n##")[0]
     assert "**Cause**: " in section
     assert "**Fix**: " in section
 
@@ -75,18 +76,27 @@ def test_every_configuration_key_in_the_documents_exists() -> None:
         for name, section in sections_of(Config).items()
         for key in section.model_fields
     }
-    for file in ("cli", "troubleshooting", "privacy", "configuration"):
-        text = (ROOT / f"docs/{file}.md").read_text("utf-8")
-        sections = "|".join(sections_of(Config))
-        for name in re.findall(rf"`((?:{sections})\.[a-z_]+)(?:`| =)", text):
-            assert name in names, f"docs/{file}.md: {name}"
+    sections = "|".join(sections_of(Config))
+    documented = {
+        (file, name)
+        for file in DOCUMENTS
+        for name in re.findall(
+            rf"`((?:{sections})\.[a-z_]+)(?:`| =)", (ROOT / f"docs/{file}.md").read_text("utf-8")
+        )
+    }
+    assert documented, "the search must find keys"
+    assert {(file, name) for file, name in documented if name not in names} == set()
 
 
 def test_every_link_and_picture_leads_to_a_file() -> None:
-    for file in ("cli", "troubleshooting", "privacy", "configuration"):
-        text = (ROOT / f"docs/{file}.md").read_text("utf-8")
-        for target in re.findall(r"\]\(([^)#]+)\)", text):
-            assert (ROOT / "docs" / target).exists(), f"docs/{file}.md: {target}"
+    targets = {
+        (file, target)
+        for file in DOCUMENTS
+        for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / f"docs/{file}.md").read_text("utf-8"))
+    }
+    assert targets, "the search must find links"
+    missing = {(file, target) for file, target in targets if not (ROOT / "docs" / target).exists()}
+    assert missing == set()
 
 
 def test_pictures_load_no_external_content() -> None:

@@ -35,7 +35,7 @@ REPLACEMENT = Replacement(
 )
 
 
-class Child:
+class FakeCollector:
     """A fake collector. It records its job, and returns the printers that the job requests."""
 
     jobs: ClassVar[list[Job]] = []
@@ -71,8 +71,8 @@ STATES = (
 
 @pytest.fixture
 def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PrinterMemory:
-    monkeypatch.setattr(collect, "CollectorProcess", Child)
-    monkeypatch.setattr(Child, "jobs", [])
+    monkeypatch.setattr(collect, "CollectorProcess", FakeCollector)
+    monkeypatch.setattr(FakeCollector, "jobs", [])
     (tmp_path / "agent.toml").write_text(f'[device]\nstate_dir = "{tmp_path / "state"}"\n')
     state = StateDirectory(tmp_path / "state")
     state.prepare()
@@ -85,7 +85,7 @@ def run(home: Path, *words: str) -> int:
     return printers.run(parser.parse_args(["--config", str(home / "agent.toml"), *words]))
 
 
-def test_list_fits_80_columns(
+def test_list_shows_the_learned_printers_within_80_columns(
     memory: PrinterMemory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     memory.write(Memory((KITCHEN, BAR), (REPLACEMENT,)))
@@ -124,7 +124,7 @@ def test_list_shows_the_present_state_with_the_broken_printers_first(
     assert output.index("Office: needs attention") < output.index("Bar: reachable")
     assert output.endswith("no printer is remembered from earlier reports\n")
     assert all(len(line) <= 80 for line in output.splitlines())
-    (job,) = Child.jobs
+    (job,) = FakeCollector.jobs
     assert isinstance(job, NetworkJob)
     assert (job.printers_only, job.printer) == (True, "")
 
@@ -175,7 +175,7 @@ def test_check_shows_verdict_cause_and_what_to_do(
 ) -> None:
     assert run_check(tmp_path, name) == code
     assert capsys.readouterr().out.splitlines() == lines
-    (job,) = Child.jobs
+    (job,) = FakeCollector.jobs
     assert isinstance(job, NetworkJob)
     assert (job.printers_only, job.printer) == (True, name)
 
@@ -210,7 +210,7 @@ def test_no_printer_is_contacted_with_an_invalid_configuration(
     captured = capsys.readouterr()
     assert "network.exclude must be a list" in captured.err
     assert captured.out == "no printer is remembered from earlier reports\n"
-    assert Child.jobs == []
+    assert FakeCollector.jobs == []
 
 
 @pytest.mark.parametrize("word", ["cups:kitchen", "kitchen"])

@@ -28,6 +28,7 @@ async def stop(*_, **__):
 daemon.run = stop
 sys.exit(run.run(argparse.Namespace(config=None)))
 """
+"""A program that runs a daemon on a pseudo-terminal, which closes before the output is flushed."""
 
 CLOSED_CONFIG = ConfigNotVisible(("/etc/x is closed to this user",))
 CLOSED_STATE = NotVisible("the state directory /var/x is closed to this user")

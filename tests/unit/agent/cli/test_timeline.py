@@ -16,7 +16,7 @@ from agent.cli.terminal.timeline_view import LISTED_MAX, show_timeline
 from agent.cli.timeline import NOTHING, OFF, STARTED
 from agent.wire.payloads.history import Event, History
 from tests.paths import ROOT
-from tests.unit.agent.cli.running_state import running, write_config
+from tests.unit.agent.cli.running_state import running_daemon, write_config
 from tests.unit.agent.histories import (
     NOW,
     SINCE,
@@ -112,7 +112,7 @@ def test_untrusted_texts_are_printed_without_control_characters() -> None:
 def test_the_verb_reads_the_record_of_the_daemon(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with running(config.parent) as state:
+    with running_daemon(config.parent) as state:
         store(state, bad_venue())
         assert main(["timeline", "--config", str(config)]) == 0
         assert capsys.readouterr().out.startswith("18 interruptions since ")
@@ -154,7 +154,7 @@ def test_without_a_record_the_verb_explains_why(
     command = ["timeline", "--config", str(config)]
     assert main(command) == 0
     assert capsys.readouterr().out == f"{NOTHING}\n"
-    with running(config.parent):
+    with running_daemon(config.parent):
         assert main(command) == 0
     assert capsys.readouterr().out == f"{STARTED}\n"
     config.write_text(config.read_text() + "[recorder]\nenabled = false\n")

@@ -11,8 +11,8 @@ from agent.cli.main import main
 from agent.cli.upgrade import check
 from agent.doctor.checks.daemon import version
 from agent.doctor.context import Context
-from tests.unit.agent.adapters.upgrade.test_record import FAILED
-from tests.unit.agent.cli.running_state import running, status_of, write_config
+from tests.unit.agent.adapters.upgrade.test_record import FAILED_RECORD
+from tests.unit.agent.cli.running_state import running_daemon, status_of, write_config
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_upgrade_check_shows_what_an_upgrade_interrupts_and_keeps(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with running(config.parent, activity="collecting network", outbox_reports=2):
+    with running_daemon(config.parent, activity="collecting network", outbox_reports=2):
         assert main(["upgrade", "check", "--config", str(config)]) == 0
     output = capsys.readouterr().out
     assert all(len(line) <= 80 for line in output.splitlines()), output
@@ -52,7 +52,7 @@ def test_upgrade_check_of_a_held_package_advises_to_release_it(
 def test_upgrade_check_as_json_has_the_documented_keys(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (config.parent / "upgrade").write_text(FAILED)
+    (config.parent / "upgrade").write_text(FAILED_RECORD)
     assert main(["upgrade", "check", "--json", "--config", str(config)]) == 0
     document = json.loads(capsys.readouterr().out)
     assert set(document) == {
@@ -67,9 +67,9 @@ def test_upgrade_check_as_json_has_the_documented_keys(
 def test_status_and_doctor_report_a_failed_upgrade(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (config.parent / "upgrade").write_text(FAILED)
+    (config.parent / "upgrade").write_text(FAILED_RECORD)
     sentence = "version 1.1.0 did not reach the service; 1.0.0 runs again since"
-    with running(config.parent):
+    with running_daemon(config.parent):
         assert main(["status", "--config", str(config)]) == 0
         assert sentence in capsys.readouterr().out
         main(["status", "--json", "--config", str(config)])

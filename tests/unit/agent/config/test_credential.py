@@ -8,7 +8,7 @@ from agent.config.credential import MAX_KEY_LENGTH, ApiKeySource, key_source
 from agent.errors import CredentialRefused
 
 
-def find_api_key(api_key_file: str, environment: dict[str, str]) -> ApiKeySource:
+def find_key_source(api_key_file: str, environment: dict[str, str]) -> ApiKeySource:
     """Return the source of the API key for a configuration without a key file next to it."""
     return key_source(api_key_file, Path("/nonexistent/config.toml"), environment)
 
@@ -22,15 +22,15 @@ def test_key_sources_have_a_fixed_order(tmp_path: Path) -> None:
     (tmp_path / "api-key").write_text("from-systemd")
     environment = {"CREDENTIALS_DIRECTORY": str(tmp_path), "VENUE_AGENT_API_KEY": "from-variable"}
 
-    assert find_api_key("/etc/key", environment) == ApiKeySource(Path("/etc/key"), None)
-    assert find_api_key("", environment).read() == "from-systemd"
+    assert find_key_source("/etc/key", environment) == ApiKeySource(Path("/etc/key"), None)
+    assert find_key_source("", environment).read() == "from-systemd"
     (tmp_path / "api-key").unlink()
-    assert find_api_key("", environment).read() == "from-variable"
-    assert find_api_key("", {}) == ApiKeySource(None, None)
+    assert find_key_source("", environment).read() == "from-variable"
+    assert find_key_source("", {}) == ApiKeySource(None, None)
 
 
 def test_the_api_key_file_is_read_each_time(file: Path) -> None:
-    source = find_api_key(str(file), {})
+    source = find_key_source(str(file), {})
     for key in ("first", "second"):
         file.write_text(key)
         assert source.read() == key
@@ -44,7 +44,7 @@ def test_white_space_and_byte_order_marks_are_removed_from_the_api_key(
 ) -> None:
     file.write_bytes(content)
 
-    assert find_api_key(str(file), {}).read() == "key-1"
+    assert find_key_source(str(file), {}).read() == "key-1"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_the_error_for_an_invalid_key_does_not_contain_the_key(
     file.write_bytes(content)
 
     with pytest.raises(CredentialRefused, match=complaint) as error:
-        find_api_key(str(file), {}).read()
+        find_key_source(str(file), {}).read()
 
     assert str(file) in str(error.value)
     assert "other" not in str(error.value)
@@ -77,25 +77,25 @@ def test_the_error_for_an_invalid_key_does_not_contain_the_key(
 def test_the_longest_key_is_read(file: Path) -> None:
     file.write_bytes(b"x" * MAX_KEY_LENGTH)
 
-    assert len(find_api_key(str(file), {}).read()) == MAX_KEY_LENGTH
+    assert len(find_key_source(str(file), {}).read()) == MAX_KEY_LENGTH
 
 
 def test_missing_key_file_is_refused(file: Path) -> None:
     with pytest.raises(CredentialRefused, match="No such file"):
-        find_api_key(str(file), {}).read()
+        find_key_source(str(file), {}).read()
 
 
 def test_missing_key_source_is_refused() -> None:
     with pytest.raises(CredentialRefused, match=r"there is no API key: set service\.api_key_file"):
-        find_api_key("", {}).read()
+        find_key_source("", {}).read()
     with pytest.raises(CredentialRefused, match="VENUE_AGENT_API_KEY is empty"):
-        find_api_key("", {"VENUE_AGENT_API_KEY": ""}).read()
+        find_key_source("", {"VENUE_AGENT_API_KEY": ""}).read()
 
 
 def test_the_source_of_the_api_key_is_described(file: Path) -> None:
-    assert find_api_key(str(file), {}).describe() == f"the file {file}"
+    assert find_key_source(str(file), {}).describe() == f"the file {file}"
     assert (
-        find_api_key("", {"VENUE_AGENT_API_KEY": "k"}).describe()
+        find_key_source("", {"VENUE_AGENT_API_KEY": "k"}).describe()
         == "the variable VENUE_AGENT_API_KEY"
     )
-    assert find_api_key("", {}).describe() == "nowhere"
+    assert find_key_source("", {}).describe() == "nowhere"

@@ -7,7 +7,7 @@ import pytest
 
 from agent.cli.main import main
 from agent.config.rights import name_configuration, with_config
-from tests.unit.agent.cli.running_state import PROBLEM, running, write_config
+from tests.unit.agent.cli.running_state import PROBLEM, running_daemon, write_config
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +57,7 @@ def test_advice_of_a_verb_contains_the_configuration(
 ) -> None:
     config = write_config(tmp_path)
     problem = PROBLEM.model_copy(update={"fix": "run `venue-agent collect` here to see why"})
-    with running(tmp_path, problems=(problem,)):
+    with running_daemon(tmp_path, problems=(problem,)):
         main(["status", "--config", str(config)])
     # The terminal breaks lines between words, and within a path that is longer than a line.
     output = "".join(capsys.readouterr().out.split())

@@ -1,9 +1,10 @@
-"""Tests that a support bundle contains the files that support needs, and no planted secret."""
+"""Tests that a support bundle contains the files that support needs, and no secret."""
 
 import json
 import sqlite3
 import stat
 import zipfile
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,8 +32,8 @@ QUOTED_PASSWORD = "pr0xy%2Fpass%20w%C3%B6rd"
 
 
 @pytest.fixture
-def planted(tmp_path: Path) -> Context:
-    """Create a device with a secret in each file and setting whose text could reach the bundle."""
+def device(tmp_path: Path) -> Context:
+    """A device with a secret in each file and setting whose text could reach the bundle."""
     state = StateDirectory(tmp_path / "state")
     state.prepare()
     Identity(state).load_or_create()
@@ -68,14 +69,18 @@ def planted(tmp_path: Path) -> Context:
     )
 
 
-def _write(context: Context, path: Path) -> dict[str, str]:
-    write_bundle(path, context, document_of((), made_at="2026-01-01T00:00:00+00:00", duration_s=0))
+def bundle_of(
+    context: Context, path: Path, *reports: FreshReport, texts: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Write a bundle to ``path``. Return the content of its files by name."""
+    document = document_of((), made_at="2026-01-01T00:00:00+00:00", duration_s=0)
+    write_bundle(path, context, document, texts=texts or {}, reports=reports)
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name).decode() for name in archive.namelist()}
 
 
-def test_a_bundle_contains_the_files_that_support_needs(planted: Context, tmp_path: Path) -> None:
-    members = _write(planted, tmp_path / "bundle.zip")
+def test_a_bundle_contains_the_files_that_support_needs(device: Context, tmp_path: Path) -> None:
+    members = bundle_of(device, tmp_path / "bundle.zip")
     names = "doctor.json config.toml status.json history.json timeline.json log.txt"
     assert set(names.split()) <= set(members)
     (refused,) = json.loads(members["timeline.json"])["incidents"]
@@ -85,10 +90,10 @@ def test_a_bundle_contains_the_files_that_support_needs(planted: Context, tmp_pa
     assert 'location_id = "x"' in members["config.toml"]
 
 
-def test_a_bundle_contains_no_secrets(planted: Context, tmp_path: Path) -> None:
-    members = _write(planted, tmp_path / "bundle.zip")
-    assert planted.state is not None
-    keys = [planted.state.path / KEY_NAME, *planted.state.quarantine_path.glob(f"*{KEY_NAME}")]
+def test_a_bundle_contains_no_secrets(device: Context, tmp_path: Path) -> None:
+    members = bundle_of(device, tmp_path / "bundle.zip")
+    assert device.state is not None
+    keys = [device.state.path / KEY_NAME, *device.state.quarantine_path.glob(f"*{KEY_NAME}")]
     assert len(keys) == 2
     secrets = [API_KEY, PROXY_PASSWORD, QUOTED_PASSWORD]
     for key in keys:
@@ -122,12 +127,12 @@ BROKEN_CONFIG_SECRETS = (
 
 
 def test_a_bundle_contains_no_secrets_of_an_invalid_configuration(
-    planted: Context, tmp_path: Path
+    device: Context, tmp_path: Path
 ) -> None:
-    assert planted.config_path is not None
-    planted.config_path.write_text(BROKEN_CONFIG)
-    broken = Context(planted.config_path, {"ALL_PROXY": "user:al/l@proxy"}, state=planted.state)
-    members = _write(broken, tmp_path / "bundle.zip")
+    assert device.config_path is not None
+    device.config_path.write_text(BROKEN_CONFIG)
+    broken = Context(device.config_path, {"ALL_PROXY": "user:al/l@proxy"}, state=device.state)
+    members = bundle_of(broken, tmp_path / "bundle.zip")
     for name, text in members.items():
         for secret in (*BROKEN_CONFIG_SECRETS, "al/l"):
             assert secret not in text, f"{name} holds {secret}"
@@ -137,33 +142,23 @@ def test_a_bundle_contains_no_secrets_of_an_invalid_configuration(
     assert len(text.splitlines()) > 10
 
 
-def test_a_bundle_is_readable_by_its_owner_only(planted: Context, tmp_path: Path) -> None:
-    _write(planted, tmp_path / "bundle.zip")
+def test_a_bundle_is_readable_by_its_owner_only(device: Context, tmp_path: Path) -> None:
+    bundle_of(device, tmp_path / "bundle.zip")
     assert stat.S_IMODE((tmp_path / "bundle.zip").stat().st_mode) == 0o600
 
 
 def test_a_bundle_is_created_without_configuration_and_state(tmp_path: Path) -> None:
-    members = _write(Context(config_path=tmp_path / "none.toml"), tmp_path / "bundle.zip")
+    members = bundle_of(Context(config_path=tmp_path / "none.toml"), tmp_path / "bundle.zip")
     assert "cannot be read" in members["config.toml"]
 
 
 def test_a_bundle_that_cannot_be_written_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(AgentError, match=r"cannot be written: No such file"):
-        _write(Context(config_path=tmp_path / "none.toml"), tmp_path / "absent" / "b.zip")
-
-
-def _write_with_texts_and_reports(
-    context: Context, path: Path, *reports: FreshReport
-) -> dict[str, str]:
-    document = document_of((), made_at="2026-01-01T00:00:00+00:00", duration_s=0)
-    texts = {"status.txt": f"the key is {API_KEY}, the proxy user:{QUOTED_PASSWORD}@proxy:3128\n"}
-    write_bundle(path, context, document, texts=texts, reports=reports)
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name).decode() for name in archive.namelist()}
+        bundle_of(Context(config_path=tmp_path / "none.toml"), tmp_path / "absent" / "b.zip")
 
 
 def test_fresh_reports_and_texts_of_a_bundle_contain_no_secret(
-    planted: Context, tmp_path: Path
+    device: Context, tmp_path: Path
 ) -> None:
     payload = payloads.small_venue()
     with_secrets = payload.model_copy(
@@ -173,11 +168,13 @@ def test_fresh_reports_and_texts_of_a_bundle_contain_no_secret(
             )
         }
     )
-    members = _write_with_texts_and_reports(
-        planted,
+    text = f"the key is {API_KEY}, the proxy user:{QUOTED_PASSWORD}@proxy:3128\n"
+    members = bundle_of(
+        device,
         tmp_path / "bundle.zip",
         FreshReport("network", with_secrets),
         FreshReport("application", None, f"password={PROXY_PASSWORD}"),
+        texts={"status.txt": text},
     )
     assert next(iter(members)) == "status.txt", "files for users must come first"
     assert json.loads(members["reports/network.json"])["printers"]

@@ -10,7 +10,7 @@ from agent.adapters.storage.status_file import NAME, StatusFile
 from agent.doctor.checks.daemon import daemon, interruptions
 from agent.doctor.context import Context
 from agent.wire.payloads.history import History
-from tests.unit.agent.cli.running_state import running
+from tests.unit.agent.cli.running_state import running_daemon
 from tests.unit.agent.histories import (
     NOW,
     SINCE,
@@ -63,7 +63,7 @@ def test_a_process_that_writes_no_status_is_named_if_it_is_known(
 def test_doctor_reports_the_last_interruption(
     tmp_path: Path, history: History | None, status: str, beginning: str
 ) -> None:
-    with running(tmp_path) as state:
+    with running_daemon(tmp_path) as state:
         if history is not None:
             store(state, history)
         outcome = interruptions(Context(state=state, daemon=StatusFile(state).read()))

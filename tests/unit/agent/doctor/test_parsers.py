@@ -58,18 +58,21 @@ def call_with_reply(answer: bytes, ask: Callable[[socket.socket], T], sent: byte
         return actual
 
 
-def date(answer: bytes) -> str:
+def read_date(answer: bytes) -> str:
+    """Return the date in the reply ``answer`` of the service."""
     return call_with_reply(
         answer, lambda sock: request_date(sock, ROUTE), b"HEAD / HTTP/1.1\r\nHost: ops"
     )
 
 
-def browser(answer: bytes) -> str | None:
+def read_browser(answer: bytes) -> str | None:
+    """Return the name of the browser that sends ``answer``."""
     sent = b"GET /json/version HTTP/1.1\r\nHost: 127.0.0.1:9222\r\n"
     return call_with_reply(answer, lambda sock: request_browser(sock, "127.0.0.1", 9222), sent)
 
 
-def tunnel(answer: bytes) -> None:
+def request_tunnel(answer: bytes) -> None:
+    """Open a tunnel through a proxy that sends ``answer``."""
     sent = b"CONNECT ops.example:80 HTTP/1.1\r\n"
     call_with_reply(answer, lambda sock: open_tunnel(sock, PROXY, ROUTE), sent)
 
@@ -77,7 +80,7 @@ def tunnel(answer: bytes) -> None:
 @pytest.mark.parametrize("end", [b"\r\n", b"\n"])
 def test_the_head_of_a_reply_is_parsed(end: bytes) -> None:
     lines = (b"HTTP/1.1 204 No Content", b"Date:  today ", b"X: y", b"", b"")
-    assert date(end.join(lines)) == "today"
+    assert read_date(end.join(lines)) == "today"
     own_end, peer_end = socket.socketpair()
     with own_end, peer_end:
         peer_end.sendall(end.join(lines[:1] + lines[2:]))
@@ -87,22 +90,22 @@ def test_the_head_of_a_reply_is_parsed(end: bytes) -> None:
 
 @pytest.mark.parametrize("head", [b"", b"SSH-2.0-x\r\n", b"HTTP/1.1\r\n", b"HTTP/1.1 abc\r\n"])
 def test_a_reply_that_is_not_http_has_no_date_and_opens_no_tunnel(head: bytes) -> None:
-    assert date(head) == ""
+    assert read_date(head) == ""
     with pytest.raises(ProxyRefused, match="its answer is not HTTP") as refused:
-        tunnel(head)
+        request_tunnel(head)
     assert refused.value.status == 0
 
 
 def test_a_tunnel_is_opened_or_refused() -> None:
-    tunnel(b"HTTP/1.0 200 Connection established\r\n\r\n")
+    request_tunnel(b"HTTP/1.0 200 Connection established\r\n\r\n")
     with pytest.raises(ProxyRefused, match="it answers 407 to CONNECT ops") as refused:
-        tunnel(b"HTTP/1.1 407 X\r\nContent-Length: 0\r\n\r\n")
+        request_tunnel(b"HTTP/1.1 407 X\r\nContent-Length: 0\r\n\r\n")
     assert refused.value.status == 407
 
 
 def test_the_name_of_a_browser_is_parsed() -> None:
     answer = b'HTTP/1.1 200 OK\r\n\r\n{"Browser": "Chrome/130.0\\u001b[31m", "x": 1}'
-    assert browser(answer) == "Chrome/130.0 [31m"
+    assert read_browser(answer) == "Chrome/130.0 [31m"
 
 
 @pytest.mark.parametrize(
@@ -110,7 +113,7 @@ def test_the_name_of_a_browser_is_parsed() -> None:
     [b"", b"HTTP/1.1 200 OK\r\n\r\n[]", b'{"Browser": "x"}', b'HTTP/1.1 200\r\n\r\n{"Browser": 1}'],
 )
 def test_a_reply_that_is_not_from_a_browser_has_no_version(answer: bytes) -> None:
-    assert browser(answer) is None
+    assert read_browser(answer) is None
 
 
 @pytest.mark.parametrize(
@@ -310,6 +313,7 @@ def test_clock_differences_are_classified(ahead: timedelta, status: str, words: 
 
 
 def _certificate(begins: int, ends: int, issuer: str = "Some CA") -> Certificate:
+    """Return a certificate that is valid between two days, counted from ``NOW``."""
     day = timedelta(days=1)
     return Certificate(issuer, "ops", NOW + begins * day, NOW + ends * day)
 
@@ -365,12 +369,12 @@ def test_a_certificate_authority_without_key_usage_is_reported(tmp_path: Path) -
 
 @given(st.binary(max_size=400))
 def test_any_bytes_of_a_peer_raise_no_unexpected_error(data: bytes) -> None:
-    date(data)
-    date(b"HTTP/1.1 200 OK\r\n" + data)
-    browser(data)
-    browser(b"HTTP/1.1 200 OK\r\n\r\n" + data)
+    read_date(data)
+    read_date(b"HTTP/1.1 200 OK\r\n" + data)
+    read_browser(data)
+    read_browser(b"HTTP/1.1 200 OK\r\n\r\n" + data)
     with contextlib.suppress(ProxyRefused):
-        tunnel(b"HTTP/1.1 200 OK\r\n" + data)
+        request_tunnel(b"HTTP/1.1 200 OK\r\n" + data)
     parse_certificate(data)
 
 

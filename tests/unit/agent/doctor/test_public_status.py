@@ -44,6 +44,7 @@ def check(name: str, outcome: Outcome, *needs: str, uses_public_facts: bool = Fa
 
 
 def statuses(*checks: Check) -> tuple[dict[str, str], tuple[CheckResult, ...]]:
+    """Run checks. Return their statuses by name, and their results."""
     results = run_checks(checks, Context(environment={}))
     return {result.name: result.status for result in results}, results
 

@@ -31,13 +31,18 @@ def results_by_name(*checks: Check, total_s: float = 60.0) -> dict[str, CheckRes
 
 
 @pytest.fixture
-def release() -> Iterator[threading.Event]:
-    """An event that ends the hanging checks. It is set only after the test, so that a test hangs
-    if the runner waits for a hanging check.
+def hang() -> Iterator[Callable[[Context], Outcome]]:
+    """The function of a check that ends only after the test. Therefore a test hangs if the runner
+    waits for this check.
     """
-    event = threading.Event()
-    yield event
-    event.set()
+    is_over = threading.Event()
+
+    def wait(_: Context) -> Outcome:
+        is_over.wait()
+        return ok("too late")
+
+    yield wait
+    is_over.set()
 
 
 def test_a_skipped_check_names_the_first_failed_check() -> None:
@@ -107,22 +112,18 @@ def test_the_first_cause_of_a_chain_is_named() -> None:
     assert actual["interfaces"].status == "fail"
 
 
-def test_a_check_that_hangs_is_given_up_and_its_own_fix_reported(release: threading.Event) -> None:
-    def hang(_: Context) -> Outcome:
-        release.wait()
-        return ok("too late")
-
+def test_a_check_that_hangs_is_given_up_and_its_own_fix_reported(
+    hang: Callable[[Context], Outcome],
+) -> None:
     actual = results_by_name(check("a", hang, deadline_s=0.1), check("b", ok("run")))
     assert actual["a"].status == "fail"
     assert actual["a"].fix == "look closer"
     assert actual["b"].status == "ok"
 
 
-def test_all_checks_end_in_time_although_each_check_hangs(release: threading.Event) -> None:
-    def hang(_: Context) -> Outcome:
-        release.wait()
-        return ok("too late")
-
+def test_all_checks_end_in_time_although_each_check_hangs(
+    hang: Callable[[Context], Outcome],
+) -> None:
     checks = [check(f"c{n}", hang, (f"c{n - 1}",) if n % 3 else ()) for n in range(30)]
     actual = results_by_name(*checks, total_s=0.3)
     assert {o.status for o in actual.values()} == {"fail", "skipped"}

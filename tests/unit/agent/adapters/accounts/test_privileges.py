@@ -20,7 +20,8 @@ from agent.adapters.accounts.privileges import replace_file, step_down, writer_o
 from agent.errors import StateError
 
 OWNER = 4711
-for_root = pytest.mark.needs("other-user")
+"""The id of a user without an account, who owns the state directory."""
+needs_root = pytest.mark.needs("other-user")
 
 
 @pytest.fixture
@@ -35,8 +36,8 @@ def directory() -> Iterator[Path]:
         yield state
 
 
-def run_in_a_fork(act: Callable[[], Any]) -> Any:
-    """Run ``act`` in a forked process. Return its result."""
+def run_in_fork(act: Callable[[], Any]) -> Any:
+    """Run ``act`` in a forked process. Return its result, or a description of its error."""
     source, target = os.pipe()
     with warnings.catch_warnings():
         # Python warns about a fork in a process with threads, which pytest's workers have. It is
@@ -69,7 +70,7 @@ def skip_the_program_check(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(privileges, "_require_readable_program", lambda directory, uid: None)
 
 
-@for_root
+@needs_root
 def test_no_root_privilege_remains_after_step_down(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,7 +97,7 @@ def test_no_root_privilege_remains_after_step_down(
             "state": os.environ["STATE_DIRECTORY"],
         }
 
-    result = run_in_a_fork(act)
+    result = run_in_fork(act)
     assert result == {
         "done": True,
         "ids": [[OWNER] * 3, [OWNER] * 3, [OWNER]],
@@ -117,7 +118,7 @@ def test_step_down_does_nothing_for_a_missing_directory_or_one_of_the_current_us
     assert (os.getuid(), os.environ.get("STATE_DIRECTORY")) == before
 
 
-@for_root
+@needs_root
 def test_step_down_to_a_user_who_cannot_read_the_program_raises_an_error(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,11 +127,11 @@ def test_step_down_to_a_user_who_cannot_read_the_program_raises_an_error(
     closed.mkdir(mode=0o700)
     (closed / "os.py").write_text("")
     monkeypatch.setattr(os, "__file__", str(closed / "os.py"))
-    report = run_in_a_fork(lambda: step_down(directory))
+    report = run_in_fork(lambda: step_down(directory))
     assert "who cannot read this program in" in report["StateError"]
 
 
-@for_root
+@needs_root
 def test_a_writer_opened_before_step_down_writes_as_root(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,19 +145,19 @@ def test_a_writer_opened_before_step_down_writes_as_root(
             write(b"content" * 100_000)
         return [bundle.stat().st_uid, bundle.stat().st_mode & 0o777]
 
-    assert run_in_a_fork(act) == [0, 0o600]
+    assert run_in_fork(act) == [0, 0o600]
     assert bundle.read_bytes() == b"content" * 100_000
     assert sorted(path.name for path in directory.parent.iterdir()) == ["bundle.zip", "state"]
 
 
-@for_root
+@needs_root
 def test_a_writer_that_is_never_called_creates_no_file(directory: Path) -> None:
     def act() -> list[Any]:
         with writer_of(directory / "bundle.zip"):
             step_down(directory)
         return []
 
-    run_in_a_fork(act)
+    assert run_in_fork(act) == []
     assert list(directory.iterdir()) == []
 
 
@@ -181,7 +182,7 @@ def test_writing_to_a_missing_directory_raises_an_error(directory: Path) -> None
         replace_file(directory / "none" / "bundle.zip", b"content")
 
 
-@for_root
+@needs_root
 def test_step_down_checks_the_executable_of_a_packaged_program(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,4 +191,4 @@ def test_step_down_checks_the_executable_of_a_packaged_program(
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(sys, "executable", "/usr/bin/true")
     monkeypatch.setattr(os, "__file__", "/usr/bin/true/base_library.zip/os.pyc")
-    assert run_in_a_fork(lambda: step_down(directory)) is True
+    assert run_in_fork(lambda: step_down(directory)) is True

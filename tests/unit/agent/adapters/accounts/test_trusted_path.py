@@ -19,55 +19,55 @@ TRUSTED_OWNERS = {0, os.geteuid()}
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
-    directory = tmp_path / "a" / "place"
+def directory(tmp_path: Path) -> Path:
+    directory = tmp_path / "parent" / "directory"
     directory.mkdir(parents=True, mode=0o700)
     return directory
 
 
-def test_a_directory_of_the_current_user_is_trusted(place: Path) -> None:
-    assert weakness_of(place, TRUSTED_OWNERS) is None
+def test_a_directory_of_the_current_user_is_trusted(directory: Path) -> None:
+    assert weakness_of(directory, TRUSTED_OWNERS) is None
 
 
 @pytest.mark.parametrize(("mode", "writers"), [(0o770, "its group"), (0o707, "every user")])
 def test_a_directory_that_others_can_write_is_reported_with_the_fix(
-    place: Path, mode: int, writers: str
+    directory: Path, mode: int, writers: str
 ) -> None:
-    place.chmod(mode)
-    assert weakness_of(place, TRUSTED_OWNERS) == Weakness(
-        f"{place} is writable for {writers} (mode {mode:04o})", f"`chmod go-w {place}`"
+    directory.chmod(mode)
+    assert weakness_of(directory, TRUSTED_OWNERS) == Weakness(
+        f"{directory} is writable for {writers} (mode {mode:04o})", f"`chmod go-w {directory}`"
     )
 
 
-def test_a_parent_directory_that_others_can_write_is_a_weakness(place: Path) -> None:
-    place.parent.chmod(0o777)
-    weakness = weakness_of(place, TRUSTED_OWNERS)
+def test_a_parent_directory_that_others_can_write_is_a_weakness(directory: Path) -> None:
+    directory.parent.chmod(0o777)
+    weakness = weakness_of(directory, TRUSTED_OWNERS)
     assert weakness is not None
-    assert weakness.fix == f"`chmod go-w {place.parent}`"
+    assert weakness.fix == f"`chmod go-w {directory.parent}`"
 
 
 def test_a_parent_directory_that_others_can_write_is_trusted_with_the_sticky_bit(
-    place: Path,
+    directory: Path,
 ) -> None:
-    place.parent.chmod(0o1777)
-    assert weakness_of(place, TRUSTED_OWNERS) is None
+    directory.parent.chmod(0o1777)
+    assert weakness_of(directory, TRUSTED_OWNERS) is None
 
 
-def test_a_sticky_directory_itself_is_not_trusted(place: Path) -> None:
-    place.chmod(0o1777)
-    assert weakness_of(place, TRUSTED_OWNERS) is not None
+def test_a_sticky_directory_itself_is_not_trusted(directory: Path) -> None:
+    directory.chmod(0o1777)
+    assert weakness_of(directory, TRUSTED_OWNERS) is not None
 
 
-def test_a_foreign_owner_is_named(place: Path) -> None:
-    weakness = weakness_of(place, {0} if os.geteuid() else {4711})
+def test_a_directory_of_an_untrusted_owner_is_reported(directory: Path) -> None:
+    weakness = weakness_of(directory, {0} if os.geteuid() else {4711})
     assert weakness is not None
     assert " belongs to " in weakness.detail
 
 
-def test_the_directory_of_every_link_in_a_chain_is_checked(place: Path, tmp_path: Path) -> None:
+def test_the_directory_of_every_link_in_a_chain_is_checked(directory: Path, tmp_path: Path) -> None:
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
-    (tmp_path / "open" / "link").symlink_to("../a/place")
+    (tmp_path / "open" / "link").symlink_to("../parent/directory")
     (tmp_path / "first").symlink_to(tmp_path / "open" / "link")
     weakness = weakness_of(tmp_path / "first", TRUSTED_OWNERS)
     assert weakness is not None
@@ -84,36 +84,39 @@ def test_a_cycle_of_links_raises_an_error(tmp_path: Path) -> None:
 
 
 def test_a_parent_directory_is_trusted_if_only_a_private_group_can_write_to_it(
-    place: Path, monkeypatch: pytest.MonkeyPatch
+    directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place.parent.chmod(0o775)
+    directory.parent.chmod(0o775)
     monkeypatch.setattr(trusted_path, "is_private_group", lambda gid, uid: False)
-    assert weakness_of(place, TRUSTED_OWNERS) is not None
+    assert weakness_of(directory, TRUSTED_OWNERS) is not None
     monkeypatch.setattr(trusted_path, "is_private_group", lambda gid, uid: True)
-    assert weakness_of(place, TRUSTED_OWNERS) is None
-    place.chmod(0o770)
-    assert weakness_of(place, TRUSTED_OWNERS) is not None
+    assert weakness_of(directory, TRUSTED_OWNERS) is None
+    directory.chmod(0o770)
+    assert weakness_of(directory, TRUSTED_OWNERS) is not None
 
 
-def test_files_below_a_directory_are_checked(place: Path) -> None:
-    (place / "deep").mkdir()
-    (place / "deep" / "file").write_text("")
-    (place / "deep" / "file").chmod(0o644)
-    assert weakness_below(place, TRUSTED_OWNERS) is None
-    (place / "deep" / "file").chmod(0o666)
-    assert weakness_below(place, TRUSTED_OWNERS) == Weakness(
-        f"{place / 'deep' / 'file'} is writable for every user (mode 0666)",
-        f"`chmod go-w {place / 'deep' / 'file'}`",
+def test_files_below_a_directory_are_checked(directory: Path) -> None:
+    (directory / "deep").mkdir()
+    (directory / "deep" / "file").write_text("")
+    (directory / "deep" / "file").chmod(0o644)
+    assert weakness_below(directory, TRUSTED_OWNERS) is None
+    (directory / "deep" / "file").chmod(0o666)
+    assert weakness_below(directory, TRUSTED_OWNERS) == Weakness(
+        f"{directory / 'deep' / 'file'} is writable for every user (mode 0666)",
+        f"`chmod go-w {directory / 'deep' / 'file'}`",
     )
 
 
-def test_prepare_refuses_an_unsafe_state_directory_with_problem_and_fix(place: Path) -> None:
-    place.chmod(0o777)
+def test_prepare_refuses_an_unsafe_state_directory_with_problem_and_fix(directory: Path) -> None:
+    directory.chmod(0o777)
     with pytest.raises(StateError) as error_info:
-        StateDirectory(place).prepare()
+        StateDirectory(directory).prepare()
     assert str(error_info.value).splitlines() == [
-        f"the state directory {place} is not safe: {place} is writable for every user (mode 0777)",
-        f"to use it: `chmod go-w {place}`",
+        (
+            f"the state directory {directory} is not safe:"
+            f" {directory} is writable for every user (mode 0777)"
+        ),
+        f"to use it: `chmod go-w {directory}`",
     ]
 
 

@@ -1,7 +1,4 @@
-"""Tests which interface is reported, and in which state.
-
-The input is the links, addresses and routes of different machines.
-"""
+"""Tests of the interface that is reported for different machines, and of its state."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,6 +19,7 @@ ROUTE = DefaultRoute(2, "192.168.1.1", 100)
 
 
 def machine(*links: Link, addresses: Any = (ADDRESS, DOCKER_ADDRESS), routes: Any = ()) -> Tables:
+    """Return the tables of a machine with these links, the loopback, Docker and one container."""
     return Tables((LOOPBACK, *links, DOCKER, CONTAINER), addresses, routes)
 
 

@@ -13,6 +13,7 @@ from agent.rules.connectivity.cause import LinkState
 from collectors.shared.host.gateways import SystemGateway
 
 
+# Address, Stats and Counters have the fields of psutil's tuples that the agent reads.
 class Address(NamedTuple):
     family: int
     address: str
@@ -45,13 +46,20 @@ MACOS = {
 }
 
 
-def state(
+def link_state(
     machine: dict[str, list[Address]],
     platform: str,
     *gateways: SystemGateway,
     down: str = "",
     last: str | None = None,
 ) -> LinkState:
+    """Return the state of the link of a machine.
+
+    Args:
+        machine: the addresses of each interface, by name.
+        down: the interface that is not up, if there is one.
+        last: the interface of the last known default route.
+    """
     stats = {
         name: Stats(name != down, "up,loopback" if name == "lo0" else "up") for name in machine
     }
@@ -61,7 +69,7 @@ def state(
 
 def test_the_interface_of_a_default_route_is_identified_by_its_addresses() -> None:
     gateway = SystemGateway("192.168.1.1", frozenset({"192.168.1.7"}))
-    assert state(WINDOWS, "win32", gateway) == LinkState(
+    assert link_state(WINDOWS, "win32", gateway) == LinkState(
         interface="Ethernet",
         has_link=True,
         addresses=("192.168.1.7",),
@@ -72,23 +80,23 @@ def test_the_interface_of_a_default_route_is_identified_by_its_addresses() -> No
 
 
 def test_virtual_interfaces_of_windows_do_not_count_as_a_link() -> None:
-    link = state(WINDOWS, "win32", down="Ethernet")
+    link = link_state(WINDOWS, "win32", down="Ethernet")
     assert (link.interface, link.has_link) == ("Ethernet", False)
 
 
 def test_interfaces_of_virtual_machines_on_a_mac_do_not_count_as_a_link() -> None:
     machine = {**MACOS, "vmenet0": [], "bridge100": [], "anpi0": []}
-    assert state(machine, "darwin", down="en0").has_link is False
+    assert link_state(machine, "darwin", down="en0").has_link is False
 
 
 def test_the_link_of_a_mac_without_a_gateway_is_known() -> None:
-    link = state(MACOS, "darwin", last="en0")
+    link = link_state(MACOS, "darwin", last="en0")
     assert (link.interface, link.has_link, link.has_route) == ("en0", True, False)
-    link = state(MACOS, "darwin", down="en0")
+    link = link_state(MACOS, "darwin", down="en0")
     assert (link.interface, link.has_link) == ("en0", False)
 
 
-def test_the_gateway_of_a_link_is_contacted_at_the_interface_that_leads_to_it(
+def test_the_reading_has_the_index_of_the_interface_that_leads_to_the_gateway(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     gateway = SystemGateway("fe80::fe", frozenset({"10.0.0.20"}))
@@ -100,6 +108,6 @@ def test_the_gateway_of_a_link_is_contacted_at_the_interface_that_leads_to_it(
     assert (reading.state.gateway, reading.index) == ("fe80::fe", 14)
 
 
-def test_an_interface_that_the_system_does_not_know_has_no_number() -> None:
+def test_an_unknown_interface_has_the_index_0() -> None:
     assert link_portable.system_index("no such interface") == 0
     assert link_portable.system_index(None) == 0

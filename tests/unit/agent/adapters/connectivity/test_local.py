@@ -23,17 +23,20 @@ from collectors.shared.http import HttpRequest
 from collectors.shared.linux.rtnetlink import LinkNeighbour, NeighbourState
 from tests.unit.agent.samples import config
 
-MAC, OTHER = "02:00:00:00:00:05", "02:00:00:00:00:99"
-AT = 1_790_000_000
+MAC, OTHER_MAC = "02:00:00:00:00:05", "02:00:00:00:00:99"
+CHANGED_AT_S = 1_790_000_000
+"""When the state of each printer changed, in seconds since 1970."""
 
 
 def attribute(tag: int, name: str, value: bytes) -> bytes:
+    """Encode an attribute of IPP (RFC 8010, section 3.1)."""
     return (
         struct.pack("!BH", tag, len(name)) + name.encode() + struct.pack("!H", len(value)) + value
     )
 
 
 def printer(name: str, state: int, *reasons: str, is_accepting: bool = True) -> bytes:
+    """Encode the attributes of a print queue, with the state as a number (RFC 8011, 5.4.11)."""
     return b"".join(
         (
             b"\x04",
@@ -42,18 +45,21 @@ def printer(name: str, state: int, *reasons: str, is_accepting: bool = True) -> 
             attribute(0x44, "printer-state-reasons", (reasons or ("none",))[0].encode()),
             *(attribute(0x44, "", each.encode()) for each in reasons[1:]),
             attribute(0x22, "printer-is-accepting-jobs", bytes([is_accepting])),
-            attribute(0x21, "printer-state-change-time", AT.to_bytes(4, "big")),
+            attribute(0x21, "printer-state-change-time", CHANGED_AT_S.to_bytes(4, "big")),
         )
     )
 
 
 def ipp(*printers: bytes, status: int = 0) -> bytes:
+    """Encode an IPP response."""
     charset = attribute(0x47, "attributes-charset", b"utf-8")
     return struct.pack("!BBHI", 1, 1, status, 1) + b"\x01" + charset + b"".join(printers) + b"\x03"
 
 
 @contextlib.asynccontextmanager
 async def serve_reply(reply: bytes, socket: Path) -> AsyncIterator[None]:
+    """Answer each HTTP request to a Unix socket with ``reply``."""
+
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         with contextlib.suppress(ConnectionError):
@@ -80,7 +86,7 @@ def test_a_stopped_queue_has_its_reasons_and_the_time_of_the_change() -> None:
             printer("bar\x1b[2J", 3, is_accepting=False),
         )
     )
-    at = datetime.fromtimestamp(AT, UTC)
+    at = datetime.fromtimestamp(CHANGED_AT_S, UTC)
     assert queues == {
         "receipts": LocalState("stopped (media-empty-error, cover-open)", at),
         "kitchen": LocalState(None, at),
@@ -88,7 +94,7 @@ def test_a_stopped_queue_has_its_reasons_and_the_time_of_the_change() -> None:
     }
 
 
-def test_the_reply_of_cups_without_queues_is_an_empty_list() -> None:
+def test_the_status_not_found_of_cups_means_that_there_are_no_queues() -> None:
     assert print_queues.parse_queues(ipp(status=0x0406)) == {}
 
 
@@ -116,7 +122,7 @@ async def test_an_invalid_reply_leaves_the_queues_unknown(reply: bytes, tmp_path
     assert await print_queues.query_queues(tmp_path / "gone.sock") is None
 
 
-async def test_nothing_connects_to_a_cups_that_does_not_run(tmp_path: Path) -> None:
+async def test_cups_gets_no_query_before_it_runs(tmp_path: Path) -> None:
     """A connection to the socket would make systemd start CUPS."""
     async with serve_reply(http(ipp(printer("receipts", 5))), tmp_path / "cups.sock"):
         sensors = SystemLocalSensors(config(), tuple, tmp_path)
@@ -150,7 +156,7 @@ def test_the_spooler_of_windows_reports_queues_that_do_not_print() -> None:
     }
 
 
-# ------------------------------------------------------------------ the kiosk
+# ------------------------------------------------------------------ the kiosk page
 
 
 @pytest.mark.parametrize(
@@ -200,7 +206,7 @@ async def test_a_body_is_complete_although_the_connection_stays_open(tmp_path: P
 
 
 class Lan:
-    """A neighbour table, and the addresses that were resolved."""
+    """A network with its neighbour table, and the sets of addresses that were resolved."""
 
     def __init__(self) -> None:
         self.table: dict[str, tuple[str | None, NeighbourState]] = {}
@@ -221,7 +227,7 @@ class Lan:
         )
 
         def read() -> LocalReading:
-            """Do both steps: start the resolution of the addresses, and read the table later."""
+            """Do both steps of `WatchedDevices`, or the only step if no address is resolved."""
             watched.step(self.now_s)
             if not watched.is_pending:
                 return watched.step(self.now_s)
@@ -267,9 +273,9 @@ def test_a_device_at_another_address_is_reported_once_as_moved() -> None:
 def test_another_device_at_the_address_is_named_unless_it_answers_for_several_addresses() -> None:
     lan = Lan()
     read = lan.reader_of(TERMINAL)
-    lan.table["10.0.0.5"] = (OTHER, "reachable")
-    assert faults(read()) == {"card": f"another device ({OTHER}) answers at 10.0.0.5"}
-    lan.table["10.0.0.6"] = (OTHER, "reachable")
+    lan.table["10.0.0.5"] = (OTHER_MAC, "reachable")
+    assert faults(read()) == {"card": f"another device ({OTHER_MAC}) answers at 10.0.0.5"}
+    lan.table["10.0.0.6"] = (OTHER_MAC, "reachable")
     assert faults(read()) == {}
 
 
@@ -287,15 +293,20 @@ def test_without_a_link_the_state_of_watched_devices_is_unknown() -> None:
     assert not watched.is_pending
 
 
-def test_no_excluded_address_is_resolved_and_none_if_the_agent_sends_nothing() -> None:
+def test_an_excluded_address_is_not_resolved() -> None:
     lan = Lan()
-    excluded = lan.reader_of(TERMINAL, exclude=("10.0.0.0/29",))
-    without_packets = lan.reader_of(TERMINAL, sends_nothing=True)
-    assert faults(excluded()) == {}
-    assert faults(without_packets()) == {}
+    read = lan.reader_of(TERMINAL, exclude=("10.0.0.0/29",))
+    assert faults(read()) == {}
+    assert lan.resolved == [set()]
+
+
+def test_an_agent_that_sends_nothing_resolves_no_address() -> None:
+    lan = Lan()
+    read = lan.reader_of(TERMINAL, sends_nothing=True)
+    assert faults(read()) == {}
     lan.table["10.0.0.5"] = (MAC, "reachable")
-    assert faults(without_packets()) == {"card": None}
-    assert {address for each in lan.resolved for address in each} == set()
+    assert faults(read()) == {"card": None}
+    assert lan.resolved == []
 
 
 def test_a_device_with_only_a_mac_is_absent_after_it_was_present() -> None:

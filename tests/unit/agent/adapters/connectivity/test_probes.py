@@ -30,7 +30,7 @@ from tests.unit.agent.samples import config
 NAME = "ops.example.com"
 QUESTION_AT, NAME_AT = 12, 13
 """Offsets in a DNS query: of the question, and of the first letter of the name in it."""
-LOCAL = parse_networks(("127.0.0.0/8",))
+LOCAL_NETWORKS = parse_networks(("127.0.0.0/8",))
 Reply = Callable[[bytes], list[bytes]]
 
 
@@ -47,20 +47,22 @@ def reply_with(code: int, address: str = "") -> Reply:
     return reply
 
 
-def hostile(query: bytes) -> list[bytes]:
+def reply_after_invalid_messages(query: bytes) -> list[bytes]:
     """Send invalid messages before the valid reply."""
     (real,) = reply_with(0, "192.0.2.7")(query)
     wrong_id = bytes((query[0] ^ 1, query[1]))
     return [b"", b"\xff" * 5000, query, wrong_id + real[2:], real[: QUESTION_AT + 3], real]
 
 
-def only_known(query: bytes) -> list[bytes]:
-    """Reply as a server that cannot reach other name servers and knows one name."""
+def reply_from_cache(query: bytes) -> list[bytes]:
+    """Reply as a server that cannot reach other name servers and has only ``NAME`` in its cache."""
     return reply_with(0, "192.0.2.7")(query) if query[NAME_AT:].startswith(b"ops") else []
 
 
 @contextlib.asynccontextmanager
 async def name_server(reply: Reply) -> AsyncIterator[int]:
+    """Run a name server on loopback. Yield its port."""
+
     class Server(asyncio.DatagramProtocol):
         def datagram_received(self, data: bytes, sender: tuple[str, int]) -> None:
             for each in reply(data):
@@ -79,8 +81,8 @@ async def name_server(reply: Reply) -> AsyncIterator[int]:
     [
         (reply_with(0, "192.0.2.7"), "answer", True, ("192.0.2.7",)),
         (reply_with(3), "answer", True, ()),
-        (hostile, "answer", True, ("192.0.2.7",)),
-        (only_known, "answer", False, ("192.0.2.7",)),
+        (reply_after_invalid_messages, "answer", True, ("192.0.2.7",)),
+        (reply_from_cache, "answer", False, ("192.0.2.7",)),
         (reply_with(2), "failure", False, ()),
         (reply_with(5), "failure", False, ()),
         (lambda _: [], "silent", None, ()),
@@ -93,7 +95,7 @@ def test_the_answer_of_a_name_server_is_classified(
     async def run() -> None:
         async with name_server(reply) as port:
             replies = await query_servers(
-                NAME, ["127.0.0.1"], LOCAL, is_interrupted=True, port=port
+                NAME, ["127.0.0.1"], LOCAL_NETWORKS, is_interrupted=True, port=port
             )
         assert replies.servers == (NameServer("127.0.0.1", answer, True, can_forward),)  # type: ignore[arg-type]
         assert replies.addresses == addresses
@@ -111,7 +113,7 @@ def test_a_lost_query_is_repeated_and_without_an_interruption_no_other_name_is_q
     async def run() -> None:
         async with name_server(reply) as port:
             replies = await query_servers(
-                NAME, ["127.0.0.1"], LOCAL, is_interrupted=False, port=port
+                NAME, ["127.0.0.1"], LOCAL_NETWORKS, is_interrupted=False, port=port
             )
         assert replies.servers == (NameServer("127.0.0.1", "answer", True, None),)
 
@@ -119,7 +121,7 @@ def test_a_lost_query_is_repeated_and_without_an_interruption_no_other_name_is_q
     assert names == [b"ops", b"ops"]
 
 
-async def test_a_connection_is_made_or_refused() -> None:
+async def test_connect_distinguishes_open_and_closed_ports() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         assert await connect(("127.0.0.1",), port) == "connected"
@@ -153,7 +155,7 @@ def test_the_target_is_the_service_or_its_proxy(
     assert target.needs_query is needs_query
 
 
-def test_the_hosts_file_is_read() -> None:
+def test_the_addresses_of_a_name_in_the_hosts_file_are_returned() -> None:
     text = "127.0.0.1 localhost\n192.0.2.5\tshop OPS.example.com # x\n#192.0.2.6 ops.example.com\n"
     assert addresses_in_hosts(text + "junk ops.example.com\n", NAME) == ("192.0.2.5",)
 
@@ -174,11 +176,13 @@ async def test_sensors_of_a_service_on_this_machine_contact_nothing_else() -> No
 async def test_a_service_that_could_not_be_resolved_at_the_start_is_resolved_by_a_probe(
     monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
-    """No name server returns an IPv4 address of the service."""
-    addresses: list[tuple[str, ...]] = [()]
+    """The names need the system's resolver: one is an mDNS name, and no name server is configured
+    for the other one.
+    """
+    addresses: tuple[str, ...] = ()
 
     async def resolve(_: Target) -> tuple[str, ...]:
-        return addresses[0]
+        return addresses
 
     monkeypatch.setattr("agent.adapters.connectivity.sensors.resolve", resolve)
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -186,7 +190,7 @@ async def test_a_service_that_could_not_be_resolved_at_the_start_is_resolved_by_
         sensors = SystemSensors(config(base_url).service, read_servers=lambda: ())
         sensors.open(lambda: None)
         answers = []
-        for addresses[0] in ((), ("127.0.0.1",)):
+        for addresses in ((), ("127.0.0.1",)):  # noqa: B007 - `resolve` returns it
             sample = await sensors.probe(LinkState())
             answers.append(sample.service)
         sensors.close()

@@ -121,6 +121,6 @@ def _wrong_values(values: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _is_of(value: object, kinds: type | tuple[type, ...]) -> bool:
-    """Same as isinstance, but a bool does not count as a number."""
+    """Return what isinstance returns, but do not accept a bool as an int."""
     kinds = kinds if isinstance(kinds, tuple) else (kinds,)
     return isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)

@@ -41,8 +41,11 @@ from agent.adapters.service_manager.windows.trusted_paths import (
 
 TRUSTED_OWNERS = frozenset({0, os.geteuid()})
 USERS, MALLORY = "S-1-5-32-545", "S-1-5-21-1-2-3-1001"
+"""The SIDs of the group Users and of a single user."""
 FULL, READ = 0x1F01FF, 0x1200A9
+"""Access masks: full control, and read and execute."""
 CLOSED = Security(ADMINISTRATORS, (Entry(0, 3, FULL, SYSTEM), Entry(0, 3, FULL, ADMINISTRATORS)))
+"""Only SYSTEM and the administrators have access."""
 PROGRAM_DATA = Security(
     SYSTEM,
     (*(CLOSED.entries or ()), Entry(0, 0x0B, 0x1000_0000, "S-1-3-0"), Entry(0, 2, 0x116, USERS)),
@@ -53,7 +56,8 @@ PROGRAM_DATA = Security(
 # POSIX
 
 
-def tree(root: Path) -> ServicePaths:
+def create_directories(root: Path) -> ServicePaths:
+    """Create the directories of the configuration and of the state below ``root``."""
     (root / "etc/venue-agent").mkdir(parents=True, mode=0o755)
     (root / "state").mkdir(mode=0o700)
     return ServicePaths(
@@ -62,7 +66,7 @@ def tree(root: Path) -> ServicePaths:
 
 
 def test_files_of_the_current_user_are_accepted(tmp_path: Path) -> None:
-    paths = tree(tmp_path)
+    paths = create_directories(tmp_path)
     paths.config.write_text("")
     require_safe_configuration(paths, TRUSTED_OWNERS)
     require_safe_state(paths, TRUSTED_OWNERS)
@@ -76,14 +80,14 @@ def test_missing_files_are_accepted_before_the_installation(tmp_path: Path) -> N
 
 
 def test_a_configuration_that_others_can_replace_is_refused(tmp_path: Path) -> None:
-    paths = tree(tmp_path)
+    paths = create_directories(tmp_path)
     paths.config.parent.chmod(0o777)
     with pytest.raises(ServiceManagerError, match=r"check its content, then `chmod go-w"):
         require_safe_configuration(paths, TRUSTED_OWNERS)
 
 
 def test_directories_of_another_user_are_refused(tmp_path: Path) -> None:
-    paths = tree(tmp_path)
+    paths = create_directories(tmp_path)
     with pytest.raises(ServiceManagerError, match=" belongs to "):
         require_safe_configuration(paths, {4711})
     with pytest.raises(ServiceManagerError, match=" belongs to "):
@@ -91,14 +95,14 @@ def test_directories_of_another_user_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_link_in_place_of_the_key_is_refused(tmp_path: Path) -> None:
-    paths = tree(tmp_path)
+    paths = create_directories(tmp_path)
     paths.api_key.symlink_to("/etc/passwd")
     with pytest.raises(ServiceManagerError, match=r"api-key is a symbolic link.*remove it"):
         require_safe_configuration(paths, TRUSTED_OWNERS)
 
 
 def test_an_identity_file_that_others_can_write_is_refused(tmp_path: Path) -> None:
-    paths = tree(tmp_path)
+    paths = create_directories(tmp_path)
     (paths.state / "identity.pem").write_text("")
     (paths.state / "identity.pem").chmod(0o666)
     with pytest.raises(ServiceManagerError, match=r"identity\.pem is writable for every user"):
@@ -204,9 +208,8 @@ def test_the_default_rights_of_program_data_are_safe_only_for_a_parent_directory
 
 @dataclass
 class FakeRights:
-    """Only administrators may change a file, except for the files in ``others``.
-
-    ``others`` has the rights of these files, by file name.
+    """Fake file rights of Windows. ``others`` contains the rights of some files, by name. Only
+    administrators may change the other files.
     """
 
     others: dict[str, Security] = field(default_factory=dict)
@@ -304,46 +307,46 @@ def test_a_windows_program_that_others_may_change_is_refused(tmp_path: Path, wea
         require_safe_windows_program(rights, directory / "venue-agent.exe")
 
 
-def no_program(*words: str) -> CompletedProcess[str]:
-    """Fail if a program is run: `prepare` must not run programs of the service manager."""
+def run_no_program(*words: str) -> CompletedProcess[str]:
+    """Fail, because `prepare` must not run programs of the service manager."""
     raise AssertionError(words)
 
 
-Maker = Callable[[Path, tuple[str, ...]], ServiceManager]
+CreateManager = Callable[[Path, tuple[str, ...]], ServiceManager]
 
 
-def under_systemd(root: Path, command: tuple[str, ...]) -> ServiceManager:
+def systemd_service(root: Path, command: tuple[str, ...]) -> ServiceManager:
     return SystemdService(
-        command, no_program, root=root, is_root=lambda: True, owners=TRUSTED_OWNERS
+        command, run_no_program, root=root, is_root=lambda: True, owners=TRUSTED_OWNERS
     )
 
 
-def under_launchd(root: Path, command: tuple[str, ...]) -> ServiceManager:
+def launchd_service(root: Path, command: tuple[str, ...]) -> ServiceManager:
     return LaunchdService(
-        command, no_program, root, lambda: True, TRUSTED_OWNERS, sleep=lambda _: None
+        command, run_no_program, root, lambda: True, TRUSTED_OWNERS, sleep=lambda _: None
     )
 
 
-@pytest.mark.parametrize("make", [under_systemd, under_launchd])
+@pytest.mark.parametrize("create_manager", [systemd_service, launchd_service])
 def test_installation_checks_permissions_before_it_writes(
-    make: Maker, program: Path, tmp_path: Path
+    create_manager: CreateManager, program: Path, tmp_path: Path
 ) -> None:
     command = (str(program),)
-    make(tmp_path, command).prepare()
+    create_manager(tmp_path, command).prepare()
     program.chmod(0o777)
     with pytest.raises(ServiceManagerError, match=r"/venue-agent is writable for every user \("):
-        make(tmp_path, command).prepare()
+        create_manager(tmp_path, command).prepare()
     program.chmod(0o755)
     (tmp_path / "etc/venue-agent").mkdir(parents=True)
     (tmp_path / "etc").chmod(0o777)
     with pytest.raises(ServiceManagerError, match=r"/etc is writable for every user \("):
-        make(tmp_path, command).prepare()
+        create_manager(tmp_path, command).prepare()
 
 
 def test_launchd_service_refuses_an_identity_file_that_others_can_write(
     program: Path, tmp_path: Path
 ) -> None:
-    service = under_launchd(tmp_path, (str(program),))
+    service = launchd_service(tmp_path, (str(program),))
     service.paths.state.mkdir(parents=True)
     (service.paths.state / "identity.pem").write_text("")
     (service.paths.state / "identity.pem").chmod(0o646)

@@ -17,7 +17,7 @@ from agent.adapters.service_manager.launchd import (
     daemon_plist,
     parse_print,
 )
-from tests.unit.agent.adapters.service_manager.completed import completed
+from tests.unit.agent.adapters.service_manager.completed_process import completed_process
 from tests.unit.agent.adapters.service_manager.plist_lint import lint
 
 PROGRAM = ("/usr/local/lib/venue-agent/venue-agent",)
@@ -74,21 +74,25 @@ class FakeLaunchd:
             self.is_disabled = False
         elif verb == "bootstrap":
             if self.is_disabled:
-                return completed(5, stderr="Bootstrap failed: 5: Input/output error\n")
+                return completed_process(5, stderr="Bootstrap failed: 5: Input/output error\n")
             self.is_loaded = True
         elif verb == "bootout":
             self.polls_left = self.polls_until_gone
             self.is_loaded = self.polls_left > 0
-            return completed(36 if self.polls_left else 0, stderr="Operation now in progress\n")
-        return completed(0)
+            return completed_process(
+                36 if self.polls_left else 0, stderr="Operation now in progress\n"
+            )
+        return completed_process(0)
 
     def _print(self) -> CompletedProcess[str]:
         if not self.is_loaded:
-            return completed(113, stderr=f'Could not find service "{LABEL}" in domain for system\n')
+            return completed_process(
+                113, stderr=f'Could not find service "{LABEL}" in domain for system\n'
+            )
         if self.polls_left:
             self.polls_left -= 1
             self.is_loaded = self.polls_left > 0
-        return completed(0, RUNNING)
+        return completed_process(0, RUNNING)
 
 
 def service_in(root: Path, launchd: FakeLaunchd, *, is_root: bool = True) -> LaunchdService:

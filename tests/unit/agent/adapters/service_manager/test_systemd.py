@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -27,7 +26,7 @@ from agent.adapters.service_manager.systemd import (
     state_of,
     unit_text,
 )
-from tests.unit.agent.adapters.service_manager.completed import completed
+from tests.unit.agent.adapters.service_manager.completed_process import completed_process
 
 OUR_USER = "venue-agent:x:997:997:Venue agent:/var/lib/venue-agent:/usr/sbin/nologin"
 PROGRAM = ("/opt/venue-agent/bin/python", "-m", "agent")
@@ -41,7 +40,7 @@ class FakeSystemd:
     version: int = 252
     is_enabled: bool = False
     is_active: bool = False
-    breaks_at_start: bool = False
+    fails_at_start: bool = False
     user: str = ""
     """The user's line in /etc/passwd, which `systemd-sysusers` creates. Empty without the user."""
     group: str = ""
@@ -53,7 +52,7 @@ class FakeSystemd:
         if words[0] == "systemctl":
             return self._systemctl([word for word in words[1:] if word != "--quiet"])
         if words[0] == "journalctl":
-            return completed(0, "venue-agent: the configuration is wrong\n")
+            return completed_process(0, "venue-agent: the configuration is wrong\n")
         return self._account(words)
 
     def _account(self, words: tuple[str, ...]) -> CompletedProcess[str]:
@@ -65,8 +64,8 @@ class FakeSystemd:
             self.group = ""
         if words[0] == "getent":
             line = {"passwd": self.user, "group": self.group}[words[1]]
-            return completed(0 if line else 2, f"{line}\n" if line else "")
-        return completed(0)
+            return completed_process(0 if line else 2, f"{line}\n" if line else "")
+        return completed_process(0)
 
     @property
     def is_installed(self) -> bool:
@@ -76,19 +75,21 @@ class FakeSystemd:
     def _systemctl(self, words: list[str]) -> CompletedProcess[str]:
         verb = words[0]
         if verb == "--version":
-            return completed(0, f"systemd {self.version} ({self.version}.1-1)\n+PAM +AUDIT\n")
+            return completed_process(
+                0, f"systemd {self.version} ({self.version}.1-1)\n+PAM +AUDIT\n"
+            )
         if verb == "show":
-            return completed(0, self._show())
+            return completed_process(0, self._show())
         if words[-1] != UNIT:
-            return completed(0)
+            return completed_process(0)
         if not self.is_installed and verb in {"start", "stop", "restart", "enable"}:
-            return completed(5, stderr=f"Unit {UNIT} not found.\n")
-        if verb in {"start", "restart"} and self.breaks_at_start:
-            return completed(1, stderr="Job for venue-agent.service failed.\n")
+            return completed_process(5, stderr=f"Unit {UNIT} not found.\n")
+        if verb in {"start", "restart"} and self.fails_at_start:
+            return completed_process(1, stderr="Job for venue-agent.service failed.\n")
         self.is_enabled = {"enable": True, "disable": False}.get(verb, self.is_enabled)
         stops = verb in {"stop", "disable"}
         self.is_active = (self.is_active or verb in {"start", "restart"}) and not stops
-        return completed(0)
+        return completed_process(0)
 
     def _show(self) -> str:
         return (
@@ -110,7 +111,7 @@ def service_in(systemd: FakeSystemd, *, is_root: bool = True) -> SystemdService:
     )
 
 
-def with_config(root: Path) -> None:
+def create_config(root: Path) -> None:
     (root / "etc/venue-agent").mkdir(parents=True)
     (root / "etc/venue-agent/config.toml").touch()
 
@@ -118,7 +119,7 @@ def with_config(root: Path) -> None:
 def test_install_and_uninstall_leave_no_file(tmp_path: Path) -> None:
     systemd = FakeSystemd(tmp_path)
     service = service_in(systemd)
-    with_config(tmp_path)
+    create_config(tmp_path)
     before = sorted(path for path in tmp_path.rglob("*") if path.is_file())
     assert service.state() == ServiceState(False, restarts=3)
     service.install()
@@ -135,7 +136,7 @@ def test_install_and_uninstall_leave_no_file(tmp_path: Path) -> None:
 def test_every_service_action_can_be_repeated(tmp_path: Path) -> None:
     systemd = FakeSystemd(tmp_path)
     service = service_in(systemd)
-    with_config(tmp_path)
+    create_config(tmp_path)
     for action in (
         service.uninstall, service.stop, service.install, service.install, service.start,
         service.start, service.stop, service.stop, service.uninstall, service.uninstall,
@@ -212,8 +213,8 @@ def test_service_actions_without_permission_change_nothing(tmp_path: Path, actio
 
 
 def test_failed_start_reports_the_last_log_lines_of_the_agent(tmp_path: Path) -> None:
-    service = service_in(FakeSystemd(tmp_path, breaks_at_start=True))
-    with_config(tmp_path)
+    service = service_in(FakeSystemd(tmp_path, fails_at_start=True))
+    create_config(tmp_path)
     service.install()
     with pytest.raises(ServiceManagerError, match="the configuration is wrong"):
         service.start()
@@ -260,29 +261,21 @@ def test_a_process_id_with_too_many_digits_is_ignored(number: int) -> None:
     assert state.pid == (number or None if number < 10**11 else None)
 
 
-def exposure_and_complaints(tmp_path: Path, tool: Callable[..., str]) -> tuple[float, str]:
-    """Return the exposure level of the unit (0 to 10), and the output of `systemd-analyze verify`.
-
-    ``tool`` runs systemd-analyze(1).
-    """
-    unit = tmp_path / UNIT
-    text = unit_text((sys.executable, "-m", "agent")).replace("Documentation=", "# ")
-    unit.write_text(text)
-    report = tool("security", "--offline=yes", "--no-pager", str(unit))
-    return float(report.rpartition(f"{UNIT}: ")[2].split()[0]), tool("verify", str(unit))
+def analyze(*words: str) -> str:
+    """Run systemd-analyze(1). Return its output and error output."""
+    result = subprocess.run(("systemd-analyze", *words), capture_output=True, text=True, check=True)
+    return result.stdout + result.stderr
 
 
 @pytest.mark.needs("systemd-analyze")
 def test_the_unit_is_sandboxed_and_systemd_finds_no_fault(tmp_path: Path) -> None:
-    def tool(*words: str) -> str:
-        result = subprocess.run(
-            ("systemd-analyze", *words), capture_output=True, text=True, check=True
-        )
-        return result.stdout + result.stderr
-
-    exposure, complaints = exposure_and_complaints(tmp_path, tool)
+    unit = tmp_path / UNIT
+    # `verify` would report that the manual pages in Documentation= are not installed.
+    unit.write_text(unit_text((sys.executable, "-m", "agent")).replace("Documentation=", "# "))
+    report = analyze("security", "--offline=yes", "--no-pager", str(unit))
+    exposure = float(report.rpartition(f"{UNIT}: ")[2].split()[0])  # from 0 to 10
     assert exposure <= 1.6
-    assert complaints == ""
+    assert analyze("verify", str(unit)) == ""
 
 
 def test_failing_command_raises_an_error_with_its_output() -> None:

@@ -25,6 +25,8 @@ URL, LOCATION = "https://ops.venue.test", "loc-0001"
 
 @dataclass
 class FakeService:
+    """A service manager that records its calls. The files of the service are below ``home``."""
+
     home: Path
     names_the_key_file: bool = False
     calls: list[str] = field(default_factory=list)
@@ -107,7 +109,7 @@ def test_the_key_is_read_from_standard_input(
         install(FakeService(tmp_path / "other"), InstallOptions(URL, LOCATION, Path("-")))
 
 
-PROMPT = """
+PROMPT_PROGRAM = """
 import sys
 from pathlib import Path
 from agent.adapters.service_manager.contract import ServicePaths
@@ -116,13 +118,14 @@ home = Path(sys.argv[1])
 paths = ServicePaths(home / "config.toml", home / "api-key", home / "state", True)
 write_first_config(InstallOptions("https://ops.venue.test", "loc-0001", Path("-")), paths)
 """
+"""A program that writes the first configuration. It reads the API key from standard input."""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 @pytest.mark.medium
-def test_a_terminal_prompts_for_the_key_and_does_not_show_it(tmp_path: Path) -> None:
+def test_the_prompt_of_a_terminal_does_not_display_the_key(tmp_path: Path) -> None:
     terminal, child_end = os.openpty()
-    words = (sys.executable, "-c", PROMPT, str(tmp_path))
+    words = (sys.executable, "-c", PROMPT_PROGRAM, str(tmp_path))
     with (
         os.fdopen(terminal, "r+b", buffering=0) as screen,
         subprocess.Popen(
@@ -142,7 +145,7 @@ def test_a_terminal_prompts_for_the_key_and_does_not_show_it(tmp_path: Path) -> 
     assert (tmp_path / "api-key").read_text() == "vck_secret\n"
 
 
-def test_a_second_installation_changes_nothing(
+def test_a_second_installation_keeps_the_configuration(
     tmp_path: Path, options: InstallOptions, capsys: pytest.CaptureFixture[str]
 ) -> None:
     service = FakeService(tmp_path)

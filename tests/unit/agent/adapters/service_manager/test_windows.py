@@ -154,13 +154,14 @@ def test_a_windows_service_is_installed_started_stopped_and_removed(tmp_path: Pa
 
 def test_the_key_directory_is_protected_before_it_contains_a_file(tmp_path: Path) -> None:
     control = FakeControl()
-    service = service_of_program_in(tmp_path, control)
+    service = service_with_program_in(tmp_path, control)
     service.prepare()
     assert control.protected == [service.paths.api_key.parent]
     assert list(control.protected[0].iterdir()) == []
 
 
-def service_of_program_in(directory: Path, control: FakeControl) -> WindowsService:
+def service_with_program_in(directory: Path, control: FakeControl) -> WindowsService:
+    """Return a service whose program exists, because `prepare` checks it."""
     program = directory / "program/venue-agent.exe"
     program.parent.mkdir()
     (directory / "data").mkdir()
@@ -172,7 +173,7 @@ def test_a_program_owned_by_another_user_is_refused_before_anything_is_written(
     tmp_path: Path,
 ) -> None:
     control = FakeControl(owner="S-1-5-21-1-2-3-1001")
-    service = service_of_program_in(tmp_path, control)
+    service = service_with_program_in(tmp_path, control)
     with pytest.raises(ServiceManagerError, match="belongs to S-1-5-21-1-2-3-1001"):
         service.prepare()
     assert control.protected == []

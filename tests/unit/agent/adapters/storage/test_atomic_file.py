@@ -1,3 +1,5 @@
+"""Tests of the atomic replacement of files, and of its retries on Windows."""
+
 from pathlib import Path
 
 import pytest
@@ -55,7 +57,7 @@ def test_replacing_is_retried_after_a_temporary_refusal(tmp_path: Path, refusals
     assert replaced == [("new", tmp_path)]
 
 
-def test_a_lasting_refusal_is_raised(tmp_path: Path) -> None:
+def test_a_refusal_after_the_last_retry_is_raised(tmp_path: Path) -> None:
     def refuse(source: str, target: Path) -> None:
         raise PermissionError(5, "Access denied")
 

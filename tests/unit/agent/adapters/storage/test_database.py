@@ -148,16 +148,14 @@ def test_a_write_ahead_log_left_by_a_killed_agent_is_read(
     assert count_requests(after_a_crash) == (1, False)
 
 
-def test_the_write_ahead_log_is_quarantined_with_its_database(state: StateDirectory) -> None:
+def test_the_write_ahead_log_of_a_damaged_database_is_not_used(state: StateDirectory) -> None:
     (state.path / NAME).write_bytes(b"garbage" * 1000)
     (state.path / f"{NAME}-wal").write_bytes(b"log")
 
     assert count_requests(state) == (0, True)
     assert NAME in quarantined_names(state)
-    assert (
-        not (state.path / f"{NAME}-wal").exists()
-        or b"log" not in (state.path / f"{NAME}-wal").read_bytes()
-    )
+    log = state.path / f"{NAME}-wal"
+    assert not log.exists() or b"log" not in log.read_bytes()
 
 
 def test_a_newer_schema_is_refused_and_kept(state: StateDirectory) -> None:
@@ -256,7 +254,7 @@ def test_original_error_is_raised_if_sqlite_has_already_rolled_back(database: Da
     database.count("a")
 
 
-def test_a_database_of_another_device_is_set_aside(state: StateDirectory) -> None:
+def test_quarantine_database_returns_the_number_of_unsent_reports(state: StateDirectory) -> None:
     assert quarantine_database(state) == 0
     fill(state, 3)
     with (

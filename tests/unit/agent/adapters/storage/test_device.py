@@ -22,7 +22,7 @@ from agent.reporting import environment_here
 from tests.unit.agent.samples import BASE_URL, config, record
 
 THIS_MACHINE, OTHER_MACHINE = "fingerprint-here", "fingerprint-there"
-BOUND = DeviceRecord(
+BOUND_RECORD = DeviceRecord(
     legacy_install_id="install-1",
     fingerprint=THIS_MACHINE,
     binding=Binding(base_url=BASE_URL, location_id="loc-0001", record=record()),
@@ -37,9 +37,10 @@ def file(state: StateDirectory) -> DeviceRecordFile:
 def start(
     state: StateDirectory, fingerprint: str = THIS_MACHINE, **changes: str
 ) -> tuple[DeviceRecord, bool, Identity]:
-    """Load the record as the agent does at its start. Also return whether the disk is a copy.
+    """Load the record as the agent does at its start.
 
-    ``changes`` are keys of the configuration.
+    Return the record, whether the disk is a copy, and the identity. ``changes`` are keys of the
+    configuration.
     """
     identity = Identity(state)
     file = DeviceRecordFile(state)
@@ -51,10 +52,10 @@ def test_a_saved_device_record_is_loaded_unchanged(
 ) -> None:
     assert file.load() is None
     assert file.peek() is None
-    file.save(BOUND)
+    file.save(BOUND_RECORD)
 
-    assert DeviceRecordFile(state).load() == BOUND
-    assert file.peek() == BOUND
+    assert DeviceRecordFile(state).load() == BOUND_RECORD
+    assert file.peek() == BOUND_RECORD
     assert (state.path / "device.json").stat().st_mode & 0o777 == 0o600
 
 
@@ -82,7 +83,7 @@ def test_unusable_record_file_raises_an_error(
     with pytest.raises(StateError, match=r"device\.json is a directory, .*: remove it"):
         file.load()
     with pytest.raises(StateError, match="cannot be written"):
-        file.save(BOUND)
+        file.save(BOUND_RECORD)
 
 
 def set_host_name(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
@@ -114,7 +115,7 @@ def test_a_copied_disk_is_named_after_its_new_host(
     state: StateDirectory, file: DeviceRecordFile, monkeypatch: pytest.MonkeyPatch,
     host: str, name: str,
 ) -> None:  # fmt: skip
-    file.save(BOUND)
+    file.save(BOUND_RECORD)
     set_host_name(monkeypatch, host)
 
     assert re.fullmatch(name, start(state, OTHER_MACHINE)[0].legacy_install_id)
@@ -131,31 +132,31 @@ def test_the_first_start_creates_a_record(state: StateDirectory) -> None:
 
 
 def test_a_bound_device_stays_bound(state: StateDirectory, file: DeviceRecordFile) -> None:
-    file.save(BOUND)
+    file.save(BOUND_RECORD)
 
-    assert start(state)[0] == BOUND
+    assert start(state)[0] == BOUND_RECORD
 
 
 def test_a_record_without_a_fingerprint_gets_a_fingerprint_and_is_not_a_clone(
     state: StateDirectory, file: DeviceRecordFile
 ) -> None:
-    file.save(BOUND.model_copy(update={"fingerprint": None}))
+    file.save(BOUND_RECORD.model_copy(update={"fingerprint": None}))
 
     device, is_clone, _ = start(state)
 
-    assert device == BOUND
+    assert device == BOUND_RECORD
     assert not is_clone
 
 
 def test_a_copied_disk_is_a_new_device(state: StateDirectory, file: DeviceRecordFile) -> None:
-    file.save(BOUND)
+    file.save(BOUND_RECORD)
     old = Identity(state).load_or_create()
 
     device, is_clone, identity = start(state, OTHER_MACHINE)
 
     assert is_clone
     assert device.binding is None
-    assert device.legacy_install_id != BOUND.legacy_install_id
+    assert device.legacy_install_id != BOUND_RECORD.legacy_install_id
     assert identity.load_or_create().instance_id != old.instance_id
     assert not start(state, OTHER_MACHINE)[1]
 
@@ -163,7 +164,7 @@ def test_a_copied_disk_is_a_new_device(state: StateDirectory, file: DeviceRecord
 def test_a_copied_disk_without_a_key_is_a_new_device_too(
     state: StateDirectory, file: DeviceRecordFile
 ) -> None:
-    file.save(BOUND)
+    file.save(BOUND_RECORD)
 
     assert start(state, OTHER_MACHINE)[1]
 
@@ -182,26 +183,26 @@ def test_a_damaged_record_does_not_change_the_key(state: StateDirectory) -> None
 def test_a_changed_service_or_location_in_the_configuration_ends_the_binding(
     state: StateDirectory, file: DeviceRecordFile, change: dict[str, str]
 ) -> None:
-    file.save(BOUND.model_copy(update={"is_revoked": True}))
+    file.save(BOUND_RECORD.model_copy(update={"is_revoked": True}))
 
     device, _, _ = start(state, **change)
 
     assert device.binding is None
     assert not device.is_revoked
-    assert device.legacy_install_id == BOUND.legacy_install_id
+    assert device.legacy_install_id == BOUND_RECORD.legacy_install_id
     assert file.load() == device
 
 
 def test_the_configured_install_id_takes_precedence(
     state: StateDirectory, file: DeviceRecordFile
 ) -> None:
-    file.save(BOUND)
+    file.save(BOUND_RECORD)
     configured = config(device={"legacy_install_id": "till-3"})
 
     device, _ = device_at_start(configured, file, Identity(state), THIS_MACHINE)
 
     assert device.legacy_install_id == "till-3"
-    assert device.binding == BOUND.binding
+    assert device.binding == BOUND_RECORD.binding
 
 
 def test_a_machine_id_is_hashed(tmp_path: Path) -> None:
@@ -245,7 +246,7 @@ def test_the_journal_is_set_aside_if_the_device_or_the_service_has_changed(
     change: dict[str, str],
     call_count: int,
 ) -> None:
-    file.save(BOUND)
+    file.save(BOUND_RECORD)
     calls: list[int] = []
 
     device_at_start(

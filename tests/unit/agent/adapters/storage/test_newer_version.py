@@ -20,9 +20,9 @@ COLUMNS = {
     ],
     "counters": ["name", "value"],
 }  # fmt: skip
-"""The tables of version 0.1.0, which inserts rows without naming the columns: after a rollback, one
-more column would break it. A change of these tables must raise SCHEMA_VERSION. New tables may be
-added without raising it (ADR 46)."""
+"""The columns of the tables of version 0.1.0. This version inserts rows without naming columns, so
+an additional column would break it after a rollback. A change of these columns must raise
+SCHEMA_VERSION. A new table does not need that (ADR 46)."""
 
 
 def test_version_0_1_0_can_use_the_database_of_this_version(database: Database) -> None:

@@ -32,16 +32,16 @@ def queue(
     ledger.hand_over(None, replace(sealed, body=b"x" * size), at)
 
 
-def running(journal: Journal, number: int = 1) -> Entry:
-    """Return the entry of a request whose collection runs."""
+def add_running_request(journal: Journal, number: int = 1) -> Entry:
+    """Add a request, and start its collection. Return its entry."""
     journal.add(command(number), NOW)
     entry = journal.get(UUID(int=number))
     assert entry is not None
     return journal.move(journal.move(entry, Event.ACCEPTED, NOW), Event.STARTED, NOW)
 
 
-def numbers(report_ids: list[UUID]) -> list[int]:
-    """Return the numbers from which `samples.report` created the ids."""
+def report_numbers(report_ids: list[UUID]) -> list[int]:
+    """Return the numbers from which `samples.report` created these ids."""
     return [report_id.int - 0x4E0000 for report_id in report_ids]
 
 
@@ -59,7 +59,7 @@ def test_the_oldest_report_is_sent_first(outbox: Outbox, ledger: Ledger) -> None
         sent.append(item.report_id)
         ledger.settle(item, NOW)
 
-    assert numbers(sent) == [1, 2, 3]
+    assert report_numbers(sent) == [1, 2, 3]
 
 
 def test_depth_counts_reports_bytes_and_the_oldest_time(outbox: Outbox, ledger: Ledger) -> None:
@@ -99,7 +99,7 @@ def test_scheduled_reports_are_dropped_first_then_the_oldest(
 
     over = outbox.over_bounds(max_bytes, DAY, NOW)
 
-    assert numbers([item.report_id for item in over]) == dropped
+    assert report_numbers([item.report_id for item in over]) == dropped
 
 
 def test_a_report_that_is_too_old_is_dropped_before_a_scheduled_report(
@@ -111,20 +111,20 @@ def test_a_report_that_is_too_old_is_dropped_before_a_scheduled_report(
 
     over = outbox.over_bounds(10, DAY, NOW)
 
-    assert numbers([item.report_id for item in over]) == [1]
+    assert report_numbers([item.report_id for item in over]) == [1]
 
 
 def test_dropped_reports_are_counted_and_returned(
     outbox: Outbox, ledger: Ledger, journal: Journal, database: Database
 ) -> None:
-    entry = running(journal)
+    entry = add_running_request(journal)
     sealed = report(1, REQUEST)
     ledger.hand_over(entry, sealed, NOW - 2 * DAY)
     queue(ledger, 2, 10)
 
     dropped = ledger.drop_over_bounds(NO_LIMIT, DAY, NOW)
 
-    assert numbers([item.report_id for item in dropped]) == [1]
+    assert report_numbers([item.report_id for item in dropped]) == [1]
     assert outbox.depth().reports == 1
     ended = journal.get(REQUEST)
     assert ended is not None
@@ -139,7 +139,7 @@ def test_dropped_reports_are_counted_and_returned(
 def test_a_report_and_its_request_are_handed_over_together(
     outbox: Outbox, ledger: Ledger, journal: Journal
 ) -> None:
-    entry = running(journal)
+    entry = add_running_request(journal)
     sealed = report(1, REQUEST)
 
     ledger.hand_over(entry, sealed, NOW)
@@ -159,7 +159,7 @@ def test_a_report_and_its_request_are_handed_over_together(
 def test_no_report_is_queued_after_an_undefined_transition(
     outbox: Outbox, ledger: Ledger, journal: Journal
 ) -> None:
-    entry = running(journal)
+    entry = add_running_request(journal)
     sealed = report(1, REQUEST)
 
     with pytest.raises(LifecycleError):
@@ -172,7 +172,7 @@ def test_no_report_is_queued_after_an_undefined_transition(
 def test_a_report_that_cannot_be_queued_leaves_the_request_running(
     outbox: Outbox, ledger: Ledger, journal: Journal, database: Database
 ) -> None:
-    entry = running(journal)
+    entry = add_running_request(journal)
     sealed = report(1, REQUEST)
     with database.transaction(Failpoint.COUNTED) as connection:
         connection.execute(
@@ -189,7 +189,7 @@ def test_a_report_that_cannot_be_queued_leaves_the_request_running(
 def test_an_accepted_report_closes_its_request(
     outbox: Outbox, ledger: Ledger, journal: Journal
 ) -> None:
-    entry = running(journal)
+    entry = add_running_request(journal)
     sealed = report(1, REQUEST)
     ledger.hand_over(entry, sealed, NOW)
     item = outbox.oldest()
@@ -208,7 +208,7 @@ def test_an_accepted_report_closes_its_request(
 def test_the_reason_of_a_report_that_is_given_up_is_stored(
     outbox: Outbox, ledger: Ledger, journal: Journal
 ) -> None:
-    entry = running(journal)
+    entry = add_running_request(journal)
     sealed = report(1, REQUEST)
     ledger.hand_over(entry, sealed, NOW)
     item = outbox.oldest()
@@ -234,7 +234,7 @@ def test_a_smaller_seal_replaces_the_queued_report(outbox: Outbox, ledger: Ledge
 def test_the_history_shows_requests_and_waiting_scheduled_reports(
     ledger: Ledger, journal: Journal, state: StateDirectory
 ) -> None:
-    entry = running(journal)
+    entry = add_running_request(journal)
     sealed = report(1, REQUEST)
     ledger.hand_over(entry, sealed, NOW)
     queue(ledger, 2, 10, NOW + timedelta(hours=1))
@@ -272,7 +272,7 @@ def test_a_report_that_cannot_be_read_is_set_aside(
 
     item = outbox.oldest()
     assert item is not None
-    assert numbers([item.report_id]) == [3]
+    assert report_numbers([item.report_id]) == [3]
     assert outbox.depth().reports == 1
     assert len(calls) == len(list(state.quarantine_path.iterdir())) == 2
     assert outbox.oldest(skip={item.report_id}) is None

@@ -56,7 +56,11 @@ def test_damaged_file_is_set_aside_and_reported(state: StateDirectory, content: 
 def test_any_content_is_read_or_reported(state: StateDirectory, content: bytes) -> None:
     (state.path / "printers.json").write_bytes(content)
     loaded, reason = PrinterMemory(state).peek()
-    assert loaded == NOTHING_LEARNED or reason is None
+    if reason is None:
+        assert isinstance(json.loads(content), dict)
+    else:
+        assert loaded == NOTHING_LEARNED
+        assert "is damaged" in reason
 
 
 def test_a_damaged_file_that_cannot_be_set_aside_is_reported(state: StateDirectory) -> None:

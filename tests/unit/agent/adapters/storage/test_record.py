@@ -3,7 +3,6 @@
 import sqlite3
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,7 @@ from agent.wire.payloads.history import Event, Incident
 START = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
 UNTIL = START + timedelta(days=1)
 INCIDENT = Incident("link-down", START, START + timedelta(seconds=9), 9.0, "eth0 has no link")
-DAMAGE = {
+DAMAGE_SQL = {
     "a time out of range": "UPDATE incidents SET ended_at = 1e300",
     "a value that is not a number": "UPDATE recorder SET value = 'x' WHERE name = 'since'",
     "a missing table": "DROP TABLE hours",
@@ -32,13 +31,6 @@ class UnreadableDatabase(Database):
         raise error
 
 
-@pytest.fixture
-def state(tmp_path: Path) -> StateDirectory:
-    state = StateDirectory(tmp_path)
-    state.prepare()
-    return state
-
-
 def write_record(state: StateDirectory) -> None:
     database = Database(state)
     values = [("since", str(START.timestamp())), ("boot-id", "one")]
@@ -46,13 +38,13 @@ def write_record(state: StateDirectory) -> None:
     database.close()
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("damage", DAMAGE_SQL)
 def test_a_damaged_record_is_quarantined_and_a_new_one_begins(
     state: StateDirectory, damage: str
 ) -> None:
     write_record(state)
     with sqlite3.connect(state.path / NAME) as connection:
-        connection.execute(DAMAGE[damage])
+        connection.execute(DAMAGE_SQL[damage])
     connection.close()
     with pytest.raises(StateError, match="cannot be read"):
         read_record(state, START, UNTIL)
@@ -88,7 +80,7 @@ def test_events_of_a_newer_agent_are_left_out(state: StateDirectory) -> None:
     assert read_record(state, START, UNTIL).events == ()
 
 
-def test_open_and_recently_ended_incidents_are_kept_however_long_they_last(
+def test_only_open_and_recently_ended_incidents_are_kept(
     state: StateDirectory,
 ) -> None:
     recent = replace(INCIDENT, ended_at=UNTIL)

@@ -92,7 +92,9 @@ def test_a_file_with_a_second_hard_link_is_refused(path: Path, outside: Path) ->
 
 @pytest.mark.needs("other-user")
 @pytest.mark.parametrize(("directory", "file"), [(0, 4711), (4711, 4712), (4711, 0)])
-def test_only_the_directorys_owner_is_trusted(path: Path, directory: int, file: int) -> None:
+def test_a_file_is_refused_if_its_directory_has_another_owner(
+    path: Path, directory: int, file: int
+) -> None:
     path.write_text("")
     os.chown(path, file, file)
     os.chown(path.parent, directory, directory)
@@ -101,7 +103,7 @@ def test_only_the_directorys_owner_is_trusted(path: Path, directory: int, file: 
             read()
 
 
-def test_a_path_can_be_checked_without_opening_it(path: Path, outside: Path) -> None:
+def test_a_missing_path_passes_the_check_and_a_link_does_not(path: Path, outside: Path) -> None:
     require_own(path)
     path.write_text("")
     require_own(path)

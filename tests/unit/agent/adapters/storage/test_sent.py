@@ -16,7 +16,12 @@ from agent.adapters.storage.ledger import Ledger
 from agent.adapters.storage.outbox import Outbox
 from agent.adapters.storage.state import StateDirectory
 from agent.rules.lifecycle import State
-from tests.unit.agent.adapters.storage.test_outbox_and_ledger import DAY, queue, running
+from tests.unit.agent.adapters.storage.test_outbox_and_ledger import (
+    DAY,
+    add_running_request,
+    queue,
+    report_numbers,
+)
 from tests.unit.agent.samples import NOW, report
 
 ALL = ""
@@ -32,15 +37,13 @@ def send(ledger: Ledger, number: int, size: int, after: timedelta = timedelta(0)
 
 
 def kept_numbers(state: StateDirectory) -> list[int]:
-    return [
-        UUID(stored_report.report_id).int - 0x4E0000 for stored_report in find_reports(state, ALL)
-    ]
+    return report_numbers([UUID(row.report_id) for row in find_reports(state, ALL)])
 
 
 def test_a_sent_report_is_stored_unchanged(
     ledger: Ledger, journal: Journal, outbox: Outbox, state: StateDirectory
 ) -> None:
-    entry = running(journal)
+    entry = add_running_request(journal)
     sealed = report(1, entry.request_id)
     ledger.hand_over(entry, sealed, NOW)
     (waiting,) = find_reports(state, str(entry.request_id)[:8])
@@ -98,7 +101,7 @@ def test_a_report_that_cannot_be_archived_is_still_sent(
     ledger: Ledger, journal: Journal, outbox: Outbox, monkeypatch: pytest.MonkeyPatch,
     state: StateDirectory,
 ) -> None:  # fmt: skip
-    entry = running(journal)
+    entry = add_running_request(journal)
     sealed = report(1, entry.request_id)
     ledger.hand_over(entry, sealed, NOW)
     item = outbox.oldest()

@@ -23,6 +23,7 @@ with StateDirectory(Path(sys.argv[1])).hold():
     print("held", flush=True)
     sys.stdin.read()
 """
+"""A program that locks a state directory until its standard input is closed."""
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def test_state_directory_that_cannot_be_created_raises_an_error(tmp_path: Path) 
         StateDirectory(tmp_path / "file" / "state").prepare()
 
 
-def test_a_second_holder_is_refused_with_the_first_ones_pid(state: StateDirectory) -> None:
+def test_a_second_holder_is_refused_with_the_pid_of_the_first(state: StateDirectory) -> None:
     with (
         state.hold(),
         pytest.raises(StateError, match=rf"another agent \(process {os.getpid()}\)"),

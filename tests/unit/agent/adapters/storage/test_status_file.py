@@ -1,3 +1,5 @@
+"""Tests of the status file, and of the messages to the service manager."""
+
 import socket
 from pathlib import Path
 
@@ -49,7 +51,7 @@ def test_a_damaged_status_file_is_read_as_none(state: StateDirectory, content: b
     assert StatusFile(state).read() is None
 
 
-def test_keys_of_a_later_agent_are_ignored(state: StateDirectory) -> None:
+def test_keys_of_a_newer_agent_are_ignored(state: StateDirectory) -> None:
     text = encode(STATUS).decode().replace('"pid":7', '"pid":7,"mood":"good"')
     (state.path / "status.json").write_text(text)
 

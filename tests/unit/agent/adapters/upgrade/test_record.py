@@ -9,11 +9,11 @@ from agent.adapters.upgrade import record
 from agent.adapters.upgrade.record import kept_version, read_upgrade
 
 NOW = datetime(2026, 11, 23, 20, 0, tzinfo=UTC)
-FAILED = (
+FAILED_RECORD = (
     "state=failed\nfrom=1.0.0\nto=1.1.0\nreason=did not reach the service\n"
     "at=2026-11-23T14:02:07Z\nlog=try 3: refused\n"
 )
-PENDING = (
+PENDING_RECORD = (
     "state=pending\nfrom=1.0.0\nto=1.1.0\nreached=yes\nboot=b\nbegan_s=7\nat=2026-11-22T14:02:07Z\n"
 )
 
@@ -27,7 +27,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_failed_upgrade_names_both_versions_the_reason_and_the_time(file: Path) -> None:
-    file.write_text(FAILED)
+    file.write_text(FAILED_RECORD)
     upgrade = read_upgrade()
     assert upgrade is not None
     assert upgrade.sentence(NOW) == (
@@ -38,7 +38,7 @@ def test_a_failed_upgrade_names_both_versions_the_reason_and_the_time(file: Path
 
 
 def test_a_pending_upgrade_is_being_verified(file: Path) -> None:
-    file.write_text(PENDING)
+    file.write_text(PENDING_RECORD)
     upgrade = read_upgrade()
     assert upgrade is not None
     assert upgrade.sentence(NOW) == "version 1.1.0 is being verified since 22 Nov 14:02"
@@ -46,7 +46,7 @@ def test_a_pending_upgrade_is_being_verified(file: Path) -> None:
 
 
 def test_an_upgrade_is_incomplete_while_the_kept_version_is_selected(file: Path) -> None:
-    file.write_text(PENDING)
+    file.write_text(PENDING_RECORD)
     record.SELECTED.symlink_to("venue-agent.previous")
     upgrade = read_upgrade()
     assert upgrade is not None
@@ -61,7 +61,7 @@ def test_without_a_valid_record_there_is_no_upgrade(file: Path, text: str | None
     assert read_upgrade() is None
 
 
-def test_the_kept_directory_names_its_version() -> None:
+def test_the_kept_version_is_read_from_its_directory() -> None:
     assert kept_version(None) is None
     record.KEPT.mkdir()
     assert kept_version(None) == "unknown"

@@ -29,7 +29,7 @@ def config(tmp_path: Path) -> Path:
         ("status", "history", "printers", "enroll", "run", "collect application"),
     ),
 )
-async def test_an_open_state_directory_is_refused_in_two_lines(config: Path, words: str) -> None:
+async def test_an_unsafe_state_directory_is_refused_in_two_lines(config: Path, words: str) -> None:
     code, output, errors = await run_forked_agent(config, *words.split())
     state = config.parent / "state"
     assert (code, output) == (1, "")
@@ -42,7 +42,7 @@ async def test_an_open_state_directory_is_refused_in_two_lines(config: Path, wor
     assert (code, errors) == (0, "")
 
 
-def test_doctor_reports_an_open_state_directory_with_the_fix(config: Path) -> None:
+def test_doctor_reports_an_unsafe_state_directory_with_the_fix(config: Path) -> None:
     state = config.parent / "state"
     result = storage.state_directory(Context(state=StateDirectory(state)))
     assert (result.status, result.fix) == ("fail", f"`chmod go-w {state}`")

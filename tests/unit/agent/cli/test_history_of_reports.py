@@ -20,11 +20,11 @@ from agent.rules.reports.sealing import seal
 from agent.wire.codec import to_plain
 from agent.wire.device_operations import SubmitResultRequest
 from tests.fixtures import payloads
-from tests.unit.agent.cli.running_state import running, write_config
+from tests.unit.agent.cli.running_state import running_daemon, write_config
 from tests.unit.agent.samples import BINDING, NOW, command
 
-REPORT = payloads.REPORT_ID
-REQUEST = str(UUID(int=1))
+REPORT_ID = payloads.REPORT_ID
+REQUEST_ID = str(UUID(int=1))
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def config(tmp_path: Path) -> Path:
     return write_config(tmp_path)
 
 
-def test_list_shows_the_headline_of_each_stored_report(
+def test_history_shows_the_headline_of_each_stored_report(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store_report(config, is_sent=True)
@@ -40,7 +40,7 @@ def test_list_shows_the_headline_of_each_stored_report(
     output = capsys.readouterr().out
     headline = headline_of(payloads.small_venue()).verdict
     assert headline in " ".join(output.split())
-    assert output.splitlines()[-1].strip() == REPORT
+    assert output.splitlines()[-1].strip() == REPORT_ID
     assert all(len(line) <= 80 for line in output.splitlines())
 
 
@@ -48,7 +48,7 @@ def test_status_shows_the_headline_of_the_last_reports(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store_report(config, is_sent=False)
-    with running(config.parent):
+    with running_daemon(config.parent):
         main(["status", "--config", str(config)])
     headline = headline_of(payloads.small_venue()).verdict
     assert f"ago: {headline}" in " ".join(capsys.readouterr().out.split())
@@ -59,7 +59,7 @@ def test_failed_report_without_payload_is_listed_by_its_id(
 ) -> None:
     store_report(config, is_sent=True, has_payload=False)
     assert main(["history", "--config", str(config)]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].endswith(REPORT)
+    assert capsys.readouterr().out.splitlines()[-1].endswith(REPORT_ID)
 
 
 def store_report(config: Path, *, is_sent: bool, has_payload: bool = True) -> None:
@@ -76,7 +76,7 @@ def store_report(config: Path, *, is_sent: bool, has_payload: bool = True) -> No
     payload = payloads.small_venue() if has_payload else None
     outcome = "completed" if has_payload else "failed"
     submission = SubmitResultRequest(
-        report_id=UUID(REPORT),
+        report_id=UUID(REPORT_ID),
         binding_id=BINDING,
         kind="network",
         outcome=outcome,
@@ -92,7 +92,7 @@ def store_report(config: Path, *, is_sent: bool, has_payload: bool = True) -> No
 
 
 @pytest.mark.parametrize("is_sent", [False, True])
-@pytest.mark.parametrize("report_or_request_id", [REPORT, REPORT[:4].upper(), REQUEST])
+@pytest.mark.parametrize("report_or_request_id", [REPORT_ID, REPORT_ID[:4].upper(), REQUEST_ID])
 def test_history_prints_a_report_by_its_id_a_prefix_or_its_request_id(
     config: Path, capsys: pytest.CaptureFixture[str], report_or_request_id: str, is_sent: bool
 ) -> None:
@@ -101,7 +101,7 @@ def test_history_prints_a_report_by_its_id_a_prefix_or_its_request_id(
     output = capsys.readouterr().out
     assert "Kitchen printer has moved" in output
     last = " ".join(output[output.rindex("report ") :].split())
-    assert last.startswith(f"report {REPORT}, {'sent' if is_sent else 'waits to be sent'}")
+    assert last.startswith(f"report {REPORT_ID}, {'sent' if is_sent else 'waits to be sent'}")
     assert all(len(line) <= 80 for line in output.splitlines())
 
 
@@ -109,7 +109,7 @@ def test_history_as_json_prints_the_payload_that_was_sent(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store_report(config, is_sent=True)
-    assert main(["history", REPORT, "--json", "--config", str(config)]) == 0
+    assert main(["history", REPORT_ID, "--json", "--config", str(config)]) == 0
     assert json.loads(capsys.readouterr().out) == to_plain(payloads.small_venue())
 
 
@@ -118,7 +118,7 @@ def test_history_writes_the_page_of_a_report(
 ) -> None:
     store_report(config, is_sent=True)
     page = config.parent / "page.html"
-    assert main(["history", REPORT, "--html", str(page), "--config", str(config)]) == 0
+    assert main(["history", REPORT_ID, "--html", str(page), "--config", str(config)]) == 0
     assert "<html" in page.read_text()
     captured = capsys.readouterr()
     assert "Kitchen printer" in captured.out
@@ -129,17 +129,17 @@ def test_failed_report_without_payload_is_printed(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store_report(config, is_sent=True, has_payload=False)
-    assert main(["history", REPORT, "--config", str(config)]) == 0
+    assert main(["history", REPORT_ID, "--config", str(config)]) == 0
     output = capsys.readouterr().out
     assert output.startswith("network report without content: collection-failed\n")
     page = config.parent / "page.html"
-    assert main(["history", REPORT, "--html", str(page), "--config", str(config)]) == 1
+    assert main(["history", REPORT_ID, "--html", str(page), "--config", str(config)]) == 1
     assert "has no content" in capsys.readouterr().err
-    assert main(["history", REPORT, "--json", "--config", str(config)]) == 0
+    assert main(["history", REPORT_ID, "--json", "--config", str(config)]) == 0
     assert capsys.readouterr().out == "null\n"
 
 
-def test_id_of_a_deleted_report_or_of_no_report_is_an_error(
+def test_the_history_of_a_deleted_or_unknown_report_is_an_error(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store_report(config, is_sent=True)
@@ -148,8 +148,8 @@ def test_id_of_a_deleted_report_or_of_no_report_is_an_error(
         connection.execute("DELETE FROM sent")
     database.close()
     for given_id, text in (
-        (REPORT, f"report {REPORT} is no longer stored: the newest 10 sent reports are kept"),
-        (REQUEST, "is no longer stored"),
+        (REPORT_ID, f"report {REPORT_ID} is no longer stored: the newest 10 sent reports are kept"),
+        (REQUEST_ID, "is no longer stored"),
         ("ffffffff", "no id of a request or report begins with ffffffff"),
     ):
         assert main(["history", given_id, "--config", str(config)]) == 1
