@@ -204,7 +204,7 @@ def test_a_learned_printer_is_recognised_by_its_mac_at_a_new_address(seed: int):
     for queue, result in zip(
         venue.queues, match(known, venue.observed(known)).printers, strict=True
     ):
-        is_by_address = queue.target.startswith("192.168.")
-        if f"cups:{queue.name}" in learned and is_by_address and len(queue.device.links) == 1:
+        if queue.target.startswith("192.168.") and len(queue.device.links) == 1:
+            assert f"cups:{queue.name}" in learned, queue
             address = queue.device.links[0].ipv4
             assert (result.reason or "").startswith(f"Moved to {address}:"), (queue, result)
