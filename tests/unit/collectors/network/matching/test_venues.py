@@ -173,7 +173,7 @@ def test_no_verdict_contradicts_what_cups_would_do():
 
 
 def _check_strangers(judgements: list[Judgement], matches: PrinterMatches) -> None:
-    """Check that a queue is matched with a stranger only if it has the addresses of its queue.
+    """Check that a stranger is matched only with queues that have the addresses of its own queue.
 
     A stranger is a device that answers at the address of a queue's printer instead of the printer.
     Its ``id`` is that of this queue.
