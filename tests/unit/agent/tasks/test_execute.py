@@ -67,7 +67,7 @@ class ExecutorRig:
         document: dict[str, Any] = json.loads(item.body)
         return document
 
-    def acknowledged(self) -> list[str]:
+    def acknowledged_statuses(self) -> list[str]:
         return [sent.status for sent in self.home.client.named("acknowledge")]
 
 
@@ -122,7 +122,7 @@ async def test_a_request_is_run_and_reported(rig: ExecutorRig) -> None:
         "locationId": "loc-0001",
         "installId": "install-1",
     }
-    assert rig.acknowledged() == ["running"]
+    assert rig.acknowledged_statuses() == ["running"]
     assert rig.collectors.jobs == [network_job(config())]
     decode(json.dumps(report["report"]), NetworkPayload)
 
@@ -133,6 +133,7 @@ async def test_learned_printers_are_sent_with_the_next_job(rig: ExecutorRig) -> 
     facts = good_facts("network")
     assert isinstance(facts, NetworkFacts)
     learned = Collected(replace(facts, learned=(kitchen,)))
+    # The printers of an interrupted collection are not learned.
     broken = Collected(replace(facts, learned=(replace(kitchen, address="?"),)), "it was killed")
     rig.collectors.script.extend([learned, broken])
     results = [await rig.executor.collection().gather("network") for _ in range(3)]
@@ -190,7 +191,7 @@ async def test_a_printer_forgotten_during_a_collection_stays_forgotten(
     assert memory.load() == (Memory(), None)
 
 
-async def test_status_lines_follow_the_execution(rig: ExecutorRig) -> None:
+async def test_status_lines_report_the_progress_of_a_collection(rig: ExecutorRig) -> None:
     rig.home.requested(Event.ACCEPTED)
 
     async with running(rig.executor.run):
@@ -517,7 +518,7 @@ async def test_a_stop_during_the_acknowledgement_of_the_start_counts_no_attempt(
 
     rig.home.client.always["acknowledge"] = never_answer
     async with running(rig.executor.run):
-        await until(lambda: rig.acknowledged() == ["running"])
+        await until(lambda: rig.acknowledged_statuses() == ["running"])
 
     assert (rig.home.entry().state, rig.home.entry().attempt) == (State.ACKNOWLEDGED, 0)
     assert rig.collectors.jobs == []
@@ -648,7 +649,7 @@ async def test_a_collection_that_returns_facts_of_another_kind_is_repeated_only_
     assert rig.report()["failureReason"] == "execution-interrupted"
 
 
-async def test_a_report_that_cannot_be_written_is_not_lost_with_its_request(
+async def test_a_request_whose_report_cannot_be_stored_is_run_again(
     rig: ExecutorRig,
 ) -> None:
     rig.home.requested(Event.ACCEPTED)
@@ -735,7 +736,7 @@ async def test_a_scheduled_report_without_a_binding_raises_an_error(stranger: Ha
         collection.report(await collection.gather("network"), None)
 
 
-async def test_every_report_has_an_id_of_its_own(rig: ExecutorRig) -> None:
+async def test_reports_of_one_collection_have_distinct_ids(rig: ExecutorRig) -> None:
     collection = rig.executor.collection()
 
     result = await collection.gather("application")

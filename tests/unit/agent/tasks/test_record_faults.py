@@ -19,14 +19,20 @@ from agent.tasks.record import SILENT_PROBES_MAX, Recorder
 from agent.wire.payloads.history import Cause
 from tests.fakes.fake_clock import START, FakeClock
 from tests.fakes.fake_path import HEARTBEAT_S, FakePath, Fault
-from tests.unit.agent.tasks.test_record import FIRST_FAULT_S, TOLERANCE_S, record_in, seconds
+from tests.unit.agent.tasks.test_record import (
+    FIRST_FAULT_S,
+    TOLERANCE_S,
+    record_in,
+    recorder_of,
+    seconds,
+)
 
 Span = tuple[Cause, str, float, float]
 
 
 @dataclass
-class FakeLocal:
-    """Simulates local faults. Each span is a cause, a subject, and the begin and end in seconds.
+class FakeLocalFaults:
+    """Simulates local faults. Each span is a cause, a subject, and its begin and end in seconds.
 
     ``throttles`` is how often the processor was throttled. ``reads`` are the times of all reads.
     """
@@ -53,17 +59,9 @@ def record(tmp_path: Path) -> Record:
 
 @contextlib.asynccontextmanager
 async def running(
-    path: FakePath, local: FakeLocal, record: Record, **options: object
+    path: FakePath, local: FakeLocalFaults, record: Record, **options: object
 ) -> AsyncIterator[Recorder]:
-    keep = timedelta(days=30)
-    recorder = Recorder(
-        sensors=path,
-        record=record,
-        clock=path.clock,
-        keep=keep,
-        local=LocalFaultRecorder(local.read),
-        **options,  # type: ignore[arg-type]
-    )
+    recorder = recorder_of(path, record, local=LocalFaultRecorder(local.read), **options)
     task = asyncio.create_task(recorder.run())
     try:
         yield recorder
@@ -80,7 +78,7 @@ async def test_each_local_fault_is_an_incident_and_no_interruption(record: Recor
         ("page-missing", "kiosk", 2000.0, 2900.0),
         ("device-absent", "card", 4000.0, 99_999.0),
     ]
-    local = FakeLocal(path.clock, spans)
+    local = FakeLocalFaults(path.clock, spans)
     async with running(path, local, record) as recorder:
         await path.play(recorder, 7200.0)
         history = recorder.history(START)
@@ -97,7 +95,7 @@ async def test_each_local_fault_is_an_incident_and_no_interruption(record: Recor
 
 async def test_local_faults_are_read_every_five_minutes_with_a_heartbeat(record: Record) -> None:
     path = FakePath(FakeClock())
-    local = FakeLocal(path.clock)
+    local = FakeLocalFaults(path.clock)
     async with running(path, local, record) as recorder:
         await path.play(recorder, 7200.0)
     gaps = [after - before for before, after in zip(local.reads, local.reads[1:], strict=False)]
@@ -110,7 +108,7 @@ async def test_local_faults_are_read_every_five_minutes_with_a_heartbeat(record:
 
 async def test_local_faults_are_read_during_an_interruption(record: Record) -> None:
     path = FakePath(FakeClock(), [Fault("provider", FIRST_FAULT_S, 3000.0)])
-    local = FakeLocal(path.clock, [("queue-stopped", "receipts", 1500.0, 2500.0)])
+    local = FakeLocalFaults(path.clock, [("queue-stopped", "receipts", 1500.0, 2500.0)])
     async with running(path, local, record) as recorder:
         await path.play(recorder, 7200.0)
         incidents = recorder.history(START).incidents
@@ -120,7 +118,7 @@ async def test_local_faults_are_read_during_an_interruption(record: Record) -> N
 
 async def test_a_lasting_fault_is_written_when_it_begins_and_once_an_hour(record: Record) -> None:
     path = FakePath(FakeClock())
-    local = FakeLocal(path.clock, [("queue-stopped", "spare", 0.0, 999_999.0)])
+    local = FakeLocalFaults(path.clock, [("queue-stopped", "spare", 0.0, 999_999.0)])
     writes = 0
     write = record.write
 
@@ -140,7 +138,7 @@ async def test_a_lasting_fault_is_written_when_it_begins_and_once_an_hour(record
 
 async def test_a_clean_stop_ends_local_faults_and_a_reload_continues_them(record: Record) -> None:
     path = FakePath(FakeClock())
-    local = FakeLocal(path.clock, [("page-missing", "kiosk", 100.0, 99_999.0)])
+    local = FakeLocalFaults(path.clock, [("page-missing", "kiosk", 100.0, 99_999.0)])
     for until_s, is_reload in ((1200.0, True), (2400.0, True), (3600.0, False)):
         async with running(path, local, record, run_id="one") as recorder:
             await path.play(recorder, until_s)
@@ -150,21 +148,21 @@ async def test_a_clean_stop_ends_local_faults_and_a_reload_continues_them(record
     assert seconds(incident.ended_at) == pytest.approx(3600.0, abs=1.0)
 
 
-async def test_quiet_hours_have_no_local_faults(record: Record) -> None:
+async def test_a_local_fault_ends_when_quiet_hours_begin(record: Record) -> None:
     clock = FakeClock()
     local_time = (START + timedelta(hours=1)).astimezone()
     hours = parse_local_hours(f"{local_time:%H:%M}-{local_time + timedelta(hours=1):%H:%M}")
     path = FakePath(clock)
-    local = FakeLocal(clock, [("queue-stopped", "receipts", 1800.0, 99_999.0)])
+    local = FakeLocalFaults(clock, [("queue-stopped", "receipts", 1800.0, 99_999.0)])
     async with running(path, local, record, quiet_hours=hours) as recorder:
         await path.play(recorder, 7000.0)
         (incident,) = recorder.history(START).incidents
     assert 0 <= seconds(incident.ended_at) - 3600.0 <= EVERY_S + HEARTBEAT_S
 
 
-async def test_heat_is_an_event(record: Record) -> None:
+async def test_processor_throttling_is_an_event(record: Record) -> None:
     path = FakePath(FakeClock())
-    local = FakeLocal(path.clock, throttles=5)
+    local = FakeLocalFaults(path.clock, throttles=5)
     async with running(path, local, record) as recorder:
         await path.play(recorder, 900.0)
         local.throttles = 25
@@ -174,12 +172,12 @@ async def test_heat_is_an_event(record: Record) -> None:
 
 
 async def test_a_gateway_that_never_answers_is_probed_only_a_few_times(record: Record) -> None:
-    class Mute(FakePath):
+    class SilentGatewayPath(FakePath):
         async def probe(self, link: LinkState) -> Sample:
             return replace(await FakePath.probe(self, link), gateway_answers=None)
 
-    path = Mute(FakeClock())
-    async with running(path, FakeLocal(path.clock), record) as recorder:
+    path = SilentGatewayPath(FakeClock())
+    async with running(path, FakeLocalFaults(path.clock), record) as recorder:
         await path.play(recorder, 4 * 3600.0)
         path.faults = [Fault("cable", path.clock.elapsed_s + 1.0, 20.0)]
         probes_before = path.probes
@@ -190,7 +188,7 @@ async def test_a_gateway_that_never_answers_is_probed_only_a_few_times(record: R
 
 @pytest.mark.parametrize("fault", ["provider", "service"])
 async def test_a_conflict_of_the_gateways_address_is_the_cause(fault: str, record: Record) -> None:
-    class Contested(FakePath):
+    class ConflictingGatewayPath(FakePath):
         def read_link(self) -> LinkState:
             number = int(self.clock.elapsed_s // 300) % 2
             link = FakePath.read_link(self)
@@ -199,8 +197,8 @@ async def test_a_conflict_of_the_gateways_address_is_the_cause(fault: str, recor
                 link.interface, link.has_link, link.addresses, link.has_route, link.gateway, mac
             )
 
-    path = Contested(FakeClock(), [Fault(fault, 3000.0, 120.0)])  # type: ignore[arg-type]
-    async with running(path, FakeLocal(path.clock), record) as recorder:
+    path = ConflictingGatewayPath(FakeClock(), [Fault(fault, 3000.0, 120.0)])  # type: ignore[arg-type]
+    async with running(path, FakeLocalFaults(path.clock), record) as recorder:
         await path.play(recorder, 3600.0)
         history = recorder.history(START)
     (incident,) = history.incidents

@@ -28,9 +28,7 @@ async def test_a_heartbeat_is_sent_for_the_binding(home: Harness) -> None:
     assert home.heartbeat.last_at == home.clock.now()
 
 
-async def test_no_heartbeat_is_sent_without_a_confirmed_binding(
-    home: Harness, tmp_path: object
-) -> None:
+async def test_no_heartbeat_is_sent_without_a_confirmed_binding(home: Harness) -> None:
     home.binding_state.revoke()
 
     await home.heartbeat.send()
@@ -72,7 +70,7 @@ async def test_rejected_heartbeat_sets_a_condition(home: Harness, error: Service
 
 
 @pytest.mark.parametrize(
-    ("minutes", "words"),
+    ("minutes", "detail"),
     [
         (0, None),
         (1.9, None),
@@ -81,13 +79,13 @@ async def test_rejected_heartbeat_sets_a_condition(home: Harness, error: Service
     ],
 )
 async def test_wrong_clock_sets_a_condition(
-    home: Harness, minutes: float, words: str | None
+    home: Harness, minutes: float, detail: str | None
 ) -> None:
     home.client.skew = ClockSkew(timedelta(minutes=minutes))
 
     await home.heartbeat.send()
 
-    assert [p.detail for p in home.health.problems()] == ([words] if words else [])
+    assert [p.detail for p in home.health.problems()] == ([detail] if detail else [])
     home.client.skew = ClockSkew()
     await home.heartbeat.send()
     assert home.codes() == set()
@@ -135,7 +133,9 @@ async def test_a_binding_that_cannot_be_saved_is_not_used(stranger: Harness) -> 
     assert not stranger.binding_state.is_bound
 
 
-async def test_a_confirmation_without_a_binding_wakes_no_task(stranger: Harness) -> None:
+async def test_a_binding_stored_after_a_confirmation_without_a_binding_is_returned(
+    stranger: Harness,
+) -> None:
     stranger.binding_state.confirm()
     waiting = asyncio.create_task(asyncio.wait_for(stranger.binding_state.wait_until_bound(), 0.05))
 

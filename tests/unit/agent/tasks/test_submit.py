@@ -183,7 +183,7 @@ async def test_a_rejected_body_is_quarantined_and_a_failed_report_is_sent_instea
     assert (home.entry().state, home.entry().outcome) == (State.SUBMITTED, "failed")
 
 
-async def test_a_failed_report_that_is_rejected_too_is_given_up(home: Harness) -> None:
+async def test_a_failed_report_that_is_also_rejected_is_dropped(home: Harness) -> None:
     queue_large(home)
     home.client.always["submitResult"] = BodyRejected(422, "no")
 

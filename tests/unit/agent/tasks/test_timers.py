@@ -66,31 +66,37 @@ def scheduler(
 
 async def test_heartbeats_are_sent_until_the_scheduler_stops() -> None:
     heartbeats = HeartbeatCounter()
-    timers, _ = scheduler(heartbeats, 0.02)
+    timers, _ = scheduler(heartbeats, 0.001)
 
     timers.start()
     await asyncio.wait_for(heartbeats.third.wait(), 5)
     timers.stop()
     timers.stop()
     count = heartbeats.count
-    await settle()
+    await settle(2000)  # takes several intervals
 
     assert heartbeats.count == count
 
 
-async def test_after_a_time_jump_all_timers_are_rescheduled() -> None:
+async def test_planning_anew_sends_a_heartbeat_and_reschedules_the_reports() -> None:
     heartbeats = HeartbeatCounter()
     timers, requested_kinds = scheduler(
         heartbeats, 3600, network="0 4 * * *", application="*/5 * * * *"
     )
     timers.plan_anew()  # must have no effect before the start
     timers.start()
+    wrong_time = datetime.now().astimezone() + timedelta(days=365)
+    for kind in ("network", "application"):
+        timers._scheduler.modify_job(kind, next_run_time=wrong_time)
 
     for _ in range(3):
         before = heartbeats.count
         timers.plan_anew()
         while heartbeats.count == before:  # noqa: ASYNC110 - APScheduler sends the heartbeat
             await asyncio.sleep(0.001)
+    jobs = timers._scheduler.get_jobs()
+    assert len(jobs) == 3
+    assert all(job.next_run_time < wrong_time for job in jobs)
     timers.stop()
 
     assert heartbeats.count == 3
@@ -190,7 +196,7 @@ async def test_a_heartbeat_cancelled_by_the_stop_is_not_an_error(
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "description"),
     [
         ({}, "enrolling"),
         ({"binding": BOUND}, "enrolled at loc-0001; idle"),
@@ -198,8 +204,8 @@ async def test_a_heartbeat_cancelled_by_the_stop_is_not_an_error(
         ({"binding": BOUND, "problems": (PROBLEM,)}, "idle; broken: d"),
     ],
 )
-def test_status_is_described(changes: dict[str, object], words: str) -> None:
-    assert describe(STATUS.model_copy(update={**changes})) == words
+def test_status_is_described(changes: dict[str, object], description: str) -> None:
+    assert describe(STATUS.model_copy(update=changes)) == description
 
 
 async def test_changes_in_quick_succession_are_written_once(tmp_path: Path) -> None:
@@ -266,15 +272,17 @@ async def test_a_sleep_of_the_machine_is_detected_once() -> None:
     assert jumps == [TimeJump(slept_s=600)]
 
 
-class Disk(StateDirectory):
-    free = 0
+class FakeDisk(StateDirectory):
+    """A state directory on a disk whose free space is ``free_space_bytes``."""
+
+    free_space_bytes = 0
 
     def free_bytes(self) -> int:
-        return self.free
+        return self.free_space_bytes
 
 
 async def test_scheduled_reports_stop_when_disk_space_is_scarce(home: Harness) -> None:
-    disk, requested_kinds = Disk(home.state.path), []
+    disk, requested_kinds = FakeDisk(home.state.path), []
     floor = DiskFloor(disk, home.health, requested_kinds.append)
 
     floor.report_due("network")
@@ -284,7 +292,7 @@ async def test_scheduled_reports_stop_when_disk_space_is_scarce(home: Harness) -
     assert problem.code == "disk-scarce"
     assert problem.detail == "0 MiB are free, 2 scheduled reports skipped"
 
-    disk.free = DISK_FLOOR_BYTES
+    disk.free_space_bytes = DISK_FLOOR_BYTES
     floor.report_due("network")
     assert requested_kinds == ["network"]
     assert home.codes() == set()

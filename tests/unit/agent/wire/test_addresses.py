@@ -1,3 +1,5 @@
+"""Tests of parsing and joining hosts and ports, and of recognising loopback."""
+
 import pytest
 
 from agent.wire.addresses import is_loopback, is_loopback_url, join_host_port, split_host_port

@@ -130,7 +130,7 @@ def test_a_total_can_be_restored_from_its_line() -> None:
         "meteorite 660 s x2",
     ],
 )
-def test_malformed_line_is_none(line: str) -> None:
+def test_malformed_line_is_not_parsed(line: str) -> None:
     assert [parse(line) for parse in PARSERS] == [None] * len(PARSERS)
 
 

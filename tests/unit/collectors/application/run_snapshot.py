@@ -103,6 +103,7 @@ _MS_BIND = 4096
 
 
 def mount(source: str, target: str, kind: bytes, flags: int, options: bytes = b"") -> None:
+    """Call mount(2). Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mount(os.fsencode(source), os.fsencode(target), kind, flags, options) != 0:
         number = ctypes.get_errno()

@@ -29,6 +29,7 @@ WORKING: dict[str, object] = {
 
 
 def page_values(**changed: object) -> str:
+    """Return the answer of a page with the values of ``WORKING``, except for ``changed``."""
     entries = {key: {"value": value} for key, value in WORKING.items()}
     return json.dumps(entries | {f"kiosk.{key}": entry for key, entry in changed.items()})
 

@@ -250,13 +250,13 @@ def test_wifi_is_recognised_in_every_language_of_the_system(
     assert read_links(monkeypatch, arabic).types == types
 
 
-def test_a_late_system_profiler_affects_only_the_facts_about_wifi(
+def test_a_timeout_of_system_profiler_affects_only_the_facts_about_wifi(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def late(*_: object) -> bytes:
+    def time_out(*_: object) -> bytes:
         raise TimeoutError("system_profiler did not answer before the deadline")
 
-    links = read_links(monkeypatch, GERMAN_PORTS, late)
+    links = read_links(monkeypatch, GERMAN_PORTS, time_out)
     assert links.types == {"lo0": "loopback", "en0": "ethernet", "en1": "wifi"}
     assert set(links.wireless) == {"en1"}
     assert links.wireless["en1"].status == "collection-failed"
@@ -265,7 +265,7 @@ def test_a_late_system_profiler_affects_only_the_facts_about_wifi(
 PACKET = Output(0, fixture("macos/ipconfig-getpacket.txt"), b"")
 
 
-def stored_lease(directory: Path, address: str, start: datetime) -> Path:
+def store_lease(directory: Path, address: str, start: datetime) -> Path:
     """Write a lease as configd stores it. Times in a property list are in UTC."""
     lease = {"IPAddress": address, "LeaseLength": 3600, "LeaseStartDate": start}
     (directory / f"{address}.plist").write_bytes(plistlib.dumps(lease))
@@ -273,8 +273,8 @@ def stored_lease(directory: Path, address: str, start: datetime) -> Path:
 
 
 def test_a_lease_on_macos_has_a_server_and_times(tmp_path: Path) -> None:
-    stored_lease(tmp_path, "192.168.1.21", datetime(2026, 11, 23, 16, tzinfo=UTC))
-    stored_lease(tmp_path, "192.168.1.20", datetime(2026, 11, 23, 15, tzinfo=UTC))
+    store_lease(tmp_path, "192.168.1.21", datetime(2026, 11, 23, 16, tzinfo=UTC))
+    store_lease(tmp_path, "192.168.1.20", datetime(2026, 11, 23, 15, tzinfo=UTC))
     known = dhcp.read_dhcp(["en0"], DEADLINE, lambda *_: PACKET, tmp_path)
     assert values(dhcp_fields(known["en0"], ["192.168.1.20/24"])) == {
         "interface.ipv4Assignment": "DHCP",
@@ -284,7 +284,7 @@ def test_a_lease_on_macos_has_a_server_and_times(tmp_path: Path) -> None:
     }
 
 
-def test_without_the_stored_lease_only_its_times_are_missing(tmp_path: Path) -> None:
+def test_only_the_times_are_missing_without_a_stored_lease(tmp_path: Path) -> None:
     known = dhcp.parse_packet(PACKET, tmp_path)
     assert (known.is_used, known.server, known.obtained_at) == (True, "192.168.1.1", None)
     assert known.reason == "macOS has stored no lease of this address"

@@ -166,8 +166,8 @@ def test_display_facts_are_read(tmp_path: Path) -> None:
 
 
 def test_display_facts_without_a_screen_output_are_not_applicable(tmp_path: Path) -> None:
-    for field in displays.read_displays(DEADLINE, tmp_path).fields:
-        assert field.status == "not-applicable"
+    fields = displays.read_displays(DEADLINE, tmp_path).fields
+    assert {field.status for field in fields} == {"not-applicable"}
 
 
 def test_usb_devices_beyond_the_limit_are_counted() -> None:

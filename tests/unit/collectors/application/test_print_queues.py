@@ -44,6 +44,7 @@ def test_job_names_and_owners_are_not_requested() -> None:
         return cups(request, deadline_s)
 
     print_queues.read_print_queues(DEADLINE, ask)
+    assert len(requests) == 2
     for request in requests:
         for word in (b"job-name", b"user-name", b"all", b"info", b"location"):
             assert word not in request

@@ -80,6 +80,7 @@ def facts_of(child_run: dict[str, Any]) -> dict[str, Any]:
     last = child_run["events"][-1]
     assert last["event"] == "result"
     facts: dict[str, Any] = last["facts"]
+    assert facts["fields"]
     return facts
 
 
@@ -104,8 +105,8 @@ def test_a_snapshot_has_at_least_sixty_keys_and_needs_at_most_sixty_mebibytes(
 def test_each_field_has_a_value_or_a_reason(child_run: dict[str, Any]) -> None:
     facts = facts_of(child_run)
     owners = (*facts["interfaces"], *facts["peripherals"])
-    every = [*facts["fields"], *(field for owner in owners for field in owner["fields"])]
-    for field in every:
+    all_fields = [*facts["fields"], *(field for owner in owners for field in owner["fields"])]
+    for field in all_fields:
         assert field["status"] in get_args(FieldStatus)
         assert (field["value"] is not None) == (field["status"] == "available"), field
         assert (field["reason"] is None) == (field["status"] == "available"), field

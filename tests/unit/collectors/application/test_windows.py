@@ -293,10 +293,12 @@ def test_the_scripts_write_times_that_do_not_depend_on_the_region() -> None:
     """In Finland, a colon in a format becomes a dot. In Thailand, 2026 becomes 2569."""
     for text in (powershell.MACHINE, powershell.DEVICES, powershell.ADAPTERS):
         formats = re.findall(r"ToString\('([^']*)'\)", text)
+        assert "s" in formats
         assert set(formats) <= {"s", "x2"}
 
 
 def test_the_scripts_need_no_methods_that_constrained_powershell_denies() -> None:
+    """``GetType()`` is never called. Each use of the other types is inside a ``try`` block."""
     for text in (powershell.MACHINE, powershell.DEVICES, powershell.ADAPTERS):
         assert "GetType()" not in text
         for statement in re.findall(r"^.*\[(?:Console|Text|Security)[.\]].*$", text, re.MULTILINE):

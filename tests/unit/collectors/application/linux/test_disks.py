@@ -264,7 +264,7 @@ AT_REST = ("not-applicable", None)
         (with_message("Device is in LOW POWER mode, exit(2)"), *AT_REST),
     ],
 )
-def test_without_udisks_smartctl_is_used(
+def test_smartctl_is_used_without_udisks(
     tmp_path: Path, answer: bytes, status: str, value: str | None
 ) -> None:
     root = plant(tmp_path, {"sys/block/sda/size": "8\n", "sys/block/vda/size": "8\n"})
@@ -298,11 +298,11 @@ def test_a_drive_whose_check_cannot_start_does_not_affect_the_other_drives(
 
 
 def test_a_failing_system_bus_affects_only_the_health_of_drives(tmp_path: Path) -> None:
-    def late(_: Deadline) -> Objects:
+    def time_out(_: Deadline) -> Objects:
         raise TimeoutError("busctl did not answer before the deadline")
 
     root = plant(tmp_path, {"sys/block/sda/size": "8\n"})
-    fields = by_key(drives.read_drives(DEADLINE, root, late))
+    fields = by_key(drives.read_drives(DEADLINE, root, time_out))
     assert fields["disk.drive.sda.health"].status == "collection-failed"
     assert fields["disk.drive.sda.sizeBytes"].status == "available"
 

@@ -139,7 +139,7 @@ def test_the_stations_of_an_access_point_are_not_read() -> None:
     assert nl80211.wifi_of(kernel)["wlan0"][1] is None
 
 
-def test_without_nl80211_the_wireless_extensions_are_read(tmp_path: Path) -> None:
+def test_the_wireless_extensions_are_read_without_nl80211(tmp_path: Path) -> None:
     kernel = Kernel([], {})
     kernel.families = [family("nlctrl", 16)]
     assert nl80211.wifi_of(kernel) == {}

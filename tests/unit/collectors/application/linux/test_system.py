@@ -187,9 +187,10 @@ def test_the_reported_temperature_comes_from_the_connected_sensor_closest_to_its
 
 
 def test_temperatures_of_a_machine_without_sensors_are_not_applicable(tmp_path: Path) -> None:
-    for field in hardware.read_temperatures(DEADLINE, tmp_path).fields:
-        assert field.status == "not-applicable"
-        assert field.reason == "this machine shows no temperature sensor"
+    fields = hardware.read_temperatures(DEADLINE, tmp_path).fields
+    assert {(field.status, field.reason) for field in fields} == {
+        ("not-applicable", "this machine shows no temperature sensor")
+    }
 
 
 @pytest.mark.parametrize("sensor", ["nct6775 SYSTIN", "nvme Sensor 1"])
@@ -295,17 +296,17 @@ def test_synchronisation_is_unsupported_if_a_program_sets_the_clock_without_a_re
         )
 
 
-def denied() -> tuple[int, clock.Timex]:
+def deny() -> tuple[int, clock.Timex]:
     raise PermissionError(1, os.strerror(1))
 
 
 def test_clock_facts_without_permission_have_a_status(tmp_path: Path) -> None:
-    for field in clock.read_clock(DEADLINE, tmp_path, denied).fields:
-        assert field.status == "permission-denied"
+    fields = clock.read_clock(DEADLINE, tmp_path, deny).fields
+    assert {field.status for field in fields} == {"permission-denied"}
     plant(tmp_path, {"run/systemd/timesync/synchronized": ""})
-    fields = by_key(clock.read_clock(DEADLINE, tmp_path, denied))
-    assert fields["os.clockSynchronised"].value is True
-    assert fields["os.clockOffsetMilliseconds"].status == "permission-denied"
+    facts = by_key(clock.read_clock(DEADLINE, tmp_path, deny))
+    assert facts["os.clockSynchronised"].value is True
+    assert facts["os.clockOffsetMilliseconds"].status == "permission-denied"
 
 
 @pytest.mark.needs("clock-state")

@@ -88,9 +88,11 @@ def test_facts_about_services_are_read() -> None:
 def test_any_properties_of_a_unit_are_read(value: object) -> None:
     names = ("NRestarts", "UnitFileState", "ActiveEnterTimestamp")
     keys = ("a", "b", "c", "d", "e")
-    for field in services.unit_fields(
+    fields = services.unit_fields(
         keys, "x.service", UnitState("active", "running"), dict.fromkeys(names, value)
-    ):
+    )
+    assert tuple(field.key for field in fields) == keys
+    for field in fields:
         assert field.value is not None or field.reason
 
 

@@ -37,8 +37,8 @@ def test_name_servers_are_read_from_resolv_conf_or_from_the_file_of_systemd_reso
 ) -> None:
     root = plant(tmp_path, {"etc/resolv.conf": "# x\nnameserver 127.0.0.53\noptions edns0\n"})
     assert resolver.servers_of(root, DEADLINE) == ("127.0.0.53",)
-    stub = "nameserver 192.168.1.1\nnameserver fe80::1%eth0\nnameserver junk\n"
-    plant(root, {"run/systemd/resolve/resolv.conf": stub})
+    upstream = "nameserver 192.168.1.1\nnameserver fe80::1%eth0\nnameserver junk\n"
+    plant(root, {"run/systemd/resolve/resolv.conf": upstream})
     assert resolver.servers_of(root, DEADLINE) == ("192.168.1.1", "fe80::1%eth0")
     field = resolver.servers_field(resolver.servers_of(root, DEADLINE), "resolv.conf")
     assert field.value == ("192.168.1.1", "fe80::1")
@@ -77,7 +77,7 @@ def test_local_service_is_checked_without_a_proxy(
 
 
 @pytest.mark.parametrize("host", ["ops.example", "127.0.0.1"])
-def test_with_a_configured_proxy_only_a_local_service_is_tested(host: str) -> None:
+def test_only_a_local_service_is_tested_if_a_proxy_is_configured(host: str) -> None:
     fields = by_key(service_probe.read_service(DEADLINE, f"http://{host}:1", has_proxy=True))
     is_local = host == "127.0.0.1"
     status = fields["network.service.reachable"].status
@@ -366,5 +366,5 @@ def test_tls_facts_of_a_service_without_tls_are_not_applicable() -> None:
 
 @pytest.mark.parametrize("url", ["", "ftp://127.0.0.1", "nonsense"])
 def test_service_facts_without_a_service_url_are_not_applicable(url: str) -> None:
-    for field in service_probe.read_service(DEADLINE, url).fields:
-        assert field.status == "not-applicable"
+    fields = service_probe.read_service(DEADLINE, url).fields
+    assert {field.status for field in fields} == {"not-applicable"}

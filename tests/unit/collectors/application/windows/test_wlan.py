@@ -93,7 +93,7 @@ def test_a_refusal_of_windows_is_the_reason(code: int, status: str, reason: str)
     assert (known.ssid, known.status, known.reason) == (None, status, reason)
 
 
-def test_without_the_list_of_access_points_only_their_facts_are_missing() -> None:
+def test_signal_band_and_channel_are_missing_without_the_list_of_access_points() -> None:
     def refuse(*_: object) -> bytes:
         raise WlanError(5)
 

@@ -248,7 +248,7 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
         Venue(BY_NAME, (host(opened=(631,)),), (announced(),)),
     ),
 }
-"""By the code of each cause: a venue with the cause, and a venue in which it was fixed."""
+"""Maps the code of each cause to a venue with the cause, and a venue in which it was fixed."""
 
 REASON_WORDS = {
     "port-closed": "refuses connections on port",

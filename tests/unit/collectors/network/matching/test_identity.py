@@ -1,3 +1,5 @@
+"""Tests that MACs, UUIDs and serial numbers of devices are parsed, and placeholders ignored."""
+
 import pytest
 
 from collectors.network.matching.identity import (

@@ -32,12 +32,14 @@ def queue(name: str, address: str) -> KnownPrinter:
 KITCHEN, BAR = queue("kitchen", "192.168.1.50"), queue("bar", "192.168.1.51")
 
 
-def seen(*addresses: tuple[str, str | None], evidence: tuple[Evidence, ...] = ()) -> Observations:
+def observe(
+    *addresses: tuple[str, str | None], evidence: tuple[Evidence, ...] = ()
+) -> Observations:
     hosts = [ScannedHost(a, mac_address=mac, open_ports=(9100,)) for a, mac in addresses]
     return correlate(scanned=hosts, evidence=evidence, scanned_networks=LAN)
 
 
-FIRST = seen(("192.168.1.50", KITCHEN_MAC), ("192.168.1.51", BAR_MAC))
+FIRST = observe(("192.168.1.50", KITCHEN_MAC), ("192.168.1.51", BAR_MAC))
 
 
 def match_again(
@@ -49,7 +51,7 @@ def match_again(
 
 
 def test_swapped_identical_printers_are_recognised_by_mac():
-    swapped = seen(("192.168.1.51", KITCHEN_MAC), ("192.168.1.50", BAR_MAC))
+    swapped = observe(("192.168.1.51", KITCHEN_MAC), ("192.168.1.50", BAR_MAC))
     kitchen, bar = match_again(FIRST, swapped, KITCHEN, BAR)
     assert (kitchen.status, kitchen.matched_endpoint) == ("unreachable", "192.168.1.51:9100")
     assert (bar.status, bar.matched_endpoint) == ("unreachable", "192.168.1.50:9100")
@@ -60,12 +62,12 @@ def test_swapped_identical_printers_are_recognised_by_mac():
 
 
 def test_swapped_printers_are_not_detected_without_learned_details():
-    swapped = seen(("192.168.1.51", KITCHEN_MAC), ("192.168.1.50", BAR_MAC))
+    swapped = observe(("192.168.1.51", KITCHEN_MAC), ("192.168.1.50", BAR_MAC))
     assert {p.status for p in match([KITCHEN, BAR], swapped).printers} == {"reachable"}
 
 
 def test_a_printer_with_a_new_dhcp_address_is_recognised_by_mac():
-    (kitchen,) = match_again(FIRST, seen(("192.168.1.77", KITCHEN_MAC)), KITCHEN)
+    (kitchen,) = match_again(FIRST, observe(("192.168.1.77", KITCHEN_MAC)), KITCHEN)
     assert kitchen.reason == (
         "Moved to 192.168.1.77:9100 (same MAC); nothing answers at 192.168.1.50 any more: set"
         " the printer up with its new address, or give it a fixed one"
@@ -80,7 +82,7 @@ def test_a_learned_printer_that_has_not_moved_is_reachable():
 
 
 def test_another_device_at_the_address_of_a_printer_is_reported_and_never_reachable():
-    stranger = seen(("192.168.1.50", STRANGER_MAC))
+    stranger = observe(("192.168.1.50", STRANGER_MAC))
     known = with_learned([KITCHEN], match([KITCHEN], FIRST).learned)
     matches = match(known, stranger)
     (kitchen,) = matches.printers
@@ -98,7 +100,7 @@ def test_another_device_at_the_address_of_a_printer_is_reported_and_never_reacha
 
 def test_the_printer_of_another_queue_is_not_a_replacement():
     known = with_learned([KITCHEN, BAR], match([KITCHEN, BAR], FIRST).learned)
-    matches = match(known, seen(("192.168.1.50", BAR_MAC)))
+    matches = match(known, observe(("192.168.1.50", BAR_MAC)))
     kitchen, bar = matches.printers
     assert bar.matched_endpoint == "192.168.1.50:9100"
     assert (kitchen.status, matches.strangers) == ("unknown", ())
@@ -135,7 +137,7 @@ def test_the_reason_of_a_replaced_printer_contains_the_date_of_the_replacement()
 
 def test_a_printer_recognised_by_its_mac_is_learned_with_its_new_address():
     known = with_learned([KITCHEN], match([KITCHEN], FIRST).learned)
-    (learned,) = match(known, seen(("192.168.1.77", KITCHEN_MAC))).learned
+    (learned,) = match(known, observe(("192.168.1.77", KITCHEN_MAC))).learned
     assert (learned.address, learned.mac_address) == ("192.168.1.77", KITCHEN_MAC)
 
 
@@ -154,9 +156,9 @@ UUID = "d4d1e202-baff-3fff-46ff-3ab6db000001"
 
 def test_a_printer_without_a_visible_mac_is_matched_by_serial_number_and_uuid():
     device = answer("192.168.1.50", "X3B7001", UUID)
-    first = seen(("192.168.1.50", None), evidence=(device,))
+    first = observe(("192.168.1.50", None), evidence=(device,))
     moved = replace(device, address="192.168.1.77")
-    (kitchen,) = match_again(first, seen(("192.168.1.77", None), evidence=(moved,)), KITCHEN)
+    (kitchen,) = match_again(first, observe(("192.168.1.77", None), evidence=(moved,)), KITCHEN)
     assert "Moved to 192.168.1.77:9100 (same UUID)" in (kitchen.reason or "")
 
 
@@ -165,9 +167,9 @@ def test_a_printer_without_a_visible_mac_is_matched_by_serial_number_and_uuid():
 )
 def test_a_single_matching_identity_is_only_a_hint(serial: str, uuid: str | None, by: str):
     device = answer("192.168.1.50", serial, uuid)
-    first = seen(("192.168.1.50", None), evidence=(device,))
+    first = observe(("192.168.1.50", None), evidence=(device,))
     moved = replace(device, address="192.168.1.77")
-    (kitchen,) = match_again(first, seen(("192.168.1.77", None), evidence=(moved,)), KITCHEN)
+    (kitchen,) = match_again(first, observe(("192.168.1.77", None), evidence=(moved,)), KITCHEN)
     assert kitchen.matched_endpoint is None
     assert f"a device with its {by} was seen at 192.168.1.77: it may be the same printer" in (
         kitchen.reason or ""
@@ -175,20 +177,22 @@ def test_a_single_matching_identity_is_only_a_hint(serial: str, uuid: str | None
 
 
 def test_a_printer_moved_from_cable_to_wifi_is_recognised_by_uuid_and_serial_number():
-    device = answer("192.168.1.50", "X3B7001", "d4d1e202-baff-3fff-46ff-3ab6db000001")
-    first = seen(("192.168.1.50", KITCHEN_MAC), evidence=(device,))
-    wifi = seen(("192.168.1.77", BAR_MAC), evidence=(replace(device, address="192.168.1.77"),))
+    device = answer("192.168.1.50", "X3B7001", UUID)
+    first = observe(("192.168.1.50", KITCHEN_MAC), evidence=(device,))
+    wifi = observe(("192.168.1.77", BAR_MAC), evidence=(replace(device, address="192.168.1.77"),))
     (kitchen,) = match_again(first, wifi, KITCHEN)
     assert "Moved to 192.168.1.77:9100 (same UUID)" in (kitchen.reason or "")
-    (kitchen,) = match_again(first, seen(("192.168.1.50", BAR_MAC), evidence=(device,)), KITCHEN)
+    (kitchen,) = match_again(first, observe(("192.168.1.50", BAR_MAC), evidence=(device,)), KITCHEN)
     assert kitchen.status == "reachable"
 
 
 @pytest.mark.parametrize("uuid", ["f81d4fae-7dec-11d0-a765-00a0c91e6bf6", None])
 def test_one_uuid_or_serial_number_does_not_outweigh_a_different_mac(uuid: str | None):
     evidence = answer("192.168.1.50", "" if uuid else "SN77777B", uuid)
-    first = seen(("192.168.1.50", KITCHEN_MAC), evidence=(evidence,))
-    other = seen(("192.168.1.77", BAR_MAC), evidence=(replace(evidence, address="192.168.1.77"),))
+    first = observe(("192.168.1.50", KITCHEN_MAC), evidence=(evidence,))
+    other = observe(
+        ("192.168.1.77", BAR_MAC), evidence=(replace(evidence, address="192.168.1.77"),)
+    )
     (kitchen,) = match_again(first, other, KITCHEN)
     assert "oved" not in (kitchen.reason or "")
     assert kitchen.matched_endpoint is None
@@ -197,7 +201,7 @@ def test_one_uuid_or_serial_number_does_not_outweigh_a_different_mac(uuid: str |
 def test_a_printer_with_a_shared_uuid_is_recognised_by_mac():
     uuid = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
     kitchen, bar = (replace(printer, uuid=uuid) for printer in (KITCHEN, BAR))
-    moved = seen(("192.168.1.77", KITCHEN_MAC), evidence=(answer("192.168.1.77", "", uuid),))
+    moved = observe(("192.168.1.77", KITCHEN_MAC), evidence=(answer("192.168.1.77", "", uuid),))
     printer, _ = match_again(FIRST, moved, kitchen, bar)
     assert "Moved to 192.168.1.77:9100 (same MAC)" in (printer.reason or "")
 
@@ -205,7 +209,7 @@ def test_a_printer_with_a_shared_uuid_is_recognised_by_mac():
 def test_a_serial_number_or_mac_of_two_devices_is_not_learned():
     addresses = (("192.168.1.50", KITCHEN_MAC), ("192.168.1.51", KITCHEN_MAC))
     both = tuple(answer(address, "SN77777B") for address, _ in addresses)
-    (learned,) = match([KITCHEN], seen(*addresses, evidence=both)).learned
+    (learned,) = match([KITCHEN], observe(*addresses, evidence=both)).learned
     assert (learned.mac_address, learned.serial) == (None, None)
     assert learned.model == "EPSON TM-m30"
 
@@ -246,4 +250,4 @@ def test_learned_printer_keeps_address_and_identity():
 
 
 def test_an_unreachable_printer_is_not_learned():
-    assert match([KITCHEN], seen(("192.168.1.51", BAR_MAC))).learned == ()
+    assert match([KITCHEN], observe(("192.168.1.51", BAR_MAC))).learned == ()

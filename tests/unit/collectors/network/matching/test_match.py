@@ -1,3 +1,5 @@
+"""Tests which device a printer is matched with, and the status and reason of the printer."""
+
 from dataclasses import replace
 
 import pytest
@@ -70,7 +72,7 @@ def opened(address: str, *ports: int) -> list[ScannedHost]:
     return [host(address, opened=ports)]
 
 
-def judged(printer: KnownPrinter, observed: Observations) -> Printer:
+def judge(printer: KnownPrinter, observed: Observations) -> Printer:
     (result,) = match([printer], observed).printers
     return result
 
@@ -81,7 +83,7 @@ def test_a_match_by_uuid_is_preferred_to_a_match_by_address():
         services=[announced(uuid=UUID)],
         scanned_networks=LAN,
     )
-    result = judged(replace(QUEUE, uuid=UUID), observed)
+    result = judge(replace(QUEUE, uuid=UUID), observed)
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
     assert result.reason == "Reachable on port 631, matched by UUID"
 
@@ -92,7 +94,7 @@ def test_a_printer_is_matched_by_a_uuid_from_ipp():
         evidence=[Evidence("192.168.1.61", 631, uuid=UUID)],
         scanned_networks=LAN,
     )
-    result = judged(replace(NAMED, uuid=UUID), observed)
+    result = judge(replace(NAMED, uuid=UUID), observed)
     assert (result.matched_endpoint, result.address) == ("192.168.1.61:631", "192.168.1.61:631")
 
 
@@ -106,14 +108,14 @@ def test_a_printer_is_matched_by_a_uuid_from_ipp():
         (replace(QUEUE, serial="E7812", uuid=UUID), "UUID"),
     ],
 )
-def test_a_printer_that_got_another_address_has_moved(printer: KnownPrinter, by: str):
+def test_a_printer_that_got_another_address_is_reported_as_moved(printer: KnownPrinter, by: str):
     observed = correlate(
         scanned=[host("192.168.1.61", MAC, opened=(631,))],
         services=[announced("192.168.1.61", uuid=UUID)],
         evidence=[Evidence("192.168.1.61", 631, serial="E7812")],
         scanned_networks=LAN,
     )
-    result = judged(printer, observed)
+    result = judge(printer, observed)
     assert (result.status, result.matched_endpoint) == ("unreachable", "192.168.1.61:631")
     assert result.reason == (
         f"Moved to 192.168.1.61:631 (same {by}); nothing answers at 192.168.1.50 any more:"
@@ -136,7 +138,7 @@ def test_one_identity_alone_is_only_a_hint(printer: KnownPrinter, by: str | None
         evidence=[Evidence("192.168.1.61", 631, serial="E7812")],
         scanned_networks=LAN,
     )
-    result = judged(printer, observed)
+    result = judge(printer, observed)
     assert (result.status, result.matched_endpoint) == ("unreachable", None)
     reason = result.reason or ""
     if by is None:
@@ -156,7 +158,7 @@ def test_a_device_with_the_name_of_a_lost_printer_is_a_hint(printer: KnownPrinte
         services=[announced("192.168.1.61", uuid=UUID)],
         scanned_networks=LAN,
     )
-    result = judged(printer, observed)
+    result = judge(printer, observed)
     assert (result.status, result.matched_endpoint) == ("unreachable", None)
     assert result.reason == (
         "No answer from 192.168.1.50: is it switched on and connected? A device with its name was"
@@ -173,7 +175,7 @@ def test_a_moved_printer_is_matched_although_another_device_has_its_address():
         services=[announced("192.168.1.61", uuid=UUID)],
         scanned_networks=LAN,
     )
-    result = judged(replace(QUEUE, uuid=UUID), observed)
+    result = judge(replace(QUEUE, uuid=UUID), observed)
     assert "192.168.1.50 is another device now" in (result.reason or "")
 
 
@@ -183,7 +185,7 @@ def test_a_mac_that_is_only_in_the_neighbour_table_is_not_a_match():
         scanned=[silent, host("192.168.1.61", MAC, opened=(631,))],
         scanned_networks=LAN,
     )
-    result = judged(replace(QUEUE, mac_address=MAC), observed)
+    result = judge(replace(QUEUE, mac_address=MAC), observed)
     assert "Moved to 192.168.1.61:631 (same MAC); nothing answers at 192.168.1.50" in (
         result.reason or ""
     )
@@ -191,15 +193,15 @@ def test_a_mac_that_is_only_in_the_neighbour_table_is_not_a_match():
 
 def test_a_printer_is_matched_by_address_port_and_queue():
     observed = correlate(scanned=opened("192.168.1.50", 631), services=[announced()])
-    result = judged(QUEUE, observed)
+    result = judge(QUEUE, observed)
     assert result.reason == "Reachable on port 631, matched by address, port and queue"
     observed = correlate(scanned=opened("192.168.1.50", 631))
-    assert judged(QUEUE, observed).reason == "Reachable on port 631, matched by address and port"
+    assert judge(QUEUE, observed).reason == "Reachable on port 631, matched by address and port"
 
 
 def test_different_uuid_at_the_address_is_reported():
     observed = correlate(scanned=opened("192.168.1.50", 631), services=[announced(uuid=OTHER_UUID)])
-    result = judged(replace(QUEUE, uuid=UUID.replace("001ba9123456", "abcdefabcdef")), observed)
+    result = judge(replace(QUEUE, uuid=UUID.replace("001ba9123456", "abcdefabcdef")), observed)
     assert (result.status, result.matched_endpoint) == ("unknown", None)
     assert result.reason == (
         "192.168.1.50 answers on port 631, but its UUID differs from that of the printer that was"
@@ -216,9 +218,9 @@ def test_mdns_resolves_only_names_below_local():
     )
     for host in ("till.local", "TILL.local", "till.local."):
         printer = replace(NAMED, host=host, port=9100)
-        result = judged(printer, observed)
+        result = judge(printer, observed)
         assert result.reason == "Reachable on port 9100, matched by host name"
-    bare = judged(replace(NAMED, host="TILL", port=9100), observed)
+    bare = judge(replace(NAMED, host="TILL", port=9100), observed)
     assert bare.status == "unreachable"
     assert bare.reason == (
         "No address was found for the name TILL: correct the name in the router or name server, or"
@@ -232,7 +234,7 @@ def test_a_refused_printer_port_is_reported_with_the_open_ports():
         scanned=[host("192.168.1.50", MAC, opened=(9100, 80), refused=(631,))],
         scanned_networks=LAN,
     )
-    result = judged(QUEUE, observed)
+    result = judge(QUEUE, observed)
     assert (result.status, result.matched_endpoint) == ("unreachable", None)
     assert result.reason == (
         "192.168.1.50 refuses connections on port 631 (matched by address and port);"
@@ -245,26 +247,26 @@ def test_a_printer_whose_port_does_not_answer_is_reported_as_present():
         scanned=[host("192.168.1.50", MAC, refused=(80,), silent=(631,))],
         scanned_networks=LAN,
     )
-    result = judged(QUEUE, observed)
+    result = judge(QUEUE, observed)
     assert result.reason == (
         "192.168.1.50 is there, but port 631 does not answer (matched by address and port)"
     )
 
 
 def test_a_printer_without_any_answer_is_unreachable():
-    result = judged(QUEUE, correlate(scanned_networks=LAN))
+    result = judge(QUEUE, correlate(scanned_networks=LAN))
     assert result.status == "unreachable"
     assert result.reason == "No answer from 192.168.1.50: is it switched on and connected?"
     remembered = correlate(
         scanned=[host("192.168.1.50", MAC, silent=(631,))],
         scanned_networks=LAN,
     )
-    assert "only its MAC was seen lately" in (judged(QUEUE, remembered).reason or "")
+    assert "only its MAC was seen lately" in (judge(QUEUE, remembered).reason or "")
 
 
 def test_reason_of_a_lost_printer_includes_the_spooler_state():
     lost = replace(QUEUE, stopped=True, state_reasons=("connecting-to-device",))
-    result = judged(lost, correlate(scanned_networks=LAN))
+    result = judge(lost, correlate(scanned_networks=LAN))
     assert result.reason == (
         "No answer from 192.168.1.50: is it switched on and connected? The spooler reports: still"
         " trying to connect; its queue is stopped on this machine"
@@ -273,15 +275,15 @@ def test_reason_of_a_lost_printer_includes_the_spooler_state():
 
 def test_address_that_was_not_scanned_is_unknown():
     observed = correlate(scanned=[host("10.0.0.1")], scanned_networks=("10.0.0.0/24",))
-    result = judged(QUEUE, observed)
+    result = judge(QUEUE, observed)
     assert result.status == "unknown"
     assert result.reason == "192.168.1.50:631 is not in a network that was scanned"
-    blind = judged(QUEUE, Observations())
+    blind = judge(QUEUE, Observations())
     assert (blind.status, blind.reason) == ("unknown", "The network was not examined")
 
 
 def test_a_printer_that_is_only_announced_has_an_unknown_status():
-    result = judged(replace(QUEUE, uuid=UUID), correlate(services=[announced(uuid=UUID)]))
+    result = judge(replace(QUEUE, uuid=UUID), correlate(services=[announced(uuid=UUID)]))
     assert result.status == "unknown"
     assert result.matched_endpoint == "192.168.1.50:631"
     assert "not contacted" in (result.reason or "")
@@ -289,13 +291,13 @@ def test_a_printer_that_is_only_announced_has_an_unknown_status():
 
 def test_a_port_that_was_not_tried_is_unknown():
     observed = correlate(scanned=opened("192.168.1.50", 80), scanned_networks=LAN)
-    result = judged(replace(QUEUE, port=4000), observed)
+    result = judge(replace(QUEUE, port=4000), observed)
     assert result.status == "unknown"
     assert "port 4000 was not tried" in (result.reason or "")
 
 
 def test_a_queue_whose_name_is_not_announced_is_unreachable():
-    result = judged(replace(NAMED, dns_sd_name="Kitchen"), correlate(scanned_networks=LAN))
+    result = judge(replace(NAMED, dns_sd_name="Kitchen"), correlate(scanned_networks=LAN))
     assert result.status == "unreachable"
     assert result.reason == (
         "No device announces the name Kitchen by mDNS: is it switched on and connected?"
@@ -306,14 +308,14 @@ def test_a_queue_of_cups_browsed_is_matched_by_the_announced_name():
     observed = correlate(
         scanned=opened("192.168.1.50", 631), services=[announced(name="Brother HL-L2350DW (bar)")]
     )
-    result = judged(replace(NAMED, dns_sd_name="Brother_HL_L2350DW_bar"), observed)
+    result = judge(replace(NAMED, dns_sd_name="Brother_HL_L2350DW_bar"), observed)
     assert result.reason == "Reachable on port 631, matched by DNS-SD name"
 
 
 def test_two_devices_with_the_same_uuid_are_ambiguous():
     services = [announced("192.168.1.60", uuid=UUID), announced("192.168.1.61", uuid=UUID)]
     contacts = [*opened("192.168.1.60", 631), *opened("192.168.1.61", 631)]
-    result = judged(replace(NAMED, uuid=UUID), correlate(services=services, scanned=contacts))
+    result = judge(replace(NAMED, uuid=UUID), correlate(services=services, scanned=contacts))
     assert (result.status, result.matched_endpoint) == ("unknown", None)
     assert result.reason == "Ambiguous between 192.168.1.60 and 192.168.1.61: all have its UUID"
 
@@ -326,9 +328,9 @@ def test_devices_with_the_same_uuid_are_distinguished_by_address_or_model():
     contacts = [*opened("192.168.1.60", 631), *opened("192.168.1.61", 631)]
     observed = correlate(services=services, scanned=contacts)
     by_address = replace(QUEUE, uuid=UUID, addresses=("192.168.1.61",))
-    assert judged(by_address, observed).matched_endpoint == "192.168.1.61:631"
+    assert judge(by_address, observed).matched_endpoint == "192.168.1.61:631"
     by_model = replace(NAMED, uuid=UUID, make_model="Brother HL-L2350DW series, driverless")
-    assert judged(by_model, observed).matched_endpoint == "192.168.1.60:631"
+    assert judge(by_model, observed).matched_endpoint == "192.168.1.60:631"
 
 
 def test_the_reason_of_a_lost_printer_mentions_a_device_of_the_same_model():
@@ -338,7 +340,7 @@ def test_the_reason_of_a_lost_printer_mentions_a_device_of_the_same_model():
         scanned_networks=LAN,
     )
     lost = replace(QUEUE, make_model="Brother HL-L2350DW - IPP Everywhere")
-    result = judged(lost, observed)
+    result = judge(lost, observed)
     assert result.status == "unreachable"
     assert (result.reason or "").endswith("connected? The same model was seen at 192.168.1.61")
     # There is no hint if the device belongs to another queue of this machine.
@@ -359,7 +361,7 @@ def test_reason_includes_printer_state_and_stopped_queue():
             )
         ],
     )
-    result = judged(replace(QUEUE, stopped=True, state_reasons=("paused",)), observed)
+    result = judge(replace(QUEUE, stopped=True, state_reasons=("paused",)), observed)
     assert result.reason == (
         "Reachable on port 631, matched by address and port; the printer reports: out of paper,"
         " cover open, odd thing and paused; its queue is stopped on this machine"
@@ -374,11 +376,11 @@ def test_state_of_another_printer_on_the_same_port_is_not_reported():
             Evidence("192.168.1.50", 631, uuid=OTHER_UUID),
         ],
     )
-    result = judged(replace(QUEUE, uuid=OTHER_UUID), observed)
+    result = judge(replace(QUEUE, uuid=OTHER_UUID), observed)
     assert "paper" not in (result.reason or "")
-    result = judged(QUEUE, observed)
+    result = judge(QUEUE, observed)
     assert "paper" not in (result.reason or "")
-    result = judged(replace(QUEUE, uuid=UUID), observed)
+    result = judge(replace(QUEUE, uuid=UUID), observed)
     assert "out of paper" in (result.reason or "")
 
 
@@ -402,7 +404,7 @@ def test_a_device_with_ipv4_and_ipv6_addresses_is_one_device():
     service = replace(announced(uuid=UUID), addresses=("192.168.1.50", "fd00::50"))
     hosts = [host("192.168.1.50", MAC, opened=(631,)), host("fd00::50", MAC)]
     observed = correlate(scanned=hosts, services=[service])
-    result = judged(replace(NAMED, uuid=UUID), observed)
+    result = judge(replace(NAMED, uuid=UUID), observed)
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
 
 
@@ -414,10 +416,10 @@ def test_a_printer_that_announces_only_a_link_local_address_is_reachable(uuid: s
         hosts = [*before, host("192.168.1.61", MAC, opened=(631,))]
         observed = correlate(scanned=hosts, services=[service], scanned_networks=LAN)
         by_name = replace(NAMED, dns_sd_name="Kitchen", dns_sd_type="_ipp._tcp", uuid=UUID)
-        result = judged(by_name, observed)
+        result = judge(by_name, observed)
         assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.61:631")
         assert "Moved to 192.168.1.61:631" in str(
-            judged(replace(QUEUE, mac_address=MAC, uuid=UUID), observed).reason
+            judge(replace(QUEUE, mac_address=MAC, uuid=UUID), observed).reason
         )
 
 
@@ -427,19 +429,19 @@ def test_many_addresses_with_the_same_mac_are_not_one_device():
         for number in range(1, 255)
     ]
     observed = correlate(scanned=hosts, scanned_networks=LAN)
-    assert judged(QUEUE, observed).matched_endpoint == "192.168.1.50:631"
+    assert judge(QUEUE, observed).matched_endpoint == "192.168.1.50:631"
     by_mac = replace(NAMED, mac_address=MAC)
-    assert judged(by_mac, observed).matched_endpoint == "192.168.1.50:631"
+    assert judge(by_mac, observed).matched_endpoint == "192.168.1.50:631"
 
 
 def test_the_best_open_port_is_matched_for_a_printer_without_a_port():
     observed = correlate(scanned=opened("192.168.1.50", 80, 515, 9100))
     printer = replace(QUEUE, port=None, queue=None)
-    assert judged(printer, observed).matched_endpoint == "192.168.1.50:9100"
+    assert judge(printer, observed).matched_endpoint == "192.168.1.50:9100"
     raw = correlate(scanned=opened("192.168.1.50", 80, 9103))
-    assert judged(printer, raw).matched_endpoint == "192.168.1.50:9103"
+    assert judge(printer, raw).matched_endpoint == "192.168.1.50:9103"
     only_web = correlate(scanned=opened("192.168.1.50", 80))
-    result = judged(printer, only_web)
+    result = judge(printer, only_web)
     assert (result.status, result.matched_endpoint) == ("unreachable", None)
     assert "no print port was found" in (result.reason or "")
 
@@ -534,9 +536,9 @@ def test_a_host_that_answers_is_preferred_to_an_announced_host():
     by_name = replace(NAMED, dns_sd_name="Kitchen")
     contacts = opened("192.168.1.50", 631)
     for printer in (by_uuid, by_name):
-        result = judged(printer, correlate(services=announcements, scanned=contacts))
+        result = judge(printer, correlate(services=announcements, scanned=contacts))
         assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
-        without = judged(printer, correlate(services=announcements))
+        without = judge(printer, correlate(services=announcements))
         assert "mbiguous between" in (without.reason or "")
 
 
@@ -550,7 +552,7 @@ def test_a_uuid_from_ipp_takes_precedence_over_an_announced_uuid():
         scanned=[*opened("192.168.1.66", 80), *opened("192.168.1.50", 631)],
         evidence=[Evidence("192.168.1.50", 631, uuid=UUID)],
     )
-    assert judged(replace(NAMED, uuid=UUID), observed).matched_endpoint == "192.168.1.50:631"
+    assert judge(replace(NAMED, uuid=UUID), observed).matched_endpoint == "192.168.1.50:631"
 
 
 def test_the_mac_of_a_host_takes_precedence_over_a_mac_in_a_host_name():
@@ -562,7 +564,7 @@ def test_the_mac_of_a_host_takes_precedence_over_a_mac_in_a_host_name():
             host("192.168.1.66", "02:00:00:00:00:66", opened=(631,)),
         ],
     )
-    assert judged(replace(NAMED, mac_address=MAC), observed).matched_endpoint == "192.168.1.50:631"
+    assert judge(replace(NAMED, mac_address=MAC), observed).matched_endpoint == "192.168.1.50:631"
 
 
 def test_a_uuid_announced_by_another_host_is_no_evidence():
@@ -577,4 +579,4 @@ def test_a_uuid_announced_by_another_host_is_no_evidence():
         correlate(services=[false_announcement, own], scanned=contacts),
         correlate(services=[false_announcement], scanned=contacts, evidence=evidence_list),
     ):
-        assert judged(printer, observed).matched_endpoint == "192.168.1.50:631"
+        assert judge(printer, observed).matched_endpoint == "192.168.1.50:631"

@@ -173,7 +173,7 @@ def test_no_verdict_contradicts_what_cups_would_do():
 
 
 def _check_strangers(judgements: list[Judgement], matches: PrinterMatches) -> None:
-    """Check that a queue is matched with a stranger only if it has the addresses of its queue.
+    """Check that a stranger is matched only with queues that have the addresses of its own queue.
 
     A stranger is a device that answers at the address of a queue's printer instead of the printer.
     Its ``id`` is that of this queue.
@@ -204,7 +204,7 @@ def test_a_learned_printer_is_recognised_by_its_mac_at_a_new_address(seed: int):
     for queue, result in zip(
         venue.queues, match(known, venue.observed(known)).printers, strict=True
     ):
-        is_by_address = queue.target.startswith("192.168.")
-        if f"cups:{queue.name}" in learned and is_by_address and len(queue.device.links) == 1:
+        if queue.target.startswith("192.168.") and len(queue.device.links) == 1:
+            assert f"cups:{queue.name}" in learned, queue
             address = queue.device.links[0].ipv4
             assert (result.reason or "").startswith(f"Moved to {address}:"), (queue, result)

@@ -54,8 +54,8 @@ KINDS: tuple[QueueKind, ...] = (
     *("raw", "lpd", "ipp", "ipp-uuid", "dns", "bare", "local", "dnssd", "implicit"),
     *("raw", "ipp", "dns", "dnssd"),
 )
-Kind = Literal["printer", "relay", "telephone", "camera", "computer"]
-OPEN: dict[Kind, tuple[int, ...]] = {
+DeviceKind = Literal["printer", "relay", "telephone", "camera", "computer"]
+OPEN: dict[DeviceKind, tuple[int, ...]] = {
     "printer": PORTS,
     "relay": (22, 631),
     "telephone": (),
@@ -95,7 +95,7 @@ class Device:
     """
 
     number: int
-    kind: Kind
+    kind: DeviceKind
     links: list[Link]
     host: str
     instance: str
@@ -259,7 +259,7 @@ class Venue:
         if self._chance(60):
             self.dns[device.host.lower()] = links[0].ipv4
 
-    def _add_other(self, kind: Kind) -> None:
+    def _add_other(self, kind: DeviceKind) -> None:
         number = len(self.devices)
         links = [Link(self._mac(number), self._address())]
         self.devices.append(Device(number, kind, links, "", "", ports=OPEN[kind], has_mdns=False))
@@ -390,12 +390,14 @@ class Venue:
         )
         printers = [device for device in candidates if device.kind == "printer"]
         if len(printers) > 1:
-            one, other = self.random.sample(printers, 2)
-            one.links[0].ipv4, other.links[0].ipv4 = other.links[0].ipv4, one.links[0].ipv4
+            first, second = self.random.sample(printers, 2)
+            links = first.links[0], second.links[0]
+            links[0].ipv4, links[1].ipv4 = links[1].ipv4, links[0].ipv4
 
     # ------------------------------------------------------------------ what CUPS does
 
     def at(self, address: str) -> Device | None:
+        """Return the device that has or announces an address, None if no device does."""
         on = (device for device in self.devices if device.is_on)
         candidates = (device for device in on if address in (*device.addresses, *device.announced))
         return next(candidates, None)

@@ -39,7 +39,7 @@ def service(
 KITCHEN = service("Kitchen", HONEST, HONEST)
 
 
-def listed(result: ServiceSelection) -> set[tuple[str, str]]:
+def listed_services(result: ServiceSelection) -> set[tuple[str, str]]:
     return {
         (announced_service.instance, address)
         for announced_service in result.services
@@ -79,7 +79,7 @@ def test_an_announcement_that_contradicts_the_device_itself_is_left_out(
 
 def test_a_service_of_the_same_name_by_another_announcer_is_listed_separately() -> None:
     result = select(service("Kitchen", LIAR, LIAR, HONEST), KITCHEN)
-    assert listed(result) == {("Kitchen", LIAR), ("Kitchen", HONEST)}
+    assert listed_services(result) == {("Kitchen", LIAR), ("Kitchen", HONEST)}
     assert [
         announced_service
         for announced_service in result.services
@@ -108,11 +108,11 @@ def test_announcements_for_other_hosts_are_ignored_behind_proxy_arp() -> None:
     assert result.services == (KITCHEN,)
 
 
-def test_announced_addresses_of_other_networks_are_left_out_if_a_local_one_exists() -> None:
+def test_addresses_of_other_networks_are_left_out_beside_a_local_address() -> None:
     result = select(service("Server", HONEST, HONEST, "172.17.0.1", "fe80::9"))
-    assert listed(result) == {("Server", HONEST), ("Server", "fe80::9")}
+    assert listed_services(result) == {("Server", HONEST), ("Server", "fe80::9")}
     reflected = select(service("Reflected", HONEST, "10.20.0.5"))
-    assert listed(reflected) == {("Reflected", "10.20.0.5")}
+    assert listed_services(reflected) == {("Reflected", "10.20.0.5")}
 
 
 def test_services_of_one_announcer_are_bounded_and_reported() -> None:
@@ -122,22 +122,22 @@ def test_services_of_one_announcer_are_bounded_and_reported() -> None:
     assert result.limitations == (
         f"192.168.1.66 (MAC {LIAR_MAC}) announced 2,048 services: 64 are listed",
     )
-    assert ("Kitchen", HONEST) in listed(result)
+    assert ("Kitchen", HONEST) in listed_services(result)
     assert result.is_cut
 
 
 def test_services_and_hosts_of_one_announcer_are_bounded() -> None:
     lies = [service(f"Lie {n}", LIAR, f"10.0.{n // 8}.{n % 250}") for n in range(2048)]
     result = select(*lies)
-    assert len({address for _, address in listed(result)}) == HOSTS_PER_ANNOUNCER_MAX
+    assert len({address for _, address in listed_services(result)}) == HOSTS_PER_ANNOUNCER_MAX
     many = [service(f"Lie {n}", LIAR, f"10.0.0.{n % 60}", port=n + 1) for n in range(2048)]
-    assert len(listed(select(*many))) == SERVICES_PER_ANNOUNCER_MAX
+    assert len(listed_services(select(*many))) == SERVICES_PER_ANNOUNCER_MAX
 
 
 def test_announcements_of_others_do_not_displace_services_of_the_device_itself() -> None:
     lies = [service(f"Lie {n}", LIAR, HONEST, port=2000 + n) for n in range(500)]
     own = [service(f"Queue {n}", HONEST, HONEST, port=1 + n) for n in range(40)]
-    assert {(f"Queue {n}", HONEST) for n in range(40)} <= listed(select(*lies, *own))
+    assert {(f"Queue {n}", HONEST) for n in range(40)} <= listed_services(select(*lies, *own))
 
 
 def test_all_announcers_share_the_limit_of_listed_services() -> None:
@@ -148,15 +148,15 @@ def test_all_announcers_share_the_limit_of_listed_services() -> None:
         for n in range(8)
     ]
     result = select(*lies, service("Late", "192.168.1.250", "192.168.1.250"), link=LinkLayer())
-    assert len(listed(result)) == LISTED_MAX
-    assert ("Late", "192.168.1.250") in listed(result)
+    assert len(listed_services(result)) == LISTED_MAX
+    assert ("Late", "192.168.1.250") in listed_services(result)
 
 
 def test_addresses_that_answer_no_arp_are_one_announcer() -> None:
     sources = [f"192.168.1.{n}" for n in range(100, 200)]
     lies = [service(f"Lie {source} {n}", source, source) for source in sources for n in range(4)]
     result = select(*lies, KITCHEN, link=LinkLayer(LINK.macs, frozenset(sources), LINK.networks))
-    assert len(listed(result)) <= HOSTS_PER_ANNOUNCER_MAX * 4 + 1
+    assert len(listed_services(result)) <= HOSTS_PER_ANNOUNCER_MAX * 4 + 1
     assert result.limitations[0].startswith(
         "100 addresses at which no host answers ARP, such as 192.168.1.100, announced 400 services:"
     )
@@ -177,7 +177,7 @@ def test_announcements_that_identify_known_printers_are_cut_last() -> None:
         service("Y", OTHER, "10.3.3.4", uuid=uuid.upper()),
         service("Z", OTHER, LIAR),
     ]
-    kept = listed(select(*lies, *needed, identifiers=identifiers_of(printers)))
+    kept = listed_services(select(*lies, *needed, identifiers=identifiers_of(printers)))
     assert {
         (announced_service.instance, announced_service.addresses[0]) for announced_service in needed
     } <= kept

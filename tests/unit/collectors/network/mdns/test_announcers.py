@@ -34,7 +34,9 @@ HONEST, LIAR = "10.0.0.9", "10.0.0.66"
 MAC = "02:00:00:00:00:66"
 
 
-def a_service(label: str, address: str, host: str = "h.local", port: int = 631) -> list[Record]:
+def service_records(
+    label: str, address: str, host: str = "h.local", port: int = 631
+) -> list[Record]:
     name = f"{label}._ipp._tcp.local"
     return [
         PointerRecord("_ipp._tcp.local", name),
@@ -48,43 +50,45 @@ def link(limit: int = 100, identifiers: PrinterIdentifiers | None = None) -> Lin
     return LinkRecords("eth0", Quota(limit, lambda: identifiers or PrinterIdentifiers()))
 
 
-def listed(records: LinkRecords) -> list[MdnsService]:
+def listed_services(records: LinkRecords) -> list[MdnsService]:
     return select_services([records], records.quota)[0]
 
 
 def services_of(records: LinkRecords) -> set[tuple[str, tuple[str, ...], str]]:
-    return {(record.instance, record.addresses, record.announcer) for record in listed(records)}
+    return {
+        (record.instance, record.addresses, record.announcer) for record in listed_services(records)
+    }
 
 
 def test_records_of_another_announcer_do_not_change_a_service() -> None:
     records = link()
-    records.add(HONEST, a_service("Kitchen", HONEST))
-    records.add(LIAR, a_service("Kitchen", LIAR, port=80))
+    records.add(HONEST, service_records("Kitchen", HONEST))
+    records.add(LIAR, service_records("Kitchen", LIAR, port=80))
     assert services_of(records) == {("Kitchen", (HONEST,), HONEST), ("Kitchen", (LIAR,), LIAR)}
-    assert {(s.announcer, s.port) for s in listed(records)} == {(HONEST, 631), (LIAR, 80)}
+    assert {(s.announcer, s.port) for s in listed_services(records)} == {(HONEST, 631), (LIAR, 80)}
 
 
 def test_forged_addresses_do_not_displace_the_address_of_a_host() -> None:
     records = link()
     records.add(LIAR, [AddressRecord("h.local", f"10.0.1.{n}") for n in range(200)])
-    records.add(HONEST, a_service("Kitchen", HONEST))
+    records.add(HONEST, service_records("Kitchen", HONEST))
     assert services_of(records) == {("Kitchen", (HONEST,), HONEST)}
 
 
 def test_a_service_without_a_pointer_is_known_by_its_srv_record() -> None:
     records = link()
     records.add(LIAR, [PointerRecord("_ipp._tcp.local", "A. b._ipp._tcp.local")])
-    records.add(HONEST, a_service("A. b", HONEST)[1:])
+    records.add(HONEST, service_records("A. b", HONEST)[1:])
     assert services_of(records) == {("A. b", (HONEST,), HONEST)}
 
 
 def test_a_full_list_is_shared_between_announcers() -> None:
     records = link(limit=10)
     for n in range(50):
-        records.add(LIAR, a_service(f"Lie {n}", LIAR))
+        records.add(LIAR, service_records(f"Lie {n}", LIAR))
     for n in range(4):
-        records.add(f"10.0.0.{n}", a_service(f"Printer {n}", f"10.0.0.{n}"))
-    names = [record.instance for record in listed(records)]
+        records.add(f"10.0.0.{n}", service_records(f"Printer {n}", f"10.0.0.{n}"))
+    names = [record.instance for record in listed_services(records)]
     assert len(names) == 10
     assert {f"Printer {n}" for n in range(4)} <= set(names)
 
@@ -93,12 +97,12 @@ def test_services_of_printers_are_cut_last() -> None:
     records = link(
         limit=10, identifiers=PrinterIdentifiers(frozenset({"kitchen"}), frozenset({"10.0.9.9"}))
     )
-    records.add(LIAR, a_service("Kitchen", LIAR))
+    records.add(LIAR, service_records("Kitchen", LIAR))
     for n in range(10):
-        records.add(f"10.0.1.{n}", a_service(f"Only {n}", f"10.0.1.{n}"))
-    records.add(HONEST, a_service("Kitchen", HONEST))
-    records.add("10.0.9.9", a_service("Bar", "10.0.9.9"))
-    records.add("10.0.0.8", a_service("Unknown", "10.0.0.8"))
+        records.add(f"10.0.1.{n}", service_records(f"Only {n}", f"10.0.1.{n}"))
+    records.add(HONEST, service_records("Kitchen", HONEST))
+    records.add("10.0.9.9", service_records("Bar", "10.0.9.9"))
+    records.add("10.0.0.8", service_records("Unknown", "10.0.0.8"))
     services = services_of(records)
     assert len(services) == 10
     assert {("Kitchen", (HONEST,), HONEST), ("Bar", ("10.0.9.9",), "10.0.9.9")} <= services
@@ -107,10 +111,10 @@ def test_services_of_printers_are_cut_last() -> None:
 
 def test_an_announcer_of_a_printers_name_gets_no_more_than_its_share() -> None:
     records = link(limit=200, identifiers=PrinterIdentifiers(frozenset({"kitchen"})))
-    records.add(HONEST, [r for n in range(150) for r in a_service(f"Queue {n}", HONEST)])
+    records.add(HONEST, [r for n in range(150) for r in service_records(f"Queue {n}", HONEST)])
     lies = [PointerRecord(f"_t{n}._tcp.local", f"kitchen._t{n}._tcp.local") for n in range(500)]
     records.add(LIAR, lies)
-    kept = [record.announcer for record in listed(records)]
+    kept = [record.announcer for record in listed_services(records)]
     assert len(kept) == 200
     assert kept.count(HONEST) >= 99
 
@@ -128,9 +132,9 @@ def test_many_announcers_of_a_printers_name_overload_the_link() -> None:
 def test_addresses_of_one_mac_are_one_announcer() -> None:
     records = link(limit=12)
     for n in range(12):
-        records.add(f"10.0.1.{n}", a_service(f"Only {n}", f"10.0.1.{n}"))
+        records.add(f"10.0.1.{n}", service_records(f"Only {n}", f"10.0.1.{n}"))
     records.identify([LinkNeighbour(2, f"10.0.1.{n}", MAC, "stale") for n in range(12)])
-    records.add(HONEST, a_service("Kitchen", HONEST))
+    records.add(HONEST, service_records("Kitchen", HONEST))
     assert ("Kitchen", (HONEST,), HONEST) in services_of(records)
     assert records.describe(MAC) == f"10.0.1.0 (MAC {MAC})"
 
@@ -139,8 +143,8 @@ def test_addresses_without_an_arp_answer_are_one_announcer() -> None:
     records = link(limit=12)
     records.identify([LinkNeighbour(2, f"10.0.1.{n}", None, "failed") for n in range(12)])
     for n in range(12):
-        records.add(f"10.0.1.{n}", a_service(f"Only {n}", f"10.0.1.{n}"))
-    records.add(HONEST, a_service("Kitchen", HONEST))
+        records.add(f"10.0.1.{n}", service_records(f"Only {n}", f"10.0.1.{n}"))
+    records.add(HONEST, service_records("Kitchen", HONEST))
     assert ("Kitchen", (HONEST,), HONEST) in services_of(records)
     assert records.describe(NO_HOST) == NO_HOST
 
@@ -151,19 +155,19 @@ def test_addresses_of_other_networks_are_one_announcer() -> None:
     """
     records = LinkRecords("eth0", Quota(12), (ipaddress.ip_network("10.0.0.0/8"),))
     for n in range(12):
-        records.add(f"169.254.1.{n}", a_service(f"Only {n}", f"169.254.1.{n}"))
-    records.add(HONEST, a_service("Kitchen", HONEST))
+        records.add(f"169.254.1.{n}", service_records(f"Only {n}", f"169.254.1.{n}"))
+    records.add(HONEST, service_records("Kitchen", HONEST))
     assert ("Kitchen", (HONEST,), HONEST) in services_of(records)
     assert any(label.startswith("Only") for label, *_ in services_of(records))
 
 
-def test_at_the_limit_an_address_that_answers_arp_replaces_one_that_does_not() -> None:
+def test_an_address_that_answers_arp_replaces_an_unverified_address_at_the_limit() -> None:
     records = link(limit=5000)
     records.identify([LinkNeighbour(2, HONEST, MAC, "reachable")])
     for n in range(SOURCES_MAX):
-        records.add(f"fe80::{n:x}", a_service(f"Six {n}", f"fe80::{n:x}"))
-    assert not records.add("fe80::ffff", a_service("One more", "fe80::ffff"))
-    assert records.add(HONEST, a_service("Kitchen", HONEST))
+        records.add(f"fe80::{n:x}", service_records(f"Six {n}", f"fe80::{n:x}"))
+    assert not records.add("fe80::ffff", service_records("One more", "fe80::ffff"))
+    assert records.add(HONEST, service_records("Kitchen", HONEST))
     assert ("Kitchen", (HONEST,), HONEST) in services_of(records)
     assert len(records) == SOURCES_MAX
     assert records.rejected == 2
@@ -211,7 +215,7 @@ def test_records_of_one_announcer_use_at_most_half_of_the_memory() -> None:
     for n in range(10_000):
         records.add(LIAR, [TextRecord(f"Lie {n}._ipp._tcp.local", text * 20)])
     assert records.is_overloaded
-    assert records.add(HONEST, a_service("Kitchen", HONEST))
+    assert records.add(HONEST, service_records("Kitchen", HONEST))
     kept = sum(book.size_bytes for book in records.books)
     assert RECORDS_MAX_BYTES // 3 < kept <= RECORDS_MAX_BYTES // 2 + 10_000
 
@@ -226,7 +230,7 @@ def test_dropped_services_of_one_announcer_use_at_most_half_of_the_memory() -> N
         records.add(f"10.1.0.{source}", lies)
     counted = sum(len(book.dropped) for book in records.books)
     assert 0 < counted <= RECORDS_MAX_BYTES // 2 // 100
-    assert records.add(HONEST, a_service("Kitchen", HONEST))
+    assert records.add(HONEST, service_records("Kitchen", HONEST))
 
 
 def test_announcers_share_the_limits_of_types_and_questions() -> None:
@@ -250,14 +254,14 @@ def test_announcers_share_the_limits_of_types_and_questions() -> None:
 def test_direct_answers_replace_earlier_records_of_an_address() -> None:
     records = link(limit=5)
     for n in range(5):
-        records.add(HONEST, a_service(f"False {n}", HONEST))  # forged source address
-    records.add_verified(HONEST, a_service("Kitchen", HONEST)[:2])
+        records.add(HONEST, service_records(f"False {n}", HONEST))  # forged source address
+    records.add_verified(HONEST, service_records("Kitchen", HONEST)[:2])
     assert [question.type for question in open_questions_of_host(records, HONEST)] == [
         "A",
         "AAAA",
         "TXT",
     ]
-    records.add_verified(HONEST, a_service("Kitchen", HONEST)[2:])
+    records.add_verified(HONEST, service_records("Kitchen", HONEST)[2:])
     assert services_of(records) == {("Kitchen", (HONEST,), HONEST)}
     assert open_questions_of_host(records, HONEST) == []
     assert open_questions_of_host(records, LIAR) == []
@@ -266,8 +270,8 @@ def test_direct_answers_replace_earlier_records_of_an_address() -> None:
 def test_direct_answers_are_stored_beside_many_forged_addresses() -> None:
     records = link(limit=SOURCES_MAX)
     for n in range(SOURCES_MAX):
-        records.add(f"fe80::{n:x}", a_service(f"Six {n}", f"fe80::{n:x}"))
-    records.add_verified(HONEST, a_service("Kitchen", HONEST))
+        records.add(f"fe80::{n:x}", service_records(f"Six {n}", f"fe80::{n:x}"))
+    records.add_verified(HONEST, service_records("Kitchen", HONEST))
     assert ("Kitchen", (HONEST,), HONEST) in services_of(records)
 
 
@@ -281,11 +285,15 @@ def test_direct_queries_per_host_are_bounded() -> None:
 def kitchen_services(
     *records_by_source: tuple[str, tuple[str, ...]],
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the announcer and the addresses of each listed service.
+
+    Each source announces the service Kitchen with its addresses.
+    """
     records = link()
     for source, addresses in records_by_source:
-        records.add(source, a_service("Kitchen", addresses[0]))
+        records.add(source, service_records("Kitchen", addresses[0]))
         records.add(source, [AddressRecord("h.local", address) for address in addresses])
-    return ((record.announcer, record.addresses) for record in listed(records))
+    return ((record.announcer, record.addresses) for record in listed_services(records))
 
 
 def test_services_of_one_device_over_ipv4_and_ipv6_are_joined() -> None:

@@ -43,13 +43,13 @@ def test_service_manager_receives_one_printable_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [ServiceError(HOSTILE), ServiceUnavailable("proxy", HOSTILE)])
-def test_an_error_on_the_terminal_is_plain(
+def test_an_error_on_the_terminal_has_no_control_characters(
     error: ServiceError, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def act() -> int:
+    def fail() -> int:
         raise error
 
-    assert run_command(act, debug=False) == 1
+    assert run_command(fail, debug=False) == 1
     assert not set(capsys.readouterr().err.replace("\n", "")) & CONTROL_CHARACTERS
 
 
