@@ -34,7 +34,10 @@ from tests.unit.controlplane.figures.recount import Json, Recount
 
 MERCHANTS = amount(medium=5, large=150, variable="FIGURES_MERCHANTS")
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.target)
-"""All phases that need no shrinking. It is slow, because each of its steps writes a merchant."""
+"""All phases except shrinking and the explanation of failures.
+
+Shrinking is slow, because each of its steps writes a merchant.
+"""
 CALLER = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
 
 
@@ -184,6 +187,7 @@ def test_figures_equal_a_recount(empty: Database, data: st.DataObject, merchant:
 
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """An empty database. Each test undoes its changes with `Undo`."""
     database = Database(str(tmp_path_factory.mktemp("figures") / "figures.db"))
     yield database
     database.close()
