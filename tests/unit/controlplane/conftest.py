@@ -102,5 +102,6 @@ def settings() -> Settings:
 
 @pytest.fixture
 async def service(database: Database, settings: Settings) -> AsyncIterator[RunningService]:
+    """The service with `database` and `settings`."""
     async with running_service(database, settings) as running:
         yield running
