@@ -4,6 +4,7 @@ The tests also check that rebuilt rollups equal the rollups that were updated wi
 `make test-figures` uses 2,000 merchants.
 """
 
+import json
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -48,14 +49,8 @@ class Undo(Exception):
 def ask(session: Session, merchant: Merchant, path: str, body: dict[str, Any]) -> Any:
     operation = OPERATIONS[path]
     context = RequestContext(session, CALLER, merchant.now, Settings())
-    content = encode_body(body)
+    content = json.dumps(body).encode()
     return parse_json(encode(operation.run(context, operation.parse(content))))
-
-
-def encode_body(body: dict[str, Any]) -> bytes:
-    import json
-
-    return json.dumps(body).encode()
 
 
 def without_intervals(windows: list[Json]) -> list[Json]:
