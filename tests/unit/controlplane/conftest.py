@@ -48,7 +48,7 @@ def _one_parser() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _one_compilation_of_each_route() -> Iterator[None]:
-    """Compile the pattern of each path once: most tests start a service, which has 140 paths."""
+    """Compile the pattern of each path once. Most tests start a service with over 150 paths."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(routing, "compile_path", functools.cache(routing.compile_path))
         yield
@@ -102,5 +102,6 @@ def settings() -> Settings:
 
 @pytest.fixture
 async def service(database: Database, settings: Settings) -> AsyncIterator[RunningService]:
+    """The service with `database` and `settings`."""
     async with running_service(database, settings) as running:
         yield running

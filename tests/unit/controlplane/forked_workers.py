@@ -1,4 +1,4 @@
-"""`venue-control` whose workers are forks. A spawned worker would first import the service, which
+"""Runs `venue-control` with forked workers. A spawned worker would first import the service, which
 takes seconds. `test_workers.py` uses spawned workers.
 """
 

@@ -148,6 +148,8 @@ def test_a_password_is_read_from_standard_input(
 
 
 class Terminal(io.StringIO):
+    """A standard input that is a terminal. It is empty."""
+
     def isatty(self) -> bool:
         return True
 

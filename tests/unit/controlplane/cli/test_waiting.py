@@ -57,7 +57,7 @@ def create_request(client: OperationsClient) -> object:
     return client.create_request(CreateRequestRequest(instance_id=DEVICE, kind="network"))
 
 
-def test_a_read_waits_slightly_longer_than_retry_after() -> None:
+def test_a_read_waits_for_retry_after_and_at_most_a_quarter_longer() -> None:
     service = Service(
         refusal(429, "3"), refusal(503, "5"), httpx2.Response(200, json=EMPTY)
     )  # fmt: skip
@@ -141,13 +141,13 @@ def test_reads_use_pages_of_200(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     from controlplane.client.connection import connect
 
-    header_lists: list[httpx2.Headers] = []
+    request_headers: list[httpx2.Headers] = []
 
     def handle(_: object, request: httpx2.Request) -> httpx2.Response:
-        header_lists.append(request.headers)
+        request_headers.append(request.headers)
         return httpx2.Response(200, json=EMPTY)
 
     monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", handle)
     with connect("https://ops.example.com", None, {"VENUE_CONTROL_API_KEY": "k"}) as client:
         client.devices()
-    assert header_lists[0]["prefer"] == f"maxpagesize={PAGE_SIZE}" == "maxpagesize=200"
+    assert request_headers[0]["prefer"] == f"maxpagesize={PAGE_SIZE}" == "maxpagesize=200"

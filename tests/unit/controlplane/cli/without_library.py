@@ -15,5 +15,6 @@ sys.exit(main(sys.argv[2:]))
 
 
 def run_without(library: str, *words: str) -> "subprocess.CompletedProcess[str]":
+    """Run `venue-control` with the arguments ``words``. Importing ``library`` fails."""
     command = (sys.executable, "-c", CODE, library, *words)
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

@@ -69,14 +69,16 @@ def test_a_service_type_with_a_domain_is_refused() -> None:
 
 
 def test_a_demo_deletes_the_files_of_an_earlier_demo(tmp_path: Path) -> None:
-    home = tmp_path / "demo"
+    home, outside = tmp_path / "demo", tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").touch()
     with directory.claim_directory(home):
         (home / "state").mkdir()
         (home / "state" / "file").touch()
-        (home / "link").symlink_to(tmp_path)
+        (home / "link").symlink_to(outside)
     with directory.claim_directory(home):
         assert [path.name for path in home.iterdir()] == [directory.LOCK]
-    assert tmp_path.exists()
+    assert (outside / "kept").exists()
 
 
 def test_a_directory_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

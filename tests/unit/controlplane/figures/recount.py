@@ -246,13 +246,13 @@ class Recount:
                         into["netCents"] -= amount
                         if line is not None:
                             into["refundedQuantityMilli"] += milli(quantity, line.exponent)
-        for each in sums.values():
-            net = sum(one["netCents"] for one in each.values())
-            for one in each.values():
-                one["sharePercent"] = share(one["netCents"], net)
+        for rows in sums.values():
+            net = sum(row["netCents"] for row in rows.values())
+            for row in rows.values():
+                row["sharePercent"] = share(row["netCents"], net)
         return {
-            currency: sorted(each.values(), key=lambda one: (-one["netCents"], str(one["name"])))
-            for currency, each in sums.items()
+            currency: sorted(rows.values(), key=lambda row: (-row["netCents"], str(row["name"])))
+            for currency, rows in sums.items()
         }
 
     def trading(
@@ -318,7 +318,7 @@ class Recount:
                 if self._within(refund.at, venue, days_of_venue) and has_type(
                     refund.payment, types
                 ):
-                    part.given_back.append(refund)
+                    part.refunds.append(refund)
         return part
 
     @staticmethod
@@ -371,21 +371,21 @@ class Recount:
 class Part:
     """The sales and refunds of one set of figures.
 
-    The sums count ``sold`` and ``given_back``. Refunds without a date (``undated``) and orders
+    The sums count ``sold`` and ``refunds``. Refunds without a date (``undated``) and orders
     that were not resolved (``unresolved``) are counted only in ``coverage``.
     """
 
     def __init__(self) -> None:
         self.sold: list[Sale] = []
-        self.given_back: list[Refund] = []
+        self.refunds: list[Refund] = []
         self.undated: list[Refund] = []
         self.unresolved: list[Sale] = []
 
     def net(self) -> int:
-        return sum(s.total for s in self.sold) - sum(r.goods for r in self.given_back)
+        return sum(s.total for s in self.sold) - sum(r.goods for r in self.refunds)
 
     def figures(self, fallbacks: int) -> Json:
-        sold, refunds, count = self.sold, self.given_back, len(self.sold)
+        sold, refunds, count = self.sold, self.refunds, len(self.sold)
         sale, refund = sum(s.total for s in sold), sum(r.goods for r in refunds)
         lines = [line for s in sold for line in s.lines or []]
         missing = [s for s in sold if s.lines is None]
@@ -453,10 +453,10 @@ def merge(parts: list[Part]) -> Part:
 
 def methods(part: Part, net: int) -> list[Json]:
     rows = []
-    payments = {s.payment for s in part.sold} | {r.payment for r in part.given_back}
+    payments = {s.payment for s in part.sold} | {r.payment for r in part.refunds}
     for payment in payments:
         sale = sum(s.total for s in part.sold if s.payment == payment)
-        refunds_of_method = [r for r in part.given_back if r.payment == payment]
+        refunds_of_method = [r for r in part.refunds if r.payment == payment]
         refund = sum(r.goods for r in refunds_of_method)
         rows.append({
             "paymentType": payment[0],

@@ -4,6 +4,7 @@ The tests also check that rebuilt rollups equal the rollups that were updated wi
 `make test-figures` uses 2,000 merchants.
 """
 
+import json
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +35,10 @@ from tests.unit.controlplane.figures.recount import Json, Recount
 
 MERCHANTS = amount(medium=5, large=150, variable="FIGURES_MERCHANTS")
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.target)
-"""All phases that need no shrinking. It is slow, because each of its steps writes a merchant."""
+"""All phases except shrinking and the explanation of failures.
+
+Shrinking is slow, because each of its steps writes a merchant.
+"""
 CALLER = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
 
 
@@ -45,14 +49,8 @@ class Undo(Exception):
 def ask(session: Session, merchant: Merchant, path: str, body: dict[str, Any]) -> Any:
     operation = OPERATIONS[path]
     context = RequestContext(session, CALLER, merchant.now, Settings())
-    content = encode_body(body)
+    content = json.dumps(body).encode()
     return parse_json(encode(operation.run(context, operation.parse(content))))
-
-
-def encode_body(body: dict[str, Any]) -> bytes:
-    import json
-
-    return json.dumps(body).encode()
 
 
 def without_intervals(windows: list[Json]) -> list[Json]:
@@ -184,6 +182,7 @@ def test_figures_equal_a_recount(empty: Database, data: st.DataObject, merchant:
 
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """An empty database. Each test undoes its changes with `Undo`."""
     database = Database(str(tmp_path_factory.mktemp("figures") / "figures.db"))
     yield database
     database.close()

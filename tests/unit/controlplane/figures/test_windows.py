@@ -7,15 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.figures.local_time import clock_of, day_of
+from controlplane.figures.local_time import clock_of, date_of, day_of
 from controlplane.figures.windows import Days, PeriodError, PeriodQuery, period_days
 
 NOW = datetime(2026, 11, 1, 2, 30, tzinfo=UTC)
 
 
 def first_and_last(zone: str, **query: Any) -> tuple[date, date]:
-    from controlplane.figures.local_time import date_of
-
     days = period_days(PeriodQuery(**query), clock_of(zone), NOW)
     return date_of(days.first), date_of(days.last)
 

@@ -36,6 +36,7 @@ PAYMENT = NewPayment(None, "other", 1000)
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """A database with the sales of a generated merchant at two locations."""
     database = Database(str(tmp_path_factory.mktemp("merchant") / "service.db"))
     plan = Plan(locations=2, days=45, sales_per_day=8, goods=6, until=NOW.date(), is_awkward=True)
     database.write(lambda session: load(session, plan, NOW))

@@ -67,7 +67,7 @@ class Credential:
 class Maker:
     """Creates users, credentials, and the objects that belong to them.
 
-    ``ago`` is the time from the creation of a session, grant or access token until ``now``.
+    Methods with the parameter ``ago`` create a session, grant or access token that is this old.
     """
 
     session: Session

@@ -17,7 +17,7 @@ from controlplane.web.background import poll_changes
 from tests import sizes
 from tests.paths import ROOT
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES
-from tests.unit.controlplane.permissions.asking import HttpRequest, ask, digest
+from tests.unit.controlplane.permissions.asgi_client import HttpRequest, ask, digest
 from tests.unit.controlplane.permissions.calls import Call, all_calls, content_of, is_public
 from tests.unit.controlplane.permissions.credentials import (
     Belongings,

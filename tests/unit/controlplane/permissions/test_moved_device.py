@@ -1,11 +1,25 @@
 """Tests that a report belongs to the location where it was created, even if its device moves."""
 
 import json
+from typing import Any
 
 from agent.wire.codec import to_plain
 from controlplane.web.console_api import PREFIX
 from tests.fixtures.payloads import small_venue
 from tests.unit.controlplane.running_service import RunningService
+
+
+async def read_contents(service: RunningService, key: str) -> list[list[Any]]:
+    """Return the lists that contain printers, or devices whose reports have the text "laser"."""
+    results = []
+    for call, body, field in (
+        ("printers", {}, "printers"),
+        ("overview", {"search": "laser"}, "devices"),
+        ("healths", {"search": "laser"}, "devices"),
+    ):
+        reply = await service.post(PREFIX + call, json.dumps(body), api_key=key)
+        results.append(reply.json()[field])
+    return results
 
 
 async def test_contents_of_reports_at_another_location_are_hidden(
@@ -14,15 +28,10 @@ async def test_contents_of_reports_at_another_location_are_hidden(
     device = service.device()
     device.binding_id = (await device.enroll(locationId="loc-1")).json()["bindingId"]
     await device.submit(to_plain(small_venue()), outcome="completed")
+    assert all(await read_contents(service, service.make_key(locations=("loc-1",))))
     key = service.make_key(locations=("loc-2",))
     await device.enroll(locationId="loc-2")
-    for call, body, field in (
-        ("printers", {}, "printers"),
-        ("overview", {"search": "laser"}, "devices"),
-        ("healths", {"search": "laser"}, "devices"),
-    ):
-        reply = await service.post(PREFIX + call, json.dumps(body), api_key=key)
-        assert reply.json()[field] == []
+    assert await read_contents(service, key) == [[], [], []]
     devices = (await service.post(PREFIX + "overview", "{}", api_key=key)).json()["devices"]
     assert [device_row["reports"] for device_row in devices] == [[]]
 

@@ -24,12 +24,17 @@ APPLICATION = json.loads(encode(application_snapshot()))
 
 def delete(service: RunningService) -> int:
     """Delete all rows that are too old. Return the number of deleted rows."""
-    deleted = 0
+    return sum(delete_in_steps(service))
+
+
+def delete_in_steps(service: RunningService) -> list[int]:
+    """Delete all rows that are too old. Return the number of rows that each step deleted."""
+    steps: list[int] = []
     while rows := service.database.write(
         lambda session: retention.delete_old(session, service.clock(), KEEP)
     ):
-        deleted += rows
-    return deleted
+        steps.append(rows)
+    return steps
 
 
 async def report(device: SimulatedDevice, kind: str = "network", **changes: str) -> str:
@@ -92,12 +97,7 @@ async def test_old_reports_are_deleted_in_small_steps(
     for _ in range(6):
         newest = await report(device)
     service.clock.advance(KEEP.total_seconds() + 1)
-    steps = []
-    while rows := service.database.write(
-        lambda session: retention.delete_old(session, service.clock(), KEEP)
-    ):
-        steps.append(rows)
-    assert steps == [2, 2, 1]
+    assert delete_in_steps(service) == [2, 2, 1]
     assert (await read_ids(device))[0] == {newest}
 
 

@@ -15,6 +15,7 @@ from agent.wire.operator_operations import ReportDetail
 from controlplane.remote_control.submission import canonical_json
 from controlplane.storage.tables import Report
 from tests.fixtures.payloads import application_snapshot, hostile_network, small_venue
+from tests.unit.controlplane.nested_lists import nested_list
 from tests.unit.controlplane.running_service import RunningService
 
 NETWORK: dict[str, Any] = json.loads(encode(small_venue()))
@@ -180,15 +181,8 @@ async def test_a_value_that_is_not_a_report_is_stored_but_not_returned_as_the_pa
     assert await device.status_of(request) == outcome
 
 
-def nested(depth: int) -> Any:
-    value: Any = 1
-    for _ in range(depth):
-        value = [value]
-    return value
-
-
 @pytest.mark.parametrize(
-    "report", [nested(64), {"a": [10**400, 1e308]}, "\x00\x1b", "é😀", "x" * 70_000]
+    "report", [nested_list(64), {"a": [10**400, 1e308]}, "\x00\x1b", "é😀", "x" * 70_000]
 )
 async def test_an_unusual_value_is_stored(service: RunningService, report: Any) -> None:
     device = await service.device().enrolled()
@@ -200,7 +194,7 @@ async def test_an_unusual_value_is_stored(service: RunningService, report: Any) 
     assert (detail["payload"], detail["outcome"]) == (None, "completed")
 
 
-@pytest.mark.parametrize("report", [nested(65), {"a": "\ud800"}, {"\udfff": 1}, ["1e999"]])
+@pytest.mark.parametrize("report", [nested_list(65), {"a": "\ud800"}, {"\udfff": 1}, ["1e999"]])
 async def test_a_value_that_cannot_be_stored_is_refused(
     service: RunningService, report: Any
 ) -> None:

@@ -14,6 +14,7 @@ from controlplane.retail import models as wire
 from controlplane.retail.barcodes import check_digit, mistake_in
 from controlplane.storage.merchant.catalog_tables import Category, Good, GoodVariation
 from controlplane.storage.merchant.merchant_tables import FeeItem, UnitOfMeasure
+from tests.unit.controlplane.nested_lists import nested_list
 from tests.unit.controlplane.retail.retailer import (
     EXEMPT,
     FOOD,
@@ -34,13 +35,6 @@ async def company(service: RunningService) -> Retailer:
     return await retailer(service)
 
 
-def nested(depth: int) -> Any:
-    value: Any = 1
-    for _ in range(depth):
-        value = [value]
-    return value
-
-
 def body(**changes: Any) -> dict[str, Any]:
     """Return the body of a call that creates a good. A change to ``...`` removes the field."""
     fields = {
@@ -59,7 +53,7 @@ REFUSED_DATA: tuple[dict[str, Any], ...] = (
     {"a": [1, {"b": "\ud800"}]},
     {"a": {"b\x00": 1}},
     {"\ud800": 1},
-    {"a": nested(32)},
+    {"a": nested_list(32)},
 )
 """External data that is refused although its id is valid."""
 
@@ -184,7 +178,7 @@ def codes(count: int) -> list[dict[str, str]]:
         {
             "external_data": {
                 "id": "good-1",
-                "deep": nested(31),
+                "deep": nested_list(31),
                 "wide": 10**40,
                 "other": [None, "é"],
             }

@@ -32,6 +32,7 @@ VENUE: Final = json.loads(encode(small_venue()))
 SNAPSHOT: Final = json.loads(encode(application_snapshot()))
 Payload = dict[str, Any]
 ABSENT: Final = 'Watched scale "Deli": no answer from 192.168.1.90'
+"""The limitation of a network report with the fault "scale on the network"."""
 FAULTS: Final[dict[str, tuple[Kind, dict[str, Any]]]] = {
     "till stopped": ("application", {"process.pos-till.running": False}),
     "reports wait": ("application", {"agent.outboxReports": 99}),
@@ -99,6 +100,8 @@ def submission(kind: Kind, faults: frozenset[str], *, is_empty: bool = False) ->
 
 @dataclass
 class FleetDevice:
+    """A device of the fleet. ``kinds`` are the kinds of reports that it sends."""
+
     name: str
     location: str
     platform: str

@@ -44,7 +44,7 @@ async def entries(service: RunningService, **filters: Any) -> list[Any]:
     return list((await ask(service, "findings/devices", **filters))["entries"])
 
 
-def test_rules_with_the_same_code_are_about_the_same_problem() -> None:
+def test_rules_with_the_same_code_have_the_same_severity_sentence_and_fix() -> None:
     by_code = {rule.code: rule for rule in APPLICATION_RULES}
     shared_codes = {rule.code for rule in NETWORK_RULES} & by_code.keys()
     assert shared_codes == set(RULES_OF_BOTH_KINDS)

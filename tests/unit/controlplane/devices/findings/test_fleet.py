@@ -200,6 +200,7 @@ def check_counts(
 def check_new(
     context: RequestContext, oracle: Oracle, devices: list[Device], record: FindingRecord
 ) -> None:
+    """Check how many devices have had the finding of ``record`` for at most a day."""
     yesterday = context.now - timedelta(days=1)
     new_count = 0
     for device in devices:

@@ -5,7 +5,7 @@ The expected list is computed from the plan alone, without code of the service.
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -14,7 +14,7 @@ from agent.wire.payloads.history import PATH_CAUSES, Cause, History, Incident
 MONDAY: Final = datetime(2026, 11, 9, tzinfo=UTC)
 SUNDAY: Final = MONDAY + timedelta(days=7)
 DEVICES: Final = 6
-"""Devices of each location."""
+"""Number of devices of each location."""
 HOUR_S: Final = 3600
 WEEK_S: Final = 7 * 24 * HOUR_S
 
@@ -201,9 +201,8 @@ def _without_overlaps(device: PlannedDevice) -> Iterator[Fault]:
     """
     free_s = 0
     for fault in sorted(device.faults, key=lambda each: each.began_s):
-        began_s = max(fault.began_s, free_s)
-        if began_s < fault.ended_s and began_s == fault.began_s:
-            yield replace(fault, began_s=began_s)
+        if fault.began_s >= free_s:
+            yield fault
             free_s = fault.ended_s + 600
 
 

@@ -39,7 +39,7 @@ def test_incidents_of_one_device_are_not_shared() -> None:
     assert explanation_of(only, 6) is None
 
 
-def test_the_cause_is_the_one_that_most_devices_name() -> None:
+def test_a_group_has_the_cause_that_most_of_its_devices_report() -> None:
     assert cause_of(group("link-down", "provider-down", "provider-down")) == "provider-down"
     # If causes have the same number of devices, the cause nearest to the devices is used.
     assert cause_of(group("provider-down", "gateway-silent")) == "gateway-silent"

@@ -194,13 +194,13 @@ async def test_an_incident_belongs_to_the_location_of_its_time(service: RunningS
 
 
 async def test_a_page_never_divides_a_shared_incident(service: RunningService) -> None:
-    one, other = await enroll_ten_hours_ago(service, ["one", "other"])
+    first_till, second_till = await enroll_ten_hours_ago(service, ["first", "second"])
     now = service.clock()
     # Each incident begins less than a minute after the previous one, for twenty minutes.
     begins = [now - 2 * HOUR + number * timedelta(seconds=45) for number in range(28)]
     record = [incident(began_at, 1, "link-down") for began_at in begins]
-    await submit(one, record[::2], now)
-    await submit(other, record[1::2], now)
+    await submit(first_till, record[::2], now)
+    await submit(second_till, record[1::2], now)
     whole = await list_incidents(service, size=500)
     assert [each["deviceCount"] for each in whole] == [2] * 14
     for size in (1, 3, 5):

@@ -39,11 +39,11 @@ async def test_commands_are_delivered_oldest_first(service: RunningService) -> N
 async def test_a_key_receives_only_the_commands_of_its_devices(
     service: RunningService,
 ) -> None:
-    one, two = await service.device().enrolled(), await service.device().enrolled()
+    first, second = await service.device().enrolled(), await service.device().enrolled()
     other = await service.device(service.make_key()).enrolled()
-    expected = {await one.create_request(), await two.create_request()}
+    expected = {await first.create_request(), await second.create_request()}
     await other.create_request()
-    assert {entry["requestId"] for entry in await one.commands()} == expected
+    assert {entry["requestId"] for entry in await first.commands()} == expected
 
 
 @pytest.mark.parametrize("other_keys", [0, 1])
