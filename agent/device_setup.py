@@ -78,8 +78,8 @@ def _as_configured(record: DeviceRecord, config: Config) -> DeviceRecord:
     binding = record.binding
     if binding is None:
         return record
-    place = (config.service.base_url, config.service.location_id)
-    if (binding.base_url, binding.location_id) == place:
+    configured = (config.service.base_url, config.service.location_id)
+    if (binding.base_url, binding.location_id) == configured:
         return record
     log.warning(
         "the configuration differs from the enrollment (%s at %s): enrolling again",

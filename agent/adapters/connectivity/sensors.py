@@ -59,7 +59,7 @@ class SystemSensors:
             self._begin_to_resolve()
 
     def close(self) -> None:
-        """Stop the notifications."""
+        """Stop the notifications and a running resolution of the service's address."""
         if self._events is not None:
             self._events.close()
             self._events = None

@@ -147,7 +147,7 @@ class SystemdService(PosixService):
         output = self.run("systemctl", verb, UNIT)
         if output.returncode != 0:
             reason = self._last_log_line() or output.stderr.strip()
-            raise ServiceManagerError(f"the service does not start; its last log line: {reason}")
+            raise ServiceManagerError(f"the service does not start: {reason}")
 
     def _last_log_line(self) -> str:
         output = self.run(
@@ -158,7 +158,7 @@ class SystemdService(PosixService):
         return plain(lines[-1]) if lines else ""
 
     def _is_packaged(self) -> bool:
-        return any((self.root / place / UNIT).exists() for place in _PACKAGED)
+        return any((self.root / folder / UNIT).exists() for folder in _PACKAGED)
 
     def _write_units(self) -> bool:
         command_line = require_reachable(self.command_line)

@@ -121,7 +121,7 @@ class Database:
         except sqlite3.DatabaseError as error:
             if _primary_code(error) in _NOT_FIXED_BY_A_NEW_FILE:
                 raise StateError(f"{self._path} cannot be opened: {error}") from None
-            log.error("the journal cannot be read (%s) and is quarantined", error)
+            log.error("the database cannot be read (%s) and is quarantined", error)
             self._connection = self._begin_anew()
             self.was_quarantined = True
 

@@ -115,7 +115,7 @@ class Record:
     def quarantine_unreadable(self) -> None:
         """If some rows cannot be read, quarantine all rows and drop the tables.
 
-        Raises OSError and StateError.
+        Raises OSError, StateError and sqlite3.OperationalError.
         """
         try:
             _history(self._database.query, _FIRST, _LAST)

@@ -43,10 +43,8 @@ class BindingState:
 
     async def wait_until_bound(self) -> EnrollmentRecord:
         """Wait until the binding is confirmed, and return it."""
-        while True:
-            await self._is_bound.wait()
-            if self.binding is not None:
-                return self.binding
+        await self._is_bound.wait()
+        return self._stored_binding()
 
     async def wait_for_loss(self) -> None:
         """Return when the present binding is lost or replaced."""
@@ -60,7 +58,11 @@ class BindingState:
         self._is_bound.set()
 
     def confirm(self) -> None:
-        """Note that the service still accepts the binding."""
+        """Note that the service still accepts the binding.
+
+        Raises RuntimeError if the device has no binding.
+        """
+        self._stored_binding()
         if self.is_revoked:
             self._save(self.record.model_copy(update={"is_revoked": False}))
         self._is_bound.set()
@@ -70,6 +72,11 @@ class BindingState:
         self._lose()
         if not self.is_revoked:
             self._save(self.record.model_copy(update={"is_revoked": True}))
+
+    def _stored_binding(self) -> EnrollmentRecord:
+        if self.binding is None:
+            raise RuntimeError("this device has no binding")
+        return self.binding
 
     def _lose(self) -> None:
         """Make every pending `wait_for_loss` return."""

@@ -72,7 +72,7 @@ class TransitionRefusedError(Exception):
 
 
 def move(status: RequestStatus, event: Event) -> RequestStatus:
-    """Return the state after ``event``, or raise ``TransitionRefusedError``."""
+    """Return the status after ``event``, or raise ``TransitionRefusedError``."""
     try:
         return TRANSITIONS[status][event]
     except KeyError:

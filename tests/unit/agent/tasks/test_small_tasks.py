@@ -133,11 +133,12 @@ async def test_a_binding_that_cannot_be_saved_is_not_used(stranger: Harness) -> 
     assert not stranger.binding_state.is_bound
 
 
-async def test_a_binding_stored_after_a_confirmation_without_a_binding_is_returned(
-    stranger: Harness,
-) -> None:
-    stranger.binding_state.confirm()
-    waiting = asyncio.create_task(asyncio.wait_for(stranger.binding_state.wait_until_bound(), 0.05))
+async def test_a_device_without_a_binding_waits_until_one_is_stored(stranger: Harness) -> None:
+    with pytest.raises(RuntimeError):
+        stranger.binding_state.confirm()
+    waiting = asyncio.create_task(stranger.binding_state.wait_until_bound())
+    await asyncio.sleep(0)
+    assert not waiting.done()
 
     stranger.binding_state.adopt(record(instance_id=UUID(int=3)), "loc-0001")
 
