@@ -1,7 +1,7 @@
 """Measures the reference service under the load of a fleet. The service and the load generator
 share the processors of this machine.
 
-    python -m tests.bench.fleet [heartbeats streams requests fair figures sign-ins]
+    python -m tests.bench.fleet [KIND ...]
         [--database sqlite postgresql]
         [--heartbeats N] [--devices N ...] [--streams N] [--requests N]
 
@@ -9,8 +9,13 @@ share the processors of this machine.
     streams     the cost of open streams
     requests    the time until a request reaches its device
     fair        calls of one organization while another sends as much as it can
-    figures     heartbeats of one organization while another requests dashboards
-    sign-ins    heartbeats, and the sign-ins of a user, while strangers send wrong passwords
+
+The other kinds are heartbeats of one organization during an attack:
+
+    dashboards     another organization requests dashboards
+    reports        another organization submits reports
+    sign-ins       strangers sign in with wrong passwords; a user signs in too
+    registrations  strangers register OAuth clients
 
 It uses plain HTTP on loopback. For PostgreSQL it starts a temporary server with the programs of the
 Linux distribution's PostgreSQL package.
@@ -20,14 +25,21 @@ import argparse
 import resource
 import sys
 
-from tests.bench.fleet.attacks.figures import beside_figures
-from tests.bench.fleet.attacks.sign_ins import beside_sign_ins
+from tests.bench.fleet.attacks.beside_attacks import (
+    beside_dashboards,
+    beside_registrations,
+    beside_reports,
+)
+from tests.bench.fleet.attacks.beside_sign_ins import beside_sign_ins
 from tests.bench.fleet.fair import latency_during_attack
 from tests.bench.fleet.heartbeats import heartbeats
 from tests.bench.fleet.streams import idle_streams, requests_at_devices
 
 DATABASES = ("sqlite", "postgresql")
-KINDS = ("heartbeats", "streams", "requests", "fair", "figures", "sign-ins")
+KINDS = (
+    "heartbeats", "streams", "requests", "fair", "dashboards", "reports", "sign-ins",
+    "registrations",
+)  # fmt: skip
 
 
 def main() -> int:
@@ -43,19 +55,20 @@ def main() -> int:
     options = parser.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    databases: list[str] = options.database
     lines = {
-        "heartbeats": lambda: heartbeats(options.database, options.devices, options.heartbeats),
-        "streams": lambda: idle_streams(options.database, options.streams),
-        "requests": lambda: requests_at_devices(
-            options.database, options.streams, options.requests
-        ),
+        "heartbeats": lambda: heartbeats(databases, options.devices, options.heartbeats),
+        "streams": lambda: idle_streams(databases, options.streams),
+        "requests": lambda: requests_at_devices(databases, options.streams, options.requests),
+        "fair": lambda: latency_during_attack(databases),
+        "dashboards": lambda: beside_dashboards(databases),
+        "reports": lambda: beside_reports(databases),
+        "sign-ins": lambda: beside_sign_ins(databases),
+        "registrations": lambda: beside_registrations(databases),
     }
-    lines["fair"] = lambda: latency_during_attack(options.database)
-    lines["figures"] = lambda: beside_figures(options.database)
-    lines["sign-ins"] = lambda: beside_sign_ins(options.database)
     for what in options.what:
         for line in lines[what]():
-            sys.stdout.write(f"{what:<11}{line}\n")
+            sys.stdout.write(f"{what:<15}{line}\n")
             sys.stdout.flush()
     return 0
 

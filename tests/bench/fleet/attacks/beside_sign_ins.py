@@ -17,8 +17,8 @@ from controlplane.accounts.passwords import hash_password
 from controlplane.accounts.users import add_user, set_membership
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
+from tests.bench.fleet.attacks.attacker import sign_in
 from tests.bench.fleet.attacks.heartbeats_beside import measure
-from tests.bench.fleet.attacks.wrong_sign_ins import sign_in
 from tests.bench.fleet.databases import opened, populated
 from tests.bench.fleet.load import post
 from tests.bench.fleet.service import Service, attacking, service
@@ -68,7 +68,7 @@ class _User:
             while not ended.wait(EVERY_S):
                 self.sign_in()
 
-        with attacking("attacks.wrong_sign_ins", self._port):
+        with attacking("attacks.attacker", self._port, "sign-ins"):
             thread = threading.Thread(target=repeat)
             thread.start()
             try:

@@ -1,0 +1,69 @@
+"""Measures the heartbeats of one organization while others attack the service. The module
+`attacker` describes the attacks.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+from controlplane.storage.database import Database
+from tests.bench.fleet.attacks.heartbeats_beside import measure
+from tests.bench.fleet.attacks.large_merchant import populate_merchant
+from tests.bench.fleet.databases import opened
+from tests.bench.fleet.fleet import Member, populate
+from tests.bench.fleet.service import attacking, service
+
+VIEWERS: Final = (1, 100)
+"""Numbers of read-only API keys. A user can have at most 100 keys."""
+LIMITS: Final = ("--rate", "20", "--burst", "100", "--trusted-proxy", "127.0.0.1")
+
+
+def beside_dashboards(databases: list[str]) -> Iterator[str]:
+    """Yield a line for each database and number of keys that request dashboards."""
+    for database in databases:
+        for viewers in VIEWERS:
+            with opened(database) as url:
+                member, keys = _member(url, "org-0002"), _viewers(url, viewers)
+                line = _measured(url, member, "dashboards", *keys)
+            yield f"{f'{database}, {viewers} keys':<28} {line}"
+
+
+def beside_reports(databases: list[str]) -> Iterator[str]:
+    """Yield a line for each database, beside an API key that submits reports."""
+    for database in databases:
+        with opened(database) as url:
+            member, greedy = _member(url, "org-0002"), _member(url, "org-0001")
+            line = _measured(url, member, "reports", greedy.api_key, str(greedy.binding_id))
+        yield f"{database:<28} {line}"
+
+
+def beside_registrations(databases: list[str]) -> Iterator[str]:
+    """Yield a line for each database, beside strangers who register OAuth clients."""
+    for database in databases:
+        with opened(database) as url:
+            line = _measured(url, _member(url, "org-0002"), "registrations")
+        yield f"{database:<28} {line}"
+
+
+def _measured(url: str, member: Member, kind: str, *words: str) -> str:
+    with service(url, *LIMITS) as started:
+        attack = partial(attacking, "attacks.attacker", started.port, kind, *words)
+        return asyncio.run(measure(started.port, member, attack))
+
+
+def _member(url: str, organization_id: str) -> Member:
+    database = Database(url)
+    try:
+        return populate(database, 1, organization_id)[0]
+    finally:
+        database.close()
+
+
+def _viewers(url: str, count: int) -> list[str]:
+    """Write a large merchant, and return ``count`` read-only API keys for it."""
+    database = Database(url)
+    try:
+        return populate_merchant(database, "org-0001", count)
+    finally:
+        database.close()
