@@ -201,8 +201,9 @@ async def test_a_changed_key_is_tried_at_once(home: Harness) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\xff"])
-async def test_missing_key_is_polled(home: Harness, content: bytes | None) -> None:
-    """The agent polls for the key file, and sends no call while the key is missing."""
+async def test_a_call_is_repeated_soon_after_a_missing_key_appears(
+    home: Harness, content: bytes | None
+) -> None:
     if content is None:
         home.key_file.unlink()
     else:
