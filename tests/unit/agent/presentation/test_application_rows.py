@@ -97,7 +97,7 @@ def test_a_truncated_snapshot_has_a_limitation_line() -> None:
     assert lines[-1].startswith("The snapshot was cut")
 
 
-def test_one_fact_does_not_apply_and_several_do_not_apply() -> None:
+def test_facts_that_do_not_apply_are_counted_in_singular_and_plural() -> None:
     snapshot = application_snapshot().snapshot
     for hidden_key, facts, short in (
         ("hardware.batteryFraction", "1 fact does not apply", "1 does not apply"),

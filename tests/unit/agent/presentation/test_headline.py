@@ -61,7 +61,7 @@ def test_omitted_endpoints_are_counted_in_the_headline() -> None:
     assert facts["Contents"] == f"60 hosts, {len(payload.endpoints) + 37} endpoints"
 
 
-def test_the_headline_of_a_limited_report_is_a_warning() -> None:
+def test_the_outcome_of_a_limited_report_is_a_warning() -> None:
     assert headline_of(empty_report()).outcome_severity == "warn"
     assert headline_of(empty_report()).verdict == "The machine is not connected to a network."
     facts = {row.label: row.value for row in headline_of(empty_report()).rows}

@@ -35,7 +35,7 @@ two characters.
         ("till.customFact", "Custom fact"),
     ],
 )
-def test_fact_labels_are_unambiguous(key: str, label: str) -> None:
+def test_each_key_is_displayed_with_its_label(key: str, label: str) -> None:
     assert field_label(key) == label
 
 

@@ -1,7 +1,7 @@
 """Tests of the error that the client raises for each reply of the service."""
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -136,7 +136,7 @@ def test_an_http_date_is_parsed(timestamp: datetime) -> None:
 def test_an_http_date_with_any_offset_is_converted() -> None:
     assert http_date("Fri, 20 Nov 2026 20:00:00 +0100") == NOW
     assert http_date("Fri, 20 Nov 2026 19:00:00 -0000") == NOW
-    assert NOW - timedelta(0) == http_date("Fri, 20 Nov 2026 19:00:00")
+    assert http_date("Fri, 20 Nov 2026 19:00:00") == NOW
 
 
 def body(**problem: object) -> bytes:

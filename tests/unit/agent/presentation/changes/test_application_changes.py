@@ -74,7 +74,7 @@ def test_changes_of_software_and_settings_are_reported(
     assert summary({key: before, **names}, {key: after, **names}) == [(severity, sentence)]
 
 
-def test_the_browser_is_reported_by_its_own_name() -> None:
+def test_the_last_name_in_a_user_agent_is_the_name_of_the_browser() -> None:
     def agent(words: str) -> Changes:
         return {"browser.userAgent": f"Mozilla/5.0 (X11) AppleWebKit/537.36 {words}"}
 

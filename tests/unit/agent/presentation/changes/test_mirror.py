@@ -130,7 +130,9 @@ def with_exchanged_values(changes: Changes) -> set[tuple[str, str, str, str]]:
     return {(change.code, change.thing, change.after, change.before) for change in changes.changes}
 
 
-def check(a: NetworkPayload | ApplicationPayload, b: NetworkPayload | ApplicationPayload) -> None:
+def assert_changes_are_mirrored(
+    a: NetworkPayload | ApplicationPayload, b: NetworkPayload | ApplicationPayload
+) -> None:
     forward, backward = changes_between(a, b), changes_between(b, a)
     assert with_exchanged_values(forward) == {
         (c.code, c.thing, c.before, c.after) for c in backward.changes
@@ -157,11 +159,11 @@ def test_no_snapshot_differs_from_itself(payload: ApplicationPayload) -> None:
 def test_network_changes_are_mirrored_if_reports_are_exchanged(
     a: NetworkPayload, b: NetworkPayload
 ) -> None:
-    check(a, b)
+    assert_changes_are_mirrored(a, b)
 
 
 @given(snapshots(), snapshots())
 def test_application_changes_are_mirrored_if_reports_are_exchanged(
     a: ApplicationPayload, b: ApplicationPayload
 ) -> None:
-    check(a, b)
+    assert_changes_are_mirrored(a, b)

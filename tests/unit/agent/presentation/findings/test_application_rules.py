@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agent.presentation.findings.findings import APPLICATION_RULES, NETWORK_RULES, findings_of
 from agent.presentation.plain_text import plain
 from tests.fixtures.healthy import healthy
-from tests.fixtures.payloads import application_snapshot, hostile_application
+from tests.fixtures.payloads import HOSTILE_STRINGS, application_snapshot, hostile_application
 from tests.sizes import examples
 from tests.unit.agent.presentation.findings.changed import Changes, Missing, changed
 
@@ -120,7 +120,7 @@ TERMINAL = {
 }
 
 CASES = (
-    # One interruption of 300 s is a finding. Seven interruptions of 299 s in total are none.
+    # One interruption of 300 s is a finding. Seven interruptions of 299 s in total are no finding.
     *(
         Case(code, outages(f"{cause} 300 s x1"), outages(f"{cause} 299 s x7"), sentence)
         for code, cause, sentence in OUTAGES
@@ -784,7 +784,12 @@ def test_findings_of_the_sample_snapshot() -> None:
 
 
 def test_findings_of_hostile_snapshots_are_plain_and_short() -> None:
-    for finding in findings_of(hostile_application()):
+    findings = list(findings_of(hostile_application()))
+    for text in HOSTILE_STRINGS:
+        refused: Changes = {"network.service.reachable": False, "network.service.error": text}
+        findings += findings_of(changed(refused))
+    assert len(findings) >= len(HOSTILE_STRINGS)
+    for finding in findings:
         for sentence in finding.sentences:
             assert sentence == plain(sentence)
             assert len(sentence) < 500

@@ -68,7 +68,7 @@ def test_the_period_of_a_young_record_is_its_age() -> None:
     assert " once in 3 days, " in findings(History(NOW - 50 * HOUR, outage))["provider-outages"]
 
 
-def test_a_shared_address_is_a_finding_at_once() -> None:
+def test_a_single_address_conflict_is_a_finding() -> None:
     shared = incident("address-conflict", NOW - HOUR, 9, "another machine also uses 192.168.1.20")
     assert findings(History(SINCE, (shared,)))["address-shared"] == (
         "Two machines used one address, once in 7 days: another machine also uses 192.168.1.20."

@@ -273,7 +273,9 @@ def test_a_finding_about_twenty_printers_has_five_sentences_and_a_count() -> Non
 
 
 def test_findings_of_hostile_network_reports_are_plain_text() -> None:
-    for finding in findings_of(hostile_network()):
+    findings = findings_of(hostile_network())
+    assert findings
+    for finding in findings:
         for sentence in finding.sentences:
             assert sentence == plain(sentence)
 

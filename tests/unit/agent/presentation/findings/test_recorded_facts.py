@@ -43,7 +43,7 @@ def test_a_stopped_cups_queue_with_jobs_is_a_finding() -> None:
     assert sentence.startswith("The print queue kitchen is stuck: 2 jobs wait, the oldest for ")
 
 
-def test_findings_of_a_windows_till_with_a_worn_disk_and_an_empty_printer() -> None:
+def test_a_worn_disk_and_an_empty_printer_of_a_windows_till_are_findings() -> None:
     sections = script.parse_sections(fixture("windows/machine.json"))
     actual = judged(
         read_groups(machine.GROUPS, sections),
@@ -68,7 +68,7 @@ def test_a_windows_clock_without_a_time_source_is_a_finding() -> None:
     assert judged(time_service.clock_reading(decode(fixture("windows/w32tm.txt")))) == {}
 
 
-def test_findings_of_drives_from_udisks_and_from_their_wear_counter(tmp_path: Path) -> None:
+def test_a_failing_and_a_worn_drive_are_findings(tmp_path: Path) -> None:
     files = {
         "sys/block/sda/size": "234441648\n",
         "sys/block/sda/device/model": "KINGSTON SA400S3\n",
@@ -85,7 +85,7 @@ def test_findings_of_drives_from_udisks_and_from_their_wear_counter(tmp_path: Pa
     }
 
 
-def test_findings_of_local_and_remote_mounts() -> None:
+def test_read_only_full_and_silent_mounts_are_findings() -> None:
     mounts = (
         Mount("/", "ext4", read_only=True),
         Mount("/home/anna", "ext4", read_only=False),
@@ -103,7 +103,7 @@ def test_findings_of_local_and_remote_mounts() -> None:
     }
 
 
-def test_findings_of_the_pressure_that_the_kernel_measures(tmp_path: Path) -> None:
+def test_high_memory_and_disk_pressure_are_findings(tmp_path: Path) -> None:
     line = "some avg10=61.00 avg60={} avg300=9.00 total=12\nfull avg10=0.00 avg60=0.00 avg300=0.00"
     root = plant(
         tmp_path,
@@ -119,7 +119,7 @@ def test_findings_of_the_pressure_that_the_kernel_measures(tmp_path: Path) -> No
     }
 
 
-def test_findings_of_an_unsynchronised_and_of_a_wrong_clock(tmp_path: Path) -> None:
+def test_an_unsynchronised_and_a_wrong_clock_are_findings(tmp_path: Path) -> None:
     time_ok, time_error = 0, 5  # results of adjtimex
     unsynchronised, nanoseconds = 0x0040, 0x2000
     unsynchronised_clock = clock.read_clock(
@@ -132,7 +132,7 @@ def test_findings_of_an_unsynchronised_and_of_a_wrong_clock(tmp_path: Path) -> N
     assert judged(wrong_clock) == {"clock-off": ("The clock is off by 2.5 s.",)}
 
 
-def test_findings_of_a_pending_restart_and_a_watchdog_reset(tmp_path: Path) -> None:
+def test_a_pending_restart_and_a_watchdog_reset_are_findings(tmp_path: Path) -> None:
     root = plant(
         tmp_path,
         {"run/reboot-required": "", "sys/class/watchdog/watchdog0/bootstatus": "32\n"},
@@ -161,7 +161,7 @@ def test_a_hot_sensor_is_named(tmp_path: Path) -> None:
     }
 
 
-def test_findings_of_failed_and_restarting_services() -> None:
+def test_failed_and_restarting_services_are_findings() -> None:
     dead = {
         "cups.service": UnitState("failed", "failed"),
         "chrony.service": UnitState("failed", "failed"),
@@ -247,7 +247,7 @@ def test_an_error_page_of_the_browser_is_a_finding() -> None:
         assert list(judged(read_kiosk_page(Deadline.after(5), port.url))) == ["kiosk-error-page"]
 
 
-def test_findings_of_a_blank_page_without_local_network_permission() -> None:
+def test_a_blank_page_without_local_network_permission_has_three_findings() -> None:
     answer = answer_with(
         page_values(
             drawing={"value": False},

@@ -10,7 +10,7 @@ from agent.presentation.connectivity.view import connection_view, hour_tooltip
 from agent.presentation.page.html import report_page
 from agent.presentation.terminal.report import report_view
 from agent.wire.payloads.application import ApplicationPayload
-from agent.wire.payloads.history import PATH_CAUSES, History
+from agent.wire.payloads.history import PATH_CAUSES, History, Hour
 from agent.wire.payloads.history_lines import incident_line
 from tests.fixtures.healthy import healthy
 from tests.fixtures.payloads import HOSTILE_STRINGS
@@ -107,9 +107,7 @@ def test_an_unfinished_incident_is_bad_and_the_summary_names_the_start_of_a_youn
 
 def test_a_missing_hour_interrupts_the_line_and_a_peak_is_cut() -> None:
     recorded_hours = [hour for hour in hours() if hour.at.hour != 3]
-    slow_hour = recorded_hours[5].__class__(
-        at=recorded_hours[5].at, heartbeats=60, round_trip_p95_ms=20_000.0
-    )
+    slow_hour = Hour(at=recorded_hours[5].at, heartbeats=60, round_trip_p95_ms=20_000.0)
     view = connection_view(
         with_record(History(SINCE, hours=(*recorded_hours[:5], slow_hour, *recorded_hours[6:])))
     )

@@ -181,7 +181,7 @@ def test_the_page_of_a_snapshot_contains_values_and_missing_facts() -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=120))
 @settings(max_examples=examples(25))
-def test_any_name_stays_text(name: str) -> None:
+def test_any_name_is_displayed_as_text(name: str) -> None:
     payload = small_venue()
     assert payload.printers
     printer = payload.printers[0].model_copy(update={"name": name, "id": name, "reason": name})

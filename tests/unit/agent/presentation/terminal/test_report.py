@@ -78,7 +78,7 @@ def test_values_are_complete_and_unbroken_at_fifty_columns() -> None:
 
 
 @pytest.mark.parametrize("payload", EVERY_PAYLOAD)
-def test_the_only_control_sequences_are_our_colours(
+def test_colours_are_the_only_control_sequences(
     payload: NetworkPayload | ApplicationPayload,
 ) -> None:
     output = SGR.sub("", render(payload, is_terminal=True))

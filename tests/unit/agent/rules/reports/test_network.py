@@ -168,24 +168,24 @@ def test_the_last_line_counts_omitted_failures_and_limitations() -> None:
     assert payload.limitations[-1] == "73 more limitations are not listed"
 
 
-BROKE = facts.SourceState("failed", "it broke")
-UNABLE = facts.SourceState("unsupported", "not here")
+FAILED = facts.SourceState("failed", "it broke")
+UNSUPPORTED = facts.SourceState("unsupported", "not here")
 
 
 @pytest.mark.parametrize(
     ("collected", "expected"),
     [
         (CLEAN, "complete"),
-        (replace(CLEAN, mdns_source=BROKE), "partial"),
+        (replace(CLEAN, mdns_source=FAILED), "partial"),
         (replace(CLEAN, scan_source=facts.SourceState()), "partial"),
-        (replace(CLEAN, interfaces_source=BROKE), "partial"),
+        (replace(CLEAN, interfaces_source=FAILED), "partial"),
         (replace(CLEAN, failures=(facts.Failure("s", "r"),)), "partial"),
         (replace(CLEAN, cancelled=True), "partial"),
-        (replace(CLEAN, mdns_source=UNABLE), "limited"),
+        (replace(CLEAN, mdns_source=UNSUPPORTED), "limited"),
         (replace(CLEAN, truncated=True), "limited"),
         (replace(CLEAN, limitations=("less",)), "limited"),
         (replace(CLEAN, unavailable=facts.Unavailable(gateway="denied")), "limited"),
-        (replace(CLEAN, mdns_source=UNABLE, scan_source=BROKE), "partial"),
+        (replace(CLEAN, mdns_source=UNSUPPORTED, scan_source=FAILED), "partial"),
     ],
 )
 def test_facts_determine_the_completeness_of_a_network_report(
@@ -200,7 +200,7 @@ def test_facts_determine_the_completeness_of_a_network_report(
 
 
 def test_source_state_is_in_discovery_and_in_the_network_map() -> None:
-    collected = replace(CLEAN, mdns_source=UNABLE, scan_source=facts.SourceState("failed"))
+    collected = replace(CLEAN, mdns_source=UNSUPPORTED, scan_source=facts.SourceState("failed"))
 
     payload = network_report(collected, JOB, CONTEXT)
 
@@ -218,7 +218,7 @@ def test_source_state_is_in_discovery_and_in_the_network_map() -> None:
 
 
 def test_discovery_is_null_if_neither_mdns_nor_scan_was_possible() -> None:
-    collected = replace(CLEAN, mdns_source=UNABLE, scan_source=UNABLE)
+    collected = replace(CLEAN, mdns_source=UNSUPPORTED, scan_source=UNSUPPORTED)
 
     payload = network_report(collected, JOB, CONTEXT)
 
@@ -234,7 +234,7 @@ def test_discovery_is_null_if_neither_mdns_nor_scan_was_possible() -> None:
 
 def test_a_failed_source_is_reported_as_one_failure() -> None:
     failure = facts.Failure("scan", "reported by the step itself")
-    collected = replace(CLEAN, mdns_source=BROKE, scan_source=BROKE, failures=(failure,))
+    collected = replace(CLEAN, mdns_source=FAILED, scan_source=FAILED, failures=(failure,))
 
     payload = network_report(collected, JOB, CONTEXT)
 
@@ -245,7 +245,7 @@ def test_a_failed_source_is_reported_as_one_failure() -> None:
 
 
 def test_one_unsupported_discovery_source_is_no_failure_of_the_report() -> None:
-    payload = network_report(replace(CLEAN, mdns_source=UNABLE), JOB, CONTEXT)
+    payload = network_report(replace(CLEAN, mdns_source=UNSUPPORTED), JOB, CONTEXT)
 
     assert payload.failures == ()
     assert payload.discovery is not None

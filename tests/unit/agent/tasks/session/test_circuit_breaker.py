@@ -22,7 +22,7 @@ from tests.unit.agent.tasks.harness import Harness, settle, until
 
 DOWN = ServiceUnavailable("connection-refused", "nobody listens")
 BUSY = Throttled("later", 30.0)
-NO_KEY = CredentialRefused("unknown key")
+UNKNOWN_KEY = CredentialRefused("unknown key")
 
 
 class Service:
@@ -97,7 +97,7 @@ async def test_condition_is_set_while_calls_fail(home: Harness) -> None:
             return await super().ask()
 
     other = ServiceUnavailable("timeout", "silence")
-    await home.breaker.call("heartbeat", Watched(home, DOWN, other, BUSY, NO_KEY).ask)
+    await home.breaker.call("heartbeat", Watched(home, DOWN, other, BUSY, UNKNOWN_KEY).ask)
 
     assert codes_at_calls == [
         set(), {"connection-refused"}, {"timeout"}, {"throttled"}, {"credential-refused"},
@@ -105,7 +105,7 @@ async def test_condition_is_set_while_calls_fail(home: Harness) -> None:
     assert home.codes() == set()
 
 
-@pytest.mark.parametrize("error", [DOWN, NO_KEY, Throttled("later", None)])
+@pytest.mark.parametrize("error", [DOWN, UNKNOWN_KEY, Throttled("later", None)])
 async def test_one_caller_retries_for_all_callers(home: Harness, error: ServiceError) -> None:
     service = Service(home, *[error] * 6)
 
@@ -179,7 +179,7 @@ async def test_retry_after_of_the_service_determines_the_wait(home: Harness) -> 
 
 
 async def test_refused_key_is_retried_with_growing_delays(home: Harness) -> None:
-    service = Service(home, *[NO_KEY] * 12)
+    service = Service(home, *[UNKNOWN_KEY] * 12)
 
     await home.breaker.call("heartbeat", service.ask)
 
@@ -189,7 +189,7 @@ async def test_refused_key_is_retried_with_growing_delays(home: Harness) -> None
 
 
 async def test_a_changed_key_is_tried_at_once(home: Harness) -> None:
-    service = Service(home, *[NO_KEY] * 12)
+    service = Service(home, *[UNKNOWN_KEY] * 12)
     calling = asyncio.create_task(home.breaker.call("heartbeat", service.ask))
     await until(lambda: len(service.errors) == 2)
     service.errors.clear()
@@ -201,13 +201,14 @@ async def test_a_changed_key_is_tried_at_once(home: Harness) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\xff"])
-async def test_missing_key_is_polled(home: Harness, content: bytes | None) -> None:
-    """The agent polls for the key file, and sends no call while the key is missing."""
+async def test_a_call_is_repeated_soon_after_a_missing_key_appears(
+    home: Harness, content: bytes | None
+) -> None:
     if content is None:
         home.key_file.unlink()
     else:
         home.key_file.write_bytes(content)
-    service = Service(home, *[NO_KEY] * 12)
+    service = Service(home, *[UNKNOWN_KEY] * 12)
     calling = asyncio.create_task(home.breaker.call("heartbeat", service.ask))
     await until(lambda: len(service.errors) == 4)
     service.errors.clear()
@@ -220,7 +221,7 @@ async def test_missing_key_is_polled(home: Harness, content: bytes | None) -> No
 
 
 async def test_a_refusal_after_an_outage_resets_the_retry_delay(home: Harness) -> None:
-    service = Service(home, *[DOWN] * 20, NO_KEY, DOWN)
+    service = Service(home, *[DOWN] * 20, UNKNOWN_KEY, DOWN)
 
     await home.breaker.call("heartbeat", service.ask)
 
@@ -233,7 +234,7 @@ STATES = {
     "down": DOWN,
     "timeout": ServiceUnavailable("timeout", "silence"),
     "captive-portal": ServiceUnavailable("captive-portal", "a page"),
-    "refused-key": NO_KEY,
+    "refused-key": UNKNOWN_KEY,
     "throttled": Throttled("later", None),
     "throttled-for-zero-seconds": Throttled("now", 0.0),
 }
@@ -264,7 +265,7 @@ async def test_no_state_of_the_service_causes_more_than_30_calls_a_minute(
 
 async def test_calls_are_bounded_while_two_errors_alternate(home: Harness) -> None:
     home.clock.limit_s = 600
-    service = Service(home, *[DOWN, NO_KEY] * 2500)
+    service = Service(home, *[DOWN, UNKNOWN_KEY] * 2500)
     calling = asyncio.create_task(home.breaker.call("heartbeat", service.ask))
 
     await home.clock.is_at_limit.wait()
@@ -375,7 +376,7 @@ REFUSALS = [
     ServiceUnavailable("captive-portal", "a page"),
     ServiceUnavailable("bad-reply", "nonsense"),
     Throttled("later", 3600.0),
-    NO_KEY,
+    UNKNOWN_KEY,
 ]
 
 
