@@ -26,7 +26,7 @@ def application_report(
     """
     browser_fields = _browser_fields_kept(collected)
     omitted_count = len(collected.browser_fields) - len(browser_fields)
-    lines = (f"{omitted_count} browser fields are omitted",) if omitted_count else ()
+    lines = (f"browser fields omitted: {omitted_count}",) if omitted_count else ()
     limitations = limitation_lines(
         (*collected.limitations, *lines, *unconfined(collected.confinement))
     )

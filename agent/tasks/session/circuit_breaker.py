@@ -127,11 +127,11 @@ class CircuitBreaker:
     async def call(
         self,
         operation: Operation,
-        ask: Callable[[], Awaitable[Answer]],
+        send: Callable[[], Awaitable[Answer]],
         *,
         alone_max: int | None = None,
     ) -> Answer:
-        """Call ``ask`` until it succeeds, and return the reply.
+        """Call ``send`` until it succeeds, and return the reply.
 
         Raises Refused, BodyRejected and BodyTooLarge at once, because a repetition would not help.
         With ``alone_max``, also raises ServiceUnavailable or CredentialRefused when this call has
@@ -142,14 +142,14 @@ class CircuitBreaker:
         with self._trying(operation):
             while True:
                 try:
-                    return await self.once(operation, ask)
+                    return await self.once(operation, send)
                 except (ServiceUnavailable, CredentialRefused):
                     failures_alone += self._answers > answers
                     answers = self._answers
                     if failures_alone == alone_max:
                         raise
 
-    async def once(self, operation: Operation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def once(self, operation: Operation, send: Callable[[], Awaitable[Answer]]) -> Answer:
         """Make one attempt as soon as the breakers allow it, and return the reply.
 
         Raises every ServiceError. As with `call`, each failure makes the next delay longer.
@@ -157,7 +157,7 @@ class CircuitBreaker:
         if operation == "heartbeat":
             await self._yield_attempts()
         async with self._passing(self._breakers[operation]), self._passing(self._shared):
-            return await self._attempt(operation, ask)
+            return await self._attempt(operation, send)
 
     def set_reconnect_time(self, requested_s: float) -> None:
         """Set the time over which the devices spread their calls after an outage."""
@@ -211,11 +211,11 @@ class CircuitBreaker:
         if self._shared.is_closed:
             await self.clock.sleep(self.rng.uniform(0.0, self.reconnect_spread_s))
 
-    async def _attempt(self, operation: Operation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def _attempt(self, operation: Operation, send: Callable[[], Awaitable[Answer]]) -> Answer:
         generations = (self._shared.generation, self._breakers[operation].generation)
         began_s = self.clock.monotonic()
         try:
-            answer = await ask()
+            answer = await send()
         except ServiceError as error:
             self.on_attempt(operation, error, self.clock.monotonic() - began_s)
             if isinstance(error, ServiceUnavailable | CredentialRefused):

@@ -133,7 +133,7 @@ def test_browser_fields_beyond_the_contract_are_reported(
     payload = application_report(replace(CLEAN, browser_fields=browser_fields), (), CONTEXT)
 
     assert len(payload.browser_fields) == count
-    assert payload.limitations == ("1 browser fields are omitted",)
+    assert payload.limitations == ("browser fields omitted: 1",)
     assert payload.snapshot.limitations == payload.limitations
     assert payload.snapshot.truncated
     assert payload.completeness == "limited"
