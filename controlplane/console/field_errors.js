@@ -5,7 +5,7 @@ const FIELDS = {
   email: "The e-mail address", password: "The password", oldPassword: "The current password", newPassword: "The new password",
   name: "The name", locations: "The list of locations", locationId: "The location", timeZone: "The time zone",
   openingHours: "The opening hours", since: "The start", until: "The end", reason: "The reason", token: "The token",
-  code: "The link", role: "The role", search: "The search text", by: "The name", url: "The address",
+  code: "The code or link", role: "The role", search: "The search text", by: "The name", url: "The address",
   argument: "The argument", rule: "The rule", target: "The target", groupMinutes: "The group interval", forMinutes: "The number of minutes", digest: "The daily digest",
 };
 

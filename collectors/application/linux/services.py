@@ -54,6 +54,7 @@ _UNIT_OF_CGROUP = re.compile(
     r"/system\.slice/(?:[^/\n]+/)*([^/\n]{1,200}\.service)(?:/|$)", re.MULTILINE
 )
 _NO_SERVICE: Final = Restarts(reason="only restarts of system services are counted")
+_NO_COUNT: Final = Restarts(reason="systemd does not count the restarts of this service")
 _EARLIEST_US: Final = 1_000_000
 """A smaller timestamp is no time: systemd reports 0 for "never"."""
 _LATEST_US: Final = 253_402_300_799_000_000
@@ -125,7 +126,7 @@ def count_restarts(
     except Exception as error:  # noqa: BLE001 - it becomes the reason of the field
         status, reason = status_of(error)
         return Restarts(status=status, reason=reason)
-    return Restarts(restarts) if isinstance(restarts, int) else _NO_SERVICE
+    return Restarts(restarts) if isinstance(restarts, int) else _NO_COUNT
 
 
 def parse_service(cgroup: str) -> str | None:

@@ -146,13 +146,17 @@ def test_restarts_of_the_service_of_a_process_are_counted(tmp_path: Path) -> Non
         },
     )
 
-    def unit(name: str, _: Deadline) -> Properties:
-        assert name == "pos.service"
-        return {"NRestarts": 4}
+    def restarts(pid: int, properties: Properties) -> services.Restarts:
+        def read(name: str, _: Deadline) -> Properties:
+            assert name == "pos.service"
+            return properties
 
-    assert services.count_restarts(root, 7, DEADLINE, unit).count == 4
-    assert services.count_restarts(root, 8, DEADLINE, unit).count is None
-    assert services.count_restarts(root, 9, DEADLINE, unit).status == "collection-failed"
+        return services.count_restarts(root, pid, DEADLINE, read)
+
+    assert restarts(7, {"NRestarts": 4}).count == 4
+    assert restarts(7, {}).reason == "systemd does not count the restarts of this service"
+    assert restarts(8, {}).reason == "only restarts of system services are counted"
+    assert restarts(9, {}).status == "collection-failed"
 
 
 @given(st.text())
