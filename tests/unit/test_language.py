@@ -309,7 +309,9 @@ def files(area: str) -> list[Path]:
 
 @pytest.mark.parametrize("area", [*PRODUCT, "tests", "docs", "."])
 def test_terms_of_the_glossary_are_used(area: str) -> None:
-    hits = [hit for file in files(area) for hit in check(file)]
+    paths = files(area)
+    assert paths
+    hits = [hit for path in paths for hit in check(path)]
     if report := os.environ.get("LANGUAGE_REPORT"):
         with Path(report).open("a") as out:
             out.writelines(f"{hit}\n" for hit in hits)

@@ -63,7 +63,7 @@ def test_declaring_an_available_prerequisite_as_missing_is_detected() -> None:
     assert declared_but_present({}, only_tap_is_missing) == ()
 
 
-def test_reason_has_the_remedy_and_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reason_of_a_skip_has_the_remedy_and_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     reason = missing.__wrapped__("systemd-analyze")
     assert reason == (
@@ -129,7 +129,7 @@ def test_a_new_network_namespace_has_only_loopback_and_it_is_up() -> None:
     assert done.stdout == "['lo']\n"
 
 
-def test_failing_command_is_reported_by_its_last_line() -> None:
+def test_a_failing_command_is_reported_by_its_last_line() -> None:
     assert failure_of("true") is None
     assert failure_of("sh", "-c", "echo first >&2; echo last >&2; echo >&2; exit 3") == "last"
     assert failure_of("sh", "-c", "exit 3") == "exit 3"

@@ -77,7 +77,7 @@ def test_a_test_that_warns_leaks_or_contacts_another_host_fails(tmp_path: Path) 
     assert re.fullmatch(r"3 failed, 4 passed, 3 errors in .*s", text.splitlines()[-1]), text
 
 
-FREEZES = """
+FREEZING_TEST = """
 import gc
 from hypothesis import given, strategies
 
@@ -99,6 +99,6 @@ def test_generates(_):
 
 
 def test_a_test_that_freezes_objects_does_not_affect_the_next_test(tmp_path: Path) -> None:
-    (tmp_path / "test_freezes.py").write_text(FREEZES)
+    (tmp_path / "test_freezes.py").write_text(FREEZING_TEST)
     code, message = outcomes(tmp_path)
     assert code == 0, message

@@ -45,7 +45,7 @@ def test_narrow_windows_change_no_colors(file: Path) -> None:
     assert [each for each in narrow if not each[0].endswith("::before")] == []
 
 
-def test_the_stylesheets_have_rules_for_both() -> None:
+def test_the_search_finds_rules_for_dark_schemes_and_narrow_windows() -> None:
     """Without this test, the two tests above would pass if the search found no rules."""
     dark = [file.name for file in STYLESHEETS if declarations(file, "prefers-color-scheme")]
     narrow = [file.name for file in STYLESHEETS if declarations(file, "max-width")]

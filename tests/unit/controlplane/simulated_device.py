@@ -13,7 +13,7 @@ from agent.wire import routes
 class SimulatedDevice:
     """A device. Most methods make one call of the public API and return the response.
 
-    ``enrolled`` enrols the device, stores its ``binding_id``, and returns the device itself.
+    ``enrolled`` enrolls the device, stores its ``binding_id``, and returns the device itself.
     ``enroll`` does not store the id.
     """
 

@@ -71,6 +71,7 @@ def environment(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def start(database: str, *options: str, module: str = "controlplane") -> Process:
+    """Start the service as a fork of a running process. Return when it accepts connections."""
     api_key = write_key(database)
     words = ("serve", "--port", "0", "--database", database, *options)
     with tempfile.TemporaryDirectory() as directory:

@@ -36,12 +36,14 @@ HEADERS: Final = {
     "location": "text in an error message. Redirects are not followed",
     "retry-after": "with 429 and 503: how long this operation waits (limits below)",
 }
+"""The effect of each header of a reply that the agent reads."""
 EVENTS: Final = {
     "data": "an entry, like those in a reply of `onCommands` (above)",
     "event": "`error` and `done`: 200 characters of the data are logged. All others: ignored",
     "retry": "the time over which reconnections are spread (limits below)",
     "id": "ignored",
 }
+"""The effect of each field of a server-sent event."""
 CLASSES: Final = {
     "success": "the reply is read (above)",
     "redirect": "the operation is tried again later",

@@ -32,7 +32,9 @@ def test_only_protocols_with_content_have_bytes() -> None:
 
 def test_payment_terminals_got_arp_and_empty_datagrams_only() -> None:
     (part,) = re.findall(r"## Payment terminals\n(.*?)\n## ", TEXT, re.DOTALL)
-    assert {row[0] for row in ROW.findall(part)} <= harm_document.PERMITTED_TO_A_TERMINAL
+    protocols = {row[0] for row in ROW.findall(part)}
+    assert protocols
+    assert protocols <= harm_document.PERMITTED_TO_A_TERMINAL
 
 
 def test_the_purpose_of_each_protocol_is_stated() -> None:

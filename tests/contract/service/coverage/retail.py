@@ -235,7 +235,7 @@ RETAIL: Final = (
             row(
                 "429 `unexpected_error`, `Retry-After` in seconds",
                 EXAMPLE,
-                TOKENS + "test_guessing_tokens_is_rate_limited",
+                TOKENS + "test_guessing_api_keys_is_rate_limited",
                 REFUSALS + "TestRate::test_too_many_calls_return_retry_after",
             ),
             row(
@@ -317,7 +317,7 @@ RETAIL: Final = (
             ),
             row(
                 "a token request with a body larger than 4 KiB gets 413 `invalid_request`",
-                TOKENS + "test_a_long_body_is_not_read",
+                TOKENS + "test_a_long_body_returns_413",
             ),
         ),
     ),

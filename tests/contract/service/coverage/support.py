@@ -71,7 +71,7 @@ SUPPORT: Final = (
             ),
             row(
                 "an owner or manager of the organization is required, or a key with a write grant",
-                WHO + "test_the_role_of_a_user_determines_who_may_confirm_and_end_links",
+                WHO + "test_the_role_of_a_user_determines_whether_links_may_be_confirmed_and_ended",
                 WHO + "test_the_grant_and_locations_of_a_key_determine_whether_it_may_confirm",
                 WHO + "test_the_key_of_a_user_confirms_tokens_with_the_permissions_of_the_user",
                 WHO + "test_a_changed_role_applies_at_once",

@@ -44,7 +44,7 @@ CHALLENGE = re.compile(
     r'Bearer realm="retail", error="invalid_token",'
     r' error_description="([\x20-\x21\x23-\x5b\x5d-\x7e]+)"'
 )
-"""The header of a 401 (RFC 6750, section 3)."""
+"""The header `WWW-Authenticate` of a 401 (RFC 6750, section 3)."""
 
 
 def assert_unauthenticated(reply: httpx2.Response) -> str:
@@ -196,7 +196,7 @@ async def test_a_token_with_wrong_claims_is_refused(
     assert_unauthenticated(await fees(service, forge_token(service, **changes)))
 
 
-async def test_a_token_with_another_signature_is_refused(service: RunningService) -> None:
+async def test_a_token_without_a_valid_signature_is_refused(service: RunningService) -> None:
     access = await access_of(service, new_key(service))
     head, claims, signature = access.split(".")
     decoded_claims = jwt.decode(access, options={"verify_signature": False})
@@ -301,8 +301,8 @@ async def test_a_refresh_returns_a_new_access_token(service: RunningService) -> 
 
 
 @pytest.mark.medium
-async def test_guessing_tokens_is_rate_limited(service: RunningService) -> None:
-    statuses = [(await exchange(service, "guess")).status_code for _ in range(50)]
+async def test_guessing_api_keys_is_rate_limited(service: RunningService) -> None:
+    statuses = [(await exchange(service, "guess")).status_code for _ in range(TOKENS_BURST)]
     assert set(statuses) == {401}
     reply = await exchange(service, "guess")
     assert (reply.status_code, reply.json()["code"]) == (429, "unexpected_error")
@@ -329,7 +329,7 @@ async def test_failures_behind_a_proxy_do_not_limit_other_networks(database: Dat
         assert (await exchange(service, key, x_forwarded_for="192.0.2.1")).status_code == 200
 
 
-async def test_a_long_body_is_not_read(service: RunningService) -> None:
+async def test_a_long_body_returns_413(service: RunningService) -> None:
     reply = await service.http.post(
         routes.TOKENS,
         content=json.dumps({"api_key": "x" * 5000}),

@@ -42,6 +42,7 @@ def url() -> Iterator[str]:
 
 
 def read_replies(database: Database) -> dict[str, Any]:
+    """Return the reply of each operation by its path, and the table of sales as ``sales``."""
     replies = {}
     for path, operation in OPERATIONS.items():
         query = QUERY if "pulse" not in path.lower() else {"locationId": "loc-0001"}

@@ -131,6 +131,15 @@ def test_a_plan_that_an_earlier_version_stored_is_awkward() -> None:
     assert Plan.from_json(stored) == PLAN
 
 
+def test_the_payments_of_every_sale_add_up_to_its_total(loaded: Database) -> None:
+    query = (
+        "SELECT COUNT(*) FROM sales s WHERE s.total + s.municipality_fee + s.tip <>"
+        " (SELECT SUM(p.amount) FROM sale_payments p WHERE p.sale = s.position)"
+    )
+    assert count(loaded, query) == 0
+    assert loaded.read(lambda s: s.execute(select(func.count(Sale.position))).scalar_one()) > 4000
+
+
 def test_rollups_of_a_load_equal_the_sums_of_its_rows(loaded: Database) -> None:
     assert set(loaded.write(rebuild).values()) == {0}
 
@@ -193,7 +202,7 @@ def test_a_load_with_continued_sales_equals_a_longer_load(tmp_path: Path) -> Non
     added_counts = [0, 0]
     for until in (now + timedelta(hours=9), now + timedelta(hours=30), NOW):
         result = parts.write(lambda s, a=now, b=until: continue_sales(s, *generator, a, b))  # type: ignore[misc]
-        added_counts = [one + other for one, other in zip(added_counts, result, strict=True)]
+        added_counts = [total + added for total, added in zip(added_counts, result, strict=True)]
         now = until
     assert min(added_counts) > 0
     assert generator[0].plan == plan
@@ -338,12 +347,3 @@ def test_command_line_errors_print_no_traceback(
         code = int(exit_error.code or 0)
     assert code in {1, 2}
     assert "Traceback" not in capsys.readouterr().err
-
-
-def test_the_payments_of_every_sale_add_up_to_its_total(loaded: Database) -> None:
-    query = (
-        "SELECT COUNT(*) FROM sales s WHERE s.total + s.municipality_fee + s.tip <>"
-        " (SELECT SUM(p.amount) FROM sale_payments p WHERE p.sale = s.position)"
-    )
-    assert count(loaded, query) == 0
-    assert loaded.read(lambda s: s.execute(select(func.count(Sale.position))).scalar_one()) > 4000

@@ -13,7 +13,7 @@ def test_a_connection_to_a_machine_that_is_gone_ends_within_seconds() -> None:
     assert options["connect_timeout"] < 5
 
 
-def test_the_url_takes_precedence() -> None:
+def test_parameters_of_the_url_take_precedence() -> None:
     url = make_url("postgresql+psycopg://venue@db/venue?connect_timeout=20&tcp_user_timeout=1")
     expected = POSTGRESQL_OPTIONS.keys() - {"connect_timeout", "tcp_user_timeout"}
     assert connection_options(url).keys() == expected

@@ -99,8 +99,8 @@ def test_a_transaction_with_a_conflict_is_repeated_a_limited_number_of_times(pat
     database.close()
 
 
-class TestLockedByAnotherProgram:
-    """A second connection holds SQLite's lock. Writes wait only a short time for the lock."""
+class TestLocked:
+    """Another connection or another thread holds the lock. Calls wait only a short time for it."""
 
     @pytest.fixture
     def database(self, path: Path) -> Iterator[Database]:
@@ -167,7 +167,7 @@ class TestLockedByAnotherProgram:
         assert begins_and_timeouts == [begin, short, begin, begin, begin, long, begin]
         database.close()
 
-    def test_the_wait_for_another_thread_of_the_process_is_limited_too(
+    def test_the_wait_for_another_thread_of_the_process_is_limited(
         self, database: Database
     ) -> None:
         began, end = threading.Event(), threading.Event()

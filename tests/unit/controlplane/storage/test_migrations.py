@@ -350,6 +350,7 @@ INSERT INTO alert_notifications (id, alert_id, is_resolved, body, status, attemp
     ('msg_2', '22222222222222222222222222222222', 0, '{}', 'sent', 1, NULL,
      '2026-11-01 10:05:00', '2026-11-01 10:05:01');
 """
+"""Adds two alerts, a webhook and two notifications to a database of layout 0014."""
 
 
 def test_old_notifications_and_webhooks_become_notifications_and_routes(
@@ -417,6 +418,7 @@ def test_reports_of_layout_0014_are_judged_after_the_upgrade(database_0014: str)
 
 
 def check_judging(url: str) -> None:
+    """Check that only the newest reports are judged, and only once."""
     database = Database(url)
     with database.read(lambda session: session) as session:
         newest = newest_reports(session)

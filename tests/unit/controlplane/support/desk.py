@@ -16,6 +16,7 @@ from tests.unit.controlplane.running_service import RunningService
 
 HOME: Final = DEFAULT_ORGANIZATION
 OTHER: Final = "org-0002"
+"""Two organizations: that of the default API key, and another one."""
 UNKNOWN_TOKEN: Final = "A" * 43
 """A text with the form of a token."""
 DAY_S: Final = 86_400

@@ -11,7 +11,7 @@ from controlplane.storage.audit_tables import AuditEntry
 from controlplane.storage.support_tables import SupportLink
 from controlplane.support import routes
 from controlplane.support.channels import CHANNELS_MAX, set_channel
-from controlplane.support.links import KEPT, TOKEN_LIFE
+from controlplane.support.links import KEPT, TOKEN_LIFE, end_link
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.support.desk import (
     DAY_S,
@@ -275,8 +275,6 @@ async def test_expired_and_ended_links_are_deleted_after_a_month(
 
 
 async def test_support_ends_a_link(service: RunningService, desk: Desk) -> None:
-    from controlplane.support.links import end_link
-
     token = desk.token()
     confirmed = (await desk.confirm(token)).json()
     later = service.clock() + timedelta(hours=1)

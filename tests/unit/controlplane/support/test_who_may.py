@@ -25,7 +25,7 @@ async def signed_in_browser(service: RunningService) -> Browser:
         ("viewer", [], False),
     ],
 )
-async def test_the_role_of_a_user_determines_who_may_confirm_and_end_links(
+async def test_the_role_of_a_user_determines_whether_links_may_be_confirmed_and_ended(
     service: RunningService, desk: Desk, role: Role, locations: list[str], is_permitted: bool
 ) -> None:
     user = make_user(service, role=role, locations=locations)

@@ -26,4 +26,5 @@ def die(body: bytes) -> None:
 
 
 def work(body: bytes) -> int:
+    """Use processor time."""
     return sum(range(10**6))

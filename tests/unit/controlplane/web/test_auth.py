@@ -238,6 +238,7 @@ class BrokenDatabase(Database):
 
 
 async def call_broken(error: Exception) -> httpx2.Response:
+    """Call a service whose database raises the error."""
     core = Core(BrokenDatabase(error), Settings(refusal_delay_s=0), FakeClock())
     try:
         transport = httpx2.ASGITransport(app=build_app(core))

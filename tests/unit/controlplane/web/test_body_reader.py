@@ -36,7 +36,7 @@ pytestmark = [
 TIMEOUT_S = 20.0
 LARGE = REPORT | {"limitations": ["x" * 1000] * 100}
 START_PROCESS = body_reader._start_process
-"""The function of the service. In other tests, a fixture has replaced it."""
+"""The function with which the service starts the process. A fixture of all tests replaces it."""
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +81,7 @@ async def test_a_refusal_of_the_parsing_process_is_returned_unchanged(reader: Bo
     assert refusal.errors == {"report": ("is wrong",)}
 
 
-def test_a_refusal_keeps_its_headers() -> None:
+def test_a_pickled_refusal_is_unchanged() -> None:
     original = Refusal(HTTPStatus.CONFLICT, "code", "words", headers={"Retry-After": "1"})
     assert vars(pickle.loads(pickle.dumps(original))) == vars(original)
 
@@ -117,6 +117,7 @@ if __name__ == "__main__":
         os.kill(os.getpid(), 9)
     asyncio.run(main())
 """
+"""A program that prints the id of its body parser, and then kills itself."""
 
 
 def test_the_body_parser_ends_with_a_killed_service() -> None:

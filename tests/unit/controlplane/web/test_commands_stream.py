@@ -109,11 +109,11 @@ async def test_a_stream_sends_no_requests_of_devices_of_other_keys(service: Runn
 async def test_two_streams_of_one_key_send_the_same_requests(service: RunningService) -> None:
     device = await service.device().enrolled()
     async with (
-        open_stream(service, device.api_key) as one,
-        open_stream(service, device.api_key) as two,
+        open_stream(service, device.api_key) as first,
+        open_stream(service, device.api_key) as second,
     ):
         request = await device.create_request()
-        assert await one.request_id() == await two.request_id() == request
+        assert await first.request_id() == await second.request_id() == request
         assert service.core.feeds.count == 2
     assert service.core.feeds.count == 0
 

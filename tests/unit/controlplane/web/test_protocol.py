@@ -21,10 +21,8 @@ from tests.unit.controlplane.unread_connections import wait_until_closed
 TIMEOUT_S = 300
 REQUEST = b"GET / HTTP/1.1\r\nHost: service\r\n\r\n"
 
-
 LARGE = 16 * 1024 * 1024
 """Size of a reply in bytes. No system buffers so many bytes, so the client must read the reply."""
-Headers = list[tuple[bytes, bytes]]
 
 
 async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:

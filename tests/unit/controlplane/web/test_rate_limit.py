@@ -8,6 +8,8 @@ from controlplane.operation.fairness import BUCKETS_MAX, RateLimit
 
 
 class Monotonic:
+    """A clock that moves only when a test changes ``now_s``."""
+
     now_s = 100.0
 
     def __call__(self) -> float:
@@ -44,7 +46,7 @@ def test_a_clock_that_steps_back_adds_no_tokens() -> None:
     assert limit.take(key) == 1
 
 
-def test_zero_means_no_limit() -> None:
+def test_a_rate_of_zero_means_no_limit() -> None:
     limit = RateLimit(0, 1, Monotonic())
     key = uuid.uuid4()
     assert {limit.take(key) for _ in range(1000)} == {0}

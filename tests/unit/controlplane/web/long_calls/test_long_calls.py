@@ -310,6 +310,7 @@ if __name__ == "__main__":
         os.kill(os.getpid(), 9)
     asyncio.run(main())
 """
+"""A program that prints the id of its process for long calls, and then kills itself."""
 
 
 def url_of(database: Database) -> str:

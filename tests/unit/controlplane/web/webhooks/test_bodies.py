@@ -17,7 +17,7 @@ def alert(text: str = f"{NAME} (loc-0001) is offline") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def built(kind: str, *alerts: dict[str, Any]) -> Any:
+def message_for(kind: str, *alerts: dict[str, Any]) -> Any:
     return json.loads(body_for(kind, "R0" * 16, alerts))
 
 
@@ -33,28 +33,28 @@ def card_texts(message: Any) -> list[str]:
 
 
 def test_a_name_with_markup_neither_mentions_users_nor_adds_links_in_slack() -> None:
-    body = built("slack", alert())
+    body = message_for("slack", alert())
     assert body["text"].startswith("Firing: &lt;!channel&gt; ")
     line, link = (block["text"] for block in body["blocks"])
     assert line == {"type": "plain_text", "text": f"Firing (warning): {alert()['text']}"}
     assert link == {"type": "mrkdwn", "text": f"<{URL}|Acknowledge or silence>"}
 
 
-def test_slack_gets_escaped_text_from_a_route_for_any_webhook_too() -> None:
+def test_a_webhook_route_to_slack_sends_the_message_of_a_slack_route() -> None:
     for host in ("hooks.slack.com", "HOOKS.SLACK.COM:443", "hooks.slack-gov.com"):
         content = body_for("webhook", f"https://{host}/services/T0/B0/x", [alert()])
-        assert json.loads(content) == built("slack", alert())
+        assert json.loads(content) == message_for("slack", alert())
     for url in ("https://hooks.slack.com/triggers/T0/1/x", "https://hooks.example.com/services/x"):
         assert json.loads(body_for("webhook", url, [alert()])) == alert()
 
 
 def test_a_slack_message_has_no_interactive_elements() -> None:
-    types = {block["type"] for block in built("slack", alert(), alert())["blocks"]}
+    types = {block["type"] for block in message_for("slack", alert(), alert())["blocks"]}
     assert types == {"section"}
 
 
 def test_a_name_with_markup_is_plain_text_in_teams() -> None:
-    title, line = card_texts(built("teams", alert()))
+    title, line = card_texts(message_for("teams", alert()))
     assert title == f"Firing: {alert()['text']}"
     assert line == f"Firing (warning): {alert()['text']}"
 
@@ -70,10 +70,10 @@ def test_a_teams_message_with_long_texts_lists_fewer_alerts() -> None:
 
 def test_a_teams_message_with_short_texts_lists_as_many_alerts_as_a_slack_message() -> None:
     alerts = [alert(f"till-{number} (loc-0001) is offline") for number in range(100)]
-    assert len(card_texts(built("teams", *alerts))) == LISTED_MAX + 2
+    assert len(card_texts(message_for("teams", *alerts))) == LISTED_MAX + 2
 
 
-def test_an_account_in_the_region_eu_has_an_address_of_its_own() -> None:
+def test_pagerduty_accounts_in_the_eu_region_have_a_separate_address() -> None:
     key = "R0" * 16
     assert url_for("pagerduty", key) == "https://events.pagerduty.com/v2/enqueue"
     assert url_for("pagerduty", f"eu:{key}") == "https://events.eu.pagerduty.com/v2/enqueue"

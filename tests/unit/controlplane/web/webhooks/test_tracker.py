@@ -140,7 +140,7 @@ async def test_an_attempt_that_ends_with_a_crash_is_counted(service: RunningServ
     assert await tracker_state(device, report_id) == ("failed", 3)
 
 
-async def test_a_webhook_that_does_not_answer_in_time_delays_no_other_message(
+async def test_an_attempt_ends_if_the_webhook_does_not_answer_in_time(
     service: RunningService,
 ) -> None:
     device, report_id = await submit_report(service)
