@@ -243,7 +243,7 @@ async def test_the_command_stream_of_a_removed_member_ends_with_the_next_poll(
 
 
 @pytest.mark.parametrize("role", ["viewer", "owner"])
-async def test_a_command_stream_ends_when_its_owner_becomes_a_viewer(
+async def test_a_command_stream_ends_only_if_its_owner_becomes_a_viewer(
     service: RunningService, role: Any
 ) -> None:
     user = make_user(service)

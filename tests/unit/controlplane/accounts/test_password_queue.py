@@ -99,14 +99,14 @@ async def test_the_number_of_waiting_calls_of_one_network_is_limited(passwords: 
         assert {each.status for each in refused if each} == {503}
 
 
-async def test_a_cancelled_call_makes_room_in_a_full_queue(passwords: Passwords) -> None:
+async def test_a_cancelled_call_frees_its_position_in_a_full_queue(passwords: Passwords) -> None:
     queue = Queue(passwords)
     async with busy(passwords):
         for at in range(WAITING_MAX):
             await queue.add("stranger", f"192.0.2.{at}")
         last = queue.results[-1]
-        # The new call starts between the cancellation and the moment when the cancelled call
-        # leaves the queue.
+        # The new call starts after the cancellation, and before the cancelled call leaves the
+        # queue.
         asyncio.get_running_loop().call_soon(last.cancel)
         await queue.add("new", "203.0.113.1", is_known=True)
     await asyncio.gather(*(each for each in queue.results if each is not last))
