@@ -19,7 +19,6 @@ from controlplane.accounts.passwords import NETWORK_CALLS_MAX, WAITING_MAX, Pass
 from controlplane.accounts.throttle import FAILURES_MAX
 from controlplane.operation.errors import Refusal
 from controlplane.operation.niceness import NICENESS
-from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from tests.unit.controlplane.accounts.people import (
     MEMORY_KIB,
@@ -27,8 +26,9 @@ from tests.unit.controlplane.accounts.people import (
     PASSWORD,
     Browser,
     make_user,
+    proxied_service,
 )
-from tests.unit.controlplane.running_service import RunningService, running_service
+from tests.unit.controlplane.running_service import RunningService
 
 STRANGERS = 80
 NICENESS_MAX = 19
@@ -196,14 +196,7 @@ class Arrivals:
 
 @pytest.fixture
 async def proxied(database: Database) -> AsyncIterator[RunningService]:
-    """A service behind a proxy, so that each sign-in can come from another network."""
-    settings = Settings(
-        argon2_memory_kib=MEMORY_KIB,
-        argon2_passes=PASSES,
-        refusal_delay_s=0,
-        trusted_proxies=frozenset({"127.0.0.1"}),
-    )
-    async with running_service(database, settings) as service:
+    async with proxied_service(database) as service:
         yield service
 
 

@@ -87,11 +87,7 @@ async def test_the_groups_add_up_to_the_totals_without_groups(
     keys = [(row["currency"], *row["group"].items()) for row in whole_month["rows"]]
     assert len(keys) == len(set(keys))
     for metric in metrics:
-        expected = {
-            total["currency"]: total["metrics"][metric]
-            for total in whole["totals"]
-            if total["currency"] in sum_by_currency(rows, metric)
-        }
+        expected = {total["currency"]: total["metrics"][metric] for total in whole["totals"]}
         assert sum_by_currency(rows, metric) == expected
         assert any(expected.values())
 

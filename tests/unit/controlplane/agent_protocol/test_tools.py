@@ -52,8 +52,7 @@ async def test_a_key_of_another_organization_gets_no_rows(
 ) -> None:
     key = agent.service.make_key(organization_id="org-0002")
     result = await agent.call(tool, key, **arguments)
-    if tool != "describe_business_data":  # its examples contain the id of a location
-        assert "loc-0001" not in json.dumps(result)
+    assert "loc-0001" not in json.dumps(result)
     assert result.get("rows", []) in ([], [{"organizationId": "org-0002", "name": None}])
 
 

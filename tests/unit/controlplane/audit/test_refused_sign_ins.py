@@ -8,25 +8,17 @@ from sqlalchemy import event
 
 from controlplane.accounts.refused_sign_ins import ENTRIES_AT_ONCE, ENTRY_EVERY_S
 from controlplane.accounts.throttle import FAILURES_MAX, WINDOW
-from controlplane.settings import Settings
 from controlplane.storage.database import Database
-from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, Browser, make_user
+from tests.unit.controlplane.accounts.people import Browser, make_user, proxied_service
 from tests.unit.controlplane.audit.test_audit import audit_entries
-from tests.unit.controlplane.running_service import RunningService, running_service
+from tests.unit.controlplane.running_service import RunningService
 
 ADA, UNKNOWN = "ada@example.com", "nobody@example.com"
 
 
 @pytest.fixture
 async def proxied(database: Database) -> AsyncIterator[RunningService]:
-    """A service behind a proxy, so that each attempt can come from another network."""
-    settings = Settings(
-        argon2_memory_kib=MEMORY_KIB,
-        argon2_passes=PASSES,
-        refusal_delay_s=0,
-        trusted_proxies=frozenset({"127.0.0.1"}),
-    )
-    async with running_service(database, settings) as service:
+    async with proxied_service(database) as service:
         yield service
 
 

@@ -331,7 +331,7 @@ def test_google_gets_a_parameter_for_a_refresh_token_instead_of_a_scope(
         ),
     ],
 )
-def test_the_message_about_a_wrong_issuer_names_the_right_one(configured: str, named: str) -> None:
+def test_the_error_for_a_wrong_issuer_names_both_issuers(configured: str, named: str) -> None:
     with pytest.raises(ProviderUnavailableError) as caught:
         parse_metadata({"issuer": named, **METADATA}, configured)
     assert repr(named) in str(caught.value)
