@@ -1,7 +1,8 @@
 """Helpers that create users, change their memberships, and sign them in with a browser."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -13,8 +14,10 @@ from controlplane.accounts import users
 from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.accounts.passwords import hasher
 from controlplane.merchant.locations import name_location
+from controlplane.settings import Settings
 from controlplane.storage.account_tables import Role, User
-from tests.unit.controlplane.running_service import RunningService
+from controlplane.storage.database import Database
+from tests.unit.controlplane.running_service import RunningService, running_service
 
 MEMORY_KIB, PASSES = 8, 1
 """Memory and passes of argon2: the minimum, because many tests compute hashes."""
@@ -40,6 +43,7 @@ def make_user(
     locations: Sequence[str] = (),
     organization_id: str = DEFAULT_ORGANIZATION,
 ) -> UserAccount:
+    """Create a user with a membership. A user who exists already only gets the membership."""
     password_hash = hasher(MEMORY_KIB, PASSES).hash(PASSWORD)
 
     def work(session: Any) -> User:
@@ -87,11 +91,25 @@ def change_membership(
 
 
 def remove(service: RunningService, account: UserAccount, organization_id: str) -> None:
+    """End a membership. If it is the only one of the user, this also deletes the account."""
     service.database.write(
         lambda session: users.remove_membership(
             session, account.id, organization_id, service.clock()
         )
     )
+
+
+@asynccontextmanager
+async def proxied_service(database: Database) -> AsyncIterator[RunningService]:
+    """Run a service behind a proxy, so that each sign-in can come from another network."""
+    settings = Settings(
+        argon2_memory_kib=MEMORY_KIB,
+        argon2_passes=PASSES,
+        refusal_delay_s=0,
+        trusted_proxies=frozenset({"127.0.0.1"}),
+    )
+    async with running_service(database, settings) as service:
+        yield service
 
 
 class Browser:

@@ -10,11 +10,12 @@ from controlplane.accounts.keys.key_reader import KEYS_PER_QUERY, KeyReader
 from controlplane.operation.caller import Caller
 from controlplane.operation.permissions import hash_secret
 
-ONE = Caller(UUID(int=1), "org-0001", True)
-CALLERS = {hash_secret("one"): ONE}
+CALLER = Caller(UUID(int=1), "org-0001", True)
+CALLERS = {hash_secret("one"): CALLER}
+"""The results of every query: only the key "one" is valid."""
 
 
-class Reads:
+class PausedQueries:
     """Queries that wait until the test continues them."""
 
     def __init__(self) -> None:
@@ -37,47 +38,47 @@ async def run_until_waiting(*tasks: asyncio.Task[Caller | None]) -> None:
 
 
 async def test_keys_that_arrive_during_a_query_share_the_next_query() -> None:
-    reads = Reads()
-    reader = KeyReader(reads.read)
+    queries = PausedQueries()
+    reader = KeyReader(queries.read)
     tasks = [asyncio.create_task(reader.caller("one"))]
     await run_until_waiting(*tasks)
     tasks += [asyncio.create_task(reader.caller(key)) for key in ("one", "two", "two")]
     await run_until_waiting(*tasks)
-    reads.continued.set()
-    assert await asyncio.gather(*tasks) == [ONE, ONE, None, None]
+    queries.continued.set()
+    assert await asyncio.gather(*tasks) == [CALLER, CALLER, None, None]
     # The second call with the key "one" came after the first query began. That query may have
     # read an older state, so the second call needs the next query.
-    assert [len(group) for group in reads.groups] == [1, 2]
+    assert [len(group) for group in queries.groups] == [1, 2]
 
 
 async def test_a_query_reads_a_bounded_number_of_keys() -> None:
-    reads = Reads()
-    reads.continued.set()
-    reader = KeyReader(reads.read)
+    queries = PausedQueries()
+    queries.continued.set()
+    reader = KeyReader(queries.read)
     await asyncio.gather(*(reader.caller(f"key {number}") for number in range(KEYS_PER_QUERY + 1)))
-    assert [len(group) for group in reads.groups] == [KEYS_PER_QUERY, 1]
+    assert [len(group) for group in queries.groups] == [KEYS_PER_QUERY, 1]
 
 
 async def test_each_caller_gets_the_error_of_the_query() -> None:
-    reads = Reads()
-    reads.error = RuntimeError("the database does not answer")
-    reads.continued.set()
-    reader = KeyReader(reads.read)
+    queries = PausedQueries()
+    queries.error = RuntimeError("the database does not answer")
+    queries.continued.set()
+    reader = KeyReader(queries.read)
     results = await asyncio.gather(
         *(reader.caller(key) for key in ("one", "two")), return_exceptions=True
     )
-    assert results == [reads.error, reads.error]
-    reads.error = None
-    assert await reader.caller("one") == ONE
+    assert results == [queries.error, queries.error]
+    queries.error = None
+    assert await reader.caller("one") == CALLER
 
 
 async def test_a_cancelled_call_does_not_cancel_others_with_the_same_key() -> None:
-    reads = Reads()
-    reader = KeyReader(reads.read)
+    queries = PausedQueries()
+    reader = KeyReader(queries.read)
     tasks = [asyncio.create_task(reader.caller("one")) for _ in range(2)]
     await run_until_waiting(*tasks)
     tasks[0].cancel()
     with pytest.raises(asyncio.CancelledError):
         await tasks[0]
-    reads.continued.set()
-    assert await tasks[1] == ONE
+    queries.continued.set()
+    assert await tasks[1] == CALLER

@@ -22,7 +22,8 @@ from tests.unit.controlplane.running_service import RunningService
 
 MEMBERS = operations.PREFIX
 PATHS = tuple(each.path for each in operations.member_operations())
-INVITED = {"email": "Bob@example.com", "role": "manager", "locations": ["loc-0001"]}
+"""The paths of the member operations. The first lists the members, and the others change them."""
+NEW_INVITATION = {"email": "Bob@example.com", "role": "manager", "locations": ["loc-0001"]}
 NEW_PASSWORD = "a password of Bob's"
 JOIN, INVITATION = "/api/auth/join", "/api/auth/invitation"
 
@@ -40,7 +41,7 @@ async def sign_in(
 
 async def invite(browser: Browser, **changes: Any) -> str:
     """Return the code of a new invitation."""
-    reply = await browser.post(f"{MEMBERS}/invite", INVITED | changes)
+    reply = await browser.post(f"{MEMBERS}/invite", NEW_INVITATION | changes)
     assert reply.status_code == 200, reply.text
     path: str = reply.json()["path"]
     assert path.startswith("/#/join/")
@@ -57,7 +58,7 @@ def bodies(user_id: uuid.UUID) -> dict[str, dict[str, Any]]:
         MEMBERS: {},
         f"{MEMBERS}/change": {"userId": str(user_id), "role": "owner", "locations": []},
         f"{MEMBERS}/remove": {"userId": str(user_id)},
-        f"{MEMBERS}/invite": INVITED,
+        f"{MEMBERS}/invite": NEW_INVITATION,
         f"{MEMBERS}/revoke-invitation": {"invitationId": str(user_id)},
     }
 
@@ -240,7 +241,7 @@ async def test_wrong_passwords_are_limited_when_a_user_accepts_an_invitation(
 
 async def test_a_member_cannot_be_invited_again(service: RunningService) -> None:
     browser = await sign_in(service)
-    reply = await browser.post(f"{MEMBERS}/invite", INVITED | {"email": "ADA@example.com"})
+    reply = await browser.post(f"{MEMBERS}/invite", NEW_INVITATION | {"email": "ADA@example.com"})
     assert (reply.status_code, reply.json()["code"]) == (409, "already_member")
     code = await invite(browser)
     make_user(service, "bob@example.com")
@@ -254,7 +255,7 @@ async def test_the_number_of_open_invitations_is_limited(
     monkeypatch.setattr(invitations, "INVITATIONS_MAX", 1)
     browser = await sign_in(service)
     await invite(browser)
-    refused = await browser.post(f"{MEMBERS}/invite", INVITED)
+    refused = await browser.post(f"{MEMBERS}/invite", NEW_INVITATION)
     assert refused.json()["code"] == "too_many_invitations"
 
 
@@ -288,7 +289,7 @@ async def test_a_short_password_is_refused(service: RunningService) -> None:
 async def test_the_refusal_of_an_unknown_location_contains_its_id(service: RunningService) -> None:
     browser = await sign_in(service)
     unknown_location = {"locations": ["loc-0001", "loc-9"]}
-    reply = await browser.post(f"{MEMBERS}/invite", INVITED | unknown_location)
+    reply = await browser.post(f"{MEMBERS}/invite", NEW_INVITATION | unknown_location)
     assert (reply.status_code, reply.json()["detail"]) == (404, "there is no location loc-9")
     bob = make_user(service, "bob@example.com", role="viewer", locations=["loc-old"])
     change = {"userId": str(bob.id), "role": "manager"}
@@ -306,7 +307,7 @@ async def test_an_invalid_invitation_is_refused(
     service: RunningService, changes: dict[str, Any]
 ) -> None:
     browser = await sign_in(service)
-    assert (await browser.post(f"{MEMBERS}/invite", INVITED | changes)).status_code == 400
+    assert (await browser.post(f"{MEMBERS}/invite", NEW_INVITATION | changes)).status_code == 400
 
 
 # ---------------------------------------------------------------------------- password changes

@@ -95,7 +95,9 @@ async def test_setting_the_time_zone_of_a_location_gives_it_no_name(
     assert await read_names(service) == (None, None)
 
 
-def test_opening_hours_are_read_in_the_zone_of_the_location(service: RunningService) -> None:
+def test_opening_hours_are_in_the_zone_of_the_location_or_else_in_utc(
+    service: RunningService,
+) -> None:
     now, other = service.clock(), ("org-0001", "loc-0002")
 
     def work(session: Any) -> list[str]:
@@ -110,7 +112,6 @@ def test_opening_hours_are_read_in_the_zone_of_the_location(service: RunningServ
 
 
 async def test_a_request_names_the_user_who_created_it(service: RunningService) -> None:
-
     make_user(service)
     browser = Browser(service)
     await browser.sign_in()

@@ -91,14 +91,14 @@ async def test_two_accounts_cannot_have_the_same_email_address(service: RunningS
 async def test_one_owner_remains_if_two_owners_remove_each_other_concurrently(
     service: RunningService,
 ) -> None:
-    people = [make_user(service, email) for email in ("ada@example.com", "eve@example.com")]
+    owners = [make_user(service, email) for email in ("ada@example.com", "eve@example.com")]
     browsers = [Browser(service), Browser(service)]
-    for browser, user in zip(browsers, people, strict=True):
+    for browser, user in zip(browsers, owners, strict=True):
         await browser.sign_in(user.email)
     ada, eve = browsers
     replies = await asyncio.gather(
-        ada.post(f"{MEMBERS}/remove", {"userId": str(people[1].id)}),
-        eve.post(f"{MEMBERS}/remove", {"userId": str(people[0].id)}),
+        ada.post(f"{MEMBERS}/remove", {"userId": str(owners[1].id)}),
+        eve.post(f"{MEMBERS}/remove", {"userId": str(owners[0].id)}),
     )
     # The second request is refused: its user is no longer a member (401) or is the last
     # owner (409).

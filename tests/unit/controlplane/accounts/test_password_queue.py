@@ -19,7 +19,6 @@ from controlplane.accounts.passwords import NETWORK_CALLS_MAX, WAITING_MAX, Pass
 from controlplane.accounts.throttle import FAILURES_MAX
 from controlplane.operation.errors import Refusal
 from controlplane.operation.niceness import NICENESS
-from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from tests.unit.controlplane.accounts.people import (
     MEMORY_KIB,
@@ -27,8 +26,9 @@ from tests.unit.controlplane.accounts.people import (
     PASSWORD,
     Browser,
     make_user,
+    proxied_service,
 )
-from tests.unit.controlplane.running_service import RunningService, running_service
+from tests.unit.controlplane.running_service import RunningService
 
 STRANGERS = 80
 NICENESS_MAX = 19
@@ -99,14 +99,14 @@ async def test_the_number_of_waiting_calls_of_one_network_is_limited(passwords: 
         assert {each.status for each in refused if each} == {503}
 
 
-async def test_a_cancelled_call_makes_room_in_a_full_queue(passwords: Passwords) -> None:
+async def test_a_cancelled_call_frees_its_position_in_a_full_queue(passwords: Passwords) -> None:
     queue = Queue(passwords)
     async with busy(passwords):
         for at in range(WAITING_MAX):
             await queue.add("stranger", f"192.0.2.{at}")
         last = queue.results[-1]
-        # The new call starts between the cancellation and the moment when the cancelled call
-        # leaves the queue.
+        # The new call starts after the cancellation, and before the cancelled call leaves the
+        # queue.
         asyncio.get_running_loop().call_soon(last.cancel)
         await queue.add("new", "203.0.113.1", is_known=True)
     await asyncio.gather(*(each for each in queue.results if each is not last))
@@ -196,14 +196,7 @@ class Arrivals:
 
 @pytest.fixture
 async def proxied(database: Database) -> AsyncIterator[RunningService]:
-    """A service behind a proxy, so that each sign-in can come from another network."""
-    settings = Settings(
-        argon2_memory_kib=MEMORY_KIB,
-        argon2_passes=PASSES,
-        refusal_delay_s=0,
-        trusted_proxies=frozenset({"127.0.0.1"}),
-    )
-    async with running_service(database, settings) as service:
+    async with proxied_service(database) as service:
         yield service
 
 

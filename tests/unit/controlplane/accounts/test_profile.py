@@ -21,7 +21,7 @@ from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 PATHS = tuple(each.path for each in profile.profile_operations())
-WRITING = tuple(each.path for each in profile.profile_operations() if each.writes)
+WRITE_PATHS = tuple(each.path for each in profile.profile_operations() if each.writes)
 PROFILE = profile.PREFIX
 NEW_KEY = {"name": "till", "canWrite": True, "locations": []}
 
@@ -44,16 +44,14 @@ async def create_key(browser: Browser, **changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_api_keys_cannot_read_a_profile_or_create_keys(
-    service: RunningService, path: str
-) -> None:
+async def test_profile_operations_refuse_api_keys(service: RunningService, path: str) -> None:
     refused = await service.post(path, b"{}")
     assert refused.status_code == 403
     assert refused.json()["code"] == "session_required"
     assert (await Browser(service).post(path)).status_code == 401
 
 
-@pytest.mark.parametrize("path", WRITING)
+@pytest.mark.parametrize("path", WRITE_PATHS)
 async def test_another_site_cannot_change_a_profile(service: RunningService, path: str) -> None:
     browser = await sign_in(service)
     for origin in ("https://evil.example", None):
@@ -114,7 +112,7 @@ async def test_a_key_is_revoked_by_its_owner(service: RunningService) -> None:
     assert (await browser.post(PROFILE)).json()["keys"] == []
 
 
-async def test_users_cannot_end_sessions_or_keys_of_others(service: RunningService) -> None:
+async def test_users_cannot_end_sessions_or_revoke_keys_of_others(service: RunningService) -> None:
     ada, eve = await sign_in(service), await sign_in(service, "eve@example.com")
     new_key = await create_key(ada)
     session_id = (await ada.post(PROFILE)).json()["sessions"][0]["id"]

@@ -10,6 +10,7 @@ from sqlalchemy import select
 from controlplane.accounts import sign_in_policy
 from controlplane.accounts.second_factor import codes, pending
 from controlplane.accounts.throttle import FAILURES_MAX, WINDOW
+from controlplane.accounts.users import find_user, set_password
 from controlplane.storage.account_tables import PendingSignIn, RecoveryCode, SecondFactor
 from tests.unit.controlplane.accounts.oidc.visitor import Visitor
 from tests.unit.controlplane.accounts.people import OVERVIEW, PASSWORD, Browser, make_user
@@ -36,7 +37,7 @@ def set_second_factor_requirement(service: RunningService, *, is_required: bool 
 
 
 async def set_up(service: RunningService) -> tuple[str, list[str]]:
-    """Set up the factor of Ada. Return the secret and the recovery codes."""
+    """Set up the second factor of Ada. Return its secret and the recovery codes."""
     make_user(service)
     browser = Browser(service)
     await browser.sign_in()
@@ -77,14 +78,18 @@ async def test_a_password_alone_opens_no_session(service: RunningService) -> Non
 
 
 @pytest.mark.parametrize("steps", [-1, 0, 1])
-async def test_a_clock_may_differ_by_one_step(service: RunningService, steps: int) -> None:
+async def test_a_code_of_an_adjacent_time_step_is_accepted(
+    service: RunningService, steps: int
+) -> None:
     secret, _ = await set_up(service)
     service.clock.advance(10 * STEP_S)
     assert await code_step(service, code_at(service, secret, steps)) == 303
 
 
 @pytest.mark.parametrize("steps", [-2, 2])
-async def test_a_clock_may_not_differ_by_two_steps(service: RunningService, steps: int) -> None:
+async def test_a_code_that_is_two_time_steps_off_is_refused(
+    service: RunningService, steps: int
+) -> None:
     secret, _ = await set_up(service)
     service.clock.advance(10 * STEP_S)
     assert await code_step(service, code_at(service, secret, steps)) == 403
@@ -133,7 +138,7 @@ async def test_recovery_codes_are_stored_as_hashes_and_belong_to_one_user(
 
 
 @pytest.mark.parametrize("code", ["", "000", "abcdef", "１２３４５６", "0" * 64, "1' OR '1'='1"])
-async def test_rubbish_is_not_a_code(service: RunningService, code: str) -> None:
+async def test_a_malformed_code_is_refused(service: RunningService, code: str) -> None:
     await set_up(service)
     assert await code_step(service, code) == 403
 
@@ -172,8 +177,6 @@ async def test_a_pending_sign_in_ends_after_ten_minutes_or_when_the_password_cha
 
 def change_password(service: RunningService) -> None:
     def work(session: Any) -> None:
-        from controlplane.accounts.users import find_user, set_password
-
         user = find_user(session, EMAIL)
         assert user is not None
         set_password(session, user, "another hash")

@@ -322,7 +322,7 @@ async def test_invitation_queries_from_an_ipv6_network_have_one_limit(
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "is_same"),
+    ("address", "other", "is_same"),
     [
         ("192.0.2.1", "192.0.2.2", False),
         ("192.0.2.1", "::ffff:192.0.2.1", True),
@@ -331,12 +331,12 @@ async def test_invitation_queries_from_an_ipv6_network_have_one_limit(
     ],
 )
 def test_network_of_returns_the_same_network_for_the_addresses_of_one_client(
-    one: str, other: str, is_same: bool
+    address: str, other: str, is_same: bool
 ) -> None:
-    assert (throttle.network_of(one) == throttle.network_of(other)) is is_same
+    assert (throttle.network_of(address) == throttle.network_of(other)) is is_same
 
 
-FOREIGN = [
+FOREIGN_HEADERS = [
     {"origin": "https://evil.example"},
     {"origin": "null"},
     {"origin": "https://service"},
@@ -348,7 +348,7 @@ FOREIGN = [
 ]
 
 
-@pytest.mark.parametrize("headers", FOREIGN)
+@pytest.mark.parametrize("headers", FOREIGN_HEADERS)
 @pytest.mark.parametrize("path", [SIGN_IN, SIGN_OUT, OVERVIEW, "/console/api/pending-requests"])
 async def test_another_site_cannot_use_the_cookie(
     service: RunningService, path: str, headers: dict[str, str]

@@ -25,9 +25,7 @@ Run = Callable[..., int]
 
 
 @pytest.fixture
-def control(
-    service: RunningService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Callable[..., int]:
+def control(service: RunningService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """Return a function that runs `venue-control users` on the database of the service.
 
     The argument ``@`` stands for the path of a file that contains PASSWORD.

@@ -72,7 +72,7 @@ class Agent:
             _ENVELOPE.validate(reply.json())
         return reply
 
-    async def ask(self, method: str, params: Any = None, api_key: str | None = None) -> Json:
+    async def request(self, method: str, params: Any = None, api_key: str | None = None) -> Json:
         """Return the reply to a request."""
         body: Json = {"jsonrpc": "2.0", "id": 7, "method": method}
         if params is not None:
@@ -86,7 +86,7 @@ class Agent:
     async def call(self, tool: str, api_key: str | None = None, /, **arguments: Any) -> Json:
         """Call a tool. Return its result after validation against the tool's output schema."""
         params = {"name": tool, "arguments": arguments}
-        reply_body = await self.ask("tools/call", params, api_key)
+        reply_body = await self.request("tools/call", params, api_key)
         assert "result" in reply_body, reply_body
         result: Json = reply_body["result"]
         assert not result["isError"], result
@@ -95,16 +95,18 @@ class Agent:
         _result_validator(tool).validate(structured)
         return structured
 
-    async def mistake(self, tool: str, api_key: str | None = None, /, **arguments: Any) -> str:
+    async def tool_error(self, tool: str, api_key: str | None = None, /, **arguments: Any) -> str:
         """Make a call that the tool refuses. Return the error text that a model receives."""
         params = {"name": tool, "arguments": arguments}
-        result = (await self.ask("tools/call", params, api_key))["result"]
+        result = (await self.request("tools/call", params, api_key))["result"]
         assert result["isError"], result
         assert "structuredContent" not in result
         return str(result["content"][0]["text"])
 
-    async def refused(self, tool: str, api_key: str | None = None, /, **arguments: Any) -> Json:
+    async def protocol_error(
+        self, tool: str, api_key: str | None = None, /, **arguments: Any
+    ) -> Json:
         """Make a call that the service refuses with a JSON-RPC error. Return this error."""
         params = {"name": tool, "arguments": arguments}
-        error: Json = (await self.ask("tools/call", params, api_key))["error"]
+        error: Json = (await self.request("tools/call", params, api_key))["error"]
         return error

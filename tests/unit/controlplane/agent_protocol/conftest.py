@@ -15,7 +15,7 @@ NOW = FakeClock().now
 
 
 @pytest.fixture(scope="package")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+def sales_database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     database = Database(str(tmp_path_factory.mktemp("agents") / "service.db"))
     plan = Plan(locations=4, days=40, sales_per_day=12, goods=30, until=NOW.date(), is_awkward=True)
     database.write(lambda session: load(session, plan, NOW))
@@ -24,6 +24,6 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 
 
 @pytest.fixture
-async def agent(loaded: Database) -> AsyncIterator[Agent]:
-    async with service_on(loaded, Settings(rate_per_s=0), FakeClock()) as service:
+async def agent(sales_database: Database) -> AsyncIterator[Agent]:
+    async with service_on(sales_database, Settings(rate_per_s=0), FakeClock()) as service:
         yield Agent(service)

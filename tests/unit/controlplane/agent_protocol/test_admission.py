@@ -26,9 +26,10 @@ PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
 
 
 @pytest.fixture
-async def bounded(loaded: Database) -> AsyncIterator[Agent]:
+async def bounded(sales_database: Database) -> AsyncIterator[Agent]:
+    """An AI assistant of a service that permits a burst of three calls, then one per second."""
     settings = Settings(rate_per_s=1, burst=3, refusal_delay_s=0, calls_at_once=2)
-    async with service_on(loaded, settings, FakeClock()) as service:
+    async with service_on(sales_database, settings, FakeClock()) as service:
         yield Agent(service)
 
 
@@ -66,13 +67,13 @@ async def test_a_cached_key_cannot_write_after_its_write_grant_is_revoked(agent:
     agent.service.core.keys.apply_poll((), {}, agent.service.core.keys.now_s())
     good = (await agent.call("read_catalog", key, limit=1))["rows"][0]
 
-    def read_only(session: object) -> None:
+    def revoke_write_grant(session: object) -> None:
         row = session.get(ApiKey, key_id)  # type: ignore[attr-defined]
         row.can_write = False
 
-    agent.service.database.write(read_only)
+    agent.service.database.write(revoke_write_grant)
     arguments = {"goodId": good["goodId"], "status": "inactive"}
-    error = await agent.refused("set_catalog_availability", key, **arguments)
+    error = await agent.protocol_error("set_catalog_availability", key, **arguments)
     assert "write grant" in error["message"]
 
 
@@ -83,12 +84,14 @@ async def test_too_many_calls_return_429_with_retry_after(bounded: Agent) -> Non
     assert int(replies[-1].headers["retry-after"]) >= 1
 
 
-async def test_processor_time_of_slow_calls_is_charged(loaded: Database) -> None:
+async def test_processor_time_of_slow_calls_is_charged(sales_database: Database) -> None:
     settings = Settings(processing_share=0.1, processing_burst_s=1, refusal_delay_s=0)
     # Each call takes ``FREE_S`` seconds of processor time, which are not charged.
     times_s = itertools.count(step=FREE_S)
     clock = FakeClock()
-    async with service_on(loaded, settings, clock, thread_time=lambda: next(times_s)) as service:
+    async with service_on(
+        sales_database, settings, clock, thread_time=lambda: next(times_s)
+    ) as service:
         agent = Agent(service)
         for _ in range(3):
             await agent.call("business_context")
@@ -118,7 +121,7 @@ async def test_an_internal_error_is_a_json_rpc_error(
         raise ZeroDivisionError("secret")
 
     monkeypatch.setattr(dispatch, "read_arguments", fail)
-    error = await agent.refused("business_context")
+    error = await agent.protocol_error("business_context")
     assert (error["code"], list(error["data"])) == (-32603, ["traceId"])
     assert "secret" not in json.dumps(error)
     assert error["data"]["traceId"] in caplog.text

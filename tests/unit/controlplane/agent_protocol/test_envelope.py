@@ -35,6 +35,6 @@ async def test_the_reply_has_the_string_or_integer_id_of_the_request(
 async def test_params_are_optional_and_can_have_any_keys(
     agent: Agent, params: dict[str, Any]
 ) -> None:
-    assert (await agent.ask("ping", params))["result"] == {}
+    assert (await agent.request("ping", params))["result"] == {}
     call_params = {"name": "business_context", "arguments": {}} | params
-    assert (await agent.ask("tools/call", call_params))["result"]["isError"] is False
+    assert (await agent.request("tools/call", call_params))["result"]["isError"] is False

@@ -28,7 +28,7 @@ def call(params: Any) -> str:
     return json.dumps(CALL | {"params": params})
 
 
-def without(name: str) -> str:
+def ping_without(name: str) -> str:
     return json.dumps({key: value for key, value in PING.items() if key != name})
 
 
@@ -56,9 +56,9 @@ MISTAKES: list[tuple[bytes | str, int, bool]] = [
     (f"[{json.dumps(PING)}]", INVALID, False),
     (f"[{json.dumps(PING)},{json.dumps(PING)}]", INVALID, False),
     ("{}", INVALID, False),
-    (without("jsonrpc"), INVALID, True),
-    (without("method"), INVALID, True),
-    (without("id"), INVALID, False),
+    (ping_without("jsonrpc"), INVALID, True),
+    (ping_without("method"), INVALID, True),
+    (ping_without("id"), INVALID, False),
     (ping(jsonrpc="1.0"), INVALID, True),
     (ping(jsonrpc=2.0), INVALID, True),
     (ping(jsonrpc=None), INVALID, True),

@@ -9,7 +9,7 @@ from controlplane.accounts.oauth.metadata import RESOURCE_PATH as PATH
 from controlplane.web.agent_protocol.endpoint import METADATA_PATH
 from tests.unit.controlplane.agent_protocol.agent import Agent
 
-HELLO = {
+INITIALIZE_PARAMS = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},
     "clientInfo": {"name": "test", "version": "1"},
@@ -25,7 +25,9 @@ TOOLS = [
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
 async def test_a_known_protocol_version_is_accepted(agent: Agent, version: str) -> None:
-    result = (await agent.ask("initialize", HELLO | {"protocolVersion": version}))["result"]
+    result = (await agent.request("initialize", INITIALIZE_PARAMS | {"protocolVersion": version}))[
+        "result"
+    ]
     assert result["protocolVersion"] == version
     assert result["serverInfo"]["name"] == "venue-control"
     assert list(result["capabilities"]) == ["tools"]
@@ -33,13 +35,15 @@ async def test_a_known_protocol_version_is_accepted(agent: Agent, version: str) 
 
 
 async def test_initialize_with_an_unknown_version_returns_the_latest_version(agent: Agent) -> None:
-    result = (await agent.ask("initialize", HELLO | {"protocolVersion": "1999-01-01"}))["result"]
+    result = (
+        await agent.request("initialize", INITIALIZE_PARAMS | {"protocolVersion": "1999-01-01"})
+    )["result"]
     assert result["protocolVersion"] == "2025-11-25"
 
 
 async def test_ping_and_tools_list_require_no_initialize(agent: Agent) -> None:
-    assert (await agent.ask("ping"))["result"] == {}
-    tools = (await agent.ask("tools/list", {}))["result"]["tools"]
+    assert (await agent.request("ping"))["result"] == {}
+    tools = (await agent.request("tools/list", {}))["result"]["tools"]
     assert [tool["name"] for tool in tools] == TOOLS
     for tool in tools:
         assert tool["inputSchema"]["additionalProperties"] is False
@@ -84,7 +88,7 @@ async def test_a_repeated_routing_header_is_refused(agent: Agent) -> None:
 
 
 async def test_the_list_of_tools_has_one_page_and_accepts_no_cursor(agent: Agent) -> None:
-    assert (await agent.ask("tools/list", {"cursor": "x"}))["error"]["code"] == -32602
+    assert (await agent.request("tools/list", {"cursor": "x"}))["error"]["code"] == -32602
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-11-25", "2026-07-28"])
@@ -106,9 +110,9 @@ async def test_the_list_of_tools_has_the_form_of_the_requested_version(
 
 async def test_wrong_params_are_refused_even_after_a_valid_list_of_tools(agent: Agent) -> None:
     for _ in range(2):
-        assert "result" in await agent.ask("tools/list", {})
+        assert "result" in await agent.request("tools/list", {})
         for params in ({"cursor": "x"}, {"cursor": 1}, {"_meta": {"progressToken": []}}):
-            assert (await agent.ask("tools/list", params))["error"]["code"] == -32602
+            assert (await agent.request("tools/list", params))["error"]["code"] == -32602
 
 
 async def test_an_unknown_version_header_returns_the_supported_versions(agent: Agent) -> None:
@@ -124,7 +128,7 @@ async def test_an_unknown_method_returns_the_error_method_not_found(
     agent: Agent, method: str
 ) -> None:
     params = {"level": "info"} if method == "logging/setLevel" else None
-    assert (await agent.ask(method, params))["error"]["code"] == -32601
+    assert (await agent.request(method, params))["error"]["code"] == -32601
 
 
 async def test_a_notification_is_accepted_without_a_reply(agent: Agent) -> None:

@@ -19,7 +19,7 @@ from tests.unit.controlplane.agent_protocol.conftest import NOW
 from tests.unit.controlplane.retail.retailer import PIECE, VAT, retailer
 from tests.unit.controlplane.running_service import RunningService
 
-READING_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
+READ_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("business_context", {}),
     ("describe_business_data", {}),
     ("query_sales", {}),
@@ -38,7 +38,7 @@ NO_ACCESS = {
 UNKNOWN_ID = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
 
 
-@pytest.mark.parametrize(("tool", "arguments"), READING_CALLS)
+@pytest.mark.parametrize(("tool", "arguments"), READ_CALLS)
 async def test_a_read_only_key_can_call_the_tools_that_read(
     agent: Agent, tool: str, arguments: dict[str, Any]
 ) -> None:
@@ -46,23 +46,21 @@ async def test_a_read_only_key_can_call_the_tools_that_read(
     await agent.call(tool, key, **arguments)
 
 
-@pytest.mark.parametrize(("tool", "arguments"), READING_CALLS)
+@pytest.mark.parametrize(("tool", "arguments"), READ_CALLS)
 async def test_a_key_of_another_organization_gets_no_rows(
     agent: Agent, tool: str, arguments: dict[str, Any]
 ) -> None:
     key = agent.service.make_key(organization_id="org-0002")
     result = await agent.call(tool, key, **arguments)
-    if tool == "describe_business_data":
-        return
     assert "loc-0001" not in json.dumps(result)
     assert result.get("rows", []) in ([], [{"organizationId": "org-0002", "name": None}])
 
 
-@pytest.mark.parametrize(("tool", "arguments"), READING_CALLS)
+@pytest.mark.parametrize(("tool", "arguments"), READ_CALLS)
 async def test_the_refusal_of_an_unknown_argument_names_the_argument(
     agent: Agent, tool: str, arguments: dict[str, Any]
 ) -> None:
-    text = await agent.mistake(tool, **arguments, colour="red")
+    text = await agent.tool_error(tool, **arguments, colour="red")
     assert text.startswith("colour is not known. ")
     assert f"{tool} takes: " in text
 
@@ -81,7 +79,7 @@ async def test_a_foreign_location_is_refused_whether_or_not_it_exists(
 ) -> None:
     key = agent.service.make_key(locations=["loc-0001"])
     with_location = json.loads(json.dumps(arguments).replace("{}", location))
-    assert await agent.refused(tool, key, **with_location) == NO_ACCESS
+    assert await agent.protocol_error(tool, key, **with_location) == NO_ACCESS
 
 
 async def test_the_context_contains_the_credential_and_the_locations(agent: Agent) -> None:
@@ -103,6 +101,7 @@ async def test_the_examples_of_describe_business_data_are_valid_calls(agent: Age
     assert len(description["datasets"]) == 16
     for dataset in description["datasets"]:
         assert dataset["fields"]
+        assert dataset["examples"]
         for example in dataset["examples"]:
             await agent.call(dataset["tool"], **example["arguments"])
     one = await agent.call("describe_business_data", dataset="salesFigures")
@@ -135,6 +134,7 @@ async def test_pages_contain_each_row_once(agent: Agent, dataset: str) -> None:
         whole += page["rows"]
         if (cursor := page["nextCursor"]) is None:
             break
+    assert cursor is None
     rows_as_json = [json.dumps(row) for row in whole]
     assert len(rows_as_json) == len(set(rows_as_json)) > 2
     if dataset == "sales":
@@ -145,11 +145,11 @@ async def test_pages_contain_each_row_once(agent: Agent, dataset: str) -> None:
 async def test_a_cursor_is_accepted_only_with_the_same_dataset_and_filters(agent: Agent) -> None:
     page = await agent.call("read_business_records", dataset="sales", limit=2)
     other = {"dataset": "refunds", "cursor": page["nextCursor"]}
-    assert "Leave cursor out" in await agent.mistake("read_business_records", **other)
+    assert "Leave cursor out" in await agent.tool_error("read_business_records", **other)
     filtered = {"dataset": "sales", "cursor": page["nextCursor"], "filters": {"status": "unknown"}}
-    assert "Leave cursor out" in await agent.mistake("read_business_records", **filtered)
+    assert "Leave cursor out" in await agent.tool_error("read_business_records", **filtered)
     nonsense = {"dataset": "sales", "cursor": "nonsense"}
-    assert "Leave cursor out" in await agent.mistake("read_business_records", **nonsense)
+    assert "Leave cursor out" in await agent.tool_error("read_business_records", **nonsense)
 
 
 @pytest.mark.parametrize("value", [2**63 - 1, -(2**63)])
@@ -157,7 +157,7 @@ async def test_a_signed_cursor_with_an_impossible_time_is_invalid(agent: Agent, 
     request = {"dataset": "sales", "limit": 2}
     page = await agent.call("read_business_records", **request)
     cursor = await replace_sort_value(agent, page["nextCursor"], value)
-    error = await agent.mistake("read_business_records", **request, cursor=cursor)
+    error = await agent.tool_error("read_business_records", **request, cursor=cursor)
     assert "invalid_cursor" in error
     assert "Leave cursor out" in error
 
@@ -167,7 +167,7 @@ async def test_a_cursor_with_another_signature_is_invalid(agent: Agent, value: i
     request = {"dataset": "sales", "limit": 2}
     page = await agent.call("read_business_records", **request)
     cursor = await replace_sort_value(agent, page["nextCursor"], value, key=b"another key")
-    assert "invalid_cursor" in await agent.mistake(
+    assert "invalid_cursor" in await agent.tool_error(
         "read_business_records", **request, cursor=cursor
     )
 
@@ -248,14 +248,12 @@ async def test_filters_select_sales(agent: Agent) -> None:
         assert "2026-11-10T00:00:00Z" <= row["initiatedAt"] < "2026-11-11T20:00:00Z"
     employee = next(row["employeeId"] for row in page["rows"] if row["employeeId"])
     filters = {"employeeId": employee}
-    for row in (await agent.call("read_business_records", dataset="sales", filters=filters))[
-        "rows"
-    ]:
-        assert row["employeeId"] == employee
+    page = await agent.call("read_business_records", dataset="sales", filters=filters)
+    assert {row["employeeId"] for row in page["rows"]} == {employee}
 
 
 async def test_a_filter_that_a_dataset_lacks_is_refused(agent: Agent) -> None:
-    refusal_text = await agent.mistake(
+    refusal_text = await agent.tool_error(
         "read_business_records", dataset="employees", filters={"paymentType": "card"}
     )
     assert refusal_text == (
@@ -287,7 +285,7 @@ async def test_goods_can_be_searched(agent: Agent) -> None:
         assert good in rows
         assert {row["categoryId"] for row in rows} == {good["categoryId"]}
     assert (await agent.call("read_catalog", search="%"))["rows"] == []
-    assert good["categoryName"] in await agent.mistake("read_catalog", category="None such")
+    assert good["categoryName"] in await agent.tool_error("read_catalog", category="None such")
     first = await agent.call("read_catalog", limit=7)
     second = await agent.call("read_catalog", limit=7, cursor=first["nextCursor"])
     assert first["rows"] + second["rows"] == whole[:14]
@@ -355,28 +353,32 @@ async def test_only_a_key_with_a_write_grant_for_all_locations_changes_the_catal
     good = (await agent.call("read_catalog", status="active", limit=1))["rows"][0]
     arguments = {"goodId": good["goodId"], "status": "inactive"}
     if key == "read only":
-        error = await agent.refused(
+        error = await agent.protocol_error(
             "set_catalog_availability", agent.service.make_key(can_write=False), **arguments
         )
         assert error["code"] == -32602
         assert "write grant" in error["message"]
     elif key == "one location":
         limited = agent.service.make_key(locations=["loc-0001"])
-        assert "all locations" in await agent.mistake(
+        assert "all locations" in await agent.tool_error(
             "set_catalog_availability", limited, **arguments
         )
     else:
         other = agent.service.make_key(organization_id="org-0002")
-        assert await agent.refused("set_catalog_availability", other, **arguments) == NO_ACCESS
+        assert (
+            await agent.protocol_error("set_catalog_availability", other, **arguments) == NO_ACCESS
+        )
         unknown_good = arguments | {"goodId": UNKNOWN_ID}
-        assert await agent.refused("set_catalog_availability", **unknown_good) == NO_ACCESS
+        assert await agent.protocol_error("set_catalog_availability", **unknown_good) == NO_ACCESS
         unknown_variation = arguments | {"variationId": UNKNOWN_ID}
-        assert await agent.refused("set_catalog_availability", **unknown_variation) == NO_ACCESS
+        assert (
+            await agent.protocol_error("set_catalog_availability", **unknown_variation) == NO_ACCESS
+        )
     active_good = (await agent.call("read_catalog", status="active", limit=1))["rows"][0]
     assert active_good == good
 
 
 async def test_the_error_for_an_unknown_tool_names_the_known_tools(agent: Agent) -> None:
-    error = await agent.refused("drop_tables")
+    error = await agent.protocol_error("drop_tables")
     assert error["code"] == -32602
     assert "query_sales" in error["message"]

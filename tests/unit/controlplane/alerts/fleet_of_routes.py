@@ -68,7 +68,8 @@ class RoutedFleet(Fleet):
         result: Json = reply.json()
         return result
 
-    async def refused(self, path: str, body: Json) -> tuple[int, str]:
+    async def refusal(self, path: str, body: Json) -> tuple[int, str]:
+        """Make a call that the service refuses. Return the status and the code."""
         reply = await self.owner.post(f"{PREFIX}{path}", body)
         return reply.status_code, reply.json()["code"]
 

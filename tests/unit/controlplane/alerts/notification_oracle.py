@@ -21,7 +21,7 @@ of the same subject."""
 
 
 @dataclass(frozen=True)
-class PlayedRoute:
+class WeekRoute:
     """A simulated route. Empty ``severities`` or ``locations`` match all alerts.
 
     The route groups alerts by location and condition. Notifications of a group are at least
@@ -42,7 +42,7 @@ class PlayedRoute:
 
 
 @dataclass(frozen=True)
-class PlayedSilence:
+class WeekSilence:
     """A simulated silence. An empty ``location``, ``device`` or ``rule`` matches every alert."""
 
     start: float
@@ -58,8 +58,8 @@ class PlayedSilence:
 
 def expected_notifications(
     events: list[Event],
-    routes: list[PlayedRoute],
-    silences: list[PlayedSilence],
+    routes: list[WeekRoute],
+    silences: list[WeekSilence],
     ticks: list[float],
 ) -> Counter[Notification]:
     """Return each expected notification with the number of times that it must be sent.
@@ -83,7 +83,7 @@ def expected_notifications(
 
 
 def _messages(
-    events: list[Event], silences: list[PlayedSilence], ticks: list[float]
+    events: list[Event], silences: list[WeekSilence], ticks: list[float]
 ) -> list[Message]:
     """Return the start and the end of each alert of which receivers should be notified.
 
@@ -113,7 +113,7 @@ def _messages(
     return sorted(results)
 
 
-def _grouped(route: PlayedRoute, group: list[Message], ticks: list[float]) -> list[Notification]:
+def _grouped(route: WeekRoute, group: list[Message], ticks: list[float]) -> list[Notification]:
     """Return the notifications of one group.
 
     After a notification is due, the next one is due ``interval_s`` seconds later at the earliest.

@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 from tests.unit.controlplane.alerts.week import (
     BEGINS,
     SECONDS,
-    PlayedLocation,
     Stretch,
     Week,
+    WeekLocation,
     last_at_each,
 )
 
@@ -49,7 +49,7 @@ def expected(week: Week, ticks: list[float]) -> list[Event]:
 
 
 def _events_of_location(
-    location: PlayedLocation, downs: list[Stretch], ticks: list[float]
+    location: WeekLocation, downs: list[Stretch], ticks: list[float]
 ) -> list[Event]:
     opening_before = _opening(location)
     can_detect = _offline_detection(ticks)
@@ -134,7 +134,7 @@ def _outage(
 
 
 def _offline(
-    location: PlayedLocation,
+    location: WeekLocation,
     windows: list[Stretch],
     last: float,
     *,
@@ -177,7 +177,7 @@ def _offline_detection(ticks: list[float]) -> Callable[[float], bool]:
     return lambda now: now - resumed[now] > WINDOW
 
 
-def _opening(location: PlayedLocation) -> Callable[[float], float | None]:
+def _opening(location: WeekLocation) -> Callable[[float], float | None]:
     """Return a function that takes a time and returns when the location last opened.
 
     The function returns None while the location is closed, and for a location without opening
@@ -263,6 +263,7 @@ class ConditionHistory:
             self._report(now, False, False)
 
     def needs_attention(self) -> bool:
+        """Return whether the condition is active or an alert of it is firing."""
         return self.known_value == ACTIVE or self.is_open or self.is_flapping
 
     def _active_for(self, now: float) -> float:

@@ -262,7 +262,7 @@ async def test_an_acknowledged_alert_names_the_user_who_acknowledged_it(fleet: R
     (listed,) = (await fleet.call("", {"id": firing["alertId"]}))["alerts"]
     assert listed["acknowledgedAt"] == alert["acknowledgedAt"]
     unknown = {"alertId": "00000000-0000-4000-8000-000000000000"}
-    assert await fleet.refused("/acknowledge", unknown) == (404, "alert_not_found")
+    assert await fleet.refusal("/acknowledge", unknown) == (404, "alert_not_found")
 
 
 async def test_each_change_is_in_the_audit_log_once(fleet: RoutedFleet) -> None:
@@ -306,7 +306,7 @@ async def test_each_change_is_in_the_audit_log_once(fleet: RoutedFleet) -> None:
     ],
 )
 async def test_an_invalid_rule_is_refused(fleet: RoutedFleet, changes: Json, status: int) -> None:
-    assert (await fleet.refused("/rules/set", RULE | changes))[0] == status
+    assert (await fleet.refusal("/rules/set", RULE | changes))[0] == status
 
 
 async def test_a_silence_with_an_invalid_start_is_refused_and_the_error_names_the_field(
@@ -319,4 +319,4 @@ async def test_a_silence_with_an_invalid_start_is_refused_and_the_error_names_th
 async def test_a_silence_must_end_in_the_future(fleet: RoutedFleet) -> None:
     for until in ("2026-11-20T11:00", "later"):
         body = SILENCE | {"until": until}
-        assert await fleet.refused("/silences/add", body) == (400, "validation_error")
+        assert await fleet.refusal("/silences/add", body) == (400, "validation_error")

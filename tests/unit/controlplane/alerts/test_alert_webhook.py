@@ -71,15 +71,15 @@ async def test_an_owner_sets_and_removes_the_webhook(
 ) -> None:
     assert (await owner.post(PREFIX)).json() == {"host": None}
     secret = await set_webhook(owner)
-    displayed = await owner.post(PREFIX)
-    assert displayed.json() == {"host": "hooks.example.com"}
+    reply = await owner.post(PREFIX)
+    assert reply.json() == {"host": "hooks.example.com"}
     assert (await owner.post(f"{PREFIX}/remove")).json() == {"host": None}
     assert (await owner.post(PREFIX)).json() == {"host": None}
     query = select(AuditEntry.operation, AuditEntry.detail)
     entries = service.database.read(lambda session: [tuple(row) for row in session.execute(query)])
     for operation in ("alert_webhook.set", "alert_webhook.remove"):
         assert (operation, "hooks.example.com") in entries
-    for text in (displayed.text, str(entries)):
+    for text in (reply.text, str(entries)):
         assert "secret-path" not in text
         assert secret not in text
 
@@ -103,6 +103,7 @@ async def test_members_see_whose_webhook_gets_the_alerts_but_not_its_host(
 FORM = "must be an address like https://hooks.example.com/alerts"
 PRIVATE = "must be an address of the public internet"
 NO_USER = "must not have spaces or a user name"
+"""The three error messages for an address that cannot be the webhook."""
 
 
 @pytest.mark.parametrize(
@@ -200,7 +201,7 @@ def add_notifications(session: Session, now: datetime, organization_id: str, cou
         session.add_all((alert, notification))
 
 
-async def test_undelivered_notifications_end_when_the_webhook_is_removed(
+async def test_undelivered_notifications_are_not_sent_after_the_webhook_is_removed(
     service: RunningService, owner: Browser
 ) -> None:
     await set_webhook(owner)
@@ -236,7 +237,7 @@ async def test_notifications_of_one_organization_do_not_delay_those_of_another(
         assert await send_to_organizations(service.core, http, "webhooks") == 2 * BATCH - 1
 
 
-class Names:
+class FakeResolver:
     """Resolves every name to the given addresses. Without addresses, every name is unknown."""
 
     def __init__(self, *addresses: str) -> None:
@@ -248,15 +249,15 @@ class Names:
         return self.addresses
 
 
-async def post_through(names: Names, webhook: Webhook) -> None:
-    transport = PublicAddressTransport(httpx2.MockTransport(webhook), names)
+async def post_through(resolver: FakeResolver, webhook: Webhook) -> None:
+    transport = PublicAddressTransport(httpx2.MockTransport(webhook), resolver)
     async with httpx2.AsyncClient(transport=transport) as http:
         await http.post(URL)
 
 
 async def test_a_notification_goes_to_the_address_that_was_checked() -> None:
     webhook = Webhook(204)
-    await post_through(Names(PUBLIC), webhook)
+    await post_through(FakeResolver(PUBLIC), webhook)
     (request,) = webhook.received
     assert request.url.host == PUBLIC
     assert request.headers["host"] == "hooks.example.com"
@@ -280,5 +281,5 @@ async def test_an_unknown_name_or_one_with_a_private_address_is_not_connected(
 ) -> None:
     webhook = Webhook(204)
     with pytest.raises(httpx2.ConnectError, match=r"^hooks\.example\.com"):
-        await post_through(Names(*addresses), webhook)
+        await post_through(FakeResolver(*addresses), webhook)
     assert webhook.received == []

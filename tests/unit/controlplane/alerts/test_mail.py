@@ -43,8 +43,8 @@ class Mailbox:
     """Stores the messages that the server accepts.
 
     ``answer`` is the server's reply to a message, which it sends after ``delay_s``. The server
-    refuses the recipient ``unknown``. ``farewell`` is its reply to QUIT. ``encrypted`` is, for each
-    stored message, whether it arrived over TLS.
+    refuses the recipient ``unknown``. ``quit_reply`` is its reply to QUIT. ``encrypted`` is, for
+    each stored message, whether it arrived over TLS.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Mailbox:
         self.encrypted: list[bool] = []
         self.answer = "250 OK"
         self.delay_s = 0.0
-        self.farewell = "221 Bye"
+        self.quit_reply = "221 Bye"
         self.unknown = ""
 
     async def handle_RCPT(  # noqa: N802 - aiosmtpd calls this name
@@ -79,11 +79,13 @@ class Mailbox:
     async def handle_QUIT(  # noqa: N802 - aiosmtpd calls this name
         self, _server: SMTP, _session: Session, _envelope: Envelope
     ) -> str:
-        return self.farewell
+        return self.quit_reply
 
 
 @dataclass(frozen=True)
 class MailServer:
+    """An SMTP server: its mailbox, how to connect, and the authority of its certificate."""
+
     mailbox: Mailbox
     smtp: Smtp
     authority: Path
@@ -193,7 +195,7 @@ async def test_a_refused_connection_is_the_reason_of_the_failure(trusted: MailSe
     assert "refused" in await asyncio.to_thread(send_mail, replace(SETTINGS, smtp=smtp), mail())
 
 
-async def test_a_server_that_scans_a_mail_for_longer_than_a_request_may_take_gets_it_once(
+async def test_a_mail_is_sent_once_if_the_server_replies_after_the_delivery_timeout(
     trusted: MailServer,
 ) -> None:
     trusted.mailbox.delay_s = 2
@@ -205,7 +207,7 @@ async def test_a_server_that_scans_a_mail_for_longer_than_a_request_may_take_get
 async def test_an_accepted_mail_is_a_success_whatever_the_server_replies_to_quit(
     trusted: MailServer,
 ) -> None:
-    trusted.mailbox.farewell = "421 closing"
+    trusted.mailbox.quit_reply = "421 closing"
     settings = replace(SETTINGS, smtp=trusted.smtp)
     assert await asyncio.to_thread(send_mail, settings, mail()) == ""
     assert len(trusted.mailbox.messages) == 1
@@ -240,6 +242,7 @@ BODY = {
 
 
 def built_mail(recipients: str, sender: str = "alerts@venue.example") -> EmailMessage:
+    """Return the mail that the service builds for a firing alert."""
     smtp = Smtp(host="127.0.0.1", port=9, sender=sender)
     return mail_of("msg_1", recipients, [BODY], smtp, DATE)
 
@@ -256,7 +259,8 @@ def test_a_mail_is_ascii_so_that_the_server_needs_no_extension() -> None:
     assert "kase-ā is offline" in message.get_content()
 
 
-def test_a_domain_that_would_become_another_domain_is_unchanged() -> None:
+def test_a_domain_that_idna_would_change_to_another_domain_is_unchanged() -> None:
+    """IDNA 2003 changes "ß" to "ss", which can be the domain of another owner."""
     assert built_mail("ada@straße.example")["To"] == "ada@straße.example"
 
 

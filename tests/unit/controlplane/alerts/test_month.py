@@ -20,7 +20,6 @@ from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.alerts.evaluation import evaluate_fleet
 from controlplane.devices.liveness import end_offline_intervals
 from controlplane.devices.locations.locations import add_maintenance, set_location
-from controlplane.devices.locations.status import Maintenance
 from controlplane.devices.priority import Priority
 from controlplane.settings import Settings
 from controlplane.storage.monitoring_tables import AlertRoute, AlertSilence
@@ -29,8 +28,8 @@ from controlplane.web.background import send_to_organizations
 from tests.unit.controlplane.alerts.fleet_of_routes import RECEIVERS, SETTINGS
 from tests.unit.controlplane.alerts.notification_oracle import (
     Notification,
-    PlayedRoute,
-    PlayedSilence,
+    WeekRoute,
+    WeekSilence,
     expected_notifications,
 )
 from tests.unit.controlplane.alerts.oracle import expected
@@ -38,10 +37,10 @@ from tests.unit.controlplane.alerts.week import (
     BEGINS,
     DEVICES,
     SECONDS,
-    PlayedDevice,
     Week,
+    WeekDevice,
     last_at_each,
-    played_week,
+    simulated_week,
     time_at,
 )
 from tests.unit.controlplane.running_service import RunningService
@@ -90,13 +89,13 @@ class SimulatedFleet:
         self.received: Counter[Notification] = Counter()
         self.now_s = 0.0
 
-    def add(self, session: Session, routes: list[PlayedRoute]) -> None:
+    def add(self, session: Session, routes: list[WeekRoute]) -> None:
         position = 0
         for location in self.week.locations:
             key = (DEFAULT_ORGANIZATION, location.name)
             set_location(session, key, location.zone, location.lines or None, BEGINS)
             for window in location.schedule().maintenance:
-                add_maintenance(session, key, Maintenance(*_fields(window)), "")
+                add_maintenance(session, key, window, "")
             for device in location.devices:
                 position += 1
                 session.add(_row(device, location.name, position))
@@ -159,11 +158,7 @@ class SimulatedFleet:
         return httpx2.Response(204)
 
 
-def _fields(window: Maintenance) -> tuple[uuid.UUID | None, object, object]:
-    return window.instance_id, window.since, window.until
-
-
-def _row(device: PlayedDevice, location: str, position: int) -> Device:
+def _row(device: WeekDevice, location: str, position: int) -> Device:
     before = BEGINS - timedelta(days=1)
     return Device(
         position=position, instance_id=device.instance_id, binding_id=uuid.UUID(int=position),
@@ -175,36 +170,37 @@ def _row(device: PlayedDevice, location: str, position: int) -> Device:
     )  # fmt: skip
 
 
-def _silences(week: Week, chance: random.Random) -> list[PlayedSilence]:
+def _silences(week: Week, chance: random.Random) -> list[WeekSilence]:
+    """Return silences at six locations, and one of offline alerts at all locations."""
     results = []
     for location in chance.sample(week.locations, 6):
         start = 60 * chance.randint(0, UNTIL_S // 60)
         device = chance.choice([str(location.devices[0].instance_id), ""])
         rule = chance.choice(["", "offline", "broken"])
         end = start + 60 * chance.randint(60, 720)
-        results.append(PlayedSilence(start, end, location.name, device, rule))
-    return [*results, PlayedSilence(6 * 3600, 10 * 3600, rule="offline")]
+        results.append(WeekSilence(start, end, location.name, device, rule))
+    return [*results, WeekSilence(6 * 3600, 10 * 3600, rule="offline")]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_exactly_the_expected_notifications_are_delivered(
     service: RunningService, seed: int
 ) -> None:
-    week, chance = played_week(seed), random.Random(seed)
+    week, chance = simulated_week(seed), random.Random(seed)
     assert len([device for location in week.locations for device in location.devices]) == DEVICES
     ticks = [at for at in week.ticks(STEP_S) if at < UNTIL_S]
     names = tuple(each.name for each in week.locations[::2])
     routes = [
-        PlayedRoute("every"),
-        PlayedRoute("grouped", interval_s=1800),
-        PlayedRoute("critical", severities=("critical",), interval_s=300),
-        PlayedRoute("half", locations=names),
+        WeekRoute("every"),
+        WeekRoute("grouped", interval_s=1800),
+        WeekRoute("critical", severities=("critical",), interval_s=300),
+        WeekRoute("half", locations=names),
     ]
     silences = _silences(week, chance)
-    played = SimulatedFleet(service, week, ticks)
+    fleet = SimulatedFleet(service, week, ticks)
 
     def prepare(session: Session) -> None:
-        played.add(session, routes)
+        fleet.add(session, routes)
         for each in silences:
             session.add(
                 AlertSilence(
@@ -215,19 +211,19 @@ async def test_exactly_the_expected_notifications_are_delivered(
             )  # fmt: skip
 
     service.database.write(prepare)
-    async with httpx2.AsyncClient(transport=httpx2.MockTransport(played.receive)) as http:
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(fleet.receive)) as http:
         for index, at in enumerate(ticks):
-            service.clock.now, played.now_s = time_at(at), at
+            service.clock.now, fleet.now_s = time_at(at), at
             service.database.write(
-                lambda session, index=index, at=at: played.step(session, index, at)
+                lambda session, index=index, at=at: fleet.step(session, index, at)
             )
             for receivers in RECEIVERS:
                 await send_to_organizations(service.core, http, receivers)
     expected_counts = expected_notifications(expected(week, ticks), routes, silences, ticks)
     count = sum(expected_counts.values())
     print(f"seed {seed}: {count} notifications are expected in {len(ticks)} minutes")
-    assert not played.received - expected_counts
-    assert not expected_counts - played.received
-    assert max(played.received.values()) == 1
+    assert not fleet.received - expected_counts
+    assert not expected_counts - fleet.received
+    assert max(fleet.received.values()) == 1
     assert {name for _, name, _ in expected_counts} == {route.name for route in routes}
     assert any(len(sent) > 1 for _, _, sent in expected_counts), "no notification was grouped"

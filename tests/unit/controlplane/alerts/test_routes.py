@@ -152,7 +152,7 @@ async def test_a_route_that_becomes_a_pagerduty_route_sends_each_alert_that_wait
     assert [len(each["texts"]) for each in log] == [1, 1, 0, 1]
 
 
-async def test_an_alert_that_resolves_does_not_overtake_its_start_after_the_end_of_a_digest(
+async def test_a_route_that_is_no_longer_a_digest_sends_the_start_of_an_alert_before_its_end(
     fleet: RoutedFleet,
 ) -> None:
     device, *_ = await fleet.add(3)
@@ -212,20 +212,20 @@ async def test_the_delivery_log_has_the_error_and_the_next_attempt(fleet: Routed
 
 
 @pytest.mark.parametrize(
-    ("requested", "waited"),
+    ("retry_after", "wait_s"),
     [("600", 600), ("86400", 3600), ("9" * 5000, 3600)],
     ids=["10 min", "a day", "5000 digits"],
 )
 async def test_a_receiver_that_limits_messages_gets_none_before_the_time_that_it_requests(
-    fleet: RoutedFleet, service: RunningService, requested: str, waited: int
+    fleet: RoutedFleet, service: RunningService, retry_after: str, wait_s: int
 ) -> None:
     route = (await fleet.add_route(kind="slack"))["route"]
     fleet.route_webhook = Webhook(429)
-    fleet.route_webhook.headers["Retry-After"] = requested
+    fleet.route_webhook.headers["Retry-After"] = retry_after
     for _ in range(2):
         await fleet.call("/routes/test", {"routeId": route["id"]})
     await fleet.deliver()
-    service.clock.advance(waited - 1)
+    service.clock.advance(wait_s - 1)
     await fleet.deliver()
     # The wait concerns all notifications of the route, not only the one that was refused.
     assert len(fleet.route_webhook.received) == 1
@@ -246,7 +246,7 @@ async def test_the_delivery_log_has_pages_of_different_sizes(fleet: RoutedFleet)
         delivery_ids += [each["id"] for each in reply["deliveries"]]
         cursor = {"cursor": reply["nextCursor"]}
         if reply["nextCursor"] is not None:
-            invalid = await fleet.refused("", {"cursor": reply["nextCursor"]})
+            invalid = await fleet.refusal("", {"cursor": reply["nextCursor"]})
             assert invalid == (400, "invalid_cursor")  # it belongs to the other list
     assert cursor == {"cursor": None}
     assert len(set(delivery_ids)) == 5
@@ -279,7 +279,7 @@ async def test_a_changed_route_keeps_its_target_and_a_disabled_one_sends_nothing
         "failed",
         "the route was removed or disabled",
     )
-    refusal = await fleet.refused("/routes/test", {"routeId": route["id"]})
+    refusal = await fleet.refusal("/routes/test", {"routeId": route["id"]})
     assert refusal == (409, "route_disabled")
 
 
@@ -307,6 +307,6 @@ async def test_a_route_to_an_unknown_location_is_refused(
     fleet: RoutedFleet, service: RunningService
 ) -> None:
     body = ROUTE | {"locations": ["loc-0009"]}
-    assert await fleet.refused("/routes/set", body) == (404, "location_not_found")
+    assert await fleet.refusal("/routes/set", body) == (404, "location_not_found")
     make_locations(service, "loc-0009")
     await fleet.call("/routes/set", body)

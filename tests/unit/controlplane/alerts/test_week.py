@@ -13,11 +13,11 @@ from tests.unit.controlplane.alerts.oracle import Event, expected
 from tests.unit.controlplane.alerts.week import (
     BEGINS,
     DEVICES,
-    PlayedDevice,
-    PlayedLocation,
     Week,
+    WeekDevice,
+    WeekLocation,
     last_at_each,
-    played_week,
+    simulated_week,
     time_at,
 )
 
@@ -34,7 +34,7 @@ def events(week: Week, step_s: int) -> list[Event]:
     return sorted(each for location in week.locations for each in _events(location, week, step_s))
 
 
-def _events(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Event]:
+def _events(location: WeekLocation, week: Week, step_s: int) -> Iterator[Event]:
     ticks = list(week.ticks(step_s))
     schedule = location.schedule()
     last_heartbeats = [
@@ -80,8 +80,8 @@ def _events(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Event
 
 
 def _has_problem_or_maintenance(
-    location: PlayedLocation,
-    device: PlayedDevice,
+    location: WeekLocation,
+    device: WeekDevice,
     last_heartbeats: list[float],
     ticks: list[float],
 ) -> list[bool]:
@@ -98,7 +98,7 @@ def _has_problem_or_maintenance(
 @pytest.mark.medium
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_week_has_exactly_the_expected_alerts(seed: int) -> None:
-    week = played_week(seed)
+    week = simulated_week(seed)
     assert sum(len(location.devices) for location in week.locations) == DEVICES
     result = events(week, STEP_S)
     assert result == expected(week, list(week.ticks(STEP_S)))

@@ -37,7 +37,7 @@ Stretch = tuple[float, float]
 
 
 @dataclass
-class PlayedDevice:
+class WeekDevice:
     """A simulated device.
 
     It sends no heartbeats during ``downs``, its reports have faults during ``broken``, and it is in
@@ -66,14 +66,14 @@ class PlayedDevice:
 
 
 @dataclass
-class PlayedLocation:
+class WeekLocation:
     """A simulated location. ``maintenance`` contains windows that apply to all its devices."""
 
     name: str
     zone: str
     lines: tuple[str, ...]
     """Opening hours; empty means always open."""
-    devices: list[PlayedDevice]
+    devices: list[WeekDevice]
     maintenance: list[Stretch] = field(default_factory=list)
 
     def schedule(self) -> Schedule:
@@ -94,7 +94,7 @@ class PlayedLocation:
 class Week:
     """A simulated week. The service does not run during ``service_downs``."""
 
-    locations: list[PlayedLocation]
+    locations: list[WeekLocation]
     service_downs: list[Stretch]
 
     def ticks(self, step_s: int) -> Iterator[float]:
@@ -113,7 +113,7 @@ def last_at_each(heartbeats: list[float], ticks: list[float]) -> list[float]:
     return [heartbeats[bisect_right(heartbeats, at) - 1] for at in ticks]
 
 
-def played_week(seed: int) -> Week:
+def simulated_week(seed: int) -> Week:
     """Return a week with offline devices, faults, power cuts, maintenance and service outages."""
     chance = random.Random(seed)
     sizes = [1, 2, 3, 4]
@@ -137,20 +137,20 @@ def played_week(seed: int) -> Week:
     return Week(locations, service_downs)
 
 
-def _location(chance: random.Random, index: int, size: int) -> PlayedLocation:
+def _location(chance: random.Random, index: int, size: int) -> WeekLocation:
     lines = HOURS[index % len(HOURS)] if index % 3 else ()
     devices = [
-        PlayedDevice(uuid.UUID(int=chance.getrandbits(128)), chance.uniform(0, HEARTBEAT_S))
+        WeekDevice(uuid.UUID(int=chance.getrandbits(128)), chance.uniform(0, HEARTBEAT_S))
         for _ in range(size)
     ]
-    location = PlayedLocation(f"loc-{index:04}", ZONES[index % len(ZONES)], lines, devices)
+    location = WeekLocation(f"loc-{index:04}", ZONES[index % len(ZONES)], lines, devices)
     if index % 4 == 2:
         for device in devices:
             _switch_off_at_night(chance, device)
     return location
 
 
-def _add_problems(chance: random.Random, device: PlayedDevice) -> None:
+def _add_problems(chance: random.Random, device: WeekDevice) -> None:
     """Add offline times, faulty reports and maintenance to the device, at random."""
     kind = chance.random()
     until = SECONDS - STABLE_END_S
@@ -177,14 +177,14 @@ def _add_problems(chance: random.Random, device: PlayedDevice) -> None:
         device.downs.append((start + 120, start + chance.uniform(200, 4.1 * 3600)))
 
 
-def _switch_off_at_night(chance: random.Random, device: PlayedDevice) -> None:
+def _switch_off_at_night(chance: random.Random, device: WeekDevice) -> None:
     """Switch the device off for five hours after midnight UTC, on each day except the last."""
     for day in range(DAYS - 1):
         start = day * 86400 + chance.uniform(0, 1200)
         device.downs.append((start, start + 5 * 3600 + chance.uniform(0, 600)))
 
 
-def _add_power_cut(chance: random.Random, location: PlayedLocation) -> None:
+def _add_power_cut(chance: random.Random, location: WeekLocation) -> None:
     start = chance.uniform(3600, SECONDS - STABLE_END_S - 5 * 3600)
     length = chance.uniform(300, 4 * 3600)
     for device in location.devices:
@@ -192,7 +192,7 @@ def _add_power_cut(chance: random.Random, location: PlayedLocation) -> None:
             device.downs.append((start, start + length + chance.uniform(0, 400)))
 
 
-def _add_power_flaps(chance: random.Random, location: PlayedLocation) -> None:
+def _add_power_flaps(chance: random.Random, location: WeekLocation) -> None:
     """Switch all devices of the location off for ten minutes, five times within two hours."""
     at = 2.5 * 86400
     for _ in range(5):

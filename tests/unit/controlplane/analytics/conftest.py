@@ -14,7 +14,7 @@ NOW = FakeClock().now
 
 
 @pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+def sales_database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     database = Database(str(tmp_path_factory.mktemp("analytics") / "service.db"))
     plan = Plan(locations=4, days=40, sales_per_day=12, goods=12, until=NOW.date(), is_awkward=True)
     database.write(lambda session: load(session, plan, NOW))
@@ -23,6 +23,6 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 
 
 @pytest.fixture
-async def merchant(loaded: Database) -> AsyncIterator[RunningService]:
-    async with service_on(loaded, Settings(rate_per_s=0), FakeClock()) as service:
+async def merchant(sales_database: Database) -> AsyncIterator[RunningService]:
+    async with service_on(sales_database, Settings(rate_per_s=0), FakeClock()) as service:
         yield service

@@ -172,11 +172,13 @@ async def test_hourly_figures_are_limited_by_locations_times_days(
     assert (await ask(merchant, path, locationMode="all", **days)).status_code == 200
 
 
-async def test_processor_time_of_figures_is_charged(loaded: Database) -> None:
+async def test_processor_time_of_figures_is_charged(sales_database: Database) -> None:
     settings = Settings(call_share=0.1, call_burst_s=1, refusal_delay_s=0)
     times_s = itertools.count(step=0)
     clock = FakeClock()
-    async with service_on(loaded, settings, clock, thread_time=lambda: next(times_s)) as service:
+    async with service_on(
+        sales_database, settings, clock, thread_time=lambda: next(times_s)
+    ) as service:
         for path in REPLIES:
             assert (await ask(service, path)).status_code == 200
         # After the next call, the key is charged some seconds. The settings permit a burst of only
@@ -231,12 +233,8 @@ async def test_location_mode_all_selects_every_location_that_the_key_may_see(
 ) -> None:
     def location_ids(reply: Any) -> set[str]:
         body = reply.json()
-        return {
-            window["locationId"]
-            for window in body.get(
-                "windows", body.get("current", {}) and body["current"]["windows"]
-            )
-        }
+        windows = body["windows"] if "windows" in body else body["current"]["windows"]
+        return {window["locationId"] for window in windows}
 
     whole = await ask(merchant, path, locationMode="all")
     assert location_ids(whole) == {"loc-0001", "loc-0002", "loc-0003", "loc-0004"}

@@ -69,7 +69,9 @@ async def test_an_unknown_location_is_refused(merchant: RunningService) -> None:
     assert reply.status_code == 404
 
 
-def test_too_many_sales_are_refused(loaded: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_sales_are_refused(
+    sales_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sales_table, "SALES_MAX", 20)
     caller = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
     query = validate(ALL, FiguresQuery)
@@ -78,7 +80,7 @@ def test_too_many_sales_are_refused(loaded: Database, monkeypatch: pytest.Monkey
         return sales_table.sales_table(RequestContext(session, caller, NOW, Settings()), query)
 
     with pytest.raises(Refusal) as refused:
-        loaded.read(work)
+        sales_database.read(work)
     assert refused.value.errors == {
         "period": ("has more than 20 sales. Choose a shorter period or one location",)
     }

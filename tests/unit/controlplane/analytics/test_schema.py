@@ -69,8 +69,9 @@ def test_valid_replies_fit_the_schema(valid_reply: httpx2.Response) -> None:
     schema.require_fitting(valid_reply)
 
 
-FIRST = ("venues", 0)
-AED = (*FIRST, "currencies", 0)
+VENUE = ("venues", 0)
+CURRENCY = (*VENUE, "currencies", 0)
+"""Paths of the only venue and the only currency in `PULSE`."""
 
 
 @pytest.mark.parametrize(
@@ -82,16 +83,16 @@ AED = (*FIRST, "currencies", 0)
         reply("reports/financialSummary", {"current": NO_FIGURES}),
         reply("reports/financialSummary", {"current": {"windows": []}, "previous": NO_FIGURES}),
         pulse("more", to=1),
-        pulse(*FIRST, "activityComplete", to=None),
-        pulse(*FIRST, "activity", 0, "weekday", to=0),
-        pulse(*FIRST, "activity", 0, "weekday", to=8),
-        pulse(*FIRST, "activity", 0, "hour", to=24),
-        pulse(*FIRST, "activity", 0, "orderCount", to=-1),
-        pulse(*AED, "todayCents", to=1.5),
-        pulse(*AED, "todayCents", to=2**53),
-        pulse(*AED, "todayCents", to="1"),
-        pulse(*AED, "deltaPercent", to="1"),
-        pulse(*AED, "points", to=[1]),
+        pulse(*VENUE, "activityComplete", to=None),
+        pulse(*VENUE, "activity", 0, "weekday", to=0),
+        pulse(*VENUE, "activity", 0, "weekday", to=8),
+        pulse(*VENUE, "activity", 0, "hour", to=24),
+        pulse(*VENUE, "activity", 0, "orderCount", to=-1),
+        pulse(*CURRENCY, "todayCents", to=1.5),
+        pulse(*CURRENCY, "todayCents", to=2**53),
+        pulse(*CURRENCY, "todayCents", to="1"),
+        pulse(*CURRENCY, "deltaPercent", to="1"),
+        pulse(*CURRENCY, "points", to=[1]),
     ],
 )
 def test_replies_that_violate_the_schema_do_not_fit(invalid_reply: httpx2.Response) -> None:

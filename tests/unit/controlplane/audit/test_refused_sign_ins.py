@@ -4,37 +4,22 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from sqlalchemy import event, select
+from sqlalchemy import event
 
 from controlplane.accounts.refused_sign_ins import ENTRIES_AT_ONCE, ENTRY_EVERY_S
 from controlplane.accounts.throttle import FAILURES_MAX, WINDOW
-from controlplane.settings import Settings
-from controlplane.storage.audit_tables import AuditEntry
 from controlplane.storage.database import Database
-from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, Browser, make_user
-from tests.unit.controlplane.running_service import RunningService, running_service
+from tests.unit.controlplane.accounts.people import Browser, make_user, proxied_service
+from tests.unit.controlplane.audit.test_audit import audit_entries
+from tests.unit.controlplane.running_service import RunningService
 
 ADA, UNKNOWN = "ada@example.com", "nobody@example.com"
 
 
 @pytest.fixture
 async def proxied(database: Database) -> AsyncIterator[RunningService]:
-    """A service behind a proxy, so that each attempt can come from another network."""
-    settings = Settings(
-        argon2_memory_kib=MEMORY_KIB,
-        argon2_passes=PASSES,
-        refusal_delay_s=0,
-        trusted_proxies=frozenset({"127.0.0.1"}),
-    )
-    async with running_service(database, settings) as service:
+    async with proxied_service(database) as service:
         yield service
-
-
-def entries(service: RunningService) -> list[AuditEntry]:
-    def work(session: Any) -> list[AuditEntry]:
-        return list(session.scalars(select(AuditEntry).order_by(AuditEntry.position)))
-
-    return service.database.read(work)
 
 
 class Strangers:
@@ -68,12 +53,12 @@ async def test_the_number_of_entries_of_refused_sign_ins_is_limited(
     strangers = Strangers(proxied)
     for at in range(ENTRIES_AT_ONCE + 30):
         await strangers.attempt(f"{at}@example.com")
-    assert len(entries(proxied)) == ENTRIES_AT_ONCE
+    assert len(audit_entries(proxied)) == ENTRIES_AT_ONCE
     proxied.clock.advance(ENTRY_EVERY_S)
     await strangers.attempt(UNKNOWN)
     await strangers.attempt(UNKNOWN)
-    last = entries(proxied)[-1]
-    assert len(entries(proxied)) == ENTRIES_AT_ONCE + 1
+    last = audit_entries(proxied)[-1]
+    assert len(audit_entries(proxied)) == ENTRIES_AT_ONCE + 1
     assert last.detail.endswith("earlier attempts without an entry: 30")
     assert (last.operation, last.outcome, last.actor_name) == ("session.sign_in", "refused", "")
 
@@ -84,12 +69,12 @@ async def test_each_account_has_a_separate_limit_of_entries(proxied: RunningServ
     make_user(proxied, "eve@example.com", organization_id="org-2")
     strangers = Strangers(proxied)
     await strangers.attempt_repeatedly(ADA, ENTRIES_AT_ONCE + 5 * FAILURES_MAX)
-    ada_count = len(entries(proxied))
+    ada_count = len(audit_entries(proxied))
     assert ENTRIES_AT_ONCE <= ada_count < ENTRIES_AT_ONCE + 5
     await strangers.attempt(UNKNOWN)
     await strangers.attempt("eve@example.com")
     assert (await Browser(proxied).sign_in()).status_code == 200
-    assert [(entry.actor_name, entry.outcome) for entry in entries(proxied)[ada_count:]] == [
+    assert [(entry.actor_name, entry.outcome) for entry in audit_entries(proxied)[ada_count:]] == [
         ("", "refused"), ("eve@example.com", "refused"), (ADA, "done"),
     ]  # fmt: skip
 
@@ -118,9 +103,9 @@ async def test_an_attempt_without_an_entry_does_not_reveal_whether_the_account_e
         known, unknown = await statements_of(ADA), await statements_of(UNKNOWN)
         for at in range(ENTRIES_AT_ONCE):
             await strangers.attempt(f"{at}@example.com")
-        count = len(entries(proxied))
+        count = len(audit_entries(proxied))
         without_entry = await statements_of(UNKNOWN)
-        assert len(entries(proxied)) == count
+        assert len(audit_entries(proxied)) == count
     finally:
         event.remove(proxied.database._engine, "before_cursor_execute", note)
     assert known == unknown == without_entry

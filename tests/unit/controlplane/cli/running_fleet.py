@@ -28,6 +28,8 @@ REPORTS = {
 
 @dataclass(frozen=True)
 class ServiceProcess:
+    """How to reach a service that runs in another process."""
+
     url: str
     api_key: str
     database: str
@@ -50,6 +52,7 @@ def service_process(database: Path, *options: str) -> Iterator[ServiceProcess]:
 
 
 def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """Run `venue-control` in another process until it ends."""
     return subprocess.run(
         [sys.executable, "-m", "controlplane", *arguments],
         capture_output=True,
@@ -62,7 +65,7 @@ def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str
 
 
 async def run_beside(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """Run `venue-control` in a thread, so that the event loop continues."""
+    """Call `run` in a thread, so that the event loop continues."""
     return await asyncio.to_thread(lambda: run(*arguments, **environment))
 
 

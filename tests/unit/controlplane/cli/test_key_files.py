@@ -64,7 +64,8 @@ def test_keys_create_writes_a_file_for_each_key(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the test reads POSIX file modes")
-def test_only_the_owner_can_read_key_files(database: str, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("database")
+def test_only_the_owner_can_read_key_files(tmp_path: Path) -> None:
     out = tmp_path / "keys"
     old_mask = os.umask(0)
     try:
@@ -74,7 +75,6 @@ def test_only_the_owner_can_read_key_files(database: str, tmp_path: Path) -> Non
     assert out.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in out.iterdir()} == {0o600}
     assert sorted(path.name for path in out.iterdir())[0] == "key-01.key"
-    assert database
 
 
 def test_existing_key_files_are_not_overwritten(

@@ -19,6 +19,7 @@ from tests.unit.controlplane.cli.running_fleet import (
     enroll,
     service_process,
 )
+from tests.unit.controlplane.cli.test_setup import Terminal
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 pytestmark = [
@@ -125,7 +126,7 @@ def test_devices_are_filtered_by_health_and_by_their_reports(
     assert {record["health"] for record in records} <= {"broken", "healthy"}
 
 
-def test_printers_of_all_devices_are_listed_with_the_begin_of_their_state_and_filtered(
+def test_printers_of_all_devices_are_listed_with_the_start_of_their_state_and_filtered(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = run_command(capsys, "printers").splitlines()
@@ -199,8 +200,8 @@ def test_changes_since_the_previous_report_are_printed(capsys: pytest.CaptureFix
     result = json.loads(run_command(capsys, "changes", "bar-till", "network", "--json"))
     assert (result["before"], result["after"]) == (oldest, newest)
     assert result["changes"][0]["tone"] == "bad"
-    for one, other in ((oldest, newest), (newest, oldest)):
-        assert run_command(capsys, "report", one[:8], "--against", other[:8]) == output
+    for report, other in ((oldest, newest), (newest, oldest)):
+        assert run_command(capsys, "report", report[:8], "--against", other[:8]) == output
     assert main(["report", newest, "--against", snapshot]) == 2
     assert "cannot be compared" in capsys.readouterr().err
     assert main(["changes", "bar-till", "application"]) == 1
@@ -249,6 +250,7 @@ def test_no_help_is_wider_than_80_columns(
         with pytest.raises(SystemExit):
             main([*words.split(), "--help"])
         output = capsys.readouterr().out
+        assert output
         assert [line for line in output.splitlines() if len(line) > 80] == []
 
 
@@ -267,11 +269,6 @@ async def test_the_command_revoke_requires_confirmation(
         assert await asyncio.to_thread(main, revoke) == code
         assert "Revoke to-be-revoked? [y/N] " in capsys.readouterr().err
     assert (await device.heartbeat()).status_code == 409
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def test_examples_in_the_help_are_valid() -> None:

@@ -116,14 +116,14 @@ async def test_the_output_in_a_pipe_has_one_line_per_device(
 async def test_devices_with_an_open_request_are_skipped(
     http: httpx2.AsyncClient, service: ServiceProcess, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one, two = await enroll_devices(http, service, "twice", 2)
-    await one.create_request("network")
+    first, second = await enroll_devices(http, service, "twice", 2)
+    await first.create_request("network")
     words = ["request", "--location", "twice", "network"]
     assert await asyncio.to_thread(main, words) == 0
     captured = capsys.readouterr()
     assert "left out, has an open request of this kind: 1 (twice-till-1)" in captured.err
     assert "twice-till-2" in captured.out
-    assert len((await one.detail())["requests"]) == len((await two.detail())["requests"]) == 1
+    assert len((await first.detail())["requests"]) == len((await second.detail())["requests"]) == 1
     assert await asyncio.to_thread(main, words) == 1
 
 

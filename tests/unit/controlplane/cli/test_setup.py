@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from controlplane.accounts.names import known_locations
 from controlplane.accounts.passwords import hasher
 from controlplane.accounts.users import find_user, memberships
-from controlplane.cli import users as module_of_users
+from controlplane.cli import users as users_command
 from controlplane.cli.main import main
 from controlplane.operation.permissions import caller_of_key
 from controlplane.settings import Settings
@@ -26,6 +26,8 @@ PASSWORD = "correct horse battery"
 
 
 class Terminal(io.StringIO):
+    """A stream that reports that it is a terminal."""
+
     def isatty(self) -> bool:
         return True
 
@@ -36,7 +38,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("VENUE_CONTROL_DATABASE", file)
     monkeypatch.setenv("TZ", "Europe/Riga")
     quick = Settings(argon2_memory_kib=8, argon2_passes=1)
-    monkeypatch.setattr(module_of_users, "Settings", lambda: quick)
+    monkeypatch.setattr(users_command, "Settings", lambda: quick)
     return file
 
 
@@ -48,7 +50,7 @@ def words(tmp_path: Path) -> list[str]:
             "--location-name", "Old harbour", "--password-file", str(file)]  # fmt: skip
 
 
-def rows(file: str) -> dict[str, int]:
+def count_rows(file: str) -> dict[str, int]:
     """Return the number of rows of each table."""
     database = Database(file)
     try:
@@ -68,7 +70,7 @@ def test_setup_creates_everything_and_a_second_run_changes_nothing(
     output = capsys.readouterr()
     secret = output.out.splitlines()[-1]
     assert output.err.splitlines()[-2] == "Next: venue-control serve"
-    before = rows(database)
+    before = count_rows(database)
 
     def check(session: Session) -> None:
         user = find_user(session, "ada@example.com")
@@ -95,7 +97,7 @@ def test_setup_creates_everything_and_a_second_run_changes_nothing(
         for part in ("Harbour Ltd", "ada@example.com", "Old harbour (loc-0001)", "first key"):
             assert part in output.out
         assert "vck_" not in output.out + output.err
-    assert rows(database) == before
+    assert count_rows(database) == before
 
 
 def test_setup_prompts_for_missing_values_and_prompts_again_after_an_invalid_one(
@@ -128,8 +130,8 @@ def test_without_a_terminal_the_missing_options_are_named_and_nothing_is_created
     monkeypatch.setattr("sys.stderr", Terminal())
     assert main(["setup"]) == 2  # the input ends
     # The one row is the version of the database schema.
-    assert set(rows(database).values()) <= {0, 1}
-    assert rows(database)["organizations"] == 0
+    assert set(count_rows(database).values()) <= {0, 1}
+    assert count_rows(database)["organizations"] == 0
 
 
 @pytest.mark.parametrize(("level", "shows_steps"), [("info", False), ("debug", True)])

@@ -29,12 +29,13 @@ from tests.unit.controlplane.running_service import RunningService
 TENANT = "11111111-2222-3333-4444-555555555555"
 ENTRA = provider_at(f"https://login.microsoftonline.com/{TENANT}/v2.0")
 ENTRA_ADA = {"sub": "ada-1", "email": "ada@contoso.example", "name": "Ada"}
-"""The claims of Entra ID's userinfo. It cannot have more."""
+"""The claims of Entra ID's userinfo. Other claims are only in the ID token."""
 MANY_GROUPS = {
     "groups": None,
     "_claim_names": {"groups": "src1"},
     "_claim_sources": {"src1": {"endpoint": "https://graph.example/users/1/getMemberObjects"}},
 }
+"""The claims of a user with too many groups for an ID token: they refer to an address instead."""
 METADATA = {
     "authorization_endpoint": "https://accounts.google.com/o/oauth2/v2/auth",
     "token_endpoint": "https://oauth2.googleapis.com/token",
@@ -44,12 +45,13 @@ METADATA = {
 
 @pytest.fixture
 def entra(monkeypatch: pytest.MonkeyPatch, process: ProviderProcess) -> ProviderProcess:
-    """Let the fake provider be Entra ID: only its ID tokens have groups and ``xms_edov``."""
+    """Let the service treat the fake provider as Entra ID."""
     monkeypatch.setattr(providers, "ENTRA_HOSTS", frozenset({"127.0.0.1"}))
     return process
 
 
-def be_entra(process: ProviderProcess, *, groups: list[str], **changes: Any) -> None:
+def answer_as_entra(process: ProviderProcess, *, groups: list[str], **changes: Any) -> None:
+    """Give ``groups`` and ``xms_edov`` only in ID tokens, as Entra ID does."""
     process.control(
         claims={**ENTRA_ADA, "xms_edov": "1", "groups": groups},
         userinfo={"xms_edov": None, "groups": None},
@@ -114,7 +116,7 @@ def test_only_entra_verifies_addresses_with_xms_edov(issuer: str) -> None:
     assert claims.email is None
 
 
-async def test_a_verification_can_be_a_string(
+async def test_email_verified_can_be_a_string(
     service: RunningService, process: ProviderProcess
 ) -> None:
     """Userinfo of Amazon Cognito has the string "true"."""
@@ -128,7 +130,7 @@ async def test_a_verification_can_be_a_string(
 async def test_a_user_of_entra_signs_in_and_stays_signed_in(
     service: RunningService, entra: ProviderProcess
 ) -> None:
-    be_entra(entra, groups=["venue-owners"])
+    answer_as_entra(entra, groups=["venue-owners"])
     visitor = await sign_in(service)
     await run_checks(service, 900)
     assert (await visitor.post(OVERVIEW)).status_code == 200
@@ -136,7 +138,7 @@ async def test_a_user_of_entra_signs_in_and_stays_signed_in(
     first, *refreshed = entra.token_requests()
     assert "scope" not in first
     assert {each["scope"] for each in refreshed} == {"openid email profile"}
-    be_entra(entra, groups=[])
+    answer_as_entra(entra, groups=[])
     await run_checks(service, LIMIT_S)
     assert memberships(service) == []
 
@@ -147,24 +149,24 @@ async def test_a_refresh_at_another_provider_requests_no_scope(
     """A provider may have granted fewer scopes, and refuses more (RFC 6749, section 6)."""
     await sign_in(service)
     await run_checks(service, LIMIT_S)
-    assert all("scope" not in each for each in process.token_requests())
+    assert ["scope" in each for each in process.token_requests()] == [False, False]
 
 
 async def test_a_sign_in_is_refused_if_its_groups_cannot_be_checked_later(
     service: RunningService, entra: ProviderProcess
 ) -> None:
-    """Without a refresh token only userinfo could be asked, and it has no groups."""
-    be_entra(entra, groups=["venue-owners"], issues_refresh_tokens=False)
+    """Without a refresh token, the service can only read userinfo, which has no groups."""
+    answer_as_entra(entra, groups=["venue-owners"], issues_refresh_tokens=False)
     reply = await Visitor(service).sign_in_with_provider()
     assert (reply.status_code, "offline_access" in reply.text) == (403, True)
     assert sessions(service) == []
 
 
 @pytest.mark.parametrize("overage", [MANY_GROUPS, {"groups": None, "hasgroups": True}])
-async def test_too_many_groups_are_a_refusal_and_not_the_end_of_the_membership(
+async def test_too_many_groups_refuse_the_sign_in_and_keep_the_membership(
     service: RunningService, entra: ProviderProcess, overage: dict[str, Any]
 ) -> None:
-    be_entra(entra, groups=["venue-owners"])
+    answer_as_entra(entra, groups=["venue-owners"])
     await sign_in(service)
     entra.control(id_token=overage)
     await run_checks(service, LIMIT_S)
@@ -184,7 +186,7 @@ def test_too_many_groups_do_not_matter_to_another_claim() -> None:
     assert read_claims(id_token, ENTRA_ADA, provider).groups == frozenset()
 
 
-def test_groups_of_any_claim_can_be_in_another_place() -> None:
+def test_groups_of_a_custom_claim_at_another_address_are_refused() -> None:
     provider = provider_at("https://contoso.example").model_copy(
         update={"groups_claim": "https://contoso.example/groups"}
     )
@@ -329,7 +331,7 @@ def test_google_gets_a_parameter_for_a_refresh_token_instead_of_a_scope(
         ),
     ],
 )
-def test_the_message_about_a_wrong_issuer_names_the_right_one(configured: str, named: str) -> None:
+def test_the_error_for_a_wrong_issuer_names_both_issuers(configured: str, named: str) -> None:
     with pytest.raises(ProviderUnavailableError) as caught:
         parse_metadata({"issuer": named, **METADATA}, configured)
     assert repr(named) in str(caught.value)

@@ -37,6 +37,7 @@ class Visitor(Browser):
         return reply.headers["location"].removeprefix(LOOPBACK)
 
     async def finish(self, answer: str) -> httpx2.Response:
+        """Follow the redirect of the provider to the service, and store the session token."""
         reply = await self.get(answer)
         self.token = self.cookies.get(COOKIE, "")
         return reply

@@ -45,6 +45,7 @@ def day(text: str) -> int:
 
 
 def row(out: str, name: str) -> list[str]:
+    """Return the words after the name in the only line that begins with this name."""
     (result,) = [line for line in out.splitlines() if line.startswith(f"{name}  ")]
     return result.removeprefix(name).split()
 
@@ -152,9 +153,9 @@ def test_the_default_period_is_today_and_its_net_comes_from_the_pulse(
 def test_json_output_is_the_financial_summary(
     client: OperationsClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (row,) = json.loads(run_command(capsys, "--location", "loc-0001", *DAYS, "--json"))
+    (summary,) = json.loads(run_command(capsys, "--location", "loc-0001", *DAYS, "--json"))
     expected = client.financial_summary(validate(QUERY, FiguresQuery))
-    assert row["current"]["currencies"][0]["figures"]["grossCents"] == (
+    assert summary["current"]["currencies"][0]["figures"]["grossCents"] == (
         expected.current.currencies[0].figures.gross_cents
     )
 

@@ -26,7 +26,8 @@ pytestmark = [
     ),
     pytest.mark.usefixtures("sandbox_environment"),
 ]
-COMPLETED = "SELECT COUNT(*) FROM sales WHERE status = 'completed' AND currency = 'AED'"
+COUNT_SALES = "SELECT COUNT(*) FROM sales WHERE status = 'completed' AND currency = 'AED'"
+"""SQL that counts the sales that the retail API lists."""
 
 
 def run_command(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -43,11 +44,11 @@ def test_all_sales_are_printed_as_json_and_csv(
     sandbox: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sales = records(capsys, "sales")
-    assert len(sales) == sandbox.query_number(COMPLETED)
+    assert len(sales) == sandbox.query_number(COUNT_SALES)
     rows = list(csv.DictReader(io.StringIO(run_command(capsys, "sales", "--csv"))))
     assert [row["id"] for row in rows] == [sale["id"] for sale in sales]
     cents = sum(round(100 * float(row["total"])) for row in rows)
-    assert cents == sandbox.query_number(COMPLETED.replace("COUNT(*)", "SUM(total)"))
+    assert cents == sandbox.query_number(COUNT_SALES.replace("COUNT(*)", "SUM(total)"))
 
 
 def test_the_csv_of_sales_equals_the_download_of_the_console(
@@ -99,7 +100,7 @@ def test_figures_count_the_listed_sales_and_the_sales_in_other_currencies(
     assert len(sales) == counts.pop("AED")
     total = sum(sale["totals"]["total"]["value"] for sale in sales)
     assert total == figures["AED"]["saleCents"]
-    completed = COMPLETED.replace(" AND currency = 'AED'", "")
+    completed = COUNT_SALES.replace(" AND currency = 'AED'", "")
     assert len(sales) + sum(counts.values()) == sandbox.query_number(completed)
     assert sum(counts.values()) > 0
 
@@ -115,7 +116,7 @@ def test_the_table_of_sales_has_the_newest_sales_and_their_sum(
     total = sum(sale["totals"]["total"]["value"] for sale in newest)
     assert err == f"3 sales, {format_money(total, 'AED')}; --limit N shows more\n"
     assert newest[0]["initiated_at"] >= newest[1]["initiated_at"]
-    assert sandbox.query_number(COMPLETED) > 3
+    assert sandbox.query_number(COUNT_SALES) > 3
 
 
 def test_listing_many_sales_prints_progress(

@@ -79,7 +79,7 @@ def test_commands_that_need_an_existing_database_do_not_create_one(
 def test_a_running_service_accepts_a_key_until_the_key_is_revoked(
     sandbox_environment: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["retail", "keys", "create", "--name", "for a moment"]) == 0
+    assert main(["retail", "keys", "create", "--name", "temporary"]) == 0
     key = capsys.readouterr().out.strip()
     with RetailClient(sandbox_environment.service.url, key) as client:
         assert next(client.sales()).status == "completed"
