@@ -58,7 +58,9 @@ class FakeRun:
     def on_cancel(self, wake: Callable[[], None]) -> None: ...
 
 
-def open_link_to(address: tuple[str, int], networks: str = "127.0.0.0/8") -> OpenLink:
+def open_link_to(
+    address: tuple[str, int], networks: str = "127.0.0.0/8"
+) -> Callable[[Interface], LinkSockets]:
     """Return a function that opens a link whose queries go to ``address`` on loopback. The link
     accepts answers from ``networks``.
     """
