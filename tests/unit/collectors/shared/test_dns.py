@@ -25,7 +25,10 @@ def test_a_refusal_without_the_question_is_a_reply() -> None:
     assert parse_reply(b"\x12\x34\x81\x85" + bytes(8), 0x1234, QUESTION) == Reply(5, 0)
 
 
-@given(st.sampled_from((b"", b"\x12\x34\x81\x85", b"\x12\x35\x81\x85")), st.binary(max_size=64))
+@given(
+    st.sampled_from((b"", b"\x12\x34\x81\x85" + bytes(8), b"\x12\x35\x81\x85" + bytes(8))),
+    st.binary(max_size=64),
+)
 def test_any_bytes_without_the_id_of_the_query_are_ignored(start: bytes, rest: bytes) -> None:
     data = start + rest
     parsed = parse_reply(data, 0x1234, QUESTION)
