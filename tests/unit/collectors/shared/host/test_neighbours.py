@@ -146,18 +146,17 @@ def test_all_addresses_parsed_from_any_text_are_valid(text: str) -> None:
             ipaddress.ip_address(entry.address)
 
 
-@given(
-    rows=st.lists(
-        st.tuples(
-            st.sampled_from((b"\2\0", b"\x17\0", b"\0\0")), st.binary(min_size=86, max_size=86)
-        ),
-        max_size=4,
-    ),
-    rest=st.binary(max_size=400),
+# Rows of a MIB_IPNET_TABLE2 with any address, MAC and state. The last family is unknown.
+ROWS = st.builds(
+    lambda family, data, state: struct.pack("<H74sI8x", family, data, state),
+    st.sampled_from((2, 23, 99)),
+    st.binary(min_size=74, max_size=74),
+    st.integers(0, 6),
 )
-def test_all_addresses_parsed_from_any_bytes_are_valid(
-    rows: list[tuple[bytes, bytes]], rest: bytes
-) -> None:
-    for table in (rest, windows_table(*(family + data for family, data in rows)) + rest):
+
+
+@given(rows=st.lists(ROWS, max_size=4), rest=st.binary(max_size=400))
+def test_all_addresses_parsed_from_any_bytes_are_valid(rows: list[bytes], rest: bytes) -> None:
+    for table in (rest, windows_table(*rows) + rest):
         for entry in parse_ip_net_table(table):
             ipaddress.ip_address(entry.address)
