@@ -12,7 +12,7 @@ from collectors.network.observations import KnownPrinter
 from collectors.network.printers.cups import queue_printer, read_cups_printers
 from tests.lab.namespaces import entering
 from tests.lab.spooler import PROGRAMS, Spooler, queue_command
-from tests.unit.collectors.network.printers.test_device_uri import PUBLISHED
+from tests.unit.collectors.network.printers.test_device_uri import PUBLISHED_URIS
 
 pytestmark = [pytest.mark.lab, pytest.mark.needs("peers")]
 
@@ -21,7 +21,7 @@ REFUSED = {"", "tea4cups://socket://192.168.1.50:9100"}
 
 QUEUES = {
     f"q{number}": (kind, uri)
-    for number, (kind, uri) in enumerate((k, u) for k, uris in PUBLISHED.items() for u in uris)
+    for number, (kind, uri) in enumerate((k, u) for k, uris in PUBLISHED_URIS.items() for u in uris)
 }
 
 
@@ -68,7 +68,7 @@ def test_each_queue_except_virtual_ones_is_read_as_a_printer(
 def test_every_installed_cups_backend_has_a_published_uri(
     printers_by_queue: dict[str, KnownPrinter],
 ) -> None:
-    """Backends that only discover devices, such as snmp, are in ``PUBLISHED`` as well."""
+    """Backends that only discover devices, such as snmp, are in ``PUBLISHED_URIS`` as well."""
     installed = {program.name for program in (PROGRAMS / "backend").iterdir()}
-    published = {uri.partition(":")[0] for uris in PUBLISHED.values() for uri in uris}
+    published = {uri.partition(":")[0] for uris in PUBLISHED_URIS.values() for uri in uris}
     assert installed <= published

@@ -1,5 +1,5 @@
-"""Programs are run only from the system's directories. PATH and the working directory have no
-effect.
+"""Tests that programs are run only from the system's directories. PATH and the working
+directory have no effect.
 """
 
 import os

@@ -17,7 +17,7 @@ CLONE3 = 435
 
 X86_64 = ARCHITECTURES["x86_64"]
 AARCH64 = ARCHITECTURES["aarch64"]
-both = pytest.mark.parametrize("architecture", [X86_64, AARCH64])
+both_architectures = pytest.mark.parametrize("architecture", [X86_64, AARCH64])
 
 
 def verdict(program: Sequence[Instruction], number: int, argument: int, arch: int) -> int:
@@ -50,7 +50,7 @@ def result_of(architecture: Architecture, number: int, argument: int = 0) -> int
     return verdict(program, number, argument, architecture.audit_number)
 
 
-@both
+@both_architectures
 def test_prlimit_is_allowed_only_for_the_process_itself(architecture: Architecture) -> None:
     for own in (0, PID):
         assert result_of(architecture, architecture.prlimit64, own) == ALLOWED
@@ -58,7 +58,7 @@ def test_prlimit_is_allowed_only_for_the_process_itself(architecture: Architectu
         assert result_of(architecture, architecture.prlimit64, other) == REFUSED
 
 
-@both
+@both_architectures
 def test_a_new_user_namespace_is_refused_and_other_flags_are_allowed(
     architecture: Architecture,
 ) -> None:
@@ -72,7 +72,7 @@ def test_a_new_user_namespace_is_refused_and_other_flags_are_allowed(
     )
 
 
-@both
+@both_architectures
 def test_calls_with_unchecked_arguments_are_refused_or_allowed_by_number(
     architecture: Architecture,
 ) -> None:
@@ -90,7 +90,7 @@ def test_calls_of_another_architecture_are_refused() -> None:
     assert result_of(X86_64, 0x40000000 + 90) == REFUSED
 
 
-@both
+@both_architectures
 def test_each_call_of_the_filter_has_its_own_number(architecture: Architecture) -> None:
     numbers = [architecture.prlimit64, architecture.clone, architecture.unshare, CLONE3]
     numbers += architecture.refused.values()

@@ -100,10 +100,10 @@ def venue_of(seed: int) -> Venue:
     for watched_device in watched:
         before[watched_device.home] = venue.now[watched_device.home] = watched_device.lan
     exchanged = [watched_device for watched_device in watched if watched_device.fate == "exchanged"]
-    for one, other in zip(exchanged[::2], exchanged[1::2], strict=False):
-        venue.now[one.home], venue.now[other.home] = other.lan, one.lan
-        set_truth(one, Truth("moved", other.home, one.home, other.lan.mac))
-        set_truth(other, Truth("moved", one.home, other.home, one.lan.mac))
+    for first, second in zip(exchanged[::2], exchanged[1::2], strict=False):
+        venue.now[first.home], venue.now[second.home] = second.lan, first.lan
+        set_truth(first, Truth("moved", second.home, first.home, second.lan.mac))
+        set_truth(second, Truth("moved", first.home, second.home, first.lan.mac))
     if len(exchanged) % 2:
         exchanged[-1].fate = "stays"
     for watched_device in watched:

@@ -63,6 +63,11 @@ LAN = LocalNetwork(
         ),
     )
 )
+RAW_QUEUE = KnownPrinter(
+    "q", "Bar", "network", "cups", "10.0.0.9:9100",
+    host="10.0.0.9", addresses=("10.0.0.9",), port=9100,
+)  # fmt: skip
+"""A queue that prints to port 9100 of `PRINTER`."""
 PRINTER = ScannedHost("10.0.0.9", "eth0", "02:00:00:00:00:09", True, 1.0, (631,), (80, 9100))
 
 
@@ -184,23 +189,13 @@ def collect(
 
 
 def test_a_printer_is_recognised_by_the_mac_learned_in_an_earlier_run() -> None:
-    queue = KnownPrinter(
-        "q",
-        "Kitchen",
-        "network",
-        "cups",
-        "10.0.0.9:9100",
-        host="10.0.0.9",
-        addresses=("10.0.0.9",),
-        port=9100,
-    )
     kitchen = replace(PRINTER, open_ports=(9100,), refused_ports=())
-    learned = collect(World(hosts=(kitchen,), known=(queue,))).learned
+    learned = collect(World(hosts=(kitchen,), known=(RAW_QUEUE,))).learned
     assert [device.mac_address for device in learned] == [PRINTER.mac_address]
 
     job = job_from_json("network", json.dumps(asdict(replace(JOB, learned=learned))).encode())
     assert isinstance(job, NetworkJob)
-    moved = World(hosts=(replace(kitchen, address="10.0.0.77"),), known=(queue,))
+    moved = World(hosts=(replace(kitchen, address="10.0.0.77"),), known=(RAW_QUEUE,))
     facts = collect(moved, job)
     assert facts.printers is not None
     assert (facts.printers[0].reason or "").startswith("Moved to 10.0.0.77:9100 (same MAC)")
@@ -213,18 +208,6 @@ def test_a_printer_is_recognised_by_the_mac_learned_in_an_earlier_run() -> None:
     assert again.printers == facts.printers
 
 
-RAW = KnownPrinter(
-    "q",
-    "Bar",
-    "network",
-    "cups",
-    "10.0.0.9:9100",
-    host="10.0.0.9",
-    addresses=("10.0.0.9",),
-    port=9100,
-)
-
-
 def retries(world: World, *outcomes: str, job: NetworkJob = JOB) -> tuple[str, list[str]]:
     """Collect from ``world``. ``outcomes`` are the results of the repeated attempts at the print
     port. Return the reason for the printer's status, and the ports that were tried again.
@@ -234,11 +217,11 @@ def retries(world: World, *outcomes: str, job: NetworkJob = JOB) -> tuple[str, l
     def scan(targets: Sequence[Target], *ports: Sequence[int], **options: Any) -> ScanResult:
         if options["tries"] > 1:  # the first scan; a repeated attempt has one try
             return world.scan(targets, *ports, **options)
-        outcome = outcomes[len(retried)]
         retried.extend(f"{target.address}:{target.ports}" for target in targets)
+        outcome = outcomes[len(retried) - 1]
         result = replace(PRINTER, open_ports=(), refused_ports=())
-        ports = {"open": "open_ports", "refused": "refused_ports", "no-answer": "silent_ports"}
-        return ScanResult((replace(result, **{ports[outcome]: (9100,)}),))  # type: ignore[arg-type]
+        fields = {"open": "open_ports", "refused": "refused_ports", "no-answer": "silent_ports"}
+        return ScanResult((replace(result, **{fields[outcome]: (9100,)}),))  # type: ignore[arg-type]
 
     facts = collect(world, job, scan=scan, retry_delays_s=(0.0, 0.01, 0.02))
     assert facts.printers is not None
@@ -246,7 +229,9 @@ def retries(world: World, *outcomes: str, job: NetworkJob = JOB) -> tuple[str, l
 
 
 def test_a_print_port_that_fails_on_a_host_that_answers_is_retried() -> None:
-    world = World(hosts=(replace(PRINTER, open_ports=(80,), refused_ports=(9100,)),), known=(RAW,))
+    world = World(
+        hosts=(replace(PRINTER, open_ports=(80,), refused_ports=(9100,)),), known=(RAW_QUEUE,)
+    )
     reason_if_closed, retried = retries(world, "refused", "no-answer", "refused")
     assert retried == ["10.0.0.9:(9100,)"] * 3
     assert "in all 4 attempts" in reason_if_closed
@@ -259,18 +244,20 @@ def test_a_print_port_that_fails_on_a_host_that_answers_is_retried() -> None:
 
 def test_open_ports_and_ports_of_silent_hosts_are_not_retried() -> None:
     working = World(
-        hosts=(replace(PRINTER, open_ports=(9100,), refused_ports=(80,)),), known=(RAW,)
+        hosts=(replace(PRINTER, open_ports=(9100,), refused_ports=(80,)),), known=(RAW_QUEUE,)
     )
-    without_hosts = World(hosts=(), known=(RAW,))
+    without_hosts = World(hosts=(), known=(RAW_QUEUE,))
     silent = replace(PRINTER, open_ports=(), refused_ports=(), silent_ports=(80, 9100))
-    for world in (working, without_hosts, World(hosts=(silent,), known=(RAW,))):
+    for world in (working, without_hosts, World(hosts=(silent,), known=(RAW_QUEUE,))):
         assert retries(world)[1] == []
-    world = World(known=(RAW,))
+    world = World(known=(RAW_QUEUE,))
     assert retries(world, job=replace(JOB, device_only=True))[1] == []
 
 
 def test_printers_are_queried_by_snmp_if_a_community_is_configured() -> None:
-    world = World(hosts=(replace(PRINTER, open_ports=(9100,), refused_ports=()),), known=(RAW,))
+    world = World(
+        hosts=(replace(PRINTER, open_ports=(9100,), refused_ports=()),), known=(RAW_QUEUE,)
+    )
     requests: list[tuple[Sequence[SnmpTarget], str]] = []
 
     def ask(
@@ -524,7 +511,7 @@ def test_hosts_beyond_the_limit_are_left_out() -> None:
     assert facts.truncated
 
 
-def test_a_run_cancelled_before_it_began_gives_valid_facts() -> None:
+def test_a_run_that_is_cancelled_before_it_starts_returns_facts() -> None:
     run = RecordedRun()
     run.cancel()
     facts = collect(World(), run=run)
@@ -534,7 +521,7 @@ def test_a_run_cancelled_before_it_began_gives_valid_facts() -> None:
     assert facts.printers is None
 
 
-class Stuck:
+class HangingSource:
     """A source that hangs until ``go`` is set."""
 
     def __init__(self, answer: object) -> None:
@@ -549,17 +536,17 @@ class Stuck:
 
 
 def test_a_cancelled_collection_ends_although_a_source_hangs() -> None:
-    stuck = Stuck(KnownPrinters())
+    source = HangingSource(KnownPrinters())
     run = RecordedRun()
     facts: list[NetworkFacts] = []
     worker = threading.Thread(
-        target=lambda: facts.append(collect(World(), run=run, read_known_printers=stuck))
+        target=lambda: facts.append(collect(World(), run=run, read_known_printers=source))
     )
     worker.start()
-    assert stuck.began.wait(60)
+    assert source.began.wait(60)
     run.cancel()
     worker.join(60)
-    stuck.go.set()
+    source.go.set()
     worker.join()
     assert facts[0].cancelled
     assert facts[0].printers is None
@@ -569,9 +556,9 @@ def test_a_cancelled_collection_ends_although_a_source_hangs() -> None:
 
 @pytest.mark.medium
 def test_the_time_limit_of_the_job_is_kept_if_a_source_hangs() -> None:
-    stuck = Stuck(MdnsResult())
-    facts = collect(World(), replace(JOB, max_duration_s=1.2), browse=stuck)
-    stuck.go.set()
+    source = HangingSource(MdnsResult())
+    facts = collect(World(), replace(JOB, max_duration_s=1.2), browse=source)
+    source.go.set()
     assert facts.mdns_source.state == "failed"
     assert facts.truncated
     assert not facts.cancelled
@@ -583,6 +570,7 @@ QUEUE = KnownPrinter(
     host="10.0.0.9", addresses=("10.0.0.9",), port=631,
 )  # fmt: skip
 OTHER = replace(QUEUE, id="cups:bar", name="Bar", host="10.0.0.8", addresses=("10.0.0.8",))
+# The job of a printer check.
 CHECK = replace(JOB, printers_only=True, enrich=False)
 
 

@@ -104,5 +104,5 @@ def test_a_service_is_listed_under_ipv4_or_its_best_ipv6_address() -> None:
 def test_observations_can_exclude_addresses() -> None:
     observed = correlate(scanned=[ScannedHost("10.0.0.9", open_ports=(80,))], services=[service()])
     assert observed.without({"10.0.0.8"}) == observed
-    rest = observed.without({"10.0.0.9"})
-    assert (rest.hosts, rest.ports) == ({}, {})
+    remaining = observed.without({"10.0.0.9"})
+    assert (remaining.hosts, remaining.ports) == ({}, {})

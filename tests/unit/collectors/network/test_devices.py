@@ -20,29 +20,30 @@ from tests.unit.agent.rules.reports.test_network import CLEAN, CONTEXT, JOB
 from tests.unit.collectors.shared.test_ipp import item, message
 
 ADDRESS = "10.0.0.9"
-RIGHT_MIN = 0.92
-RECOGNISED_MIN = 0.9
+# The smallest accepted shares of the recorded devices.
+CORRECT_MIN = 0.92
+RECOGNISABLE_MIN = 0.9
 
 
 def test_the_recorded_devices_have_at_least_40_makers() -> None:
     assert len({device.maker for device in DEVICES}) == len(DEVICES) >= 40
 
 
-def test_the_kind_of_most_devices_is_right() -> None:
-    assert _share(lambda device: (describe(device)[0], device.kind), "kind") >= RIGHT_MIN
+def test_the_kinds_of_most_devices_are_correct() -> None:
+    assert _correct_share(lambda device: (describe(device)[0], device.kind), "kind") >= CORRECT_MIN
 
 
-def test_labels_and_models_of_most_devices_are_right() -> None:
-    share = _share(
+def test_labels_and_models_of_most_devices_are_correct() -> None:
+    share = _correct_share(
         lambda device: (describe(device)[1:], (device.label, device.model)), "label and model"
     )
-    assert share >= RIGHT_MIN
+    assert share >= CORRECT_MIN
 
 
 def test_nine_of_ten_devices_are_recognised_without_a_mac_address() -> None:
     rows = [host_rows(payload_of(device))[0] for device in DEVICES]
     assert all(row.mac_address == "" for row in rows)
-    assert sum(row.is_recognisable for row in rows) / len(rows) >= RECOGNISED_MIN
+    assert sum(row.is_recognisable for row in rows) / len(rows) >= RECOGNISABLE_MIN
 
 
 def describe(device: Device) -> tuple[str, str | None, str | None]:
@@ -54,6 +55,7 @@ def describe(device: Device) -> tuple[str, str | None, str | None]:
 
 
 def payload_of(device: Device) -> NetworkPayload:
+    """Return the payload of a network report in which the device is the only host."""
     received = [
         MdnsService(
             service.instance,
@@ -92,14 +94,16 @@ def _evidence(device: Device) -> list[Evidence]:
     return results
 
 
-def _share(judge: Callable[[Device], tuple[object, object]], what: str) -> float:
+def _correct_share(compare: Callable[[Device], tuple[object, object]], subject: str) -> float:
     """Return the share of devices that are reported correctly. Print the other devices.
 
-    ``judge`` returns what the report contains about a device, and what is true.
+    ``compare`` returns the reported value and the expected value of a device.
     """
-    judged = [(device.maker, *judge(device)) for device in DEVICES]
-    wrong = [row for row in judged if row[1] != row[2]]
-    print(f"{what}: {len(judged) - len(wrong)} of {len(judged)} devices are reported correctly")
-    for maker, text, truth in wrong:
-        print(f"  {maker}: reported {text!r}, expected {truth!r}")
-    return 1 - len(wrong) / len(judged)
+    compared = [(device.maker, *compare(device)) for device in DEVICES]
+    wrong = [row for row in compared if row[1] != row[2]]
+    print(
+        f"{subject}: {len(compared) - len(wrong)} of {len(compared)} devices are reported correctly"
+    )
+    for maker, reported, expected in wrong:
+        print(f"  {maker}: reported {reported!r}, expected {expected!r}")
+    return 1 - len(wrong) / len(compared)

@@ -60,7 +60,7 @@ def test_owners_take_turns_in_round_robin_order(owned: list[tuple[str, int]]) ->
     assert sorted(turns) == sorted(owned)
     for owner in "abc":
         assert [turn for turn in turns if turn[0] == owner] == [e for e in owned if e[0] == owner]
-    counts = [[o for o, _ in turns[:n]] for n in range(len(turns))]
-    for before, (owner, _) in zip(counts, turns, strict=True):
-        waiting = {o for o, _ in turns[len(before) :]}
-        assert all(before.count(other) >= before.count(owner) for other in waiting)
+    owners = [owner for owner, _ in turns]
+    for position, owner in enumerate(owners):
+        earlier, waiting = owners[:position], set(owners[position:])
+        assert all(earlier.count(other) >= earlier.count(owner) for other in waiting)

@@ -191,7 +191,7 @@ def test_all_addresses_of_one_announcer_count_as_one_device() -> None:
     assert ordered.index(endpoint("10.0.0.200", 22)) == ENDPOINTS_AT_ONCE
 
 
-def test_contacted_hosts_are_kept_before_announced_ones() -> None:
+def test_contacted_hosts_are_kept_before_announced_hosts() -> None:
     services = [
         MdnsService(f"s{n}", "_ipp._tcp", "h", (f"10.0.0.{n}",), 631, announcer="10.0.0.66")
         for n in range(100, 150)
@@ -246,7 +246,7 @@ def test_a_model_announced_by_another_host_is_listed_but_is_no_evidence() -> Non
     assert ("10.0.0.7", 631) not in observed.ports
 
 
-def test_a_friendly_name_is_preferred_to_a_technical_one() -> None:
+def test_a_friendly_name_is_preferred_to_a_technical_name() -> None:
     connect = MdnsService("sonos02005e0010aa", "_spotify-connect._tcp", "s", ("10.0.0.9",), 1400)
     play = MdnsService("02005E0010AA@Roost", "_raop._tcp", "s", ("10.0.0.9",), 7000)
     endpoints = assemble_endpoints(correlate(services=(connect, play)))

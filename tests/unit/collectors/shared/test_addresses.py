@@ -1,4 +1,4 @@
-"""The functions for addresses that both collectors use."""
+"""Tests the functions for addresses that both collectors use."""
 
 from collectors.shared.addresses import (
     PRINT_PORTS,
@@ -20,7 +20,7 @@ def test_hosts_and_ports_are_split() -> None:
     assert split_host_port("") == (None, None)
 
 
-def test_hosts_and_ports_are_joined_as_they_are_split() -> None:
+def test_hosts_and_ports_are_joined() -> None:
     assert join_host_port("fd00::1", 631) == "[fd00::1]:631"
     assert join_host_port("10.0.0.9", 9100) == "10.0.0.9:9100"
     assert join_host_port("fd00::1", None) == "[fd00::1]"

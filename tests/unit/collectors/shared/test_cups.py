@@ -1,4 +1,4 @@
-"""Requests to the print spooler of this machine, and its possible replies."""
+"""Tests requests to the print spooler of this machine, and its possible replies."""
 
 import socket
 import threading
@@ -16,8 +16,9 @@ QUESTION = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=("printer-name",)
 
 
 def answer(path: Path, reply: bytes) -> tuple[ipp.Response, list[bytes]]:
-    with spooler(path, reply) as request:
-        return ask_cups(QUESTION, soon(), {"CUPS_SERVER": str(path)}), request
+    """Query a spooler that sends ``reply``. Return the parsed response and the list of requests."""
+    with spooler(path, reply) as requests:
+        return ask_cups(QUESTION, soon(), {"CUPS_SERVER": str(path)}), requests
 
 
 def test_servers_follow_the_environment():

@@ -8,17 +8,19 @@ from hypothesis import strategies as st
 from collectors.shared import ipp
 from tests.paths import FIXTURES
 
-CAPTURED = FIXTURES / "network/ipp"
-PRINTER = (CAPTURED / "ippeveprinter_attributes.bin").read_bytes()
-QUEUES = (CAPTURED / "cups_get_printers.bin").read_bytes()
+IPP_FIXTURES = FIXTURES / "network/ipp"
+PRINTER = (IPP_FIXTURES / "ippeveprinter_attributes.bin").read_bytes()
+QUEUES = (IPP_FIXTURES / "cups_get_printers.bin").read_bytes()
 
 
 def item(tag: int, name: str, value: bytes) -> bytes:
+    """Return an encoded attribute with one value (RFC 8010, 3.1.4)."""
     sized = (struct.pack("!H", len(part)) + part for part in (name.encode(), value))
     return bytes([tag]) + b"".join(sized)
 
 
 def message(*items: bytes, status: int = 0, end: bytes = b"\x03") -> bytes:
+    """Return an IPP response with these groups and attributes."""
     return struct.pack("!BBHI", 2, 0, status, 1) + b"".join(items) + end
 
 
@@ -106,6 +108,7 @@ def test_members_of_a_collection_are_no_attributes_of_the_printer():
     assert printer.text("printer-name") is None
 
 
+# The beginning and end of a collection, and a member that is itself a collection (RFC 8010, 3.1.6).
 BEGIN, END = item(0x34, "a", b""), item(0x37, "", b"")
 DEEPER = item(0x4A, "", b"m") + item(0x34, "", b"")
 
@@ -133,7 +136,7 @@ def test_a_malformed_ipp_response_raises_an_error(items: bytes, reason: str):
         b"\x02\x00\x00",
         message(b"\x04", end=b""),
         message(b"\x04", b"\x44\x00\xff", end=b""),
-        message(b"\x04", item(0x44, "a", b"b")[:-1] + b"", end=b""),
+        message(b"\x04", item(0x44, "a", b"b")[:-1], end=b""),
         message(b"\x04", item(0x35, "info", b"\x00")),
     ],
 )

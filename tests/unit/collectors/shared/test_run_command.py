@@ -1,4 +1,4 @@
-"""Programs of the system are run with limits for their duration, output and environment."""
+"""Tests that programs are run with limits for their duration, output and environment."""
 
 import errno
 import os
@@ -25,9 +25,9 @@ def test_a_program_that_writes_for_ever_is_ended() -> None:
 
 
 def test_a_program_that_is_not_installed_raises_an_error() -> None:
-    with pytest.raises(NotInstalled) as refused:
+    with pytest.raises(NotInstalled) as raised:
         run_command(("no-such-program-here",), time.monotonic() + 60)
-    assert status_of(refused.value) == ("unsupported", "no-such-program-here is not installed")
+    assert status_of(raised.value) == ("unsupported", "no-such-program-here is not installed")
 
 
 def test_a_program_can_write_more_errors_than_a_pipe_holds() -> None:

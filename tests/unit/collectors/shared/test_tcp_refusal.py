@@ -1,4 +1,4 @@
-"""A refused TCP connection is also recognised on Windows, which reports it late."""
+"""Tests that a refused TCP connection is also recognised on Windows, which reports it late."""
 
 import ctypes
 import socket

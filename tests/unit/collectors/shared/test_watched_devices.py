@@ -1,4 +1,6 @@
-"""The state of a watched device follows from the MACs that answer ARP."""
+"""Tests the states of watched devices, which follow from the MACs that answer ARP, and the resolver
+that sends the ARP requests.
+"""
 
 import sys
 from collections.abc import Mapping
@@ -81,7 +83,7 @@ def test_a_changed_configuration_makes_a_learned_mac_invalid() -> None:
     assert (same.mac_address, other.mac_address) == (MAC, None)
 
 
-def test_only_payment_terminals_are_left_alone() -> None:
+def test_only_payment_terminals_are_protected_from_connections() -> None:
     scale = Expectation(WatchedDevice("Deli", "scale", AWAY, OTHER))
     known = terminals_of((LEARNED, scale))
     assert (HOME, None) in known
@@ -104,10 +106,10 @@ def test_a_mac_of_several_addresses_is_not_learned() -> None:
 
 def test_another_device_is_learned_as_a_replacement_unless_the_mac_is_configured() -> None:
     answers = Answers({HOME: OTHER})
-    own, stranger = learned_identity(LEARNED, state_of(LEARNED, answers), answers)
+    own, replacement = learned_identity(LEARNED, state_of(LEARNED, answers), answers)
     assert own is None
-    assert stranger is not None
-    assert stranger.mac_address == OTHER
+    assert replacement is not None
+    assert replacement.mac_address == OTHER
     assert learned_identity(BOTH, state_of(BOTH, answers), answers) == (None, None)
 
 
@@ -162,7 +164,7 @@ def test_an_entry_of_a_table_without_states_is_accepted_after_a_second() -> None
     assert kernel.now() - 100 < 2
 
 
-def test_the_table_of_macos_shows_which_entries_are_confirmed(
+def test_the_neighbour_table_of_macos_has_states(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")

@@ -38,12 +38,15 @@ QUICK = QuerySchedule(
     resolve_interval_s=0.02,
     resolve_after_s=(0.0, 0.05),
 )
+# The question for IPP services: the name _ipp._tcp.local and the type PTR.
 IPP = b"\x04_ipp\x04_tcp\x05local\x00\x00\x0c"
 LAN = Interface("eth0", (InterfaceAddress("127.0.0.1", "ipv4", 8),))
 
 
 @dataclass
 class FakeRun:
+    """Records progress. Is cancelled only if ``cancelled`` is set."""
+
     cancelled: bool = False
     steps: list[tuple[str, int]] = field(default_factory=list)
 
@@ -55,7 +58,13 @@ class FakeRun:
     def on_cancel(self, wake: Callable[[], None]) -> None: ...
 
 
-def to_responder(responder: Responder, networks: str = "127.0.0.0/8") -> Callable[..., LinkSockets]:
+def open_link_to(
+    address: tuple[str, int], networks: str = "127.0.0.0/8"
+) -> Callable[[Interface], LinkSockets]:
+    """Return a function that opens a link whose queries go to ``address`` on loopback. The link
+    accepts answers from ``networks``.
+    """
+
     def open_to(interface: Interface) -> LinkSockets:
         socket_ = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         socket_.setblocking(False)
@@ -65,7 +74,7 @@ def to_responder(responder: Responder, networks: str = "127.0.0.0/8") -> Callabl
             1,
             networks=(ipaddress.ip_network(networks),),
             sockets=[socket_],
-            destinations={socket.AF_INET: responder.address},
+            destinations={socket.AF_INET: address},
         )
 
     return open_to
@@ -86,7 +95,7 @@ def browse_loopback(
         NetworkJob(max_services=limit, mdns_service_types=("_venue._tcp.local.", "nonsense")),
         time.monotonic() + bound_s,
         run or FakeRun(),
-        open_link=open_link or to_responder(responder, networks),
+        open_link=open_link or open_link_to(responder.address, networks),
         schedule=schedule,
     )
 
@@ -174,16 +183,22 @@ class LosingLink(LinkSockets):
         return min(LosingLink.lost_calls, 40)
 
 
-@pytest.mark.medium
-def test_questions_are_sent_again_if_answers_were_lost():
+def losing_link_to(responder: Responder) -> OpenLink:
+    """Return a function that opens a `LosingLink` to the responder. Reset the number of losses."""
     LosingLink.lost_calls = 0
-    packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
 
-    def open_losing(interface: Interface) -> LinkSockets:
-        link = to_responder(responder)(interface)
+    def open_to(interface: Interface) -> LinkSockets:
+        link = open_link_to(responder.address)(interface)
         return LosingLink(
             link.name, 1, link.networks, sockets=link.sockets, destinations=link.destinations
         )
+
+    return open_to
+
+
+@pytest.mark.medium
+def test_questions_are_sent_again_if_answers_were_lost():
+    packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
 
     with Responder({IPP: [packet]}) as responder:
         result = browse(
@@ -191,7 +206,7 @@ def test_questions_are_sent_again_if_answers_were_lost():
             NetworkJob(max_services=10),
             time.monotonic() + 60,
             FakeRun(),
-            open_link=open_losing,
+            open_link=losing_link_to(responder),
             read_neighbours=lambda: (),
             schedule=QUICK,
         )
@@ -202,14 +217,7 @@ def test_questions_are_sent_again_if_answers_were_lost():
 @pytest.mark.medium
 def test_missing_records_are_queried_again_after_a_loss():
     """The answers with the missing records may be among the lost packets."""
-    LosingLink.lost_calls = 0
     (pointer, *_) = service_records("Ghost", "_ipp._tcp", 631, "h", "127.0.0.9")
-
-    def open_losing(interface: Interface) -> LinkSockets:
-        link = to_responder(responder)(interface)
-        return LosingLink(
-            link.name, 1, link.networks, sockets=link.sockets, destinations=link.destinations
-        )
 
     with Responder({IPP: [response(pointer)]}) as responder:
         browse(
@@ -217,7 +225,7 @@ def test_missing_records_are_queried_again_after_a_loss():
             NetworkJob(max_services=10),
             time.monotonic() + 60,
             FakeRun(),
-            open_link=open_losing,
+            open_link=losing_link_to(responder),
             schedule=QUICK,
         )
     srv_questions = [
@@ -238,7 +246,7 @@ def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
                 late.sendto(packet, link.sockets[0].getsockname())
 
     with Responder({}) as responder:
-        link = to_responder(responder)(LAN)
+        link = open_link_to(responder.address)(LAN)
         result = browse(
             [LAN],
             NetworkJob(max_services=10),
@@ -307,7 +315,7 @@ def test_overloaded_link_is_queried_host_by_host():
             ),
             time.monotonic() + 60,
             FakeRun(),
-            open_link=to_responder(responder),
+            open_link=open_link_to(responder.address),
             read_neighbours=neighbours,
             schedule=QUICK,
         )
@@ -340,7 +348,7 @@ def test_silent_link_is_queried_host_by_host_only_if_a_printer_has_an_mdns_name(
             time.monotonic() + 60,
             FakeRun(),
             identifiers=lambda: PrinterIdentifiers(has_mdns_name=has_mdns_name),
-            open_link=to_responder(responder),
+            open_link=open_link_to(responder.address),
             read_neighbours=neighbours,
             schedule=QUICK,
         )
@@ -375,7 +383,7 @@ class FullAtFirst(socket.socket):
 @pytest.mark.medium
 def test_questions_that_could_not_be_sent_are_sent_again():
     def open_to(interface: Interface) -> LinkSockets:
-        link = to_responder(responder)(interface)
+        link = open_link_to(responder.address)(interface)
         (ready,) = link.sockets
         link.sockets = [FullAtFirst(fileno=ready.detach())]
         link.sockets[0].setblocking(False)
@@ -452,7 +460,7 @@ def test_interfaces_beyond_the_bound_are_reported():
             NetworkJob(max_services=10),
             time.monotonic() + 60,
             FakeRun(),
-            open_link=to_responder(responder),
+            open_link=open_link_to(responder.address),
             schedule=QUICK,
         )
     assert result.limitations == (

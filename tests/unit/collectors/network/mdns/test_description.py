@@ -107,7 +107,9 @@ def test_technical_names_are_recognised() -> None:
         st.text(max_size=40),
     ),
 )
-def test_any_announced_service_is_described(kind: str, instance: str, txt: dict[str, str]) -> None:
+def test_any_announced_service_has_valid_roles_models_and_names(
+    kind: str, instance: str, txt: dict[str, str]
+) -> None:
     result = service(kind, instance, **txt)
     role = role_of(result)
     assert role is None or role in ROLES

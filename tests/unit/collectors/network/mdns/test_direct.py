@@ -42,17 +42,18 @@ class Host:
 
     def _serve(self) -> None:
         while True:
-            question, asker = self._socket.recvfrom(9000)
+            question, source = self._socket.recvfrom(9000)
             if not question:
                 return
             self.questions.append(question)
             for answer in self._answers:
-                self._socket.sendto((self._fixed_id or question[:2]) + answer[2:], asker)
+                self._socket.sendto((self._fixed_id or question[:2]) + answer[2:], source)
 
 
-def browse_hosts(
+def query_hosts(
     host: Host, *addresses: str, run: FakeRun | None = None
 ) -> tuple[int, list[MdnsService]]:
+    """Return the number of hosts that answered, and the services that they announced."""
     records = LinkRecords("eth0", Quota(1000))
     answered = ask_directly(
         records,
@@ -68,7 +69,7 @@ def browse_hosts(
 @pytest.mark.medium
 def test_the_answer_to_a_direct_query_belongs_to_the_queried_host() -> None:
     with Host(response(*KITCHEN)) as host:
-        answered, (result,) = browse_hosts(host, "127.0.0.8", HOST)
+        answered, (result,) = query_hosts(host, "127.0.0.8", HOST)
     assert answered == 1
     assert (result.instance, result.addresses, result.announcer) == ("Kitchen", (HOST,), HOST)
     assert len({question[:2] for question in host.questions}) == len(host.questions)
@@ -77,7 +78,7 @@ def test_the_answer_to_a_direct_query_belongs_to_the_queried_host() -> None:
 @pytest.mark.medium
 def test_missing_records_are_queried_once_more() -> None:
     with Host(response(*KITCHEN[:1])) as host:
-        browse_hosts(host)
+        query_hosts(host)
     assert len(host.questions) == 2
     assert name("Kitchen", "_ipp", "_tcp", "local") + b"\x00\x21" in host.questions[1]
 
@@ -86,19 +87,19 @@ def test_missing_records_are_queried_once_more() -> None:
 def test_an_answer_with_a_different_id_is_ignored() -> None:
     with Host(response(*KITCHEN), fixed_id=b"\0\0") as host:
         # By chance, the query has the same id as this answer in one of 65,536 runs.
-        answered, services = browse_hosts(host)
+        answered, services = query_hosts(host)
     assert (answered, services) == (0, [])
 
 
 @pytest.mark.medium
-def test_a_flood_of_answers_is_read_to_its_bound() -> None:
+def test_accepted_answers_are_bounded() -> None:
     flood = [service(f"P{n}", "_ipp._tcp", 631, "h", HOST) for n in range(4 * ANSWERS_MAX)]
     with Host(*flood) as host:
-        _, services = browse_hosts(host)
+        _, services = query_hosts(host)
     assert 0 < len(services) <= ANSWERS_MAX
 
 
 def test_a_cancelled_run_queries_no_host() -> None:
     with Host(response(*KITCHEN)) as host:
-        assert browse_hosts(host, run=FakeRun(cancelled=True)) == (0, [])
+        assert query_hosts(host, run=FakeRun(cancelled=True)) == (0, [])
     assert host.questions == []

@@ -23,7 +23,7 @@ from collectors.network.mdns.wire import (
 )
 from collectors.network.observations import MdnsService
 
-FULL = "Kitchen._ipp._tcp.local"
+INSTANCE = "Kitchen._ipp._tcp.local"
 
 
 class OneDeviceRecords(LinkRecords):
@@ -36,17 +36,17 @@ class OneDeviceRecords(LinkRecords):
         return self.add(source, records)
 
 
-def a_link(limit: int = 10) -> OneDeviceRecords:
+def new_link(limit: int = 10) -> OneDeviceRecords:
     return OneDeviceRecords("eth0", Quota(limit))
 
 
 def test_records_are_joined_regardless_of_order_and_case():
-    link = a_link()
+    link = new_link()
     addresses = [AddressRecord("BRN1.local", "fe80::1"), AddressRecord("brn1.local", "10.0.0.9")]
     assert link.receive(addresses)
-    assert link.receive([TextRecord(FULL.upper(), b"\x07ty=X 42\x04rp=a")])
-    assert link.receive([ServiceRecord(FULL, "brn1.local", 631)])
-    assert not link.receive([PointerRecord("_IPP._tcp.local", FULL)])
+    assert link.receive([TextRecord(INSTANCE.upper(), b"\x07ty=X 42\x04rp=a")])
+    assert link.receive([ServiceRecord(INSTANCE, "brn1.local", 631)])
+    assert not link.receive([PointerRecord("_IPP._tcp.local", INSTANCE)])
     (service,) = link.services()
     assert (service.instance, service.type, service.port) == ("Kitchen", "_ipp._tcp", 631)
     assert (service.hostname, service.interface_name) == ("brn1.local", "eth0")
@@ -55,18 +55,21 @@ def test_records_are_joined_regardless_of_order_and_case():
 
 
 def test_known_records_are_not_new():
-    link = a_link()
-    records = [PointerRecord("_ipp._tcp.local", FULL), ServiceRecord(FULL, "h.local", 631)]
+    link = new_link()
+    records = [
+        PointerRecord("_ipp._tcp.local", INSTANCE),
+        ServiceRecord(INSTANCE, "h.local", 631),
+    ]
     assert link.receive(records)
     assert not link.receive(records)
 
 
 def test_only_missing_records_are_queried():
-    link = a_link()
-    link.receive([PointerRecord("_ipp._tcp.local", FULL)])
+    link = new_link()
+    link.receive([PointerRecord("_ipp._tcp.local", INSTANCE)])
     own = ("Kitchen", "_ipp", "_tcp", "local")
     assert list(open_questions(link)) == [Question(own, "SRV"), Question(own, "TXT")]
-    link.receive([ServiceRecord(FULL, "h.local", 631), TextRecord(FULL, b"")])
+    link.receive([ServiceRecord(INSTANCE, "h.local", 631), TextRecord(INSTANCE, b"")])
     assert list(open_questions(link)) == [
         Question(("h", "local"), "A"),
         Question(("h", "local"), "AAAA"),
@@ -78,39 +81,49 @@ def test_only_missing_records_are_queried():
 def test_interfaces_share_the_quota_and_count_dropped_records():
     quota = Quota(1)
     first, second = OneDeviceRecords("eth0", quota), OneDeviceRecords("wlan0", quota)
-    first.receive([PointerRecord("_ipp._tcp.local", FULL)])
-    second.receive([PointerRecord("_ipp._tcp.local", FULL), PointerRecord("_ipp._tcp.local", FULL)])
+    first.receive([PointerRecord("_ipp._tcp.local", INSTANCE)])
+    second.receive(
+        [
+            PointerRecord("_ipp._tcp.local", INSTANCE),
+            PointerRecord("_ipp._tcp.local", INSTANCE),
+        ]
+    )
     services, dropped = select_services([first, second], quota)
     assert ([service.interface_name for service in services], dropped.total()) == (["eth0"], 1)
 
 
 def test_types_from_the_enumeration_are_bounded():
-    link = a_link()
+    link = new_link()
     link.receive([PointerRecord(ENUMERATION, f"_t{number}._tcp.local") for number in range(400)])
     link.receive([PointerRecord(ENUMERATION, "no-type.local")])
     assert len(link.types) == TYPES_MAX
 
 
 def test_addresses_of_one_host_are_bounded():
-    link = a_link()
+    link = new_link()
     link.receive([AddressRecord("h.local", f"10.0.0.{number}") for number in range(100)])
-    link.receive([PointerRecord("_ipp._tcp.local", FULL), ServiceRecord(FULL, "h.local", 1)])
+    link.receive(
+        [
+            PointerRecord("_ipp._tcp.local", INSTANCE),
+            ServiceRecord(INSTANCE, "h.local", 1),
+        ]
+    )
     (service,) = link.services()
     assert len(service.addresses) == ADDRESSES_PER_HOST_MAX
 
 
 def test_a_record_that_replaces_another_takes_no_more_memory():
-    link = a_link()
-    link.receive([PointerRecord("_ipp._tcp.local", FULL), TextRecord(FULL, bytes(1000))])
-    (kept,) = link.books
-    before = kept.size_bytes
+    link = new_link()
+    link.receive([PointerRecord("_ipp._tcp.local", INSTANCE), TextRecord(INSTANCE, bytes(1000))])
+    (book,) = link.books
+    size_before = book.size_bytes
     for number in range(1, 20):
-        link.receive([TextRecord(FULL, bytes([number]) * 1000)])
-    assert kept.size_bytes == before
+        link.receive([TextRecord(INSTANCE, bytes([number]) * 1000)])
+    assert book.size_bytes == size_before
 
 
 def test_hostile_names_are_cleaned():
-    link = a_link()
+    link = new_link()
     label = "<b>\x1b[31m\u202eevil\x00\r\n 🖨"
     link.receive([PointerRecord("_ipp._tcp.local", f"{label}._ipp._tcp.local")])
     (service,) = link.services()
@@ -130,7 +143,7 @@ def test_service_types_are_parsed_from_names():
 
 
 @given(st.binary(max_size=2000))
-def test_any_txt_is_read_within_bounds(text: bytes):
+def test_keys_and_values_of_any_txt_are_clean_and_bounded(text: bytes):
     for key, value in parse_txt(text):
         assert key
         assert (key + value).isprintable() or "\u200d" in key + value

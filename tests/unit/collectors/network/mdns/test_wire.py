@@ -104,7 +104,7 @@ def test_a_damaged_response_is_read_without_an_error(data: st.DataObject):
 
 
 @given(st.lists(st.lists(st.text(max_size=70), max_size=6).map(tuple), max_size=40))
-def test_any_names_give_packets_that_can_be_read(names: list[tuple[str, ...]]):
+def test_questions_with_any_names_give_valid_packets(names: list[tuple[str, ...]]):
     packets = question_packets([Question(name_, "SRV") for name_ in names])
     assert all(len(packet) <= PACKET_MAX_BYTES for packet in packets)
     assert all(DNSIncoming(packet).valid for packet in packets)

@@ -62,7 +62,7 @@ def test_a_stopped_queue_is_parsed_with_its_reasons():
     assert till.state_reasons == ("media-empty-error", "paused")
 
 
-def test_classes_and_virtual_queues_are_no_printers():
+def test_classes_and_virtual_queues_are_not_listed():
     name = item(0x42, "printer-name", b"x")
     uri = item(0x45, "device-uri", b"socket://10.0.0.9")
     a_class = queue(name, uri, item(0x21, "printer-type", struct.pack("!i", 0x1)))
@@ -209,6 +209,6 @@ def test_a_queue_that_prints_to_a_file_is_ignored(device: str):
 
 
 @given(st.text(max_size=300))
-def test_any_lpstat_output_is_read(text: str):
+def test_parsing_any_lpstat_output_never_raises(text: str):
     for name, uri in parse_lpstat(text + "\ndevice for a: " + text).items():
         queue_printer(name, "", uri, None)

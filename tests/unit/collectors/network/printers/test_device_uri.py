@@ -104,9 +104,9 @@ def test_implicit_class_has_a_dns_sd_name():
     assert (device.kind, device.dns_sd_name) == ("dns-sd", "Brother_HL")
 
 
-# The forms of device URIs that CUPS, the backends in Debian's packages and the backends in makers'
-# drivers define, according to their documentation or source code.
-PUBLISHED = {
+# The forms of device URIs by kind. CUPS, the backends in Debian's packages and the backends in
+# makers' drivers define them, according to their documentation or source code.
+PUBLISHED_URIS = {
     "network": (
         "http://192.168.1.50:631/ipp/print",
         "https://192.168.1.50/ipp/print",
@@ -180,9 +180,9 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.parametrize("kind", PUBLISHED)
+@pytest.mark.parametrize("kind", PUBLISHED_URIS)
 def test_every_published_form_of_device_uri_is_parsed_or_listed_with_its_backend(kind: str):
-    for uri in PUBLISHED[kind]:
+    for uri in PUBLISHED_URIS[kind]:
         assert parse_device_uri(uri).kind == kind, uri
         printer = queue_printer("q", "", uri, None)
         assert (printer is None) == (kind == "virtual"), uri
@@ -209,8 +209,8 @@ schemes = st.sampled_from(
 
 
 @given(schemes, st.sampled_from([":", "://", ":/"]), st.text(max_size=120))
-def test_any_uri_is_read_and_its_texts_are_clean(scheme: str, joint: str, rest: str):
-    device = parse_device_uri(scheme + joint + rest)
+def test_any_uri_is_read_and_its_texts_are_clean(scheme: str, separator: str, rest: str):
+    device = parse_device_uri(scheme + separator + rest)
     for text in (device.host, device.queue, device.serial, device.dns_sd_name, device.model):
         assert text is None or text.isprintable() or "\u200d" in text
 
@@ -233,7 +233,7 @@ def test_a_password_in_a_uri_is_not_read_as_the_address(
 
 
 @given(st.text(max_size=20))
-def test_password_is_not_kept(password: str) -> None:
+def test_a_password_in_a_uri_is_not_stored(password: str) -> None:
     for scheme in ("ipp", "socket", "smb", "dnssd", "usb", "foo"):
         text = repr(parse_device_uri(f"{scheme}://anna:q7Zk{password}@kitchen/q"))
         assert "q7Zk" not in text

@@ -132,14 +132,14 @@ def test_serial_printers_are_present_if_their_port_exists(tmp_path: Path):
         configured_printer(ConfiguredPrinter("b", "B", "serial", "/dev/ttyS9")),
         configured_printer(ConfiguredPrinter("c", "C", "serial", "COM3")),
     ]
-    plugged = [SerialPrinter("/dev/ttyS0", "Known"), SerialPrinter("/dev/ttyUSB0", "New", "S1")]
-    printers = with_serial(entries, plugged, lambda path: is_port_present(path, tmp_path))
+    ports = [SerialPrinter("/dev/ttyS0", "Known"), SerialPrinter("/dev/ttyUSB0", "New", "S1")]
+    printers = with_serial(entries, ports, lambda path: is_port_present(path, tmp_path))
     assert [printer.present for printer in printers] == [True, False, None, True]
     assert printers[1].presence_reason == "serial port /dev/ttyS9 does not exist"
     assert (printers[3].id, printers[3].serial) == ("serial:/dev/ttyUSB0", "S1")
 
 
-def test_a_configured_address_can_be_a_mac_or_missing():
+def test_a_configured_printer_may_have_a_mac_or_no_address():
     by_mac = configured_printer(ConfiguredPrinter("m", "M", "network", "00-1B-A9-12-34-56"))
     assert (by_mac.mac_address, by_mac.host) == ("00:1b:a9:12:34:56", None)
     bare = configured_printer(ConfiguredPrinter("n", "N"))

@@ -1,4 +1,4 @@
-"""A printer is selected by its id, queue, name or address."""
+"""Tests that a user selects a printer by its id, queue, name or address."""
 
 import pytest
 

@@ -49,7 +49,7 @@ KEYS: dict[str, Mapping[str, RegistryValue]] = {
     },
     SERIAL_PORTS: {r"\Device\Serial0": "COM1"},
 }
-REGISTRY = KEYS.get
+REGISTRY = KEYS.get  # returns the values of a registry key, or None
 
 
 def read(*printers: SpoolerPrinter):
@@ -132,7 +132,7 @@ def test_each_form_of_address_in_the_name_of_a_port_is_parsed(
     assert "secret" not in repr(printer)
 
 
-def test_the_host_of_a_printer_that_another_machine_shares_is_that_machine():
+def test_the_host_of_a_shared_printer_is_the_machine_that_shares_the_printer():
     printer, pdf = read(
         SpoolerPrinter(r"\\SRV\HP", r"\\SRV\HP"), SpoolerPrinter("P", r"\\SRV\PDF")
     ).printers
@@ -164,7 +164,7 @@ def test_status_bits_are_converted_to_state_reasons():
     assert (offline.stopped, offline.state_reasons) == (True, ("offline-report",))
 
 
-def test_a_printer_whose_server_knows_no_status_has_no_open_door():
+def test_the_status_server_unknown_gives_no_state_reason():
     (printer,) = read(SpoolerPrinter("S", "USB001", status=0x800000)).printers
     assert printer.state_reasons == ()
 

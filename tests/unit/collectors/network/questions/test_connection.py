@@ -11,7 +11,7 @@ from collectors.network.questions import connection
 from collectors.network.questions.connection import connect
 
 
-class Lossy:
+class LossyNetwork:
     """A network that loses the SYN of the first attempt. Later attempts reach ``real_port``."""
 
     def __init__(self) -> None:
@@ -34,33 +34,33 @@ class Lossy:
 
 
 async def test_a_lost_syn_is_repeated_without_a_long_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    lossy = Lossy()
+    network = LossyNetwork()
     monkeypatch.setattr(connection, "SECOND_SOCKET_AFTER_S", 0.02)
-    monkeypatch.setattr(connection, "_attempt", lossy.attempt)
+    monkeypatch.setattr(connection, "_attempt", network.attempt)
     accepted = asyncio.Semaphore(0)
 
-    def take(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def accept(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         accepted.release()
         writer.close()
 
-    server = await asyncio.start_server(take, "127.0.0.1", 0)
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
     async with server:
-        lossy.real_port = server.sockets[0].getsockname()[1]
+        network.real_port = server.sockets[0].getsockname()[1]
         async with connect("127.0.0.1", 80, is_tls=False) as (_reader, writer):
             socket_ = writer.get_extra_info("socket")
             assert socket_.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
             await accepted.acquire()
-    assert (lossy.attempt_count, lossy.most_at_once) == (2, 2)
+    assert (network.attempt_count, network.most_at_once) == (2, 2)
 
 
 async def test_a_print_port_is_tried_by_one_socket_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    lossy = Lossy()
+    network = LossyNetwork()
     monkeypatch.setattr(connection, "SECOND_SOCKET_AFTER_S", 0.0)
-    monkeypatch.setattr(connection, "_attempt", lossy.attempt)
+    monkeypatch.setattr(connection, "_attempt", network.attempt)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05), connect("127.0.0.1", 631, is_tls=False):
             pass
-    assert (lossy.attempt_count, lossy.most_at_once) == (1, 1)
+    assert (network.attempt_count, network.most_at_once) == (1, 1)
 
 
 async def test_a_refused_connection_is_not_retried(monkeypatch: pytest.MonkeyPatch) -> None:

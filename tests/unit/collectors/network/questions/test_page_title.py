@@ -48,18 +48,18 @@ def test_titles_of_undeclared_charsets_are_decoded(title: str, charset: str) -> 
         ("Prêt", "cp1252", "base64"),
     ],
 )
-@pytest.mark.parametrize("where", ["header", "meta", "http-equiv"])
+@pytest.mark.parametrize("declared_in", ["header", "meta", "http-equiv"])
 def test_titles_of_declared_charsets_are_decoded(
-    title: str, charset: str, declared: str, where: str
+    title: str, charset: str, declared: str, declared_in: str
 ) -> None:
     content_type = f"text/html; charset={declared}"
     meta = {
         "header": "",
         "meta": f'<meta charset="{declared}">',
         "http-equiv": f"<META HTTP-EQUIV='Content-Type' CONTENT='{content_type}'>",
-    }[where]
+    }[declared_in]
     page = f"<html><head>{meta}<title>{title}</title>".encode(charset)
-    headers = {"content_type": content_type} if where == "header" else {}
+    headers = {"content_type": content_type} if declared_in == "header" else {}
     assert parse_title(reply(page, **headers)) == title
 
 
@@ -145,7 +145,7 @@ def test_only_server_headers_of_devices_name_a_product() -> None:
         assert parse_product(software) is None
 
 
-def test_title_server_and_realm_are_read() -> None:
+def test_title_server_and_realm_of_a_page_are_read() -> None:
     server = "HP HTTP Server; HP Photosmart C309a series - CC335A; Serial Number: X; Built:Wed"
     assert read_web(OpenPort("10.0.0.9", 80), reply(server=server)) == (
         Evidence("10.0.0.9", 80, make_model="HP Photosmart C309a series", server=server),
@@ -156,7 +156,9 @@ def test_title_server_and_realm_are_read() -> None:
 
 
 @given(st.binary(max_size=400), st.text(max_size=40), st.text(max_size=60))
-def test_any_reply_is_read(body: bytes, charset: str, realm: str) -> None:
+def test_title_and_realm_of_any_reply_are_clean_and_bounded(
+    body: bytes, charset: str, realm: str
+) -> None:
     any_reply = reply(
         b"<meta charset=" + body[:9] + b"><title>" + body,
         content_type=f"text/html; charset={charset}",

@@ -2,12 +2,11 @@
 
 import asyncio
 import datetime
-import ipaddress
 import socket
 import ssl
 import struct
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from concurrent.futures import wait
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -24,7 +23,6 @@ from hypothesis import strategies as st
 from collectors.contract import Interface, InterfaceAddress
 from collectors.network.discoveries import Discoveries, OpenPort, Queues
 from collectors.network.mdns.names import PARSED_PER_HOST_MAX, NameAnswers, ask_names
-from collectors.network.mdns.sockets import LinkSockets
 from collectors.network.observations import Evidence, HostName
 from collectors.network.questions.ipp import ask_ipp, parse_attributes, parse_device_id
 from collectors.network.questions.page_title import parse_title
@@ -33,6 +31,7 @@ from collectors.shared.background import in_background
 from collectors.shared.http import HttpReply
 from collectors.shared.ipp import IppError
 from tests.unit.collectors.network.mdns.mdns_answers import PTR, Responder, name, record, response
+from tests.unit.collectors.network.mdns.test_browse import open_link_to
 from tests.unit.collectors.network.questions.test_questions import FakeRun
 from tests.unit.collectors.shared.test_ipp import PRINTER, item, message
 
@@ -67,6 +66,7 @@ async def device(
 
 
 async def evidence_of(query: Awaitable[tuple[Evidence, ...]]) -> tuple[Evidence, ...]:
+    """Return the result of the query. Raises TimeoutError after 60 s."""
     async with asyncio.timeout(60):
         return await query
 
@@ -125,7 +125,7 @@ async def test_device_is_queried_at_the_usual_path_if_the_configured_queue_is_mi
         http(message()),
     ],
 )
-async def test_non_printer_reply_gives_no_evidence(reply: bytes):
+async def test_a_reply_without_printer_attributes_gives_no_evidence(reply: bytes):
     async with device(reply) as (port, _):
         assert await evidence_of(ask_ipp(port)) == ()
 
@@ -200,7 +200,7 @@ def test_a_printer_name_that_is_the_path_of_its_queue_is_ignored():
     assert evidence == Evidence("10.0.0.9", 631)
 
 
-def test_maker_appears_once_in_the_model():
+def test_the_maker_appears_only_once_in_the_model():
     for device_id in (b"MFG:Lexmark;MDL:Lexmark CS310;", b"MANUFACTURER:Lexmark;MODEL:CS310;"):
         evidence = parse_attributes(
             "10.0.0.9", 631, message(b"\x04", item(0x41, "printer-device-id", device_id))
@@ -292,14 +292,16 @@ def test_names_of_hosts_on_a_link_of_this_machine_are_queried():
             discoveries_of("127.0.0.9"),
             time.monotonic() + 60,
             FakeRun(),
-            open_link=_link_to(responder.address),
+            open_link=open_link_to(responder.address),
         )
         assert names == (HostName("127.0.0.9", "till.local"),)
         # Addresses that are not on a link of this machine are never queried.
         question_count = len(responder.questions)
         far = discoveries_of("10.0.0.9")
         soon = time.monotonic() + 5
-        far_names = ask_names([lan], far, soon, FakeRun(), open_link=_link_to(responder.address))
+        far_names = ask_names(
+            [lan], far, soon, FakeRun(), open_link=open_link_to(responder.address)
+        )
         assert (far_names, len(responder.questions)) == ((), question_count)
 
 
@@ -316,7 +318,7 @@ def test_host_name_is_queried_as_soon_as_a_host_is_discovered():
                 discoveries,
                 time.monotonic() + 60,
                 FakeRun(),
-                open_link=_link_to(responder.address),
+                open_link=open_link_to(responder.address),
             )
         )
         assert responder.query_received.acquire(timeout=60)
@@ -332,11 +334,12 @@ def test_after_the_scan_a_silent_host_is_not_queried_again(monkeypatch: pytest.M
     with Responder({}) as responder:
         discoveries = discoveries_of("127.0.0.9")
         soon = time.monotonic() + 60
-        ask_names([lan], discoveries, soon, FakeRun(), open_link=_link_to(responder.address))
+        ask_names([lan], discoveries, soon, FakeRun(), open_link=open_link_to(responder.address))
     assert len(responder.questions) == 1
 
 
 def discoveries_of(*addresses: str) -> Discoveries:
+    """Return the discoveries of a scan that has ended and has reached these hosts."""
     discoveries = Discoveries()
     for address in addresses:
         discoveries.add_host(address)
@@ -344,21 +347,8 @@ def discoveries_of(*addresses: str) -> Discoveries:
     return discoveries
 
 
-def _link_to(address: tuple[str, int]) -> Callable[[Interface], LinkSockets]:
-    def open_to(interface: Interface) -> LinkSockets:
-        socket_ = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        socket_.setblocking(False)
-        socket_.bind(("127.0.0.1", 0))
-        networks = (ipaddress.ip_network("127.0.0.0/8"),)
-        destinations = {socket.AF_INET: address}
-        return LinkSockets(
-            interface.name, 1, networks, sockets=[socket_], destinations=destinations
-        )
-
-    return open_to
-
-
 def _self_signed_context(directory: Path) -> ssl.SSLContext:
+    """Return the TLS context of a server with an expired, self-signed certificate."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "printer")])
     start = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
@@ -386,19 +376,19 @@ def _self_signed_context(directory: Path) -> ssl.SSLContext:
 def test_the_name_that_a_host_gives_itself_is_preferred():
     reverse = "9.0.0.127.in-addr.arpa"
 
-    def naming(label: str) -> bytes:
+    def ptr_answer(label: str) -> bytes:
         return response(record(name(*reverse.split(".")), PTR, name(label, "local")))
 
     answers = NameAnswers()
     assert answers.add_address("127.0.0.9") == reverse
     for number in range(1000):
-        answers.add("127.0.0.66", naming(f"lie-{number}"))
+        answers.add("127.0.0.66", ptr_answer(f"lie-{number}"))
     assert answers.name(reverse) == "lie-0.local"
     assert answers.parsed_count <= 2 * PARSED_PER_HOST_MAX
-    answers.add("", naming("from-beyond-the-link"))
+    answers.add("", ptr_answer("from-beyond-the-link"))
     answers.add("127.0.0.9", b"noise")
-    answers.add("127.0.0.9", naming("till"))
-    answers.add("127.0.0.9", naming("later"))
+    answers.add("127.0.0.9", ptr_answer("till"))
+    answers.add("127.0.0.9", ptr_answer("later"))
     assert answers.name(reverse) == "till.local"
 
 

@@ -29,6 +29,8 @@ FORBIDDEN_PORTS = (22, 23, 445, 515, 6101, 8443, *range(9100, 9117), 10009, 1200
 
 @dataclass
 class FakeRun:
+    """Records progress with totals. Is cancelled only if ``cancelled`` is set."""
+
     cancelled: bool = False
     steps: list[tuple[str, int, int | None]] = field(default_factory=list)
 
@@ -107,10 +109,10 @@ def test_queries_per_host_are_bounded_and_start_with_printers():
 def test_silent_host_is_not_queried_again(monkeypatch: pytest.MonkeyPatch):
     for question in tuple(QUESTION_TIME_S):
         monkeypatch.setitem(QUESTION_TIME_S, question, 0.05)
-    requests: list[int] = []
+    queried_ports: list[int] = []
 
     async def silent(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
-        requests.append(port.port)
+        queried_ports.append(port.port)
         await asyncio.Event().wait()
         return ()
 
@@ -118,7 +120,7 @@ def test_silent_host_is_not_queried_again(monkeypatch: pytest.MonkeyPatch):
     enrichment = enrich(
         discoveries_of([("10.0.0.9", port) for port in ALLOWED]), (), soon(), run, ask=silent
     )
-    assert requests == list(ALLOWED)[:PORTS_AT_ONCE]
+    assert queried_ports == list(ALLOWED)[:PORTS_AT_ONCE]
     assert enrichment.evidence == enrichment.limitations == enrichment.failures == ()
     assert run.steps[-1] == ("enrichment", 6, 6)
 
@@ -142,7 +144,7 @@ def test_a_cancelled_run_ends_at_once():
     future.result()
 
 
-def test_too_many_ports_are_counted():
+def test_ports_beyond_the_limit_are_counted():
     hosts = FakeHosts()
     ports = discoveries_of([(f"10.0.{n // 250}.{n % 250 + 1}", 80) for n in range(PORTS_MAX + 5)])
     enrichment = enrich(ports, (), soon(), FakeRun(), ask=hosts.ask)
@@ -241,7 +243,7 @@ def test_silent_page_does_not_block_the_printer_query(monkeypatch: pytest.Monkey
     assert queries == [80, 631]
 
 
-def test_printers_with_unknown_queues_count_as_not_queried():
+def test_a_printer_whose_queues_stay_unknown_counts_as_not_queried():
     discoveries = Discoveries()
     discoveries.add_port("10.0.0.9", 631, 0.0)
     enrichment = enrich(discoveries, (), time.monotonic() + 0.1, FakeRun(), ask=FakeHosts().ask)
@@ -256,10 +258,10 @@ def test_printer_is_queried_at_once_over_the_connection_of_the_scan(
     """
     monkeypatch.setitem(QUESTION_TIME_S, "web", 1000.0)
     began, is_queried = threading.Semaphore(0), threading.Event()
-    request: list[tuple[int, socket.socket | None]] = []
+    queries: list[tuple[int, socket.socket | None]] = []
 
     async def ask(port: OpenPort, question: Question) -> tuple[Evidence, ...]:
-        request.append((port.port, port.connection))
+        queries.append((port.port, port.connection))
         began.release()
         if question == "ipp":
             is_queried.set()
@@ -278,7 +280,7 @@ def test_printer_is_queried_at_once_over_the_connection_of_the_scan(
         discoveries.is_complete = True
         assert wait([future], timeout=60).done
         future.result()
-        assert request == [(80, None), (8080, None), (631, connection)]
+        assert queries == [(80, None), (8080, None), (631, connection)]
         assert connection.fileno() == -1
 
 

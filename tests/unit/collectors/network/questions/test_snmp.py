@@ -39,6 +39,7 @@ VARBINDS = [
 
 
 def answer_to(question: bytes, varbinds: object) -> bytes:
+    """Return a printer's answer to an encoded query, with these OIDs and values."""
     message, _ = decoder.decode(question, asn1Spec=V2C.Message())
     answer = V2C.apiPDU.get_response(V2C.apiMessage.get_pdu(message))
     V2C.apiPDU.set_varbinds(answer, varbinds)
@@ -57,11 +58,11 @@ def simulated_printer(*replies: object) -> Iterator[tuple[int, list[bytes]]]:
         printer.settimeout(60)
 
         def answer() -> None:
-            question, asker = printer.recvfrom(4096)
+            question, source = printer.recvfrom(4096)
             questions.append(question)
             for reply in replies:
                 data = reply if isinstance(reply, bytes) else answer_to(question, reply)
-                printer.sendto(data, asker)
+                printer.sendto(data, source)
 
         thread = threading.Thread(target=answer)
         thread.start()
@@ -69,7 +70,7 @@ def simulated_printer(*replies: object) -> Iterator[tuple[int, list[bytes]]]:
         thread.join()
 
 
-def test_one_query_returns_error_bits_state_and_serial_number():
+def test_one_query_returns_state_reasons_state_and_serial_number():
     with simulated_printer(b"noise", VARBINDS) as (port, questions):
         (evidence,) = ask_snmp([TARGET], "venue", time.monotonic() + 60, FakeRun(), port=port)
     assert evidence.state_reasons == ("media-empty", "door-open")
@@ -130,7 +131,7 @@ def test_a_deeply_nested_snmp_answer_is_refused():
     assert parse_answer(TARGET, 7, b"\x30\x80" * 2000) is None
 
 
-def test_only_known_printers_that_answer_are_queried():
+def test_only_known_printers_with_an_open_print_port_are_queried():
     def known(address: str, port: int | None = 9100) -> KnownPrinter:
         return KnownPrinter("a", "A", "network", "config", addresses=(address,), port=port)
 
@@ -150,7 +151,7 @@ def test_only_known_printers_that_answer_are_queried():
 
 @pytest.mark.medium
 @pytest.mark.needs("snmpd")
-def test_the_state_that_snmpd_reports_is_read(tmp_path: Path):
+def test_state_and_serial_number_that_snmpd_reports_are_read(tmp_path: Path):
     configuration = tmp_path / "snmpd.conf"
     configuration.write_text(
         "rocommunity venue 127.0.0.1\n"

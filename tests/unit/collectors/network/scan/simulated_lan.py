@@ -38,11 +38,11 @@ class SimulatedLan:
     """The hosts of a LAN, and the kernel of this machine. The kernel sends three ARP requests for
     an address, one second apart, and then marks its entry as failed.
 
-    ``primed`` are the addresses that the kernel was asked to resolve. ``given_away`` are the
+    ``primed`` are the addresses that the kernel was asked to resolve. ``taken_connections`` are the
     connections that the sweep took for queries. Three attributes are the largest numbers at any
     time: ``most_unresolved`` of unresolved addresses, ``most_sockets`` of connections to each
-    address, and ``most_printing`` of connections to the print ports of each address. The last one
-    includes the connections that were taken.
+    address, and ``most_printing`` of connections to the print ports of each address. The
+    last number includes the connections that were taken.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class SimulatedLan:
         self._now = 100.0
         self._events: list[tuple[float, int, LinkNeighbour | ConnectResult]] = []
         self._count = 0
-        self.given_away: list[tuple[str, int]] = []
+        self.taken_connections: list[tuple[str, int]] = []
         self._unresolved: set[str] = set()
         self._open: dict[tuple[str, int], int] = {}
 
@@ -88,7 +88,7 @@ class SimulatedLan:
         self.connects[key] += 1
         socket_count = sum(n for (other, _), n in self._open.items() if other == address)
         self.most_sockets[address] = max(socket_count, self.most_sockets.get(address, 0))
-        contacts = (*self._open, *self.given_away)
+        contacts = (*self._open, *self.taken_connections)
         printing = sum(1 for other, n in contacts if other == address and n in PRINT_PORTS)
         self.most_printing[address] = max(printing, self.most_printing.get(address, 0))
         host = self.hosts.get(address)
@@ -103,7 +103,7 @@ class SimulatedLan:
         return True
 
     def take(self, address: str, port: int) -> socket.socket | None:
-        self.given_away.append((address, port))
+        self.taken_connections.append((address, port))
         return socket.socket()
 
     def drop(self, address: str, port: int) -> None:

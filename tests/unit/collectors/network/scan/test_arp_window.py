@@ -4,22 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.network.scan.arp_window import (
-    SLOT_S,
-    ArpWindow,
-)
+from collectors.network.scan.arp_window import SLOT_S, ArpWindow
 from collectors.network.scan.targets import Target
 from collectors.shared.arp.priming import SETTLE_S
 from collectors.shared.arp.table_room import UNRESOLVED_MAX, UNRESOLVED_MIN, TableRoom
 
-ACTIONS = ("ask", "resolve", "fail", "expire")
+ACTIONS = ("send", "resolve", "fail", "expire")
 
 
 def targets(count: int) -> list[Target]:
     return [Target(f"10.0.{i // 250}.{i % 250 + 1}", "arp", "eth0") for i in range(count)]
 
 
-def ask_all(window: ArpWindow, now: float) -> int:
+def send_all(window: ArpWindow, now: float) -> int:
+    """Mark requests as sent until the window permits no more. Return their number."""
     count = 0
     while window.next_to_resolve(1):
         window.mark_sent(now)
@@ -27,27 +25,27 @@ def ask_all(window: ArpWindow, now: float) -> int:
     return count
 
 
-def test_no_more_than_the_limit_is_unresolved() -> None:
+def test_the_number_of_unresolved_addresses_is_limited() -> None:
     window = ArpWindow(targets(600), TableRoom(480))
-    assert ask_all(window, 0.0) == 480
+    assert send_all(window, 0.0) == 480
     assert window.mark_resolved("10.0.0.1") is not None
     window.mark_failed("10.0.0.2")
-    assert ask_all(window, 0.5) == 2
+    assert send_all(window, 0.5) == 2
 
 
 def test_slots_are_freed_after_a_time_without_an_answer() -> None:
     window = ArpWindow(targets(3), TableRoom(2))
-    ask_all(window, 0.0)
+    send_all(window, 0.0)
     window.expire(SLOT_S - 0.1)
-    assert ask_all(window, SLOT_S - 0.1) == 0
+    assert send_all(window, SLOT_S - 0.1) == 0
     window.expire(SLOT_S)
-    assert ask_all(window, SLOT_S) == 1
+    assert send_all(window, SLOT_S) == 1
 
 
 def test_the_arp_window_is_settled_after_the_last_possible_answer() -> None:
     window = ArpWindow(targets(2))
     assert window.settles_at() is None
-    ask_all(window, 5.0)
+    send_all(window, 5.0)
     assert not window.is_settled(5.0 + SETTLE_S - 0.01)
     assert window.is_settled(5.0 + SETTLE_S)
     window.mark_resolved("10.0.0.1")
@@ -66,7 +64,7 @@ def test_an_address_is_resolved_once_and_unknown_addresses_are_ignored() -> None
 def test_host_resolved_before_its_request_takes_no_slot() -> None:
     window = ArpWindow(targets(2), TableRoom(1))
     window.mark_resolved("10.0.0.1")
-    assert ask_all(window, 0.0) == 2
+    assert send_all(window, 0.0) == 2
     assert window.done_count(0.0) == 1
     assert window.done_count(SETTLE_S) == 2
 
@@ -82,7 +80,7 @@ def test_the_limit_of_unresolved_addresses_holds_for_any_sequence_of_events(
     for action, number in steps:
         address = targets(30)[number].address
         now += 0.1
-        if action == "ask" and (nexts := window.next_to_resolve(1)):
+        if action == "send" and (nexts := window.next_to_resolve(1)):
             window.mark_sent(now)
             if nexts[0].address not in resolved:
                 unresolved[nexts[0].address] = now
@@ -114,21 +112,21 @@ def test_unresolved_addresses_use_a_share_of_the_neighbour_table(
     entries_max: int, occupied: int, unresolved: int
 ) -> None:
     room = TableRoom.in_table(entries_max, occupied)
-    assert ask_all(ArpWindow(targets(1000), room), 0.0) == unresolved
+    assert send_all(ArpWindow(targets(1000), room), 0.0) == unresolved
 
 
 def test_resolved_hosts_reduce_the_free_entries_of_a_small_table() -> None:
     room = TableRoom.in_table(256, occupied=10)  # 217 entries may be used, of which 10 are in use
     window = ArpWindow(targets(400), room)
-    assert ask_all(window, 0.0) == 143
+    assert send_all(window, 0.0) == 143
     for target in targets(120):
         window.mark_resolved(target.address)
     # 207 entries are free. 120 resolved hosts and the 23 unresolved addresses use some of them.
-    assert ask_all(window, 0.1) == 207 - 120 - (143 - 120)
+    assert send_all(window, 0.1) == 207 - 120 - (143 - 120)
     for target in targets(200):
         window.mark_resolved(target.address)
     # Of the 143 + 64 requested addresses, 7 are still unresolved.
-    assert ask_all(window, 0.2) == UNRESOLVED_MIN - 7
+    assert send_all(window, 0.2) == UNRESOLVED_MIN - 7
 
 
 @given(entries_max=st.integers(64, 2048), occupied=st.integers(0, 500), hosts=st.integers(0, 300))

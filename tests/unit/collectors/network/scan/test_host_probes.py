@@ -21,7 +21,7 @@ from collectors.shared.addresses import PRINT_PORTS
 PORTS = (22, 53, 80, 139, 443, 445, 515, 554, 631, 8008, 8043, 8080, 8443, 9100, 9101)
 
 
-def run_out(probes: HostProbes, now: float = 0.0) -> list[Step]:
+def time_out_all(probes: HostProbes, now: float = 0.0) -> list[Step]:
     """Let every attempt time out without an answer. Return all steps."""
     steps: list[Step] = []
     for _ in range(1000):
@@ -71,10 +71,10 @@ def test_ipp_is_contacted_last_if_its_connection_is_reused() -> None:
 
 def test_first_try_of_ipp_waits_for_second_tries_of_other_print_ports() -> None:
     probes = HostProbes((631, 9100), ipp_last=True)
-    started = [step.port for step in run_out(probes) if step.action == "connect"]
+    started = [step.port for step in time_out_all(probes) if step.action == "connect"]
     assert started == [9100, 9100, 631, 631]
     probes = HostProbes((631, 9100, 9101))
-    started = [step.port for step in run_out(probes) if step.action == "connect"]
+    started = [step.port for step in time_out_all(probes) if step.action == "connect"]
     assert started == [631, 9100, 9101, 631, 9100, 9101]
 
 
@@ -97,14 +97,14 @@ def test_second_tries_at_print_ports_are_given_up_if_nothing_else_is_pending() -
     assert probes.give_up_second_tries_at_print_ports(0.5)
     assert probes.is_done
     assert probes.silent == [9100]
-    answers_nothing = HostProbes((9100,))
-    answers_nothing.connects(0.0, 100)
-    answers_nothing.timeouts(WAIT_S)
-    assert answers_nothing.give_up_second_tries_at_print_ports(PRINT_GAP_S)
-    never_tried = HostProbes((9100, 9101))
-    never_tried.connects(0.0, 100)
-    never_tried.timeouts(WAIT_S)
-    assert not never_tried.give_up_second_tries_at_print_ports(0.5)
+    silent_host = HostProbes((9100,))
+    silent_host.connects(0.0, 100)
+    silent_host.timeouts(WAIT_S)
+    assert silent_host.give_up_second_tries_at_print_ports(PRINT_GAP_S)
+    untried_port = HostProbes((9100, 9101))
+    untried_port.connects(0.0, 100)
+    untried_port.timeouts(WAIT_S)
+    assert not untried_port.give_up_second_tries_at_print_ports(0.5)
 
 
 def test_third_tries_at_print_ports_are_given_up_if_the_scan_only_waits_for_them() -> None:
@@ -173,7 +173,7 @@ def test_a_silent_port_is_tried_once_more_by_a_second_socket() -> None:
 
 def test_a_silent_print_port_has_one_socket_at_a_time() -> None:
     probes = HostProbes((9100, 9101))
-    steps = run_out(probes)
+    steps = time_out_all(probes)
     assert [(s.port, s.action) for s in steps] == [
         (9100, "connect"),
         (9100, "drop"),
@@ -218,9 +218,9 @@ def test_an_answer_to_one_of_two_sockets_does_not_change_the_wait() -> None:
     assert probes.next_due == pytest.approx(1.0 + WAIT_MIN_S)
 
 
-def test_further_ports_of_a_silent_host_are_tried_once() -> None:
+def test_further_ports_of_a_silent_host_are_tried_only_once() -> None:
     probes = HostProbes(PORTS)
-    steps = run_out(probes)
+    steps = time_out_all(probes)
     connects = [step.port for step in steps if step.action in ("connect", "again", "replace")]
     assert len(connects) < 2 * len(PORTS)
     assert sorted(probes.silent) == sorted(PORTS)
@@ -228,7 +228,7 @@ def test_further_ports_of_a_silent_host_are_tried_once() -> None:
 
 def test_a_silent_host_is_abandoned_after_the_first_ports() -> None:
     probes = HostProbes(PORTS, abandon_when_silent=True)
-    steps = run_out(probes)
+    steps = time_out_all(probes)
     assert sum(step.action == "connect" for step in steps) == IN_FLIGHT_MAX
 
 
@@ -241,23 +241,23 @@ def test_unconfirmed_host_is_abandoned_after_three_unreachable_ports() -> None:
 
 def test_a_late_answer_of_a_port_that_was_given_up_is_ignored() -> None:
     probes = HostProbes((80,))
-    run_out(probes)
+    time_out_all(probes)
     assert not probes.answered(80, "open", 9.0)
     assert probes.open == []
 
 
 def test_a_host_is_retried_once_and_only_if_it_has_answered() -> None:
     mute = HostProbes((80,))
-    run_out(mute)
+    time_out_all(mute)
     assert not mute.retry_soon(None)
     assert mute.last_retry_in_s(None) is None
     probes = HostProbes((80, 443, 9100))
     probes.connects(0.0, 100)
     probes.answered(80, "open", 0.01)
-    run_out(probes, 0.01)
+    time_out_all(probes, 0.01)
     assert probes.retry_soon(None)
     assert probes.silent == [9100]
-    assert [step.action for step in run_out(probes, 5.0)] == ["connect", "drop"]
+    assert [step.action for step in time_out_all(probes, 5.0)] == ["connect", "drop"]
     assert not probes.retry_soon(None)
 
 
@@ -265,13 +265,13 @@ def test_last_retry_comes_later_and_before_the_sweep_ends() -> None:
     probes = HostProbes((80, 81))
     probes.connects(0.0, 100)
     probes.answered(80, "refused", 0.01)
-    run_out(probes, 0.01)
+    time_out_all(probes, 0.01)
     assert probes.last_retry_in_s(None) == LAST_RETRY_AFTER_S
     assert probes.last_retry_in_s(9.0) == LAST_RETRY_AFTER_S
     assert probes.last_retry_in_s(1.0) == pytest.approx(1.0 - WAIT_MIN_S)
     assert probes.last_retry_in_s(-9.0) == 0.0
     probes.start_last_retry()
-    assert [step.action for step in run_out(probes, 5.0)] == ["connect", "drop"]
+    assert [step.action for step in time_out_all(probes, 5.0)] == ["connect", "drop"]
     assert probes.silent == [81]
     assert probes.last_retry_in_s(None) is None
 
@@ -280,7 +280,7 @@ def test_the_first_retry_is_skipped_if_there_is_only_time_for_the_last_retry() -
     probes = HostProbes((80, 443, 9100, 9101))
     probes.connects(0.0, 100)
     probes.answered(80, "refused", 0.01)
-    run_out(probes, 0.01)
+    time_out_all(probes, 0.01)
     assert probes.last_retry_in_s(0.0) == 0.0
     assert not probes.retry_soon(4 * WAIT_MIN_S - 0.01)
     assert probes.retry_soon(4 * WAIT_MIN_S)
@@ -290,7 +290,7 @@ def test_probes_with_a_single_try_are_not_retried() -> None:
     probes = HostProbes((80, 9100), tries=1)
     probes.connects(0.0, 100)
     probes.answered(80, "refused", 0.01)
-    assert [step.action for step in run_out(probes, 0.01)] == ["drop"]
+    assert [step.action for step in time_out_all(probes, 0.01)] == ["drop"]
     assert not probes.retry_soon(None)
     assert probes.last_retry_in_s(None) is None
 
@@ -299,10 +299,10 @@ def test_print_ports_of_a_host_with_ipp_get_no_last_retry() -> None:
     probes = HostProbes((631, 9100, 80))
     probes.connects(0.0, 100)
     probes.answered(631, "open", 0.01)
-    run_out(probes, 0.01)
+    time_out_all(probes, 0.01)
     assert sorted(probes.silent) == [80, 9100]
     probes.start_last_retry()
-    assert [step.port for step in run_out(probes, 5.0)] == [80, 80]
+    assert [step.port for step in time_out_all(probes, 5.0)] == [80, 80]
     assert sorted(probes.silent) == [80, 9100]
 
 

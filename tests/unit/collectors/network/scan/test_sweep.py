@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import pytest
 
@@ -19,12 +20,8 @@ from tests.unit.collectors.network.scan.simulated_lan import SimulatedHost, Simu
 PORTS = (22, 80, 443, 515, 9100, 9101)
 
 
-def subnet(count: int, way: str = "arp") -> list[Target]:
-    assert way in ("arp", "routed")
-    return [
-        Target(f"10.0.{i // 250}.{i % 250 + 1}", "arp" if way == "arp" else "routed", "eth0")
-        for i in range(count)
-    ]
+def subnet(count: int, way: Literal["arp", "routed"] = "arp") -> list[Target]:
+    return [Target(f"10.0.{i // 250}.{i % 250 + 1}", way, "eth0") for i in range(count)]
 
 
 def sweep(
@@ -36,6 +33,7 @@ def sweep(
     cancel_after_s: float = 1000.0,
     discoveries: Discoveries | None = None,
 ) -> tuple[SweepResult, float]:
+    """Return the result of the sweep, and its duration in seconds on the clock of ``lan``."""
     began = lan.now()
     result = Sweep(lan, targets, ports, discoveries=discoveries or Discoveries()).run(
         deadline_s=began + deadline_s,
@@ -46,12 +44,12 @@ def sweep(
 
 
 class RecordingDiscoveries(Discoveries):
-    """Records the time at which each port was reported, and the time of its connection."""
+    """Records in ``times`` when each port was reported, and when the sweep connected to it."""
 
     def __init__(self, lan: SimulatedLan) -> None:
         super().__init__()
         self.lan = lan
-        self.at: dict[tuple[str, int], tuple[float, float]] = {}
+        self.times: dict[tuple[str, int], tuple[float, float]] = {}
 
     def add_port(
         self,
@@ -61,7 +59,7 @@ class RecordingDiscoveries(Discoveries):
         connection: socket.socket | None = None,
     ) -> None:
         super().add_port(address, port, contacted_s, connection)
-        self.at.setdefault((address, port), (self.lan.now(), contacted_s))
+        self.times.setdefault((address, port), (self.lan.now(), contacted_s))
 
 
 def close(connections: Iterable[socket.socket | None]) -> None:
@@ -128,7 +126,7 @@ def test_hosts_and_ports_are_reported_when_discovered() -> None:
     assert discoveries.hosts() == ("10.0.0.8", "10.0.0.5", "10.0.0.7")
     times = {
         key: (reported_s - began, contacted_s - began)
-        for key, (reported_s, contacted_s) in discoveries.at.items()
+        for key, (reported_s, contacted_s) in discoveries.times.items()
     }
     assert max(times["10.0.0.5", 80]) < 0.1
     assert max(times["10.0.0.7", 80]) < 2.2
@@ -186,12 +184,12 @@ def test_a_printer_discovered_late_is_queried_over_the_connection_of_the_scan(
     result, took_s = sweep(lan, subnet(10), ports=(80, 631, 9100, 9101), discoveries=discoveries)
     (host,) = scan_result_of(result, 10).hosts
     assert (host.open_ports, host.silent_ports) == ((80, 631, 9100), tuple(filtered))
-    reported_s, contacted_s = discoveries.at["10.0.0.1", 631]
+    reported_s, contacted_s = discoveries.times["10.0.0.1", 631]
     assert reported_s == contacted_s < began + SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
     assert took_s < SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
     connections = {port.port: port.connection for port in discoveries.take_ports()}
     assert [port for port, connection in connections.items() if connection is not None] == [631]
-    assert lan.given_away == [("10.0.0.1", 631)]
+    assert lan.taken_connections == [("10.0.0.1", 631)]
     assert (lan.connects["10.0.0.1", 631], lan.most_printing["10.0.0.1"]) == (1, 1)
     close(connections.values())
 
@@ -212,11 +210,11 @@ def test_a_printer_whose_first_packet_was_lost_is_queried_over_the_second_connec
     Sweep(lan, subnet(10), (80, 631), discoveries=discoveries).run(
         deadline_s=began + 60, is_cancelled=lambda: False, on_progress=set_queues
     )
-    reported_s, contacted_s = discoveries.at["10.0.0.1", 631]
+    reported_s, contacted_s = discoveries.times["10.0.0.1", 631]
     assert reported_s == contacted_s < began + SETTLE_S + PRINT_PORTS_WAIT_S + 0.2
     assert (lan.connects["10.0.0.1", 631], lan.most_printing["10.0.0.1"]) == (2, 1)
     connections = {port.port: port.connection for port in discoveries.take_ports()}
-    assert lan.given_away == [("10.0.0.1", 631)]
+    assert lan.taken_connections == [("10.0.0.1", 631)]
     close(connections.values())
 
 
@@ -231,7 +229,7 @@ def test_connections_are_not_kept_if_the_port_is_not_queried_immediately(
     if has_queues:
         discoveries.set_queues({})
     sweep(lan, subnet(10), ports=(631, 9100), discoveries=discoveries)
-    assert lan.given_away == []
+    assert lan.taken_connections == []
     (port,) = (*discoveries.take_ports(), *discoveries.take_waiting())
     assert port.connection is None
 

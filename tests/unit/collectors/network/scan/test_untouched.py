@@ -17,12 +17,12 @@ from tests.unit.collectors.network.scan.simulated_lan import SimulatedHost, Simu
 TERMINAL, OTHER = "00:11:22:00:00:01", "00:11:22:00:00:02"
 PORTS = (80, 8443, 9100)
 OPEN = frozenset(PORTS)
-KNOWN = PaymentTerminals(frozenset({"10.0.0.4"}), frozenset({TERMINAL}))
+TERMINALS = PaymentTerminals(frozenset({"10.0.0.4"}), frozenset({TERMINAL}))
 LINK = LocalInterface(Interface("eth0", (InterfaceAddress("10.0.0.20", "ipv4", 24),)))
 
 
 def sweep(
-    lan: SimulatedLan, *addresses: str, terminals: PaymentTerminals = KNOWN
+    lan: SimulatedLan, *addresses: str, terminals: PaymentTerminals = TERMINALS
 ) -> tuple[SweepResult, Discoveries]:
     targets = [Target(address, "arp", "eth0") for address in addresses]
     discoveries = Discoveries()
@@ -72,8 +72,8 @@ def test_connections_end_if_a_terminal_takes_over_the_address() -> None:
 def test_targets_are_changed_so_that_the_scan_connects_to_no_terminal(
     target: Target, expected: Target | None
 ) -> None:
-    kept = protect_terminals([target], KNOWN, (LINK,), {"10.0.0.20"}, {"fd00::7": TERMINAL})
-    assert kept == ((expected,) if expected else ())
+    targets = protect_terminals([target], TERMINALS, (LINK,), {"10.0.0.20"}, {"fd00::7": TERMINAL})
+    assert targets == ((expected,) if expected else ())
 
 
 def test_targets_do_not_change_if_no_terminal_is_configured() -> None:

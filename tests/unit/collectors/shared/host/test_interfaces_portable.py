@@ -25,6 +25,8 @@ class Address(NamedTuple):
 
 
 class Stats(NamedTuple):
+    """The fields of psutil's snicstats that the collector reads."""
+
     isup: bool
     flags: str = ""
 
@@ -94,7 +96,7 @@ def test_any_text_gives_a_valid_prefix_length_or_none(address: str, netmask: str
     assert length is None or 0 <= length <= 128
 
 
-class Netifaces:
+class FakeNetifaces:
     """A fake netifaces with the results of a Mac that prefers Wi-Fi to Ethernet."""
 
     AF_INET, AF_INET6 = 2, 30
@@ -118,7 +120,7 @@ class Netifaces:
 def test_the_default_gateway_of_each_family_comes_first_and_those_of_tunnels_are_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "netifaces", Netifaces())
+    monkeypatch.setitem(sys.modules, "netifaces", FakeNetifaces())
     wifi, wire = frozenset({"192.168.1.7", "fe80::7"}), frozenset({"10.0.0.20"})
     assert read_gateways() == (
         SystemGateway("192.168.1.1", wifi),
@@ -128,18 +130,18 @@ def test_the_default_gateway_of_each_family_comes_first_and_those_of_tunnels_are
 
 
 def test_loopback_of_this_machine_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "netifaces", Netifaces())
+    monkeypatch.setitem(sys.modules, "netifaces", FakeNetifaces())
     assert any(interface.is_loopback for interface in read_interfaces().interfaces)
 
 
 def test_a_denied_routing_table_affects_only_the_gateways(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Denied(Netifaces):
+    class DeniedNetifaces(FakeNetifaces):
         def gateways(self) -> dict[object, object]:
             raise OSError("denied")
 
-    monkeypatch.setitem(sys.modules, "netifaces", Denied())
+    monkeypatch.setitem(sys.modules, "netifaces", DeniedNetifaces())
     local = read_interfaces()
     assert local.interfaces
     assert local.unavailable.gateway == "the routing table cannot be read: denied"

@@ -1,4 +1,4 @@
-"""Tests of the carrier of the interfaces of a Mac, with answers to SIOCGIFMEDIA."""
+"""Tests which interfaces of a Mac have a carrier, with simulated answers to SIOCGIFMEDIA."""
 
 import errno
 import struct
@@ -9,12 +9,13 @@ import pytest
 from collectors.shared.host.link_stats import read_link_stats, with_carriers
 
 UP = psutil._ntp.snicstats(True, psutil.NIC_DUPLEX_UNKNOWN, 0, 1500, "up,broadcast,running")
+# The status of each interface with media: 1 is IFM_AVALID, and 2 is IFM_ACTIVE.
 STATUS = {b"en0": 1 | 2, b"en1": 1, b"en2": 0}
-STATUS_OFFSET = 24
+STATUS_OFFSET = 24  # of ifm_status in struct ifmediareq
 
 
 def media(request: bytes) -> bytes:
-    """Answer like macOS: valid and active, valid, and neither. A tunnel has no media."""
+    """Answer like macOS. Raises OSError for an interface that has no media, such as a tunnel."""
     assert len(request) == 44  # as SIOCGIFMEDIA encodes it
     name = request[:16].rstrip(b"\0")
     if name not in STATUS:
@@ -35,7 +36,7 @@ def test_an_interface_of_macos_without_a_carrier_is_down() -> None:
 
 
 @pytest.mark.parametrize("state", [UP, UP._replace(isup=False)])
-def test_an_interface_that_is_down_stays_down(state: "psutil._ntp.snicstats") -> None:
+def test_an_active_carrier_does_not_change_the_state(state: "psutil._ntp.snicstats") -> None:
     assert with_carriers({"en0": state}, media)["en0"] == state
 
 

@@ -124,14 +124,39 @@ def test_the_neighbour_table_of_this_machine_can_be_read() -> None:
     assert all(entry.address for entry in read_neighbour_table())
 
 
-@given(text=st.text(max_size=300))
-def test_any_text_is_parsed_or_ignored(text: str) -> None:
+WORDS = st.sampled_from(
+    (
+        "192.168.1.1",
+        "fe80::1%en0",
+        "1.2.3.4.5",
+        "0:1a:2b:3:4:5",
+        "(incomplete)",
+        "41s",
+        "0x2",
+        "en0",
+    )
+)
+LINES = st.lists(WORDS | st.text(max_size=9), max_size=8).map(" ".join)
+
+
+@given(text=st.text(max_size=300) | st.lists(LINES, max_size=9).map("\n".join))
+def test_all_addresses_parsed_from_any_text_are_valid(text: str) -> None:
     for parse in (parse_arp, parse_ndp, parse_proc_arp):
         for entry in parse(text):
             ipaddress.ip_address(entry.address)
 
 
-@given(table=st.binary(max_size=400))
-def test_any_bytes_are_parsed_as_a_table_or_ignored(table: bytes) -> None:
-    for entry in parse_ip_net_table(table):
-        ipaddress.ip_address(entry.address)
+# Rows of a MIB_IPNET_TABLE2 with any address, MAC and state. The last family is unknown.
+ROWS = st.builds(
+    lambda family, data, state: struct.pack("<H74sI8x", family, data, state),
+    st.sampled_from((2, 23, 99)),
+    st.binary(min_size=74, max_size=74),
+    st.integers(0, 6),
+)
+
+
+@given(rows=st.lists(ROWS, max_size=4), rest=st.binary(max_size=400))
+def test_all_addresses_parsed_from_any_bytes_are_valid(rows: list[bytes], rest: bytes) -> None:
+    for table in (rest, windows_table(*rows) + rest):
+        for entry in parse_ip_net_table(table):
+            ipaddress.ip_address(entry.address)

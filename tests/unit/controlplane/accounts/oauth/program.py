@@ -28,6 +28,7 @@ _HIDDEN = re.compile(r'name="(query|proof)" value="([^"]*)"')
 
 
 def challenge(verifier: str = VERIFIER) -> str:
+    """Return the code challenge of a verifier, with the method S256 (RFC 7636, 4.2)."""
     digest = hashlib.sha256(verifier.encode()).digest()
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
@@ -47,6 +48,7 @@ class Visitor:
         self.token = ""
 
     async def get(self, path: str) -> httpx2.Response:
+        """Open a page by a link on another site, such as the page of the client."""
         return await self._call("GET", path, None, {"sec-fetch-site": "cross-site"})
 
     async def post(
@@ -66,9 +68,10 @@ class Visitor:
     async def decide(
         self, query: str, decision: str = "allow", organization: str = "org-0001", **extra: str
     ) -> httpx2.Response:
+        """Open the consent page and submit its form. ``extra`` are changed form fields."""
         page = await self.get(f"{BASE}/authorize?{query}")
         assert page.status_code == 200, page.text
-        fields = hidden(page) | {"decision": decision, "organization": organization}
+        fields = hidden_fields(page) | {"decision": decision, "organization": organization}
         return await self.post(f"{BASE}/authorize", fields | extra)
 
     async def _call(
@@ -82,7 +85,7 @@ class Visitor:
         return reply
 
 
-def hidden(page: httpx2.Response) -> dict[str, str]:
+def hidden_fields(page: httpx2.Response) -> dict[str, str]:
     """Return the hidden fields of the page's form by name."""
     return {name: html.unescape(value) for name, value in _HIDDEN.findall(page.text)}
 
@@ -105,6 +108,7 @@ class Program:
         return reply
 
     def query(self, **changes: str | None) -> str:
+        """Return the query of an authorization request. The value None removes a parameter."""
         parameters: dict[str, str | None] = {
             "response_type": "code",
             "client_id": self.client_id,
@@ -191,5 +195,8 @@ class OAuthFlow(NamedTuple):
 
 
 async def code_of(flow: OAuthFlow, **changes: str | None) -> str:
+    """Consent as the user. Return the authorization code. ``changes`` are changed parameters of the
+    authorization request.
+    """
     program, visitor = flow
     return parameters_of(await visitor.decide(program.query(**changes)))["code"]

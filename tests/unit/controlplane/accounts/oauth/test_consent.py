@@ -8,7 +8,7 @@ from tests.unit.controlplane.accounts.oauth.program import (
     OAuthFlow,
     Program,
     Visitor,
-    hidden,
+    hidden_fields,
 )
 from tests.unit.controlplane.accounts.people import make_user
 from tests.unit.controlplane.running_service import RunningService
@@ -41,8 +41,8 @@ async def test_a_consent_form_is_valid_only_for_its_session_and_request(
     await other.register()
     eve = Visitor(service)
     await eve.sign_in(other.query(), "eve@example.com")
-    her_fields = hidden(await eve.get(f"{BASE}/authorize?{other.query()}"))
-    own_fields = hidden(await visitor.get(f"{BASE}/authorize?{program.query()}"))
+    her_fields = hidden_fields(await eve.get(f"{BASE}/authorize?{other.query()}"))
+    own_fields = hidden_fields(await visitor.get(f"{BASE}/authorize?{program.query()}"))
     for fields in (her_fields, own_fields | {"query": her_fields["query"]}):
         decision = fields | {"decision": "allow", "organization": "org-0001"}
         assert (await visitor.post(f"{BASE}/authorize", decision)).status_code == 403
@@ -62,7 +62,7 @@ async def test_another_site_can_neither_consent_nor_sign_in(
     flow: OAuthFlow, origin: str | None, headers: dict[str, str]
 ) -> None:
     program, visitor = flow
-    fields = hidden(await visitor.get(f"{BASE}/authorize?{program.query()}"))
+    fields = hidden_fields(await visitor.get(f"{BASE}/authorize?{program.query()}"))
     decision = fields | {"decision": "allow", "organization": "org-0001"}
     reply = await visitor.post(f"{BASE}/authorize", decision, origin, **headers)
     assert reply.status_code == 403

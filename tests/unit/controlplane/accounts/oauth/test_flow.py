@@ -22,7 +22,7 @@ from tests.unit.controlplane.accounts.oauth.program import (
     Visitor,
     caller_of_token,
     complete_flow,
-    hidden,
+    hidden_fields,
     parameters_of,
 )
 from tests.unit.controlplane.accounts.people import make_user
@@ -72,12 +72,14 @@ async def test_a_user_without_a_session_signs_in_and_returns_to_the_consent_page
     page = await visitor.get(f"{BASE}/authorize?{program.query()}")
     assert page.status_code == 200
     assert 'type="password"' in page.text
-    assert "proof" not in hidden(page)
-    wrong = await visitor.sign_in(hidden(page)["query"], "ada@example.com", "not this one, no")
+    assert "proof" not in hidden_fields(page)
+    wrong = await visitor.sign_in(
+        hidden_fields(page)["query"], "ada@example.com", "not this one, no"
+    )
     assert wrong.status_code == 401
     assert "the password is wrong" in wrong.text
-    assert hidden(wrong) == hidden(page)
-    right = await visitor.sign_in(hidden(wrong)["query"], "ada@example.com")
+    assert hidden_fields(wrong) == hidden_fields(page)
+    right = await visitor.sign_in(hidden_fields(wrong)["query"], "ada@example.com")
     assert right.status_code == 303
     assert "Secure; " in right.headers["set-cookie"] + "; "
     back = await visitor.get(right.headers["location"])
@@ -240,6 +242,7 @@ async def test_oauth_requires_https_except_on_loopback(
 
 
 async def _profile(visitor: Visitor, operation: str, **body: Any) -> Any:
+    """Return the reply to a request of the console about the user's profile."""
     headers = {
         "content-type": "application/json",
         "origin": ISSUER,

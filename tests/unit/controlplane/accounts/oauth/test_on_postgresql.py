@@ -19,7 +19,7 @@ from tests.unit.controlplane.accounts.people import UserAccount, make_user, remo
 from tests.unit.controlplane.running_service import RunningService, service_on
 
 pytestmark = pytest.mark.needs("postgresql")
-AT_ONCE = 4
+AT_ONCE = 4  # concurrent calls of each service
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ async def test_many_refreshes_with_one_token_leave_no_grant(
     assert count_grants_and_tokens(service) == (0, 0)
 
 
-async def test_a_code_exchanged_while_the_membership_ends_leaves_no_token(
+async def test_codes_exchanged_while_the_membership_ends_leave_no_token(
     service: RunningService, flow: OAuthFlow
 ) -> None:
     """No grant or token remains, whether the exchange or the end of the membership is first."""

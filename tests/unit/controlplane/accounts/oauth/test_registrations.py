@@ -44,9 +44,7 @@ def registered_ids(service: RunningService) -> set[str]:
 async def test_registrations_by_strangers_do_not_block_other_clients(
     service: RunningService,
 ) -> None:
-    """No user has authorized the clients of the strangers, so the service deletes these clients
-    first.
-    """
+    """The service first deletes the clients that no user has authorized."""
     make_user(service)
     first, visitor, tokens = await complete_flow(service)
     consented = Program(service)

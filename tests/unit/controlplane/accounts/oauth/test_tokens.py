@@ -40,15 +40,15 @@ async def test_a_reused_refresh_token_revokes_all_tokens_of_its_grant(
         assert (await program.refresh(each["refresh_token"])).status_code == 400
 
 
-ENDS = ("reuse", "revocation", "password", "membership", "profile", "limit", "expiry")
+END_CAUSES = ("reuse", "revocation", "password", "membership", "profile", "limit", "expiry")
 
 
-@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("cause", END_CAUSES)
 async def test_the_end_of_a_grant_ends_all_its_access_tokens(
-    service: RunningService, flow: OAuthFlow, monkeypatch: pytest.MonkeyPatch, end: str
+    service: RunningService, flow: OAuthFlow, monkeypatch: pytest.MonkeyPatch, cause: str
 ) -> None:
-    """A refresh does not end earlier access tokens, because calls may be under way with these
-    tokens. The end of the grant ends all its access tokens, whatever ended the grant.
+    """A refresh does not end earlier access tokens, because calls may still use these tokens. The
+    end of the grant ends all its access tokens, whatever ended the grant.
     """
     user = make_user(service)
     make_user(service, organization_id="org-2")
@@ -57,22 +57,22 @@ async def test_the_end_of_a_grant_ends_all_its_access_tokens(
     second = (await program.refresh(first["refresh_token"])).json()
     issued = [first["access_token"], second["access_token"]]
     assert all([await caller_of_token(service, each) for each in issued])
-    if end == "reuse":
+    if cause == "reuse":
         assert (await program.refresh(first["refresh_token"])).status_code == 400
-    elif end == "revocation":
+    elif cause == "revocation":
         assert (await program.revoke(second["refresh_token"])).status_code == 200
-    elif end == "password":
+    elif cause == "password":
         service.database.write(_set_new_password)
-    elif end == "membership":
+    elif cause == "membership":
         remove(service, user, "org-0001")
-    elif end == "profile":
+    elif cause == "profile":
         service.database.write(
             lambda session: [
                 grants.end(session, each)
                 for each, _ in grants.of_user(session, user.id, service.clock())
             ]
         )
-    elif end == "limit":
+    elif cause == "limit":
         monkeypatch.setattr(grants, "GRANTS_MAX", 1)
         assert (await program.exchange(await code_of(flow))).status_code == 200
     else:

@@ -1,4 +1,6 @@
-"""Tests that the service refuses each invalid answer of a provider, and opens no session."""
+"""Tests the sign-in with a provider. The service refuses each invalid answer, and opens no session
+for such an answer.
+"""
 
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -120,12 +122,11 @@ async def test_an_unusable_provider_is_reported_as_unavailable(
     service: RunningService, process: ProviderProcess, replies: dict[str, Any]
 ) -> None:
     visitor = Visitor(service)
+    process.control(replies=replies)
     if "/keys" in replies:
         # The service fetches the keys before it redirects the browser to the provider.
-        process.control(replies=replies)
         assert (await visitor.get(visitor.path)).status_code == 503
         return
-    process.control(replies=replies)
     reply = await visitor.sign_in_with_provider()
     assert (reply.status_code, reply.headers["retry-after"]) == (503, "30")
     assert count_users_and_sessions(service) == (0, 0)

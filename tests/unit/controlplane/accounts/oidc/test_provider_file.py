@@ -17,7 +17,7 @@ from controlplane.client.errors import UsageError
 from controlplane.clock import system_clock
 from controlplane.storage.database import Database
 
-GOOD = """
+VALID_FILE = """
 [[provider]]
 id = "contoso"
 label = "Contoso"
@@ -46,7 +46,7 @@ locations = ["loc-0009"]
 def file(tmp_path: Path) -> Path:
     (tmp_path / "contoso.secret").write_text("a secret\n")
     path = tmp_path / "providers.toml"
-    path.write_text(GOOD)
+    path.write_text(VALID_FILE)
     return path
 
 
@@ -76,11 +76,11 @@ def test_the_file_defines_providers_and_roles(file: Path) -> None:
         ('label = "Contoso"', 'label = "Contoso"\nscopes = ["email"]', "openid"),
         ('"contoso.secret"', '"missing"', "client secret"),
         ("[[provider]]", "[[provider]", "cannot read"),
-        (GOOD, GOOD + GOOD, "two providers"),
+        (VALID_FILE, VALID_FILE + VALID_FILE, "two providers"),
     ],
 )
 def test_an_unsafe_or_invalid_file_is_refused(file: Path, old: str, new: str, problem: str) -> None:
-    file.write_text(GOOD.replace(old, new, 1))
+    file.write_text(VALID_FILE.replace(old, new, 1))
     with pytest.raises(ProviderFileError, match=problem):
         read_providers(file)
     with pytest.raises(UsageError, match="--identity-providers"):
@@ -112,12 +112,12 @@ def test_commands_set_the_policy_and_remove_a_second_factor(
     assert main(["users", "reset-second-factor", "ada@example.com"]) == 1
     database = Database(url)
 
-    def set_up(session: Any) -> None:
+    def add_second_factor(session: Any) -> None:
         user = find_user(session, "ada@example.com")
         assert user is not None
         codes.begin(session, user.id, system_clock()).is_confirmed = True
 
-    database.write(set_up)
+    database.write(add_second_factor)
     assert main(["users", "reset-second-factor", "ada@example.com"]) == 0
     policy = database.read(lambda session: sign_in_policy.policy_of(session, "org-0001"))
     assert policy.requires_second_factor

@@ -1,4 +1,6 @@
-"""Tests that a session ends within five minutes after its provider stops confirming the user."""
+"""Tests that a session ends within five minutes after its provider stops confirming the user, and
+which accounts and passwords can be used with a provider.
+"""
 
 from typing import Any
 
@@ -148,10 +150,10 @@ async def test_a_session_is_suspended_while_the_provider_does_not_answer(
     assert (await visitor.post(OVERVIEW)).status_code == 200
 
 
-async def test_an_open_stream_ends_with_the_suspension(
+async def test_a_suspension_changes_the_permissions_version(
     service: RunningService, process: ProviderProcess
 ) -> None:
-    """The next poll ends the streams of a user whose ``permissions_version`` has changed."""
+    """The next poll ends the open streams of a user whose ``permissions_version`` has changed."""
     await sign_in(service)
     process.control(replies={"/token": [503, ""]})
     version = select(User.permissions_version)
@@ -269,7 +271,7 @@ def policy(accepts_passwords: bool, requires_second_factor: bool) -> dict[str, A
     }  # fmt: skip
 
 
-async def test_an_owner_switches_passwords_off(service: RunningService) -> None:
+async def test_an_owner_can_refuse_sign_in_by_password(service: RunningService) -> None:
     make_user(service, "bob@example.com", role="viewer")
     bob = Browser(service)
     await bob.sign_in("bob@example.com")
@@ -282,7 +284,7 @@ async def test_an_owner_switches_passwords_off(service: RunningService) -> None:
     assert (await visitor.post(OVERVIEW)).status_code == 200
 
 
-async def test_the_policy_also_applies_to_a_session_that_began_before_it(
+async def test_a_policy_also_applies_to_sessions_that_began_earlier(
     service: RunningService,
 ) -> None:
     """A change of the policy ends the existing sessions that do not satisfy it. It misses a session

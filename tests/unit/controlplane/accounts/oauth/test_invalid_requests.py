@@ -1,4 +1,4 @@
-"""Tests of OAuth clients that send too many requests or invalid requests."""
+"""Tests that the service refuses invalid requests and too many requests of OAuth clients."""
 
 from typing import Any
 from urllib.parse import urlencode
