@@ -15,7 +15,7 @@ DAY = timedelta(days=1)
 
 
 def report(history: History, age: timedelta = timedelta()) -> ApplicationPayload:
-    """Return a report of that age that contains the record ``history``."""
+    """Return a report that is ``age`` old and contains the record ``history``."""
     uptime_s = int((30 * DAY - age).total_seconds())
     payload = with_record(history, {"agent.uptimeSeconds": uptime_s})
     collected_at = (NOW - age).isoformat()
@@ -28,7 +28,7 @@ def sentences(before: ApplicationPayload, after: ApplicationPayload) -> list[tup
 
 
 @pytest.mark.parametrize("history", [good_venue(), bad_venue()], ids=["good", "bad"])
-def test_figures_of_the_record_are_no_changes(history: History) -> None:
+def test_changed_figures_of_the_record_are_not_reported(history: History) -> None:
     later = shifted(history, timedelta(hours=1))
     later_figures = replace(later, incidents=history.incidents, events=history.events)
     assert sentences(report(history), report(later_figures)) == []
@@ -55,4 +55,5 @@ def test_a_long_outage_is_a_warning_and_a_new_finding() -> None:
         report(good_venue(), DAY), report(replace(good_venue(), incidents=(outage,)))
     )
     assert ("warn", "The internet provider was down once, 11 min in total.") in changes
+    assert sum(sentence.startswith("New: ") for _, sentence in changes) == 1
     assert len(changes) == 2
