@@ -109,6 +109,7 @@ def test_progress_fits_fifty_columns() -> None:
         for step in ("interfaces", "scan", "mdns", "enrichment", "sources"):
             progress.update(step, 1000, 1024)
         lines = displayed(progress, output)
+    assert len(lines) == 6
     assert all(len(line) <= 50 for line in lines)
     assert all("1000 of 1024" in line and line.endswith("0.0 s") for line in lines[1:])
 
