@@ -51,12 +51,12 @@ def test_a_time_jump_is_at_least_as_long_as_the_threshold(
 
 
 @pytest.mark.parametrize(
-    ("jump", "words"),
+    ("jump", "description"),
     [
         (TimeJump(slept_s=3600.4), "this machine slept for 3600 s"),
         (TimeJump(stepped_s=90), "the clock was set forward by 90 s"),
         (TimeJump(60, -7.2), "this machine slept for 60 s and the clock was set back by 7 s"),
     ],
 )
-def test_time_jump_is_described(jump: TimeJump, words: str) -> None:
-    assert jump.describe() == words
+def test_time_jump_is_described(jump: TimeJump, description: str) -> None:
+    assert jump.describe() == description

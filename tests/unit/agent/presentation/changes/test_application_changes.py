@@ -172,7 +172,7 @@ def test_a_disk_that_is_full_is_reported_once() -> None:
     assert summary(full, disk(0.985, GIB // 2)) == []
 
 
-def test_a_decrease_of_memory_by_a_tenth_is_reported() -> None:
+def test_a_change_of_the_memory_by_a_tenth_is_reported() -> None:
     def memory(size: float) -> Changes:
         return {"hardware.memoryBytes": int(size)}
 
@@ -198,7 +198,7 @@ def test_an_expiry_time_that_changes_by_a_day_is_a_renewal() -> None:
 # ----------------------------------------------------------------------- added and removed items
 
 
-def test_added_and_removed_queues_and_name_servers_are_reported() -> None:
+def test_changed_name_servers_and_removed_queues_are_reported() -> None:
     before: Changes = {"network.dnsServers": ("192.168.1.1", "9.9.9.9")}
     after: Changes = {"network.dnsServers": ("8.8.8.8", "192.168.1.1")}
     assert summary(before, after) == [

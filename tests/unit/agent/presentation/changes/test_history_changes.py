@@ -55,4 +55,5 @@ def test_a_long_outage_is_a_warning_and_a_new_finding() -> None:
         report(good_venue(), DAY), report(replace(good_venue(), incidents=(outage,)))
     )
     assert ("warn", "The internet provider was down once, 11 min in total.") in changes
+    assert sum(sentence.startswith("New: ") for _, sentence in changes) == 1
     assert len(changes) == 2

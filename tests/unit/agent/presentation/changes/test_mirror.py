@@ -130,9 +130,10 @@ def with_exchanged_values(changes: Changes) -> set[tuple[str, str, str, str]]:
     return {(change.code, change.thing, change.after, change.before) for change in changes.changes}
 
 
-def assert_changes_are_mirrored(
+def check_mirrored(
     a: NetworkPayload | ApplicationPayload, b: NetworkPayload | ApplicationPayload
 ) -> None:
+    """Check that both orders have the same changes, with the values before and after exchanged."""
     forward, backward = changes_between(a, b), changes_between(b, a)
     assert with_exchanged_values(forward) == {
         (c.code, c.thing, c.before, c.after) for c in backward.changes
@@ -159,11 +160,11 @@ def test_no_snapshot_differs_from_itself(payload: ApplicationPayload) -> None:
 def test_network_changes_are_mirrored_if_reports_are_exchanged(
     a: NetworkPayload, b: NetworkPayload
 ) -> None:
-    assert_changes_are_mirrored(a, b)
+    check_mirrored(a, b)
 
 
 @given(snapshots(), snapshots())
 def test_application_changes_are_mirrored_if_reports_are_exchanged(
     a: ApplicationPayload, b: ApplicationPayload
 ) -> None:
-    assert_changes_are_mirrored(a, b)
+    check_mirrored(a, b)

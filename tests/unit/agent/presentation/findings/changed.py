@@ -36,7 +36,7 @@ def changed(changes: Changes, name: str = "linux-till") -> ApplicationPayload:
     """
     payload = healthy(name)
     owners = [link.id for link in payload.snapshot.interfaces]
-    owners += [thing.id for thing in payload.snapshot.peripherals]
+    owners += [peripheral.id for peripheral in payload.snapshot.peripherals]
     remaining = dict(changes)
 
     def with_changes(owner: str, fields: tuple[SnapshotField, ...]) -> tuple[SnapshotField, ...]:
@@ -56,12 +56,14 @@ def changed(changes: Changes, name: str = "linux-till") -> ApplicationPayload:
     snapshot = payload.snapshot
     links = [link.model_copy(update={"fields": with_changes(link.id, link.fields)})
              for link in snapshot.interfaces]  # fmt: skip
-    things = [thing.model_copy(update={"fields": with_changes(thing.id, thing.fields)})
-              for thing in snapshot.peripherals]  # fmt: skip
+    peripherals = [
+        peripheral.model_copy(update={"fields": with_changes(peripheral.id, peripheral.fields)})
+        for peripheral in snapshot.peripherals
+    ]
     changed_snapshot = snapshot.model_copy(
         update={
             "interfaces": tuple(links),
-            "peripherals": tuple(things),
+            "peripherals": tuple(peripherals),
             "fields": with_changes("", snapshot.fields),
         }
     )
@@ -75,6 +77,7 @@ def field_of(key: str, value: Value | Missing) -> SnapshotField:
 
 
 def as_plain(key: str, value: Value | Missing) -> dict[str, object]:
+    """Return the JSON object of a field."""
     if isinstance(value, Missing):
         return {"key": key, "source": "x", "status": value.status, "reason": value.reason}
     reported = list(value) if isinstance(value, tuple) else value

@@ -15,7 +15,9 @@ def judged(*readings: Reading) -> dict[str, tuple[str, ...]]:
             started_at=FINISHED_AT,
             fields=tuple(field for reading in readings for field in reading.fields),
             interfaces=tuple(link for reading in readings for link in reading.interfaces),
-            peripherals=tuple(thing for reading in readings for thing in reading.peripherals),
+            peripherals=tuple(
+                peripheral for reading in readings for peripheral in reading.peripherals
+            ),
         )
     )
 

@@ -50,7 +50,7 @@ def test_each_application_rule_reads_documented_fields() -> None:
 
 
 @pytest.mark.parametrize("rules", [APPLICATION_RULES, NETWORK_RULES])
-def test_codes_are_unique_and_sentences_complete(rules: tuple[AnyRule, ...]) -> None:
+def test_codes_are_unique_and_only_sentences_end_with_a_period(rules: tuple[AnyRule, ...]) -> None:
     codes = [rule.code for rule in rules]
     assert len(codes) == len(set(codes)) >= 12
     for rule in rules:

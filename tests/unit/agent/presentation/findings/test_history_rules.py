@@ -1,6 +1,4 @@
-"""Tests of the findings about the connectivity record, at the rules' thresholds and just short of
-them.
-"""
+"""Tests of the findings about the connectivity record."""
 
 from datetime import timedelta
 
@@ -29,13 +27,13 @@ def test_five_short_interruptions_in_a_day_are_a_finding_but_one_each_night_is_n
     )
 
 
-def test_a_good_venue_has_no_finding() -> None:
+def test_good_venue_and_single_short_interruption_have_no_finding() -> None:
     assert findings(good_venue()) == {}
-    one = incident("provider-down", NOW - HOUR, 40)
-    assert findings(History(SINCE, (one,))) == {}
+    short = incident("provider-down", NOW - HOUR, 40)
+    assert findings(History(SINCE, (short,))) == {}
 
 
-def test_sentences_of_a_bad_venue() -> None:
+def test_findings_of_a_bad_venue_contain_count_and_duration() -> None:
     sentences = findings(bad_venue())
     assert sentences["provider-outages"] == (
         "The internet provider was down twice in 7 days, 11 min in total; the local network worked."

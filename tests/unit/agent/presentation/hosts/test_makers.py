@@ -62,7 +62,7 @@ def test_each_block_of_the_registry_covers_its_first_and_last_address(
 
 @given(st.binary(max_size=200), st.integers(0, 2**32 - 1), st.binary(min_size=6, max_size=6))
 @settings(max_examples=examples(100))
-def test_any_file_is_read_or_refused(rest: bytes, count: int, mac: bytes) -> None:
+def test_any_bytes_are_parsed_or_raise_a_value_error(rest: bytes, count: int, mac: bytes) -> None:
     for packed in (rest, HEADER.pack(MAGIC, b"2026-10-24", count % 20) + rest):
         try:
             makers = Registry(packed)

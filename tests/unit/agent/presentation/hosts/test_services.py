@@ -22,7 +22,7 @@ def endpoint(port: int, label: str) -> Endpoint:
 
 
 @pytest.mark.parametrize(
-    ("services", "words"),
+    ("services", "description"),
     [
         ((announced("_ipp._tcp.local.", 631), announced("_ipps._tcp", 631)), "prints by IPP (631)"),
         ((announced("_pdl-datastream._tcp", 9100),), "prints raw data (9100)"),
@@ -36,8 +36,8 @@ def endpoint(port: int, label: str) -> Endpoint:
         ((announced("_smb._tcp", 445, reached=None),), "shares files (445, announced only)"),
     ],
 )
-def test_services_are_described(services: tuple[MapService, ...], words: str) -> None:
-    assert ", ".join(describe_services(services)) == words
+def test_services_are_described(services: tuple[MapService, ...], description: str) -> None:
+    assert ", ".join(describe_services(services)) == description
 
 
 def test_an_informative_port_label_is_displayed_beside_the_port() -> None:
@@ -83,7 +83,9 @@ def test_every_browsed_service_type_has_a_description() -> None:
 
 def test_known_ports_have_a_description() -> None:
     undescribed = {"Kerberos", "Windows RPC", "MySQL", "PostgreSQL"}
-    for port in (*range(1, 10_200), 62078):
-        name = port_names.port_name(port)
-        if name != f"port {port}" and name not in undescribed:
+    names = {port: port_names.port_name(port) for port in (*range(1, 10_200), 62078)}
+    known = {port: name for port, name in names.items() if name != f"port {port}"}
+    assert undescribed < set(known.values())
+    for port, name in known.items():
+        if name not in undescribed:
             assert describe_services((opened(port, name),)) != (f"{name} ({port})",), name

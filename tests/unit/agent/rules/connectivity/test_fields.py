@@ -30,7 +30,7 @@ def texts(history: History, key: str) -> tuple[str, ...]:
     return value
 
 
-def test_figures_of_a_bad_venue() -> None:
+def test_fields_contain_the_figures_of_a_bad_venue() -> None:
     fields_by_key = values(bad_venue())
     assert fields_by_key["history.since"] == "2026-11-02T08:15:00+00:00"
     assert (fields_by_key["history.incidents24h"], fields_by_key["history.downtimeSeconds24h"]) == (
@@ -70,8 +70,11 @@ def test_lines_are_parsed_and_newest_first() -> None:
     lines = texts(History(SINCE, tuple(reversed(many))), "history.recent")
     parsed = [parse_incident(line) for line in lines]
     assert parsed == many[:32]
-    assert all(map(parse_event, texts(bad_venue(), "history.events")))
-    assert all(map(parse_hour, texts(bad_venue(), "history.hours")))
+    events, hours = (texts(bad_venue(), f"history.{name}") for name in ("events", "hours"))
+    assert events
+    assert all(map(parse_event, events))
+    assert hours
+    assert all(map(parse_hour, hours))
 
 
 def test_a_long_text_is_cut_and_still_parsed() -> None:

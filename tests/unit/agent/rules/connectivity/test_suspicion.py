@@ -37,13 +37,16 @@ def test_calls_that_fail_although_a_connection_is_possible_have_a_cause(
 def test_an_outage_of_the_name_servers_ends_when_they_answer_a_probe() -> None:
     suspicion = Suspicion()
     error = ServiceUnavailable("name-resolution", "temporary failure")
+    causes = []
     for number, answer in enumerate(("silent", "silent", "answer")):
         at = START + timedelta(seconds=10 * number)
-        suspicion.note_failure("heartbeat", error, at) if answer == "silent" else None
+        if answer == "silent":
+            suspicion.note_failure("heartbeat", error, at)
         server = NameServer("192.168.1.1", answer, is_local=True)  # type: ignore[arg-type]
         sample = Sample(name_servers=(server,), service="connected")
         diagnosis = diagnose(suspicion.add_refusal(sample, at + timedelta(seconds=1)))
-    assert diagnosis is None
+        causes.append(diagnosis and diagnosis.cause)
+    assert causes == ["name-servers-silent", "name-servers-silent", None]
 
 
 @pytest.mark.parametrize(

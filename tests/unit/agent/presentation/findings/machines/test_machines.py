@@ -1,4 +1,4 @@
-"""Tests that a healthy machine has no problem and no warning, and that a broken machine has only
+"""Tests that a healthy machine has no problem and no warning, and that a broken machine has exactly
 the findings of its fault.
 """
 
@@ -20,7 +20,7 @@ def test_a_healthy_machine_has_no_problem_and_no_warning(
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.machine.what)
-def test_a_broken_machine_has_only_the_findings_of_its_fault(
+def test_a_broken_machine_has_exactly_the_findings_of_its_fault(
     broken: Broken, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     actual = findings(broken.machine, tmp_path, monkeypatch)
