@@ -1,4 +1,4 @@
-"""Attacks the service with many calls at once, without a pause.
+"""Attacks the service with many calls at once.
 
 Usage: python -m tests.bench.fleet.attacks.attacker PORT KIND WORD...  (runs until it is stopped)
 
@@ -9,6 +9,8 @@ The kinds and their words are:
     sign-ins       sign in with wrong passwords. Each call has its own account and network, so that
                    no limit of an account or of a network refuses it.
     registrations  register OAuth clients from 1,000 networks, which take turns.
+
+Only registrations pause between the calls of a connection: about 300 are sent in a second.
 """
 
 import asyncio
@@ -21,6 +23,7 @@ import random
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from agent.wire import routes
@@ -91,30 +94,41 @@ def _address(number: int) -> str:
     return str(ipaddress.IPv4Address(FIRST_NETWORK + number % NETWORKS))
 
 
-KINDS: Final[Mapping[str, tuple[int, Callable[[list[str]], Iterator[bytes]]]]] = {
-    "dashboards": (64, _dashboards),
-    "reports": (16, _reports),
-    "sign-ins": (80, _sign_ins),
-    "registrations": (32, _registrations),
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """Each of the connections sends a request, reads the reply and pauses, again and again."""
+
+    connections: int
+    create_requests: Callable[[list[str]], Iterator[bytes]]
+    pause_s: float = 0.0
+
+
+KINDS: Final[Mapping[str, Attack]] = {
+    "dashboards": Attack(64, _dashboards),
+    "reports": Attack(16, _reports),
+    "sign-ins": Attack(80, _sign_ins),
+    "registrations": Attack(32, _registrations, pause_s=0.1),
 }
-"""For each kind, the number of calls at once, and the function that returns the requests."""
 
 
 async def attack(port: int, kind: str, words: list[str]) -> None:
-    at_once, create_requests = KINDS[kind]
-    requests = create_requests(words)
+    chosen = KINDS[kind]
+    requests = chosen.create_requests(words)
     sys.stdout.write("begun\n")
     sys.stdout.flush()
-    await asyncio.gather(*(_repeat(port, requests) for _ in range(at_once)))
+    await asyncio.gather(
+        *(_repeat(port, requests, chosen.pause_s) for _ in range(chosen.connections))
+    )
 
 
-async def _repeat(port: int, requests: Iterator[bytes]) -> None:
+async def _repeat(port: int, requests: Iterator[bytes], pause_s: float) -> None:
     while True:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, ValueError):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             for request in requests:
                 writer.write(request)
                 await read_reply(reader)
+                await asyncio.sleep(pause_s)
 
 
 if __name__ == "__main__":
