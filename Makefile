@@ -133,7 +133,7 @@ test-figures: $(STAMP) ## compare figures of 2,000 generated merchants with a re
 bench-restart: $(STAMP) ## restart the service under 10,000 simulated agents (three minutes)
 	@$(BIN)/python -m tests.bench.fleet.restart $(ARGS)
 
-bench-fleet: $(STAMP) ## measure heartbeats, streams and requests of 10,000 devices (ten minutes)
+bench-fleet: $(STAMP) ## measure heartbeats, streams and requests of 10,000 devices, also during attacks (half an hour)
 	@$(BIN)/python -m tests.bench.fleet $(ARGS)
 
 .PHONY: bench-scale test-failover
