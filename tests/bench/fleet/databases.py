@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from controlplane.accounts.keys.key_store import DEFAULT_ORGANIZATION
 from controlplane.storage.database import Database
 from tests.bench.fleet.fleet import Member, populate
 from tests.postgresql import postgresql
@@ -21,10 +22,7 @@ def opened(name: str) -> Iterator[str]:
         yield f"sqlite:///{Path(directory) / 'service.db'}"
 
 
-def populated(url: str, devices: int) -> list[Member]:
+def populated(url: str, devices: int, organization_id: str = DEFAULT_ORGANIZATION) -> list[Member]:
     """Write a fleet of ``devices`` devices into the database."""
-    database = Database(url)
-    try:
-        return populate(database, devices)
-    finally:
-        database.close()
+    with contextlib.closing(Database(url)) as database:
+        return populate(database, devices, organization_id)

@@ -6,9 +6,8 @@ import asyncio
 import statistics
 from collections.abc import Iterator
 
-from controlplane.storage.database import Database
-from tests.bench.fleet.databases import opened
-from tests.bench.fleet.fleet import Member, populate
+from tests.bench.fleet.databases import opened, populated
+from tests.bench.fleet.fleet import Member
 from tests.bench.fleet.load import exchange, heartbeat, list_devices
 from tests.bench.fleet.service import Service, attacking, service
 
@@ -52,12 +51,7 @@ def _attacked_p95_ms(started: Service, other: Member, attacked: Service, greedy:
 
 
 def _organizations(url: str) -> tuple[Member, Member]:
-    database = Database(url)
-    try:
-        greedy, other = populate(database, 1, "org-0001"), populate(database, 1, "org-0002")
-    finally:
-        database.close()
-    return greedy[0], other[0]
+    return populated(url, 1, "org-0001")[0], populated(url, 1, "org-0002")[0]
 
 
 def _p95_ms(port: int, member: Member) -> float:

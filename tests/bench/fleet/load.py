@@ -5,9 +5,11 @@ the service runs on the same machine.
 import asyncio
 import json
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from typing import Any
 
 from agent.wire import routes
 from tests.bench.fleet.fleet import Member
@@ -38,6 +40,22 @@ def list_devices(member: Member) -> bytes:
 def create_request(member: Member) -> bytes:
     body = {"instanceId": str(member.instance_id), "kind": "network"}
     return call(routes.CREATE_REQUEST, member, body)
+
+
+def submit_report(member: Member, payload: dict[str, Any]) -> bytes:
+    """Return the submission of a network report without a request, with a new report id.
+
+    ``payload`` is the decoded JSON of the report.
+    """
+    report_id = str(uuid.uuid4())
+    body = {
+        "bindingId": str(member.binding_id),
+        "reportId": report_id,
+        "kind": "network",
+        "outcome": "completed",
+        "report": payload | {"reportId": report_id},
+    }
+    return call(routes.SUBMIT_RESULT, member, body)
 
 
 def stream(member: Member) -> bytes:

@@ -16,10 +16,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from agent.wire import routes
 from agent.wire.codec import encode
 from tests.bench.fleet.fleet import Member
-from tests.bench.fleet.load import call, create_request, heartbeat
+from tests.bench.fleet.load import create_request, heartbeat, submit_report
 from tests.bench.scale.paced_calls import PacedCalls, Tally
 from tests.fixtures.payloads import small_venue
 
@@ -73,15 +72,7 @@ _REPORT: dict[str, Any] = json.loads(encode(small_venue()))
 
 
 def _report(member: Member) -> bytes:
-    report_id = str(uuid.uuid4())
-    body = {
-        "bindingId": str(member.binding_id),
-        "reportId": report_id,
-        "kind": "network",
-        "outcome": "completed",
-        "report": _REPORT | {"reportId": report_id},
-    }
-    return call(routes.SUBMIT_RESULT, member, body)
+    return submit_report(member, _REPORT)
 
 
 def main() -> None:

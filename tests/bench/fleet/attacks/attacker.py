@@ -26,13 +26,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from agent.wire import routes
 from agent.wire.codec import encode
 from controlplane.accounts.oauth.metadata import REGISTER
 from controlplane.web.accounts.sign_in import SIGN_IN
 from tests.bench.fleet.attacks.large_merchant import dashboard_request
 from tests.bench.fleet.fleet import Member
-from tests.bench.fleet.load import call, read_reply
+from tests.bench.fleet.load import call, read_reply, submit_report
 from tests.fixtures.payloads import large_venue
 
 NICENESS: Final = 19
@@ -66,15 +65,7 @@ def _reports(words: list[str]) -> Iterator[bytes]:
     member = Member(uuid.UUID(int=0), uuid.UUID(binding_id), key, "")
     payload = json.loads(encode(large_venue()))
     while True:
-        report_id = str(uuid.uuid4())
-        body = {
-            "bindingId": binding_id,
-            "reportId": report_id,
-            "kind": "network",
-            "outcome": "completed",
-            "report": payload | {"reportId": report_id},
-        }
-        yield call(routes.SUBMIT_RESULT, member, body)
+        yield submit_report(member, payload)
 
 
 def _sign_ins(_: list[str]) -> Iterator[bytes]:

@@ -4,14 +4,15 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from typing import Final
 
 from controlplane.storage.database import Database
 from tests.bench.fleet.attacks.heartbeats_beside import measure
 from tests.bench.fleet.attacks.large_merchant import populate_merchant
-from tests.bench.fleet.databases import opened
-from tests.bench.fleet.fleet import Member, populate
+from tests.bench.fleet.databases import opened, populated
+from tests.bench.fleet.fleet import Member
 from tests.bench.fleet.service import attacking, service
 
 VIEWERS: Final = (1, 100)
@@ -53,17 +54,10 @@ def _measured(url: str, member: Member, kind: str, *words: str) -> str:
 
 
 def _member(url: str, organization_id: str) -> Member:
-    database = Database(url)
-    try:
-        return populate(database, 1, organization_id)[0]
-    finally:
-        database.close()
+    return populated(url, 1, organization_id)[0]
 
 
 def _viewers(url: str, count: int) -> list[str]:
     """Write a large merchant, and return ``count`` read-only API keys for it."""
-    database = Database(url)
-    try:
+    with closing(Database(url)) as database:
         return populate_merchant(database, "org-0001", count)
-    finally:
-        database.close()

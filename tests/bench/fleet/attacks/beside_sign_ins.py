@@ -94,8 +94,5 @@ def _add_user(url: str) -> None:
         user = add_user(session, email=EMAIL, name="Owner", password_hash=password_hash, now=now)
         set_membership(session, user.id, DEFAULT_ORGANIZATION, role="owner", locations=(), now=now)
 
-    database = Database(url)
-    try:
+    with contextlib.closing(Database(url)) as database:
         database.write(work)
-    finally:
-        database.close()
