@@ -160,13 +160,13 @@ class Traffic:
         counts: Counter[str] = Counter()
         for (kind, request), count in self.requests().items():
             if request not in PERMITTED:
-                counts[f"{request} to a {kind}"] += count
+                counts[f"{request} to {_plural(kind)}"] += count
         for (kind, protocol), count in self.packets.items():
             size = self.payload[kind, protocol]
             if kind == EXCLUDED or (kind == TERMINAL and protocol not in _PERMITTED_AT_TERMINALS):
-                counts[f"packets of {protocol} to a {kind}"] += count
+                counts[f"packets of {protocol} to {_plural(kind)}"] += count
             if size and (protocol not in CONTENT or kind == TERMINAL):
-                counts[f"bytes of {protocol} to a {kind}"] += size
+                counts[f"bytes of {protocol} to {_plural(kind)}"] += size
         return dict(counts)
 
     def store(self) -> None:
@@ -179,6 +179,10 @@ class Traffic:
                 "forbidden": self.forbidden(),
             }
             (Path(folder) / f"{uuid.uuid4()}.json").write_text(json.dumps(record))
+
+
+def _plural(kind: str) -> str:
+    return kind if kind == ALL else f"{kind}s"
 
 
 def requests_in(stream: bytes, port: int) -> list[str]:

@@ -42,6 +42,7 @@ async def test_a_revoked_key_cannot_call_tools_even_if_it_is_cached(agent: Agent
     agent.service.core.keys.apply_poll((), {}, agent.service.core.keys.now_s())
     await agent.call("business_context", key)
     agent.service.database.write(lambda session: revoke_key(session, key_id, now))
+    assert agent.service.core.keys.find(key) is not None
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "query_sales"}}
     reply = await agent.send(json.dumps(body), key)
     assert reply.status_code == 401
@@ -72,6 +73,7 @@ async def test_a_cached_key_cannot_write_after_its_write_grant_is_revoked(agent:
         row.can_write = False
 
     agent.service.database.write(revoke_write_grant)
+    assert agent.service.core.keys.find(key) is not None
     arguments = {"goodId": good["goodId"], "status": "inactive"}
     error = await agent.protocol_error("set_catalog_availability", key, **arguments)
     assert "write grant" in error["message"]
