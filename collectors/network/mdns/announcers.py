@@ -133,6 +133,21 @@ class LinkRecords:
         if book is not None:
             book.add(records)
 
+    def addresses_with_several_names(self) -> set[str]:
+        """Return the IPv4 addresses that announced themselves under more than one host name.
+
+        Two programs of one host may be the reason, or a host that forges its source address.
+        """
+        return {s for s, book in self._books.items() if ":" not in s and len(book.own_names) > 1}
+
+    def confirm(self, source: str, records: Iterable[Record]) -> None:
+        """Store records that certainly came from ``source``, beside those from multicast packets.
+
+        Services that conflict with them are not listed (services.py).
+        """
+        if book := self._books.get(source):
+            book.confirm(records)
+
     def _open(self, source: str, *, is_verified: bool = False) -> RecordBook | None:
         """Return a new book for an address, or None if there is no room for it."""
         if len(self._books) >= SOURCES_MAX:

@@ -91,9 +91,12 @@ def browse(
         ask = partial(ask_directly, types=types, deadline_s=deadline_s, run=run)
         terminals = terminals_of(expectations(job.devices, job.learned))
         direct = _DirectQueries(read_neighbours, identifiers, job.exclude, ask, terminals)
-        limitations = [
-            text for watch in open_watches if (text := direct.ask_if_crowded(watch, end))
-        ]
+        limitations: list[str] = []
+        for watch in open_watches:
+            if text := direct.ask_if_crowded(watch, end):
+                limitations.append(text)
+            else:
+                direct.confirm_names(watch, end)
         unicast_only = tuple(w.link.name for w in open_watches if direct.is_unicast_only(w, end))
     finally:
         for link in links:
@@ -126,7 +129,7 @@ class _DirectQueries:
         read_neighbours: ReadNeighbours,
         identifiers: Callable[[], PrinterIdentifiers],
         exclude: Sequence[str],
-        ask: Callable[[LinkRecords, Sequence[str]], int],
+        ask: Callable[..., int],
         terminals: PaymentTerminals,
     ) -> None:
         self._read_neighbours = read_neighbours
@@ -160,6 +163,13 @@ class _DirectQueries:
             return False
         return self._ask(watch.records, self._hosts(watch.link)[:_UNICAST_HOSTS_MAX]) > 0
 
+    def confirm_names(self, watch: Watch, end: End) -> None:
+        """Query the hosts from whose addresses several of their host names were announced."""
+        addresses = watch.records.addresses_with_several_names()
+        if addresses and end != "cancelled":
+            hosts = [host for host in self._hosts(watch.link) if host in addresses]
+            self._ask(watch.records, hosts, confirms=True)
+
     def _hosts(self, link: LinkSockets) -> list[str]:
         """Return the link's IPv4 addresses from the neighbour table, those of printers first."""
         try:
@@ -192,6 +202,11 @@ def _limitations(watches: Sequence[Watch], cut: Mapping[str, int]) -> Iterator[s
         yield (
             f"mDNS: {sum(cut.values()):,} services over the limit were left out:"
             f" {_by_announcer(cut, watches)}"
+        )
+    if refuted := sum(len(book.refuted()) for watch in watches for book in watch.records.books):
+        yield (
+            f"mDNS: services left out because the device at their address did not confirm them:"
+            f" {refuted:,}"
         )
     dropped_records: Counter[str] = Counter()
     for watch in watches:

@@ -88,7 +88,8 @@ class RecordBook:
     ``source``, its MAC once the MAC is known, or `NO_HOST` (announcers.py). ``is_verified``: all
     records certainly came from ``source``. ``dropped`` are the hashes of instances beyond the limit
     of instances.
-    ``dropped_records`` counts the records for which there was no memory.
+    ``dropped_records`` counts the records for which there was no memory. ``confirmed`` has the full
+    names of the services that the host confirmed when it was queried directly.
     """
 
     def __init__(self, quota: Quota, source: str, announcer: str) -> None:
@@ -103,6 +104,7 @@ class RecordBook:
         self.hosts: dict[str, dict[str, None]] = {}
         self.dropped: set[int] = set()
         self.dropped_records = 0
+        self.confirmed: set[str] = set()
         self._quota = quota
         self._instance_pool = quota.instances[":" in source]
         self._pooled = 0  # the number of instances that were taken from the pool
@@ -112,6 +114,34 @@ class RecordBook:
         """Store the records. Returns whether anything was new."""
         results = [self._add(record) for record in records]
         return any(results)
+
+    def confirm(self, records: Iterable[Record]) -> None:
+        """Store records that certainly came from ``source``, and mark their services."""
+        records = list(records)
+        self.add(records)
+        self.confirmed |= {r.name.lower() for r in records if isinstance(r, ServiceRecord)}
+        self.confirmed |= {r.target.lower() for r in records if isinstance(r, PointerRecord)}
+
+    @property
+    def own_names(self) -> set[str]:
+        """The host names in SRV records that have ``source`` as an address."""
+        names = {record.host.lower() for record in self.servers.values()}
+        return {name for name in names if self.source in self.hosts.get(name, ())}
+
+    def refuted(self) -> set[str]:
+        """Return the full names of the services that a different host probably forged.
+
+        A service at ``source`` is forged if the host confirmed a service on the same port, but no
+        service of the same host name.
+        """
+        confirmed = [self.servers[key] for key in self.confirmed & self.servers.keys()]
+        ports = {record.port for record in confirmed}
+        false_names = self.own_names - {record.host.lower() for record in confirmed}
+        return {
+            key
+            for key, record in self.servers.items()
+            if record.port in ports and record.host.lower() in false_names
+        }
 
     def hand_over(self, announcer: str) -> None:
         """Move this book's shares of the pools to ``announcer``."""

@@ -1,7 +1,8 @@
 """Returns the services in the records of an interface, and the questions for missing records. Pure.
 
 A service has the records that its own announcer sent. Addresses and TXT records that this announcer
-did not send are taken from other announcers.
+did not send are taken from other announcers. Services that are probably forged
+(`RecordBook.refuted`) are left out.
 """
 
 import ipaddress
@@ -102,9 +103,9 @@ def select_services(
 ) -> tuple[list[MdnsService], Counter[str]]:
     """Return at most ``quota.services`` services, and how many of each announcer were left out.
 
-    Services with priority (`RecordBook.has_priority`) come first, at most
-    ``PRINTERS_PER_ANNOUNCER_MAX`` of each announcer. All other services follow, and their
-    announcers take turns.
+    Services that their host confirmed and services with priority (`RecordBook.has_priority`) come
+    first, at most ``PRINTERS_PER_ANNOUNCER_MAX`` of each announcer. All other services follow, and
+    their announcers take turns.
     """
     ranked: list[tuple[bool, int, str, MdnsService]] = []
     counts: Counter[str] = Counter()
@@ -126,13 +127,17 @@ def _services(link: LinkRecords) -> Iterator[tuple[bool, MdnsService]]:
     lookup = _Lookup(link.books)
     books: dict[str, list[RecordBook]] = {}
     for book in link.books:
+        refuted = book.refuted()
         for key in book.instances:
-            books.setdefault(key, []).append(book)
+            if key not in refuted:
+                books.setdefault(key, []).append(book)
     for key, books_with_it in books.items():
         books_with_port = [book for book in books_with_it if key in book.servers]
         chosen_books = books_with_port or books_with_it[:1]
         priority_sources = {
-            book.source for book in chosen_books if book.has_priority(book.instances[key].label)
+            book.source
+            for book in chosen_books
+            if key in book.confirmed or book.has_priority(book.instances[key].label)
         }
         services = [_service(key, book, lookup, link.interface_name) for book in chosen_books]
         yield from ((service.announcer in priority_sources, service) for service in _join(services))

@@ -275,6 +275,37 @@ def test_direct_answers_are_stored_beside_many_forged_addresses() -> None:
     assert ("Kitchen", (HONEST,), HONEST) in services_of(records)
 
 
+def test_a_forged_service_is_not_listed_if_the_host_confirms_another_one_on_its_port() -> None:
+    records = link()
+    records.add(HONEST, service_records("False", HONEST, "false.local"))  # forged source address
+    records.add(HONEST, service_records("Other", HONEST, "other.local", port=80))
+    records.add(HONEST, service_records("Kitchen", HONEST))
+    records.add(LIAR, service_records("Liar", LIAR))
+    assert records.addresses_with_several_names() == {HONEST}
+    assert len(listed_services(records)) == 4
+    records.confirm(HONEST, service_records("Kitchen", HONEST))
+    # A second program of the host may have announced "Other", so it is listed, but not first.
+    assert [s.instance for s in listed_services(records)] == ["Kitchen", "Liar", "Other"]
+
+
+def test_services_that_a_host_did_not_confirm_are_listed_if_their_host_name_is_confirmed() -> None:
+    records = link()
+    for label in ("Kitchen", "Bar"):
+        records.add(HONEST, service_records(label, HONEST))
+    records.confirm(HONEST, service_records("Kitchen", HONEST)[:1])
+    assert services_of(records) == {
+        ("Kitchen", (HONEST,), HONEST),
+        ("Bar", (HONEST,), HONEST),
+    }
+
+
+def test_a_relay_that_announces_services_of_other_hosts_has_one_name() -> None:
+    records = link()
+    for n, host in enumerate(("a.local", "b.local")):
+        records.add(LIAR, service_records(f"P{n}", f"10.0.0.{n}", host))
+    assert records.addresses_with_several_names() == set()
+
+
 def test_direct_queries_per_host_are_bounded() -> None:
     records = link(limit=1000)
     pointers = (PointerRecord("_ipp._tcp.local", f"P{n}._ipp._tcp.local") for n in range(500))

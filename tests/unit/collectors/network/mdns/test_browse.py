@@ -331,6 +331,32 @@ def test_overloaded_link_is_queried_host_by_host():
     )
 
 
+@pytest.mark.parametrize("hosts", [("a",), ("a", "b")])
+def test_a_host_with_several_names_is_asked_to_confirm_its_services(
+    hosts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+):
+    queried: list[str] = []
+
+    def ask(records: LinkRecords, addresses: list[str], *, confirms: bool, **_: object) -> int:
+        assert confirms
+        queried.extend(addresses)
+        return 0
+
+    monkeypatch.setattr("collectors.network.mdns.browse.ask_directly", ask)
+    answers = [service(f"P{host}", "_ipp._tcp", 631, host, "127.0.0.1") for host in hosts]
+    with Responder({IPP: answers}) as responder:
+        browse(
+            [LAN],
+            NetworkJob(),
+            time.monotonic() + 60,
+            FakeRun(),
+            open_link=open_link_to(responder.address),
+            read_neighbours=lambda: [LinkNeighbour(1, "127.0.0.1", "02:00:00:00:00:01", "stale")],
+            schedule=QUICK,
+        )
+    assert queried == ["127.0.0.1"] * (len(hosts) > 1)
+
+
 @pytest.mark.parametrize("has_mdns_name", [True, False])
 def test_silent_link_is_queried_host_by_host_only_if_a_printer_has_an_mdns_name(
     has_mdns_name: bool,

@@ -10,6 +10,7 @@ from collectors.network.mdns.announcers import LinkRecords
 from collectors.network.mdns.direct import ANSWERS_MAX, ask_directly
 from collectors.network.mdns.records import Quota
 from collectors.network.mdns.services import select_services
+from collectors.network.mdns.wire import parse_response
 from collectors.network.observations import MdnsService
 from tests.unit.collectors.network.mdns.mdns_answers import name, response, service, service_records
 from tests.unit.collectors.network.mdns.test_browse import FakeRun
@@ -19,12 +20,16 @@ KITCHEN = service_records("Kitchen", "_ipp._tcp", 631, "brn1", HOST)
 
 
 class Host:
-    """A host that answers at 127.0.0.9, with the query's id, or with ``fixed_id`` if it is set."""
+    """A host that answers at 127.0.0.9, with the query's id, or with ``fixed_id`` if it is set.
 
-    def __init__(self, *answers: bytes, fixed_id: bytes | None = None) -> None:
+    It does not answer the first ``ignored`` questions.
+    """
+
+    def __init__(self, *answers: bytes, fixed_id: bytes | None = None, ignored: int = 0) -> None:
         self.questions: list[bytes] = []
         self._answers = answers
         self._fixed_id = fixed_id
+        self._ignored = ignored
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind((HOST, 0))
         self.port: int = self._socket.getsockname()[1]
@@ -46,15 +51,17 @@ class Host:
             if not question:
                 return
             self.questions.append(question)
+            if len(self.questions) <= self._ignored:
+                continue
             for answer in self._answers:
                 self._socket.sendto((self._fixed_id or question[:2]) + answer[2:], source)
 
 
 def query_hosts(
-    host: Host, *addresses: str, run: FakeRun | None = None
+    host: Host, *addresses: str, run: FakeRun | None = None, records: LinkRecords | None = None
 ) -> tuple[int, list[MdnsService]]:
     """Return the number of hosts that answered, and the services that they announced."""
-    records = LinkRecords("eth0", Quota(1000))
+    records = records or LinkRecords("eth0", Quota(1000))
     answered = ask_directly(
         records,
         addresses or (HOST,),
@@ -89,6 +96,22 @@ def test_an_answer_with_a_different_id_is_ignored() -> None:
         # By chance, the query has the same id as this answer in one of 65,536 runs.
         answered, services = query_hosts(host)
     assert (answered, services) == (0, [])
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("has_announced", [True, False])
+def test_a_host_is_queried_a_third_time_only_if_it_has_announced_something(
+    has_announced: bool,
+) -> None:
+    records = LinkRecords("eth0", Quota(1000))
+    if has_announced:
+        records.add(
+            HOST, parse_response(response(*service_records("Bar", "_ipp._tcp", 1, "h", HOST)))
+        )
+    with Host(response(*KITCHEN), ignored=2) as host:
+        answered, services = query_hosts(host, records=records)
+    assert answered == has_announced
+    assert [service.instance for service in services] == ["Kitchen"] * has_announced
 
 
 @pytest.mark.medium
