@@ -332,7 +332,7 @@ def test_overloaded_link_is_queried_host_by_host():
 
 
 @pytest.mark.parametrize("hosts", [("a",), ("a", "b")])
-def test_a_host_with_several_names_is_asked_to_confirm_its_services(
+def test_a_host_with_several_names_is_queried_to_confirm_its_services(
     hosts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ):
     queried: list[str] = []
