@@ -114,7 +114,7 @@ def _show(screen: Screen, memory: Memory) -> None:
         [
             (
                 (printer.id, "none"),
-                (_when(printer.seen_at), "none"),
+                (_time_to_the_minute(printer.seen_at), "none"),
                 (printer.address, "none"),
                 (_identifier(printer), "quiet"),
             )
@@ -124,10 +124,11 @@ def _show(screen: Screen, memory: Memory) -> None:
     for replacement in memory.replacements:
         printer = replacement.printer
         device = ", ".join(filter(None, (printer.model, _identifier(printer))))
+        since = _time_to_the_minute(replacement.since)
         screen.blank()
         screen.paragraph(
-            f"{printer.id}: since {_when(replacement.since)} another device answers at its address"
-            f" ({device}). If this device is its replacement, run"
+            f"{printer.id}: since {since} another device answers at its address ({device})."
+            " If this device is its replacement, run"
             f" `venue-agent printers forget {shlex.quote(printer.id)}`",
             "warn",
         )
@@ -139,5 +140,5 @@ def _identifier(printer: LearnedPrinter) -> str:
     return next(filter(None, identifiers), "only its address")
 
 
-def _when(timestamp: str) -> str:
+def _time_to_the_minute(timestamp: str) -> str:
     return timestamp[:16].replace("T", " ")

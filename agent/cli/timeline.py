@@ -19,9 +19,11 @@ from agent.rules.connectivity.document import record_document
 DEFAULT_DAYS: Final = 7
 DAYS_MAX: Final = 90
 
-OFF: Final = "The recorder is off: set `recorder.enabled` to true, and restart the daemon."
-NOTHING: Final = "Nothing is recorded yet: no daemon has run here with the recorder enabled."
-STARTED: Final = "Nothing is recorded yet: the daemon has just started."
+RECORDER_OFF: Final = "The recorder is off: set `recorder.enabled` to true, and restart the daemon."
+NOTHING_RECORDED: Final = (
+    "Nothing is recorded yet: no daemon has run here with the recorder enabled."
+)
+JUST_STARTED: Final = "Nothing is recorded yet: the daemon has just started."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,9 +53,9 @@ def run(options: argparse.Namespace) -> int:
     screen = Screen()
     is_running = resolved.state.holder() is not None
     if is_enabled is False:
-        screen.paragraph(OFF, "warn")
+        screen.paragraph(RECORDER_OFF, "warn")
     elif not has_record:
-        screen.paragraph(STARTED if is_running else NOTHING)
+        screen.paragraph(JUST_STARTED if is_running else NOTHING_RECORDED)
     if has_record:
         show_timeline(screen, history, now, is_running=is_running)
     return 0
@@ -72,6 +74,8 @@ def _hours(text: str) -> timedelta:
 
 
 def _number(text: str, maximum: int, unit: str) -> int:
-    if text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= maximum:
-        return int(text[:9])
+    # Nine digits exceed every maximum. int() refuses texts of thousands of digits.
+    number = int(text[:9]) if text.isascii() and text.isdigit() else 0
+    if 1 <= number <= maximum:
+        return number
     raise argparse.ArgumentTypeError(f"{text!r} is not a number of {unit} from 1 to {maximum:,}")

@@ -19,7 +19,8 @@ _WORDS: Final[dict[Status, str]] = {
     "ok": "ok", "warn": "with a warning", "fail": "failed", "skipped": "skipped",
     "unseen": "not visible to you",
 }  # fmt: skip
-_COLUMNS: Final = (" " * 4, " " * 15, "")
+_HEADINGS: Final = (" " * 4, " " * 15, "")
+"""Blank headings set the minimum widths of the columns."""
 
 Row = tuple[tuple[str, Style], tuple[str, Style], tuple[str, Style]]
 
@@ -31,7 +32,7 @@ def show(
     for group, members in groupby(results, key=lambda result: result.group):
         if rows := _rows(tuple(members), everything=everything):
             screen.line((group, "strong"))
-            screen.table(_COLUMNS, rows)
+            screen.table(_HEADINGS, rows)
             screen.blank()
     for result in results:
         if result.status in {"warn", "fail"}:
@@ -40,6 +41,10 @@ def show(
 
 
 def _rows(results: tuple[CheckResult, ...], *, everything: bool) -> list[Row]:
+    """Return a row for each result.
+
+    Without ``everything``, checks that were skipped because another check failed share one row.
+    """
     if everything:
         return [_row(result) for result in results]
     rows = [

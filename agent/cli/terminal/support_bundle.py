@@ -27,15 +27,15 @@ from agent.wire.vocabulary import Kind
 
 WIDTH: Final = 80
 KINDS: Final[tuple[Kind, ...]] = ("network", "application")
-_LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # without letters and digits that are confusable
+_ID_CHARACTERS: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # without those that are easily confused
 DAEMON_WAIT_MAX_S: Final = 60.0
 POLL_S: Final = 0.2
 
 
 def new_case_id() -> str:
     """Return an id that is easy to read out on the phone, such as `7KQM-3WXR`."""
-    letters = "".join(secrets.choice(_LETTERS) for _ in range(8))
-    return f"{letters[:4]}-{letters[4:]}"
+    characters = "".join(secrets.choice(_ID_CHARACTERS) for _ in range(8))
+    return f"{characters[:4]}-{characters[4:]}"
 
 
 def make_bundle(
@@ -115,12 +115,10 @@ def _collect(local: LocalConfig, state: StateDirectory, kind: Kind) -> FreshRepo
 
 
 def _wait_for_the_daemon(state: StateDirectory) -> bool:
-    """Wait until no daemon collects.
+    """Wait until no daemon collects. Return False if it still does after DAEMON_WAIT_MAX_S seconds.
 
     Receipt printers accept one connection at a time, so two collections at once would disturb each
     other.
-
-    Return False if the daemon still collects after ``DAEMON_WAIT_MAX_S`` seconds.
     """
     deadline = time.monotonic() + DAEMON_WAIT_MAX_S
     while state.holder() is not None:

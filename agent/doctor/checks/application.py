@@ -31,11 +31,11 @@ def print_system(context: Context) -> Outcome:
         return _spooler()
     for path in CUPS_SOCKETS:
         if path.exists():
-            return judge_cups(path)
+            return check_cups(path)
     return skipped("no print system is installed (CUPS)")
 
 
-def judge_cups(path: Path) -> Outcome:
+def check_cups(path: Path) -> Outcome:
     """Check that CUPS answers on its socket (cupsd(8))."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
@@ -95,6 +95,6 @@ def _spooler() -> Outcome:
     except ServiceManagerError as error:
         return warn(f"the spooler's state cannot be read ({error})", "run `sc.exe query Spooler`")
     # `sc query` translates the name of the state, but not its number. 4 means running.
-    if any(part.split()[-2:-1] == ["4"] or " 4 " in part for part in output.stdout.splitlines()):
+    if any("4" in line.split() for line in output.stdout.splitlines()):
         return ok("the print spooler runs")
     return fail("the print spooler does not run", "start it: `sc.exe start Spooler`")

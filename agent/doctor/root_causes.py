@@ -1,4 +1,4 @@
-"""Pure functions that find root causes. They mark the results that another check explains."""
+"""Finds the root causes of results: a result that another check explains is marked as skipped."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -20,9 +20,9 @@ def cause_of(results: Iterable[CheckResult]) -> str | None:
 
 
 def hidden_by(results: Iterable[CheckResult]) -> str | None:
-    """Return the name of the first check that is "unseen", or of the check that explains this.
+    """Return the name of the first check that is "unseen", or of the check that made it so.
 
-    Return None if there is none.
+    Return None if no check is "unseen".
     """
     return next(
         (result.because or result.name for result in results if result.status == "unseen"), None
