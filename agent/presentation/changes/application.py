@@ -227,7 +227,9 @@ def _disks(earlier: Fields, later: Fields) -> Iterator[Change]:
         before, after = (fields.number(f"disk.{mount}.usedFraction") for fields in (earlier, later))
         if before is None or after is None or not has_moved(before, after, DISK_MOVED):
             continue
-        old_level, new_level = (sum(used >= at for at in DISK_LEVELS) for used in (before, after))
+        old_level, new_level = (
+            sum(used >= level for level in DISK_LEVELS) for used in (before, after)
+        )
         if old_level != new_level:
             old, new = percent(before), percent(after)
             sentence = f"The disk {shorten(mount, NAME_LENGTH)} is {new} full; it was {old}."
@@ -309,5 +311,6 @@ def _matching(
     return [
         field
         for key, field in fields.items()
-        if (key.startswith(before) and key.endswith(after) and after) or key.endswith(f" {pattern}")
+        if (after and key.startswith(before) and key.endswith(after))
+        or key.endswith(f" {pattern}")  # a field of an interface or peripheral
     ]

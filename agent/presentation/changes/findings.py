@@ -64,6 +64,7 @@ def finding_changes(
     return [
         _change_of(key, old, new, match, was_checked)
         for key, old, new in differences(before, after)
+        # Two matches of one rule differ only in measured values.
         if (match := new or old) and not (old and new and old.rule.code == new.rule.code)
     ]
 
@@ -111,4 +112,5 @@ def _change_of(
 
 
 def _rank(match: Match[Facts]) -> int:
+    """Return the position of the match's severity. 0 is the most severe one."""
     return SEVERITY_ORDER.index(match.rule.severity)

@@ -33,8 +33,8 @@ class ReportedRecord:
     """The connectivity record in a report.
 
     ``since`` is the start of the record; None if it is unreadable. ``incidents`` and ``events``
-    have at most 32 entries each, newest first. ``totals``, ``hours``, ``count`` (of interruptions)
-    and ``downtime_s`` cover the last seven days. ``hours`` is ordered by time.
+    have at most LINES_MAX entries each, newest first. ``totals``, ``hours``, ``count`` (of
+    interruptions) and ``downtime_s`` cover the last seven days. ``hours`` is ordered by time.
     """
 
     since: datetime | None

@@ -15,6 +15,7 @@ from agent.presentation.humanize import (
 
 _GIB: Final = 1024**3
 
+# Thresholds of the rules below. Shares are from 0 to 1.
 MEMORY_USED, MEMORY_FREE = 0.92, 1 * _GIB
 SWAP_USED, SWAP_MEMORY_USED = 0.8, 0.8
 STALLED_BY_MEMORY: Final = 0.1
