@@ -107,5 +107,5 @@ def _by_port(host: MapHost) -> HostKind | None:
 
 
 def _by_pattern(patterns: Patterns, texts: Iterable[str]) -> HostKind | None:
-    words = tuple(texts)
-    return next((k for k, pattern in patterns if any(pattern.search(t) for t in words)), None)
+    texts = tuple(texts)
+    return next((kind for kind, pattern in patterns if any(map(pattern.search, texts))), None)

@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from agent.presentation.hosts.evidence import HOST_KINDS, KIND_LABELS, HostKind
 from agent.presentation.hosts.rows import HostRow, host_rows
+from agent.presentation.humanize import counted
 from agent.presentation.network_rows import PrinterRow, printer_rows
 from agent.presentation.page.ring_layout import BOX_WIDTH, Layout, Point, lay_out
 from agent.presentation.page.text_width import fit, wrap
@@ -55,7 +56,7 @@ class Node:
 @dataclass(frozen=True, slots=True)
 class LegendEntry:
     kind: HostKind
-    words: str
+    label: str
     count: int
 
 
@@ -211,8 +212,8 @@ def _legend(hosts: tuple[HostRow, ...]) -> tuple[LegendEntry, ...]:
 
 
 def _description(hosts: tuple[HostRow, ...]) -> str:
-    counts = ", ".join(f"{entry.count} {entry.words}" for entry in _legend(hosts))
-    return f"Network map of {len(hosts)} hosts: {counts}"
+    counts = ", ".join(f"{entry.count} {entry.label}" for entry in _legend(hosts))
+    return f"Network map of {counted(len(hosts), 'host')}: {counts}"
 
 
 def _missing_printers(

@@ -21,8 +21,8 @@ def test_printers_that_need_attention_come_first() -> None:
         ("Kitchen printer", "moved"),
         ("Bar receipts", "reachable"),
     ]
-    assert rows[1].discovered_at == "192.168.1.61:9100"
-    assert rows[2].discovered_at == ""
+    assert rows[1].discovered_address == "192.168.1.61:9100"
+    assert rows[2].discovered_address == ""
 
 
 def test_a_reason_is_never_cut() -> None:
