@@ -20,7 +20,7 @@ class Backoff:
 
     def delay_s(self, attempt: int, rng: Random) -> float:
         """Return the wait after the failed try number ``attempt``, counted from 1."""
-        exponent = min(max(attempt, 1) - 1, 64)
+        exponent = min(max(attempt, 1) - 1, 64)  # a larger exponent could overflow
         ceiling = min(self.cap_s, self.base_s * self.factor**exponent)
         return ceiling * rng.uniform(0.5, 1.0)
 

@@ -22,7 +22,7 @@ from agent.config.local_hours import LocalHours
 from agent.errors import ServiceError
 from agent.rules.connectivity.cause import LinkState, Sample, diagnose
 from agent.rules.connectivity.changes import MachineState, link_events, machine_events
-from agent.rules.connectivity.hours import HourBuilder, begin_of_hour, joined_hours
+from agent.rules.connectivity.hours import HourBuilder, join_hours, start_of_hour
 from agent.rules.connectivity.incidents import FLAPPING_WITHIN, IncidentBuilder, with_uncertain_end
 from agent.rules.connectivity.pace import ProbePace
 from agent.rules.connectivity.repeats import GatewayMacs
@@ -119,7 +119,7 @@ class Recorder:
     _values: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._hours = HourBuilder(begin_of_hour(self.clock.now()))
+        self._hours = HourBuilder(start_of_hour(self.clock.now()))
         self._clock_offset_s = self._read_clock_offset_s()
 
     # ------------------------------------------------------------------ what other tasks report
@@ -162,7 +162,7 @@ class Recorder:
             return history
         other_hours = [other for other in history.hours if other.at != hour.at]
         stored_hours = [other for other in history.hours if other.at == hour.at]
-        return replace(history, hours=(*other_hours, reduce(joined_hours, (*stored_hours, hour))))
+        return replace(history, hours=(*other_hours, reduce(join_hours, (*stored_hours, hour))))
 
     # ------------------------------------------------------------------ the loop
 

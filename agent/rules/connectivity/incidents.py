@@ -96,7 +96,9 @@ class IncidentBuilder:
                 interruption never begins before the end of the previous one.
         """
         if diagnosis is not None:
-            begins_at = max(began_at or at, self._ended_at or began_at or at)
+            begins_at = began_at or at
+            if self._ended_at is not None:
+                begins_at = max(begins_at, self._ended_at)
             self._extend(_Segment(diagnosis.cause, begins_at, diagnosis.evidence))
             return ()
         ended_incidents = tuple(self._incidents_until(at))
@@ -118,7 +120,8 @@ class IncidentBuilder:
         The last one has not ended.
         """
         incidents = [*self._incidents_until(at)]
-        incidents[-1:] = [replace(incident, ended_at=None) for incident in incidents[-1:]]
+        if incidents:
+            incidents[-1] = replace(incidents[-1], ended_at=None)
         return tuple(incidents)
 
     def _extend(self, segment: _Segment) -> None:
@@ -135,8 +138,8 @@ class IncidentBuilder:
             self._segments.pop()
         self._segments.append(segment)
 
-    def _parts(self, at: datetime) -> Iterator[tuple[_Segment, datetime]]:
-        """Yield each segment with its end.
+    def _parts(self, at: datetime) -> list[tuple[_Segment, datetime]]:
+        """Return each segment with its end.
 
         If a segment belongs to the cause of the previous one, the two are joined.
         """
@@ -147,7 +150,7 @@ class IncidentBuilder:
                 parts[-1] = (parts[-1][0], ends_at)
             else:
                 parts.append((segment, ends_at))
-        yield from parts
+        return parts
 
     def _incidents_until(self, at: datetime) -> Iterator[Incident]:
         return (_incident(segment, ends_at) for segment, ends_at in self._parts(at))

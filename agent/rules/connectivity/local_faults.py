@@ -111,11 +111,11 @@ class LocalFaults:
         if key not in self._suspected:
             self._suspected[key] = min(now, max(since, now - _EARLIER_MAX))
             return
-        began_at = self._free_begin(self._suspected.pop(key))
+        began_at = self._unused_start(self._suspected.pop(key))
         diagnosis = Diagnosis(key[0], f"{key[1]}{SUBJECT_END}{fault}")
         self._builders.setdefault(key, IncidentBuilder()).observe(now, diagnosis, began_at)
 
-    def _free_begin(self, at: datetime) -> datetime:
+    def _unused_start(self, at: datetime) -> datetime:
         """Return ``at``, or the next time at which no open incident begins.
 
         The beginning identifies an incident, so two open incidents must not share it.

@@ -97,9 +97,8 @@ def test_a_computer_is_not_named_after_its_shared_queue() -> None:
 
 def test_a_model_is_displayed_without_its_role_if_the_kind_shows_the_role() -> None:
     lan_host = host(7, "x", 5000)
-    assert row_of(lan_host, endpoint(5000, "Mini", "Google Home Mini (speaker)")).identity_facts[:2] == (
-        "speaker", "Google Home Mini",
-    )  # fmt: skip
+    row = row_of(lan_host, endpoint(5000, "Mini", "Google Home Mini (speaker)"))
+    assert row.identity_facts[:2] == ("speaker", "Google Home Mini")
     assert (
         row_of(lan_host, endpoint(5000, "Plug", "Eve Energy (outlet)")).model
         == "Eve Energy (outlet)"
@@ -142,7 +141,7 @@ def test_a_name_or_a_registered_mac_makes_a_host_recognisable() -> None:
     assert is_recognisable_host("AXIS M1065-L - 3C2AF4112233", None)
     assert not is_recognisable_host(None, None)
     this_machine = row_of(with_mac(host(7, None, sources=("local",)), "52:54:00:00:00:01"))
-    assert (this_machine.what, this_machine.is_recognisable) == (("this machine",), True)
+    assert (this_machine.identity_facts, this_machine.is_recognisable) == (("this machine",), True)
 
 
 @pytest.mark.parametrize(
