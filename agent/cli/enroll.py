@@ -22,13 +22,7 @@ from agent.config.credential import ApiKeySource, key_source
 from agent.config.file import load
 from agent.config.model import Config, Service
 from agent.device_setup import device_at_start
-from agent.errors import (
-    CredentialRefused,
-    Refused,
-    ServiceError,
-    ServiceUnavailable,
-    StateError,
-)
+from agent.errors import CredentialRefused, Refused, ServiceError, ServiceUnavailable, StateError
 from agent.rules.health import CONDITIONS
 from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.enrollment import explain, sign_up

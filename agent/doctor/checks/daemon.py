@@ -17,11 +17,7 @@ from agent.doctor.processes import describe_processes, other_agents
 from agent.doctor.public_status import combine_status, describe
 from agent.doctor.service_unit import UnitFacts, read_unit
 from agent.errors import StateError
-from agent.presentation.connectivity.sentences import (
-    connection_sentence,
-    is_empty,
-    open_incident,
-)
+from agent.presentation.connectivity.sentences import connection_sentence, is_empty, open_incident
 from agent.presentation.humanize import age_s, ago, counted, times
 
 NO_REPLY_S: Final = 300.0

@@ -5,19 +5,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from agent.presentation.findings.connectivity import (
-    OWN_ADDRESS_FIX,
-    is_routable,
-    is_self_assigned,
-)
-from agent.presentation.findings.rule import (
-    ONCE,
-    NoteRule,
-    ProblemRule,
-    Rule,
-    Values,
-    WarningRule,
-)
+from agent.presentation.findings.connectivity import OWN_ADDRESS_FIX, is_routable, is_self_assigned
+from agent.presentation.findings.rule import ONCE, NoteRule, ProblemRule, Rule, Values, WarningRule
 from agent.presentation.humanize import format_milliseconds
 from agent.wire.payloads.network import (
     MapHost,

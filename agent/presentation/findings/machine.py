@@ -6,12 +6,7 @@ from typing import Final
 from agent.presentation.findings.conditions import at_least, if_flag
 from agent.presentation.findings.rule import NoteRule, ProblemRule, Rule, Values, WarningRule
 from agent.presentation.findings.snapshot_facts import SnapshotFacts
-from agent.presentation.humanize import (
-    format_bytes,
-    format_milliseconds,
-    format_seconds,
-    percent,
-)
+from agent.presentation.humanize import format_bytes, format_milliseconds, format_seconds, percent
 
 _GIB: Final = 1024**3
 
