@@ -76,11 +76,7 @@ def schema() -> dict[str, Any]:
         # This description is a docstring. The packaged agent has no docstrings, but must print the
         # same schema.
         definition.pop("description", None)
-    return {
-        "$schema": SCHEMA_DIALECT,
-        **document,
-        "title": "Configuration of the venue agent",
-    }
+    return {"$schema": SCHEMA_DIALECT, **document, "title": "Configuration of the venue agent"}
 
 
 def _check(options: argparse.Namespace) -> int:

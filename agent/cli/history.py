@@ -23,7 +23,7 @@ from agent.adapters.storage.history import (
 from agent.adapters.storage.sent import KEPT_MAX, KEPT_MAX_AGE
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.resolve_state import resolve_state
-from agent.cli.terminal.options import add_config_option, add_json_option
+from agent.cli.terminal.options import add_config_option, add_json_option, parse_count
 from agent.cli.terminal.screen import SEVERITY_STYLES, Screen, Style
 from agent.errors import ConfigError, ConfigMissing, StateError
 from agent.presentation.humanize import ago
@@ -96,9 +96,7 @@ def _find(state: StateDirectory, start: str) -> KeptReport:
         return reports[0]
     if reports:
         ids = ", ".join(report.report_id for report in reports)
-        raise StateError(
-            f"the ids of several reports begin with {start}: {ids}. Give more characters of the id"
-        )
+        raise StateError(f"give more of the id: those of several reports begin with {start}: {ids}")
     rows = find_requests(state, start)
     if not rows:
         raise StateError(
@@ -217,8 +215,4 @@ def _id_prefix(text: str) -> str:
 
 
 def _row_count(text: str) -> int:
-    # Nine digits exceed LIMIT. int() refuses texts of thousands of digits.
-    count = int(text[:9]) if text.isascii() and text.isdigit() else 0
-    if not count:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of rows of at least 1")
-    return count
+    return parse_count(text, "rows")

@@ -8,7 +8,7 @@ from typing import Final
 
 from agent.adapters.storage.record import read_record
 from agent.cli.resolve_state import resolve_state
-from agent.cli.terminal.options import add_config_option, add_json_option
+from agent.cli.terminal.options import add_config_option, add_json_option, parse_count
 from agent.cli.terminal.screen import Screen
 from agent.cli.terminal.timeline_view import show_timeline
 from agent.errors import ConfigMissing
@@ -20,9 +20,7 @@ DEFAULT_DAYS: Final = 7
 DAYS_MAX: Final = 90
 
 RECORDER_OFF: Final = "The recorder is off: set `recorder.enabled` to true, and restart the daemon."
-NOTHING_RECORDED: Final = (
-    "Nothing is recorded yet: no daemon has run here with the recorder enabled."
-)
+NO_RECORD: Final = "Nothing is recorded yet: no daemon has run here with the recorder enabled."
 JUST_STARTED: Final = "Nothing is recorded yet: the daemon has just started."
 
 
@@ -55,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
     if is_enabled is False:
         screen.paragraph(RECORDER_OFF, "warn")
     elif not has_record:
-        screen.paragraph(JUST_STARTED if is_running else NOTHING_RECORDED)
+        screen.paragraph(JUST_STARTED if is_running else NO_RECORD)
     if has_record:
         show_timeline(screen, history, now, is_running=is_running)
     return 0
@@ -66,16 +64,8 @@ def _week() -> timedelta:
 
 
 def _days(text: str) -> timedelta:
-    return timedelta(days=_number(text, DAYS_MAX, "days"))
+    return timedelta(days=parse_count(text, "days", DAYS_MAX))
 
 
 def _hours(text: str) -> timedelta:
-    return timedelta(hours=_number(text, DAYS_MAX * 24, "hours"))
-
-
-def _number(text: str, maximum: int, unit: str) -> int:
-    # Nine digits exceed every maximum. int() refuses texts of thousands of digits.
-    number = int(text[:9]) if text.isascii() and text.isdigit() else 0
-    if 1 <= number <= maximum:
-        return number
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number of {unit} from 1 to {maximum:,}")
+    return timedelta(hours=parse_count(text, "hours", DAYS_MAX * 24))

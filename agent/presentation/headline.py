@@ -23,10 +23,7 @@ _OUTCOMES: Final[dict[Completeness, tuple[str, Severity]]] = {
     "partial": ("Partial: a source failed or was cut short.", "warn"),
     "limited": ("Limited: this machine or its configuration did not allow everything.", "warn"),
 }
-_SCOPES: Final = {
-    "local-network": "this machine's local networks",
-    "device": "this machine only",
-}
+_SCOPES: Final = {"local-network": "this machine's local networks", "device": "this machine only"}
 
 
 @dataclass(frozen=True, slots=True)

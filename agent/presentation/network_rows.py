@@ -5,7 +5,6 @@ Every string in a row is plain text. Long names are cut; reasons are complete.
 
 from dataclasses import dataclass
 
-from agent.presentation.humanize import counted
 from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
 from agent.presentation.printer_status import (
     STATUS_ORDER,
@@ -127,8 +126,7 @@ def limitation_lines(payload: NetworkPayload) -> tuple[str, ...]:
         if payload.network_map.truncated:
             lines.append("The network map was cut at its limits: it does not contain everything.")
     if payload.endpoints_omitted:
-        be = "is" if payload.endpoints_omitted == 1 else "are"
-        lines.append(f"{counted(payload.endpoints_omitted, 'more endpoint')} {be} not listed.")
+        lines.append(f"Further endpoints, not listed: {payload.endpoints_omitted}.")
     unavailable = payload.unavailable
     for subject, reason in (
         ("MAC addresses", unavailable.mac_address),

@@ -52,10 +52,7 @@ def make_bundle(
     Raises AgentError.
     """
     reports = tuple(_fresh_reports(context)) if fresh else ()
-    texts = {
-        "doctor.txt": _doctor_text(results, document),
-        "status.txt": _status_text(context),
-    }
+    texts = {"doctor.txt": _doctor_text(results, document), "status.txt": _status_text(context)}
     members = write_bundle(path, context, document, write, texts=texts, reports=reports)
     screen = Screen(sys.stderr)
     screen.blank()

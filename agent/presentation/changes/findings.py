@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Generic
 
 from agent.presentation.changes.change import NOT_CHECKED, Change, change, differences
-from agent.presentation.findings.rule import Facts, Rule, Values, matching_rules
+from agent.presentation.findings.rule import Facts, Rule, Values, match_rules
 from agent.presentation.severity import SEVERITY_ORDER, Severity
 
 _NAMES: Final = (
@@ -74,7 +74,7 @@ def _matches(
 ) -> Mapping[tuple[str, str], Match[Facts]]:
     """Return the matches by rule and thing. Of two degrees of a problem, return the severe one."""
     matches: dict[tuple[str, str], Match[Facts]] = {}
-    for rule, values_of_matches in matching_rules(rules, facts):
+    for rule, values_of_matches in match_rules(rules, facts):
         if rule.code not in _NOT_COMPARED:
             for values in values_of_matches:
                 key = f"finding {_DEGREES.get(rule.code, rule.code)}", _thing(values)

@@ -104,13 +104,8 @@ def _printer_change(earlier: Printer, later: Printer) -> Iterator[Change]:
     is_elsewhere = is_other_address(earlier.matched_endpoint, later.matched_endpoint)
     if status_of(earlier) != status or (status == "moved" and is_elsewhere):
         sentence = f"{name} {_predicate(later)}; it was {_description(earlier)}."
-        yield change(
-            "printer",
-            later.id,
-            (_state(earlier), _state(later)),
-            STATUS_SEVERITIES[status],
-            sentence,
-        )
+        states = _state(earlier), _state(later)
+        yield change("printer", later.id, states, STATUS_SEVERITIES[status], sentence)
     if earlier.address != later.address:
         states = (
             shorten(earlier.address or "", NAME_LENGTH),

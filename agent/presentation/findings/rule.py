@@ -99,7 +99,7 @@ class Finding:
         return f"{self.fix[:1].upper()}{self.fix[1:]}."
 
 
-def matching_rules(
+def match_rules(
     rules: Iterable[Rule[Facts]], facts: Facts
 ) -> list[tuple[Rule[Facts], tuple[Values, ...]]]:
     """Return the rules that match and their matches, most severe first.

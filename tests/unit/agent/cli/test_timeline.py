@@ -13,7 +13,7 @@ from agent.adapters.storage.state import StateDirectory
 from agent.cli.main import main
 from agent.cli.terminal.screen import Screen
 from agent.cli.terminal.timeline_view import LISTED_MAX, show_timeline
-from agent.cli.timeline import JUST_STARTED, NOTHING_RECORDED, RECORDER_OFF
+from agent.cli.timeline import JUST_STARTED, NO_RECORD, RECORDER_OFF
 from agent.wire.payloads.history import Event, History
 from tests.paths import ROOT
 from tests.unit.agent.cli.running_state import running_daemon, write_config
@@ -153,7 +153,7 @@ def test_without_a_record_the_verb_explains_why(
 ) -> None:
     command = ["timeline", "--config", str(config)]
     assert main(command) == 0
-    assert capsys.readouterr().out == f"{NOTHING_RECORDED}\n"
+    assert capsys.readouterr().out == f"{NO_RECORD}\n"
     with running_daemon(config.parent):
         assert main(command) == 0
     assert capsys.readouterr().out == f"{JUST_STARTED}\n"
