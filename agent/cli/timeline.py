@@ -17,7 +17,7 @@ from agent.redaction.known import redactor
 from agent.rules.connectivity.document import record_document
 
 DEFAULT_DAYS: Final = 7
-DAYS_MAX: Final = 90
+DAYS_MAX: Final = 90  # the maximum of recorder.keep_days
 
 RECORDER_OFF: Final = "The recorder is off: set `recorder.enabled` to true, and restart the daemon."
 NO_RECORD: Final = "Nothing is recorded yet: no daemon has run here with the recorder enabled."
