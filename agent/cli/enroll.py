@@ -33,8 +33,8 @@ _CAUSES_WITH_TITLE: Final = (
     "name-resolution", "connection-refused", "connection-lost", "timeout", "tls", "proxy",
     "bad-reply",
 )  # fmt: skip
-"""Causes of ServiceUnavailable whose message is only clear after the title of the condition with
-the same code (CONDITIONS)."""
+"""Causes of ServiceUnavailable. The title of the condition with the same code is printed before the
+message, which is unclear alone."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -43,10 +43,7 @@ VERBS: Final = {
     "service": "install, uninstall, start or stop the service, or show its state",
     "upgrade": "show the installed and available version, and what an upgrade would do now",
 }
-
-
-_OPTIONS: Final = frozenset({"-h", "--help", "--version", "--debug"})
-"""The options of the program itself."""
+_PROGRAM_OPTIONS: Final = frozenset({"-h", "--help", "--version", "--debug"})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -86,8 +83,8 @@ def put_options_after_verb(words: Sequence[str]) -> list[str]:
         return []
     verb_index = next((i for i, word in enumerate(ordered_words) if word in VERBS), 0)
     words_before_verb = ordered_words[:verb_index]
-    program_options = [word for word in words_before_verb if word in _OPTIONS]
-    moved_words = [word for word in words_before_verb if word not in _OPTIONS] + moved_words
+    program_options = [word for word in words_before_verb if word in _PROGRAM_OPTIONS]
+    moved_words = [word for word in words_before_verb if word not in _PROGRAM_OPTIONS] + moved_words
     return [*program_options, *ordered_words[verb_index:], *moved_words]
 
 
@@ -146,6 +143,7 @@ class _Parser(SuggestingParser):
     version = f"venue-agent {__version__}"
 
     def error(self, message: str) -> NoReturn:
+        # Earlier versions had the verb `demo`.
         hint = "; the demo is `venue-control demo` now" if "choice: 'demo'" in message else ""
         super().error(redact(message) + hint)
 
@@ -166,7 +164,7 @@ def _prevent_encoding_errors() -> None:
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
-    """Parse the command line. The parser is local, so that its memory is freed before the verb."""
+    """Parse the command line. The parser's memory is freed before the verb runs."""
     parser = _parser(words)
     if not words:
         parser.print_help(sys.stderr)

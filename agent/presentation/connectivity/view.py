@@ -110,10 +110,10 @@ def summary_of(record: ReportedRecord, now: datetime | None) -> str:
     period = "in 7 days"
     if is_young and record.since is not None:
         period = f"since {time_text(record.to_local(record.since))}"
-    if not record.count:
+    if not record.interruption_count:
         return f"No interruptions {period}."
     total = format_seconds(record.downtime_s)
-    return f"{counted(record.count, 'interruption')} {period}, {total} in total."
+    return f"{counted(record.interruption_count, 'interruption')} {period}, {total} in total."
 
 
 def hour_tooltip(day: DayRow, hour: DayHour) -> str:

@@ -76,7 +76,8 @@ class Sample:
 
     Args:
         link: this machine's side of the path.
-        conflict: the address of this machine or of its gateway, if another machine also uses it.
+        conflicting_address: the address of this machine or of its gateway, if another machine also
+            uses it.
         gateway_answers: the gateway answers ARP or Neighbor Discovery.
         name_servers: the answers to a query for the service's name. Empty if the service's address
             needs no query.
@@ -87,7 +88,7 @@ class Sample:
     """
 
     link: LinkState = LinkState()
-    conflict: str | None = None
+    conflicting_address: str | None = None
     gateway_answers: bool | None = None
     name_servers: tuple[NameServer, ...] = ()
     service: ServiceAnswer | None = None
@@ -133,8 +134,10 @@ def _on_this_machine(sample: Sample) -> Diagnosis | None:
         return Diagnosis("link-down", f"{interface} has no link")
     if sample.link.addresses == ():
         return Diagnosis("no-address", f"{interface} has a link but no address")
-    if sample.conflict is not None:
-        return Diagnosis("address-conflict", f"another machine also uses {sample.conflict}")
+    if sample.conflicting_address is not None:
+        return Diagnosis(
+            "address-conflict", f"another machine also uses {sample.conflicting_address}"
+        )
     return None
 
 

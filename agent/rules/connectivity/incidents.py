@@ -114,7 +114,7 @@ class IncidentBuilder:
         ]
         self._ended_at = self._ended_at and self._ended_at + by
 
-    def present(self, at: datetime) -> tuple[Incident, ...]:
+    def current_incidents(self, at: datetime) -> tuple[Incident, ...]:
         """Return the incidents of the present interruption, with their downtime until ``at``.
 
         The last one has not ended.

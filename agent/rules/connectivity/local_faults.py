@@ -39,19 +39,19 @@ class LocalReading(NamedTuple):
 
     Args:
         states: the subjects whose state is known.
-        complete: the causes whose subjects are all in ``states``. If a subject with such a cause is
-            not in ``states``, it does not exist any more.
+        complete_causes: the causes whose subjects are all in ``states``. If a subject with such a
+            cause is not in ``states``, it does not exist any more.
         events: new events, each with a detail.
-        throttles: how often the processor was slowed down because of heat, since the start of the
-            machine. None: not known.
+        throttle_count: how often the processor was slowed down because of heat, since the start of
+            the machine. None: not known.
         is_pending: addresses of watched devices are being resolved. The next reading shows the
             result, and should be taken with the next heartbeat.
     """
 
     states: Mapping[Key, LocalState] = MappingProxyType({})
-    complete: frozenset[Cause] = frozenset()
+    complete_causes: frozenset[Cause] = frozenset()
     events: tuple[tuple[EventKind, str], ...] = ()
-    throttles: int | None = None
+    throttle_count: int | None = None
     is_pending: bool = False
 
 
@@ -85,7 +85,7 @@ class LocalFaults:
             else:
                 self._note(key, state.fault, state.changed_at or now, now)
         for key in {*self._builders, *self._suspected} - reading.states.keys():
-            if key[0] in reading.complete:
+            if key[0] in reading.complete_causes:
                 ended_incidents += self._end(key, now, now)
         return tuple(ended_incidents)
 
@@ -94,9 +94,11 @@ class LocalFaults:
         keys = {*self._builders, *self._suspected}
         return tuple(incident for key in keys for incident in self._end(key, now, now))
 
-    def present(self, now: datetime) -> tuple[Incident, ...]:
+    def current_incidents(self, now: datetime) -> tuple[Incident, ...]:
         """Return the open incidents, with their downtime until ``now``."""
-        return tuple(fault for builder in self._builders.values() for fault in builder.present(now))
+        return tuple(
+            fault for builder in self._builders.values() for fault in builder.current_incidents(now)
+        )
 
     def shift(self, by: timedelta) -> None:
         """Move the open incidents and suspected faults, because the wall clock was set."""
