@@ -79,7 +79,7 @@ def still_known(learned: LearnedPrinters, now: datetime) -> LearnedPrinters:
     )
 
 
-def updated(memory: Memory, facts: Facts, now: datetime) -> Memory:
+def update_memory(memory: Memory, facts: Facts, now: datetime) -> Memory:
     """Return the memory after a report. Printers that were not seen keep their details.
 
     ``facts.strangers`` are the devices that answer at the address of a printer that did not answer.

@@ -145,7 +145,7 @@ class Recorder:
 
     def note_stream_broken(self) -> None:
         """Note that the connection of the command stream broke."""
-        self._suspicion.note_begin(self._now() - timedelta(seconds=STREAM_SILENT_S))
+        self._suspicion.note_sign(self._now() - timedelta(seconds=STREAM_SILENT_S))
         self._wake.set()
 
     def note_clock_set(self, stepped_s: float) -> None:

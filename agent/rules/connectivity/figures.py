@@ -84,7 +84,7 @@ def hour_rows(
         HourRow(
             replace(figures.get(at, Hour(at)), at=_local(at, zone)),
             tuple(
-                (cause, max(1, min(3600, round(seconds))))
+                (cause, max(1, min(3600, round(seconds))))  # a short downtime is shown as 1 s
                 for cause, seconds in sorted(downtime[at].items(), key=lambda item: -item[1])
             ),
         )

@@ -37,17 +37,15 @@ class HourBuilder:
         """Add the signal of the Wi-Fi, and the error counter of the interface."""
         if signal_dbm is not None:
             self._signal_dbm = min(signal_dbm, self._signal_dbm or 0)  # signals are below 0 dBm
-        if link_errors is not None and self._last_link_errors is not None:
-            # A counter that is lower than before belongs to a new interface.
-            increase = (
-                link_errors - self._last_link_errors
-                if link_errors >= self._last_link_errors
-                else link_errors
-            )
-            self._link_errors = (self._link_errors or 0) + increase
-        elif link_errors is not None:
-            self._link_errors = self._link_errors or 0
-        self._last_link_errors = link_errors
+        last, self._last_link_errors = self._last_link_errors, link_errors
+        if link_errors is None:
+            return
+        increase = link_errors  # a counter that is lower than before belongs to a new interface
+        if last is None:
+            increase = 0
+        elif link_errors >= last:
+            increase = link_errors - last
+        self._link_errors = (self._link_errors or 0) + increase
 
     def hour(self) -> Hour | None:
         """Return the figures of the present hour so far; None if there are none."""

@@ -83,7 +83,7 @@ class LocalFaults:
             if state.fault is None:
                 ended_incidents += self._end(key, state.changed_at or now, now)
             else:
-                self._note(key, state.fault, state.changed_at or now, now)
+                self._add_fault(key, state.fault, state.changed_at or now, now)
         for key in {*self._builders, *self._suspected} - reading.states.keys():
             if key[0] in reading.complete_causes:
                 ended_incidents += self._end(key, now, now)
@@ -106,7 +106,8 @@ class LocalFaults:
             builder.shift(by)
         self._suspected = {key: at + by for key, at in self._suspected.items()}
 
-    def _note(self, key: Key, fault: str, since: datetime, now: datetime) -> None:
+    def _add_fault(self, key: Key, fault: str, since: datetime, now: datetime) -> None:
+        """Suspect a fault, or begin its incident if the previous reading showed it, too."""
         builder = self._builders.get(key)
         if builder is not None and builder.is_open:
             return
@@ -122,8 +123,8 @@ class LocalFaults:
 
         The beginning identifies an incident, so two open incidents must not share it.
         """
-        begins = {builder.began_at for builder in self._builders.values()}
-        while at in begins:
+        used_starts = {builder.began_at for builder in self._builders.values()}
+        while at in used_starts:
             at += timedelta(microseconds=1)
         return at
 

@@ -34,7 +34,8 @@ class Throttling:
             return None
         if count == self._reported or now_s < self._due_s:
             return None
-        times, self._reported, self._due_s = count - self._reported, count, now_s + HOUR_S
+        times = count - self._reported
+        self._reported, self._due_s = count, now_s + HOUR_S
         return Event("processor-throttled", at, "once" if times == 1 else f"{times} times")
 
 
