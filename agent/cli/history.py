@@ -24,7 +24,7 @@ from agent.adapters.storage.sent import KEPT_MAX, KEPT_MAX_AGE
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.resolve_state import resolve_state
 from agent.cli.terminal.options import add_config_option, add_json_option, parse_count
-from agent.cli.terminal.screen import SEVERITY_STYLES, Screen, Style
+from agent.cli.terminal.screen import SEVERITY_STYLES, Screen, Style, time_to_the_minute
 from agent.errors import ConfigError, ConfigMissing, StateError
 from agent.presentation.humanize import ago
 from agent.wire.codec import parse_json
@@ -191,7 +191,7 @@ def _lines_of(
     result = result_of(row)
     reason_or_id: tuple[str, Style] = (row.detail or row.report_id or "", "quiet")
     yield (
-        (row.at[:16].replace("T", " "), "none"),
+        (time_to_the_minute(row.at), "none"),
         (row.kind, "none"),
         (result, _STYLES.get(result, "none")),
         headline or reason_or_id,

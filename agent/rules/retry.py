@@ -52,7 +52,7 @@ def reconnect_spread_s(requested_s: float) -> float:
     """Return the time over which devices spread their reconnections.
 
     It is the time that the service requests, within limits. The service sends it as the
-    reconnection time of server-sent events (HTML standard, 9.2), because only the service knows the
+    reconnection time of server-sent events (HTML standard, 9.2), because only the service has the
     number of its devices.
     """
     return min(max(requested_s, 0.0), RECONNECT_SPREAD_MAX_S)

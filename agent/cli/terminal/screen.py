@@ -124,6 +124,11 @@ def is_coloured(stream: TextIO) -> bool:
     return stream.isatty() and sys.platform != "win32"
 
 
+def time_to_the_minute(timestamp: str) -> str:
+    """Return ``2026-11-20 19:04`` for an ISO 8601 timestamp."""
+    return timestamp[:16].replace("T", " ")
+
+
 def wrapped(text: str, width: int) -> list[str]:
     """Make ``text`` plain, and break it into lines of at most ``width`` characters."""
     return textwrap.wrap(plain(text), width, break_on_hyphens=False)

@@ -120,7 +120,7 @@ def multicast(context: Context) -> Outcome:
     working_interfaces, problems = [], []
     flags = _interface_flags()
     for interface in _facts(context).interfaces:
-        for address in _ipv4(interface)[:1]:
+        for address in _ipv4(interface)[:1]:  # one address identifies the interface
             problem = _why_no_multicast(address, flags.get(interface.name, ""))
             if problem is None:
                 working_interfaces.append(interface.name)

@@ -95,7 +95,7 @@ def application_changes(before: ApplicationPayload, after: ApplicationPayload) -
     ]
     was_checked = _coverage(before, earlier, after), _coverage(after, later, before)
     changes_in_findings = finding_changes(APPLICATION_RULES, (earlier, later), was_checked)
-    # If a finding about a full or nearly full disk changed, the disk's use is no second change.
+    # If a finding about a full or nearly full disk changed, the disk's use is not reported as well.
     reported_disks = {
         change_.thing for change_ in changes_in_findings if change_.code == "finding disk-full"
     }
@@ -138,7 +138,7 @@ def _agent_start(facts: SnapshotFacts) -> datetime | None:
 
 def _program_state(fields: Fields, name: str) -> str:
     is_running = fields.flag(f"process.{name}.running")
-    return "" if is_running is None else "running" if is_running else "not running"
+    return {None: "", True: "running", False: "not running"}[is_running]
 
 
 def _service_state(fields: Fields, role: str) -> str:

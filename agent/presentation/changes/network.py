@@ -114,7 +114,7 @@ def _printer_change(earlier: Printer, later: Printer) -> Iterator[Change]:
         old, new = (state or "no address" for state in states)
         sentence = f"{name} is configured with {new}; it had {old}."
         yield change("printer-address", later.id, states, "muted", sentence)
-    elif status_of(earlier) == status == "reachable" and is_elsewhere:
+    elif is_elsewhere and status == "reachable" and status_of(earlier) == "reachable":
         states = earlier.matched_endpoint or "", later.matched_endpoint or ""
         sentence = f"{name} is at {states[1]}; it was at {states[0]}."
         yield change("printer-place", later.id, states, "muted", sentence)

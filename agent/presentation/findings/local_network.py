@@ -162,13 +162,13 @@ def _failed_sources(payload: NetworkPayload) -> Iterator[Values]:
     network = payload.network_map
     if network is None:
         return
-    for what, source in (
+    for step, source in (
         ("Reading the interfaces", network.sources.interfaces),
         ("Scanning the network", network.sources.scan),
         ("Receiving announcements (mDNS)", network.sources.mdns),
     ):
         if isinstance(source, SourceFailed):
-            yield {"what": what, "why": source.reason}
+            yield {"what": step, "why": source.reason}
 
 
 def _proxies(payload: NetworkPayload) -> Iterator[Values]:
@@ -281,7 +281,7 @@ LOCAL_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
     NoteRule(
         "own-address-only",
         "networkMap.interfaces[].addresses",
-        "an interface that is no Wi-Fi has only an address of 169.254.0.0/16, on a machine with"
+        "an interface that is not Wi-Fi has only an address of 169.254.0.0/16, on a machine with"
         " another connection",
         "The interface {interface} has only a self-assigned address: {address}.",
         OWN_ADDRESS_FIX,

@@ -43,7 +43,7 @@ def _moved(payload: NetworkPayload) -> Iterator[Values]:
 
 def _in_unknown_state(payload: NetworkPayload) -> Iterator[Values]:
     # Many systems cannot detect whether a USB or Bluetooth printer is connected, so the unknown
-    # state of such a printer is no finding.
+    # state of such a printer is not a finding.
     network = (p for p in _with_status(payload, "unknown") if p.transport == "network")
     return map(_values, network)
 

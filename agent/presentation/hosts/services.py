@@ -52,7 +52,7 @@ _NO_SERVICE: Final = frozenset({"device-info"})
 """DNS-SD types that do not announce a service."""
 
 _PORT_NAME: Final = re.compile(r"port \d+|.* \(\d+\)")
-"""The names that collectors give to a port if they know no better one: ``port 4711``,
+"""The names that collectors give to a port if they have no better one: ``port 4711``,
 ``HTTP (8008)``."""
 
 

@@ -41,7 +41,7 @@ def _is_full(state: MachineState) -> bool:
 def link_events(
     before: LinkState, after: LinkState, at: datetime, *, has_conflict: bool = False
 ) -> Iterator[Event]:
-    """Yield what has changed. A part that is missing in one of the states is no change.
+    """Yield what has changed. A part that is missing in one of the states does not count.
 
     With ``has_conflict``, two machines use the gateway's address. The gateway's MAC then changes
     back and forth, so these changes are left out.

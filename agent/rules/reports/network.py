@@ -187,7 +187,7 @@ def _discovery(collected: facts.NetworkFacts) -> wire.Discovery | None:
     as failed with the reason, but does not count as a failure (docs/adr/0009).
     """
     mdns, scan = collected.mdns_source, collected.scan_source
-    if mdns.state == scan.state == "unsupported":
+    if mdns.state == "unsupported" and scan.state == "unsupported":
         return None
     return wire.Discovery(mdns=_discovery_state(mdns), scan=_discovery_state(scan))
 
