@@ -76,14 +76,14 @@ def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None 
     if options.json:
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
-        show(results, duration_s, Screen(), everything=options.all)
+        show(results, duration_s, Screen(), with_skipped=options.all)
         if not all_visible(results):
             advice = with_config(how_to_run_as_root("doctor"))
             sys.stdout.write(f"to see what is not visible to you: {advice}\n")
     if options.bundle is not None:
         from agent.cli.terminal.support_bundle import make_bundle
 
-        make_bundle(options.bundle, context, results, document, write, fresh=options.collect)
+        make_bundle(options.bundle, context, results, document, write, with_reports=options.collect)
     code = _exit_code(results)
     _exit_if_threads_hang(code)
     return code

@@ -87,12 +87,12 @@ def write_bundle(
     redactor = Redactor(_secrets(context))
     content, names = io.BytesIO(), []
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        everything = chain(
+        members = chain(
             ((name, redactor.redact(text)) for name, text in texts.items()),
             _members(context, doctor, redactor),
             *(_fresh_members(report, redactor) for report in reports),
         )
-        for name, text in everything:
+        for name, text in members:
             archive.writestr(name, text)
             names.append(name)
     try:

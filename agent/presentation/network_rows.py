@@ -41,7 +41,7 @@ class PrinterRow:
     reason: str
 
     @property
-    def place(self) -> str:
+    def address_text(self) -> str:
         """Where the printer is: ``192.168.1.51:631 (network), discovered at 192.168.1.61:631``."""
         elsewhere = f", discovered at {self.discovered_address}" if self.discovered_address else ""
         return f"{self.address} ({self.transport}){elsewhere}"

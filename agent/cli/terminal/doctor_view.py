@@ -26,11 +26,11 @@ Row = tuple[tuple[str, Style], tuple[str, Style], tuple[str, Style]]
 
 
 def show(
-    results: Sequence[CheckResult], duration_s: float, screen: Screen, *, everything: bool = False
+    results: Sequence[CheckResult], duration_s: float, screen: Screen, *, with_skipped: bool = False
 ) -> None:
-    """Print the results; with ``everything`` also skipped checks."""
+    """Print the results; ``with_skipped`` also prints skipped checks."""
     for group, members in groupby(results, key=lambda result: result.group):
-        if rows := _rows(tuple(members), everything=everything):
+        if rows := _rows(tuple(members), with_skipped=with_skipped):
             screen.line((group, "strong"))
             screen.table(_HEADINGS, rows)
             screen.blank()
@@ -40,12 +40,12 @@ def show(
     _show_counts(screen, results, duration_s)
 
 
-def _rows(results: tuple[CheckResult, ...], *, everything: bool) -> list[Row]:
+def _rows(results: tuple[CheckResult, ...], *, with_skipped: bool) -> list[Row]:
     """Return a row for each result.
 
-    Without ``everything``, checks that were skipped because another check failed share one row.
+    Without ``with_skipped``, checks that were skipped because another check failed share one row.
     """
-    if everything:
+    if with_skipped:
         return [_row(result) for result in results]
     rows = [
         _row(result) for result in results if result.status != "skipped" and result.because is None

@@ -45,13 +45,13 @@ def make_bundle(
     document: dict[str, Any],
     write: Callable[[bytes], None] | None,
     *,
-    fresh: bool,
+    with_reports: bool,
 ) -> None:
     """Write the bundle, and print on stderr what it contains and what to do with it.
 
     Raises AgentError.
     """
-    reports = tuple(_fresh_reports(context)) if fresh else ()
+    reports = tuple(_fresh_reports(context)) if with_reports else ()
     texts = {"doctor.txt": _doctor_text(results, document), "status.txt": _status_text(context)}
     members = write_bundle(path, context, document, write, texts=texts, reports=reports)
     screen = Screen(sys.stderr)
@@ -70,7 +70,7 @@ def _doctor_text(results: Sequence[CheckResult], document: dict[str, Any]) -> st
     screen.line((f"case {document['caseId']}", "strong"))
     screen.line((f"venue-agent {document['agent']}, {document['madeAt']}", "none"))
     screen.blank()
-    show(results, document["durationSeconds"], screen, everything=True)
+    show(results, document["durationSeconds"], screen, with_skipped=True)
     return text.getvalue()
 
 

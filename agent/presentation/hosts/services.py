@@ -57,7 +57,7 @@ _PORT_NAME: Final = re.compile(r"port \d+|.* \(\d+\)")
 
 
 @dataclass(slots=True)
-class _Port:
+class _PortServices:
     """The descriptions of the services of a port, and whether one of the services answered."""
 
     descriptions: dict[str, None] = field(default_factory=dict)
@@ -102,14 +102,14 @@ def is_port_name(text: str) -> bool:
     return bool(_PORT_NAME.fullmatch(text)) or text.lower() in _DESCRIPTIONS
 
 
-def _ports(services: Iterable[MapService]) -> dict[float, _Port]:
+def _ports(services: Iterable[MapService]) -> dict[float, _PortServices]:
     """Return the descriptions of each port from all its services."""
-    ports: dict[float, _Port] = {}
+    ports: dict[float, _PortServices] = {}
     for service in services:
         name = _service_name(service)
         if name.lower() in _NO_SERVICE:
             continue
-        port = ports.setdefault(service.port, _Port())
+        port = ports.setdefault(service.port, _PortServices())
         port.is_reached |= bool(service.reachable)
         if description := _DESCRIPTIONS.get(name.lower().partition(" (")[0], name):
             port.descriptions[description] = None

@@ -48,7 +48,7 @@ def _printers(rows: tuple[PrinterRow, ...]) -> Iterator[RenderableType]:
 
 
 def _printer(row: PrinterRow) -> tuple[Text, Text]:
-    facts = stacked(words(row.name, "bold"), words(row.reason), words(row.place, "dim"))
+    facts = stacked(words(row.name, "bold"), words(row.reason), words(row.address_text, "dim"))
     return styled(row.status, row.severity), facts
 
 
