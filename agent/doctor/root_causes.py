@@ -7,9 +7,9 @@ from agent.doctor.check import CheckResult
 
 
 def cause_of(results: Iterable[CheckResult]) -> str | None:
-    """Return the name of a failed check, or None.
+    """Return the name of the check that failed; None if none did.
 
-    It is a check of ``results``, or the check because of which one of them was skipped.
+    If a result was skipped because of another check, return the name of that check.
     """
     for result in results:
         if result.because is not None and result.status != "unseen":

@@ -86,7 +86,7 @@ class Screen:
         ]
         indent = sum(widths) + 2 * len(widths)
         last_width = max(1, self.width - indent)
-        head = "".join(f"{h:{w}}  " for h, w in zip(headings, widths, strict=False))
+        head = "".join(f"{h:{w}}  " for h, w in zip(headings[:-1], widths, strict=True))
         if len(headings[-1]) <= last_width:
             head += headings[-1]
         if head.strip():
@@ -94,7 +94,7 @@ class Screen:
         for line in lines:
             cells = "".join(
                 self._painted(f"{text:{width}}", style) + "  "
-                for (text, style), width in zip(line, widths, strict=False)
+                for (text, style), width in zip(line[:-1], widths, strict=True)
             )
             text, style = line[-1]
             if last_width < LAST_COLUMN_MIN and len(text) > last_width:
