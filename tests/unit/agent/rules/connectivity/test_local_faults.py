@@ -135,7 +135,7 @@ def gateway(mac: str, address: str = "10.0.0.1") -> LinkState:
 
 def test_two_macs_that_use_the_gateway_address_by_turns_are_a_conflict() -> None:
     macs = GatewayMacs()
-    events = [macs.note(gateway(mac), AT, 60.0 * n) for n, mac in enumerate("aabab")]
+    events = [macs.observe(gateway(mac), AT, 60.0 * n) for n, mac in enumerate("aabab")]
     assert [event and event.kind for event in events] == [
         None,
         None,
@@ -146,17 +146,17 @@ def test_two_macs_that_use_the_gateway_address_by_turns_are_a_conflict() -> None
     assert events[-1] is not None
     assert events[-1].detail == "02:00:00:00:00:0a and 02:00:00:00:00:0b use 10.0.0.1 by turns"
     assert macs.has_conflict(300.0)
-    assert macs.note(gateway("a"), AT, 300.0) is None
+    assert macs.observe(gateway("a"), AT, 300.0) is None
     assert not macs.has_conflict(300.0 + HOUR_S)
 
 
 def test_a_failover_and_back_or_several_routers_are_no_conflict() -> None:
     for sequence in ("aba", "abcab", "abc"):
         macs = GatewayMacs()
-        assert not any(macs.note(gateway(m), AT, 60.0 * n) for n, m in enumerate(sequence))
+        assert not any(macs.observe(gateway(m), AT, 60.0 * n) for n, m in enumerate(sequence))
     macs = GatewayMacs()
     assert not any(
-        macs.note(gateway(mac, address), AT, 60.0)
+        macs.observe(gateway(mac, address), AT, 60.0)
         for mac, address in (
             ("a", "10.0.0.1"),
             ("b", "10.0.0.1"),
