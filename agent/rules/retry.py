@@ -54,8 +54,8 @@ def reconnect_spread_s(requested_s: float) -> float:
     """Return the time over which devices spread their reconnections.
 
     It is the time that the service requests, within limits. The service sends it as the
-    reconnection time of server-sent events (HTML standard, 9.2), because only the service has the
-    number of its devices.
+    reconnection time of server-sent events (HTML standard, 9.2). It depends on the number of the
+    service's devices.
     """
     return min(max(requested_s, 0.0), RECONNECT_SPREAD_MAX_S)
 
